@@ -1,1 +1,36 @@
-//! Placeholder.
+//! The wire types of unjank: what devices send to `POST /v1/ingest` and what the server answers.
+//!
+//! Shared by the server, the SDK and the load test, so it knows no runtime, no HTTP and no storage.
+//! JSON names are fixed for years: old devices and new servers must understand each other, both ways.
+//!
+//! * Unknown fields are ignored; unknown enum values become `Other`.
+//! * `null` means the same as leaving a field out, wherever a field has a default.
+//! * Times are UTC, RFC 3339 on the wire, microseconds in memory ([`Timestamp`]).
+//! * Durations are integers in microseconds (`_us`) or milliseconds (`_ms`), as the name says.
+//! * Strings borrow from the input where they can ([`Text`]).
+#![warn(missing_docs)]
+
+mod batch;
+mod id;
+mod lenient;
+mod limits;
+mod names;
+mod receipt;
+mod signals;
+mod text;
+mod timestamp;
+
+pub use batch::{Batch, Resource};
+pub use id::{SpanId, TraceId};
+pub use lenient::{Attributes, Histogram};
+pub use limits::Limits;
+pub use names::{
+    AppStartKind, JankKind, LaunchKind, Network, PageOutcome, Signal, SpanKind, SpanStatus,
+};
+pub use receipt::{Problem, RateLimit, Receipt, Rejected};
+pub use signals::{
+    AppStart, Code, Dropped, Frame, FrameWindow, Jank, JankSample, JankStrategy, LogLine, Metric,
+    PageLoad, PageRequest, Phase, Recomposition, SdkHealth, Span, SpanEvent, Traffic,
+};
+pub use text::Text;
+pub use timestamp::{Day, Timestamp};

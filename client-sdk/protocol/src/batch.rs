@@ -1,0 +1,165 @@
+//! The envelope: what is said once for all events of a batch.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::lenient::null_as_default;
+use crate::{
+    AppStart, FrameWindow, Jank, Metric, PageLoad, Recomposition, SdkHealth, Span, Text, Timestamp,
+    Traffic,
+};
+
+/// The body of `POST /v1/ingest`: one upload of one session of one install.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Batch<'a> {
+    /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too.
+    pub batch_id: Uuid,
+    /// The device's clock when it sent this attempt; the server corrects event times by it. Left out: no correction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<Timestamp>,
+    /// App, device and install.
+    #[serde(borrow)]
+    pub resource: Resource<'a>,
+    /// The session all events belong to; nil when left out.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub session_id: Uuid,
+    /// The configuration the device was running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_revision: Option<u64>,
+    /// See [`Span`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub spans: Vec<Span<'a>>,
+    /// See [`FrameWindow`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub frame_windows: Vec<FrameWindow<'a>>,
+    /// See [`Jank`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub janks: Vec<Jank<'a>>,
+    /// See [`Traffic`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub traffic: Vec<Traffic<'a>>,
+    /// See [`PageLoad`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub page_loads: Vec<PageLoad<'a>>,
+    /// See [`Metric`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub metrics: Vec<Metric<'a>>,
+    /// See [`AppStart`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub app_starts: Vec<AppStart<'a>>,
+    /// See [`Recomposition`].
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub recompositions: Vec<Recomposition<'a>>,
+    /// See [`SdkHealth`]. Counts as one event.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub sdk_health: Option<SdkHealth<'a>>,
+}
+
+impl Batch<'_> {
+    /// How many events the batch holds, over all signals.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        [
+            self.spans.len(),
+            self.frame_windows.len(),
+            self.janks.len(),
+            self.traffic.len(),
+            self.page_loads.len(),
+            self.metrics.len(),
+            self.app_starts.len(),
+            self.recompositions.len(),
+            usize::from(self.sdk_health.is_some()),
+        ]
+        .iter()
+        .sum()
+    }
+}
+
+/// App, device and install: the same for every event of a batch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resource<'a> {
+    /// The app's identifier, such as `com.example.shop`. Never empty.
+    #[serde(borrow)]
+    pub app_id: Text<'a>,
+    /// The version people see, semver where it parses.
+    #[serde(borrow, default)]
+    pub app_version: Text<'a>,
+    /// The build number.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub build: u64,
+    /// Where the app came from, such as `play`.
+    #[serde(borrow, default)]
+    pub channel: Text<'a>,
+    /// `android`, `ios`, …; stored in lower case.
+    #[serde(borrow, default)]
+    pub os_name: Text<'a>,
+    /// The system's version.
+    #[serde(borrow, default)]
+    pub os_version: Text<'a>,
+    /// The device's model, as the system names it.
+    #[serde(borrow, default)]
+    pub device_model: Text<'a>,
+    /// Who made the device.
+    #[serde(borrow, default)]
+    pub device_manufacturer: Text<'a>,
+    /// `low`, `mid`, `high`, or a year class.
+    #[serde(borrow, default)]
+    pub device_class: Text<'a>,
+    /// The display's refresh rate in hertz; 0 when not known.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub refresh_hz: u16,
+    /// Language and region, such as `de-DE`.
+    #[serde(borrow, default)]
+    pub locale: Text<'a>,
+    /// Random, made at install: never a hardware id.
+    pub install_id: Uuid,
+    /// Optional, hashed by the app.
+    #[serde(borrow, default)]
+    pub user_id: Text<'a>,
+    /// The SDK that sent the batch.
+    #[serde(borrow, default)]
+    pub sdk_name: Text<'a>,
+    /// That SDK's version.
+    #[serde(borrow, default)]
+    pub sdk_version: Text<'a>,
+}

@@ -1,0 +1,201 @@
+//! The closed sets of names on the wire. A name this version does not know reads as `Other`.
+
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+macro_rules! names {
+    ($(#[$doc:meta])* $name:ident, absent $absent:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+            /// A name this version does not know.
+            Other,
+        }
+
+        impl Default for $name {
+            /// What a left-out or `null` field means.
+            fn default() -> Self {
+                Self::$absent
+            }
+        }
+
+        impl $name {
+            /// Every value, `Other` last.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+ Self::Other];
+
+            /// The name on the wire and in storage.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                    Self::Other => "other",
+                }
+            }
+
+            /// Reads a name; an unknown one is `Other`.
+            #[must_use]
+            pub fn from_name(name: &str) -> Self {
+                match name {
+                    $($text => Self::$variant,)+
+                    _ => Self::Other,
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct NameVisitor;
+                impl Visitor<'_> for NameVisitor {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a name")
+                    }
+                    fn visit_str<E: Error>(self, name: &str) -> Result<$name, E> {
+                        Ok($name::from_name(name))
+                    }
+                    fn visit_unit<E: Error>(self) -> Result<$name, E> {
+                        Ok($name::default())
+                    }
+                }
+                deserializer.deserialize_any(NameVisitor)
+            }
+        }
+    };
+}
+
+names! {
+    /// What a device reports; also the name of the list in a batch.
+    Signal, absent Other {
+        /// The time between two marks in the code.
+        Spans = "spans",
+        /// Frames over a short period on one page.
+        FrameWindows = "frame_windows",
+        /// The main loop was blocked, with its stack.
+        Janks = "janks",
+        /// Bytes by natural day, source and network.
+        Traffic = "traffic",
+        /// How long a page took, in three parts.
+        PageLoads = "page_loads",
+        /// A sample from a monitor.
+        Metrics = "metrics",
+        /// How long the app took to start.
+        AppStarts = "app_starts",
+        /// A UI function redrawn.
+        Recompositions = "recompositions",
+        /// What the SDK itself cost and lost.
+        SdkHealth = "sdk_health",
+    }
+}
+
+names! {
+    /// What a span stands for.
+    SpanKind, absent Manual {
+        /// A logical operation from one mark to another, maybe across functions and threads.
+        Manual = "manual",
+        /// One function, traced automatically.
+        Method = "method",
+        /// The construction of an injected object.
+        Init = "init",
+        /// A page (screen).
+        Page = "page",
+        /// A network request.
+        Network = "network",
+        /// The start of the app.
+        AppStart = "app_start",
+    }
+}
+
+names! {
+    /// How a span ended.
+    SpanStatus, absent Unset {
+        /// As intended.
+        Ok = "ok",
+        /// With an error.
+        Error = "error",
+        /// Nobody said.
+        Unset = "unset",
+    }
+}
+
+names! {
+    /// The network a device was on.
+    Network, absent Unknown {
+        /// Wireless LAN.
+        Wifi = "wifi",
+        /// Wired.
+        Ethernet = "ethernet",
+        /// GPRS, EDGE and their kin.
+        Cellular2g = "cellular_2g",
+        /// UMTS, HSPA and their kin.
+        Cellular3g = "cellular_3g",
+        /// LTE and its kin.
+        Cellular4g = "cellular_4g",
+        /// NR.
+        Cellular5g = "cellular_5g",
+        /// Mobile, generation not known.
+        Cellular = "cellular",
+        /// Not connected.
+        None = "none",
+        /// The device does not know.
+        Unknown = "unknown",
+    }
+}
+
+names! {
+    /// How badly the main loop was blocked.
+    JankKind, absent Jank {
+        /// Over the threshold of a strategy.
+        Jank = "jank",
+        /// Application not responding: five seconds by default.
+        Anr = "anr",
+    }
+}
+
+names! {
+    /// Whether a page was loaded for the first time in this process.
+    LaunchKind, absent Other {
+        /// For the first time.
+        Cold = "cold",
+        /// Again.
+        Warm = "warm",
+    }
+}
+
+names! {
+    /// How a page load ended.
+    PageOutcome, absent Completed {
+        /// The final draw came.
+        Completed = "completed",
+        /// The user left first.
+        Aborted = "aborted",
+        /// A request the page needs failed.
+        Failed = "failed",
+    }
+}
+
+names! {
+    /// How an app was started.
+    AppStartKind, absent Other {
+        /// The process was created.
+        Cold = "cold",
+        /// The process lived, its screen was created.
+        Warm = "warm",
+        /// The screen lived too.
+        Hot = "hot",
+    }
+}

@@ -1,0 +1,76 @@
+//! What the server answers.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Signal, Text};
+
+/// The answer to an accepted batch (202): its events survive the crash of the server and of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt<'a> {
+    /// The batch that was received.
+    pub batch_id: Uuid,
+    /// Events made durable, now or when the batch came first.
+    pub accepted: u64,
+    /// Events refused, each with the reason. They never spoil the rest.
+    #[serde(default)]
+    pub rejected: Vec<Rejected>,
+    /// Events accepted after something was cut to fit the limits (a long string, a deep stack).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub truncated: u64,
+    /// The batch was seen before and is stored once.
+    #[serde(default)]
+    pub duplicate: bool,
+    /// The `ETag` of the device's configuration now: when it differs, fetch `GET /v1/config`.
+    #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
+    pub config_etag: Option<Text<'a>>,
+    /// Signals to hold back for a while.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_limits: Vec<RateLimit>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// One refused event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// The list it stood in.
+    pub signal: Signal,
+    /// Its place in that list, from 0.
+    pub index: u32,
+    /// A stable machine-readable reason, such as `time_out_of_range`.
+    pub code: String,
+    /// The reason for a person.
+    pub detail: String,
+}
+
+/// Hold back one signal, keep sending the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimit {
+    /// What to hold back.
+    pub signal: Signal,
+    /// For how long, in seconds.
+    pub retry_after_s: u32,
+}
+
+/// Every error: `application/problem+json` (RFC 9457) with a stable `code`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// A URI that names the kind of problem; `about:blank` where the status says it all.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// A short title, the same for every problem of a kind.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What happened and what to do.
+    pub detail: String,
+    /// A stable machine-readable name, such as `invalid_json`.
+    pub code: String,
+}
