@@ -1,1 +1,78 @@
-fn main() {}
+//! `unjank-loadtest`: simulated devices that send to unjank, and a check of what arrived.
+//!
+//! Reads top-down: `run`, `chaos` and `bench` are the commands; `workload` puts a load together from `plan` (who sends when),
+//! `parcel` (what), `generator` and `pacing` (ahead, then in time), `delivery` and `post` (sending, retrying); `ledger` keeps
+//! the devices' books, `verify` compares them with the store's.
+
+mod bench;
+mod chaos;
+mod cli;
+mod clickhouse;
+mod clock;
+mod console;
+mod delivery;
+mod drain;
+mod events;
+mod fingerprint;
+mod generator;
+mod ledger;
+mod load;
+mod outcomes;
+mod pacing;
+mod parcel;
+mod plan;
+mod population;
+mod post;
+mod processes;
+mod random;
+mod replay;
+mod report;
+mod run;
+mod server;
+mod store;
+mod tally;
+mod verify;
+mod vocabulary;
+mod watch;
+mod workload;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::cli::{Cli, Command, OutputArgs};
+use crate::report::Report;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let (result, output) = match &cli.command {
+        Command::Run(args) => (run::run(args).await, &args.output),
+        Command::Chaos(args) => (chaos::run(args).await, &args.output),
+        Command::Bench(args) => (bench::run(args).await, &args.output),
+    };
+    match result.and_then(|report| publish(&report, output)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            console::say(&format!("error: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints and writes the report; answers whether all is well.
+fn publish(report: &Report, output: &OutputArgs) -> Result<bool> {
+    console::print(&report::markdown::text(report));
+    if let Some(path) = &output.report_json {
+        report::json::write(report, path)?;
+    }
+    if let Some(path) = &output.report_md {
+        report::markdown::write(report, path)?;
+    }
+    Ok(report
+        .verification
+        .as_ref()
+        .is_none_or(|verification| verification.holds))
+}

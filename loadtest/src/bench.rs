@@ -1,0 +1,173 @@
+//! `unjank-loadtest bench`: the numbers of a release, measured from an empty store.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::cli::{BenchArgs, LoadArgs};
+use crate::console;
+use crate::delivery::Backoff;
+use crate::events::Mix;
+use crate::load::{Outcome, Stops};
+use crate::parcel::Encoding;
+use crate::plan::{Arrivals, Rate};
+use crate::report::{Measured, Report};
+use crate::run::{Place, new_report, settings};
+use crate::server::{KEY, Server};
+use crate::store;
+use crate::workload::{Way, Workload, new_tag};
+
+/// Batches of the warm-up, which also tells how many the measurement needs.
+const WARM_UP: u64 = 1_000;
+/// Batches of every signal, for the sizes on disk.
+const MIXED: u64 = 500;
+
+pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
+    let folder = tempfile::tempdir().context("making a folder for the server's data")?;
+    let data_dir = folder.path().join("data");
+    let mut server = Server::start(&args.server_bin, &data_dir)?;
+    server.ready().await?;
+    let bench = Bench {
+        args,
+        way: Way {
+            url: server.url(),
+            key: KEY.to_owned(),
+            backoff: Backoff {
+                first: Duration::from_millis(200),
+                longest: Duration::from_secs(5),
+                retry_after_scale: 1.0,
+                attempts: Some(20),
+            },
+            timeout: Duration::from_secs(30),
+        },
+        place: Place::own(&data_dir, &server.admin_url(), Duration::from_secs(300))?,
+    };
+    let mut report = new_report("bench", settings(&load(args, Rate::Max, Mix::Spans)));
+    report.server_version = server.version();
+    bench.work(&mut report).await?;
+    server.stop().await?;
+    Ok(report)
+}
+
+struct Bench<'a> {
+    args: &'a BenchArgs,
+    way: Way,
+    place: Place,
+}
+
+impl Bench<'_> {
+    async fn work(&self, report: &mut Report) -> Result<()> {
+        console::say("warming up ...");
+        let warm = self.workload(Rate::Max, Mix::Spans, None, Some(WARM_UP));
+        let parcels = warm.prepare()?;
+        let size = parcels
+            .iter()
+            .map(|parcel| parcel.body.len() as u64)
+            .sum::<u64>()
+            / WARM_UP;
+        let outcome = self.send(&warm, parcels).await?;
+        let guess = rate_of(&outcome) * self.args.duration.as_secs_f64() * 1.3;
+        let room = (self.args.memory_mib << 20) / (size + 512);
+        let batches = crate::random::whole(guess).clamp(WARM_UP, room);
+        self.place.drain().await?;
+
+        let closed = self.workload(
+            Rate::Max,
+            Mix::Spans,
+            Some(self.args.duration),
+            Some(batches),
+        );
+        let maximum = self
+            .measure(report, "Highest rate (closed loop)", &closed)
+            .await?;
+        let half = Rate::PerSecond(rate_of(&maximum) / 2.0);
+        drop(maximum);
+        let open = self.workload(half, Mix::Spans, Some(self.args.duration), None);
+        self.measure(
+            report,
+            "Latency at half the highest rate (open loop)",
+            &open,
+        )
+        .await?;
+
+        console::say("every signal, for the sizes on disk ...");
+        let mixed = self.workload(Rate::Max, Mix::Realistic, None, Some(MIXED));
+        self.send(&mixed, mixed.prepare()?).await?;
+        self.place.drain().await?;
+        if let Some(clickhouse) = self.place.clickhouse() {
+            store::optimize(clickhouse).await?;
+        }
+        self.place.add_storage(report).await
+    }
+
+    /// Builds the load, then sends it: no batch is built while the clock runs.
+    async fn measure(
+        &self,
+        report: &mut Report,
+        name: &'static str,
+        workload: &Workload,
+    ) -> Result<Outcome> {
+        console::say(&format!("{name}: building the load ..."));
+        let parcels = workload.prepare()?;
+        console::say(&format!(
+            "{name}: sending up to {} batches ...",
+            parcels.len()
+        ));
+        let watch = self.place.watch();
+        let outcome = self.send(workload, parcels).await?;
+        let drain = self.place.drain().await?;
+        report.add(&Measured {
+            name,
+            outcome: &outcome,
+            offered: workload.offered(),
+            drain_s: drain,
+            watch: &watch,
+        });
+        Ok(outcome)
+    }
+
+    async fn send(
+        &self,
+        workload: &Workload,
+        parcels: Vec<crate::parcel::Parcel>,
+    ) -> Result<Outcome> {
+        workload.send(parcels, &self.way, &Stops::default()).await
+    }
+
+    fn workload(
+        &self,
+        rate: Rate,
+        mix: Mix,
+        duration: Option<Duration>,
+        batches: Option<u64>,
+    ) -> Workload {
+        Workload {
+            load: load(self.args, rate, mix),
+            tag: new_tag(),
+            duration,
+            batches,
+            verify: false,
+        }
+    }
+}
+
+fn load(args: &BenchArgs, rate: Rate, mix: Mix) -> LoadArgs {
+    LoadArgs {
+        rate,
+        arrivals: Arrivals::Poisson,
+        devices: 5_000,
+        seed: args.seed,
+        events_per_batch: args.events_per_batch,
+        mix,
+        encoding: Encoding::Zstd,
+        connections: args.connections,
+        outstanding: 20_000,
+        generators: 2,
+        late: 0.02,
+        spoilt: 0.0,
+    }
+}
+
+fn rate_of(outcome: &Outcome) -> f64 {
+    outcome.tally.acknowledged as f64 / outcome.took.as_secs_f64().max(0.001)
+}

@@ -1,0 +1,29 @@
+//! Traffic: bytes of the device's own natural day, which may not be the server's.
+
+use unjank_protocol::{Day, Text, Traffic};
+
+use super::Scene;
+use crate::random::Random;
+use crate::vocabulary::SOURCES;
+
+pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Traffic<'a>> {
+    let day = Day::of(scene.end.shifted(scene.device.utc_offset_us));
+    (0..count)
+        .map(|_| {
+            let requests = random.between(1, 60);
+            Traffic {
+                day,
+                source: Text::from(*random.pick(SOURCES)),
+                network: scene.device.network,
+                tx_bytes: random.long_tail(1_800.0 * requests as f64, 0.8, 1 << 32),
+                rx_bytes: random.long_tail(26_000.0 * requests as f64, 1.2, 1 << 34),
+                requests,
+                failed_requests: if random.chance(0.1) {
+                    random.below(requests + 1)
+                } else {
+                    0
+                },
+            }
+        })
+        .collect()
+}

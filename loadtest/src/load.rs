@@ -1,0 +1,175 @@
+//! The load itself: parcels come in at their time, deliveries run, ends are counted.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::console::Progress;
+use crate::delivery::{Carrier, Delivery, deliver};
+use crate::generator::Stop;
+use crate::ledger::Ledger;
+use crate::pacing::{Due, Pacing, pace};
+use crate::parcel::Parcel;
+use crate::tally::Tally;
+
+/// How to carry out a load.
+pub(crate) struct LoadSettings {
+    /// Batches under way at once: connections in a closed loop, more in an open one.
+    pub(crate) outstanding: usize,
+    /// How long it is meant to take; none when something else ends it. For the progress bar.
+    pub(crate) expected: Option<Duration>,
+    /// Ends a closed loop, which has no intended starts.
+    pub(crate) stop_after: Option<Duration>,
+    /// Remember fingerprints for verification.
+    pub(crate) verify: bool,
+    /// After the load: how long batches may still be tried before they are given up; none to wait for all of them.
+    pub(crate) grace: Option<Duration>,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    pub(crate) tally: Tally,
+    pub(crate) ledger: Ledger,
+    pub(crate) pacing: Pacing,
+    /// Start → last acknowledgment.
+    pub(crate) took: Duration,
+    /// The open loop had to wait because too many batches were under way.
+    pub(crate) saturated: bool,
+    pub(crate) interrupted: bool,
+}
+
+/// Ends the load (no new batches) or the run (nothing is tried again).
+#[derive(Clone, Default)]
+pub(crate) struct Stops {
+    pub(crate) load: Stop,
+    pub(crate) retries: Stop,
+}
+
+/// Sends all parcels and waits until each has ended.
+pub(crate) async fn run<I>(
+    parcels: I,
+    start: Instant,
+    settings: LoadSettings,
+    carrier: Arc<Carrier>,
+    stops: Stops,
+) -> Result<Outcome>
+where
+    I: Iterator<Item = Result<Parcel>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(64);
+    let stop = stops.load.clone();
+    let pacer = thread::spawn(move || pace(parcels, start, &sender, &stop));
+    let load = Load {
+        progress: Progress::new(settings.expected),
+        settings,
+        carrier,
+        stops,
+        start,
+        tally: Tally::new()?,
+        ledger: Ledger::default(),
+        under_way: JoinSet::new(),
+        saturated: false,
+        interrupted: false,
+    };
+    let mut outcome = load.work(receiver).await?;
+    outcome.pacing = pacer
+        .join()
+        .map_err(|_| anyhow!("the pacing thread panicked"))??;
+    Ok(outcome)
+}
+
+struct Load {
+    settings: LoadSettings,
+    carrier: Arc<Carrier>,
+    stops: Stops,
+    start: Instant,
+    tally: Tally,
+    ledger: Ledger,
+    under_way: JoinSet<Delivery>,
+    saturated: bool,
+    interrupted: bool,
+    progress: Progress,
+}
+
+impl Load {
+    async fn work(mut self, mut due: mpsc::Receiver<Due>) -> Result<Outcome> {
+        let mut ticks = tokio::time::interval(Duration::from_millis(250));
+        let mut interrupt = pin!(tokio::signal::ctrl_c());
+        let mut more = true;
+        let mut ended_at: Option<Instant> = None;
+        while more || !self.under_way.is_empty() {
+            let room = self.under_way.len() < self.settings.outstanding;
+            self.saturated |= more && !room;
+            tokio::select! {
+                next = due.recv(), if more && room => match next {
+                    Some(due) => {
+                        self.under_way.spawn(deliver(Arc::clone(&self.carrier), due));
+                    }
+                    None => more = false,
+                },
+                Some(ended) = self.under_way.join_next() => {
+                    self.end(ended.context("a delivery panicked")?);
+                }
+                _ = ticks.tick() => {
+                    self.check_time();
+                    self.progress.show(&self.tally, self.start.elapsed(), self.under_way.len());
+                }
+                asked = &mut interrupt, if !self.interrupted => {
+                    asked.context("waiting for Ctrl-C")?;
+                    self.interrupted = true;
+                    self.stops.load.now();
+                }
+            }
+            if !more || self.interrupted {
+                let ended = *ended_at.get_or_insert_with(Instant::now);
+                self.check_grace(ended);
+            }
+        }
+        self.progress.finish();
+        let last = self.tally.last_acknowledgment().unwrap_or(self.start);
+        Ok(Outcome {
+            took: last.saturating_duration_since(self.start),
+            tally: self.tally,
+            ledger: self.ledger,
+            pacing: Pacing::default(),
+            saturated: self.saturated,
+            interrupted: self.interrupted,
+        })
+    }
+
+    fn end(&mut self, delivery: Delivery) {
+        self.tally.add(&delivery);
+        if self.settings.verify {
+            let parcel = delivery.parcel;
+            self.ledger
+                .record(parcel.batch_id, parcel.manifest, &delivery.fate);
+        }
+    }
+
+    fn check_time(&self) {
+        if self
+            .settings
+            .stop_after
+            .is_some_and(|duration| self.start.elapsed() > duration)
+        {
+            self.stops.load.now();
+        }
+    }
+
+    fn check_grace(&self, ended: Instant) {
+        const AFTER_INTERRUPT: Duration = Duration::from_secs(5);
+        let grace = if self.interrupted {
+            Some(AFTER_INTERRUPT)
+        } else {
+            self.settings.grace
+        };
+        if grace.is_some_and(|grace| ended.elapsed() > grace) {
+            self.stops.retries.now();
+        }
+    }
+}

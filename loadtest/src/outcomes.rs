@@ -1,0 +1,158 @@
+//! Checks the server's own books: every event it received has exactly one outcome.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde::Serialize;
+use unjank_protocol::Signal;
+
+use crate::clickhouse::ClickHouse;
+use crate::fingerprint::SIGNALS;
+use crate::ledger::Ledger;
+
+/// Events by signal and outcome.
+pub(crate) type Books = BTreeMap<(String, String), u64>;
+
+/// What the server has written down so far.
+pub(crate) async fn read(clickhouse: &ClickHouse) -> Result<Books> {
+    let rows = clickhouse
+        .rows("SELECT signal, outcome, sum(count) FROM outcomes GROUP BY signal, outcome")
+        .await?;
+    let mut books = Books::new();
+    for row in rows {
+        if let [signal, outcome, count] = &row[..] {
+            books.insert((signal.clone(), outcome.clone()), count.parse()?);
+        }
+    }
+    Ok(books)
+}
+
+/// How much the devices know of events received twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// Every attempt was answered.
+    Counted,
+    /// Some attempts were not answered: the server may have received more than the devices know.
+    AtLeast,
+    /// The server was killed; counts it held only in memory are gone.
+    Unknown,
+}
+
+/// One signal of the books.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct OutcomeCheck {
+    pub(crate) signal: String,
+    pub(crate) stored: u64,
+    pub(crate) rejected: u64,
+    pub(crate) duplicate: u64,
+    /// Any other outcome, such as `dead_letter`.
+    pub(crate) other: u64,
+    pub(crate) expected_stored: u64,
+    pub(crate) expected_rejected: u64,
+    pub(crate) expected_duplicate: u64,
+    pub(crate) balanced: bool,
+}
+
+/// Compares the books with the ledger; waits a little for counts that are written late.
+pub(crate) async fn compare(
+    ledger: &Ledger,
+    repeated: &BTreeMap<Signal, u64>,
+    repeats: Repeats,
+    clickhouse: &ClickHouse,
+) -> Result<Vec<OutcomeCheck>> {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let begun = Instant::now();
+    loop {
+        let books = read(clickhouse).await?;
+        let checks = balance(ledger, repeated, repeats, &books);
+        let balanced = checks.iter().all(|check| check.balanced);
+        if balanced || begun.elapsed() > PATIENCE {
+            return Ok(checks);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+fn balance(
+    ledger: &Ledger,
+    repeated: &BTreeMap<Signal, u64>,
+    repeats: Repeats,
+    books: &Books,
+) -> Vec<OutcomeCheck> {
+    let checks = SIGNALS.map(|signal| {
+        let mut check = OutcomeCheck {
+            signal: signal.as_str().to_owned(),
+            expected_stored: ledger.certain_rows(signal),
+            expected_rejected: ledger.rejected(signal),
+            expected_duplicate: repeated.get(&signal).copied().unwrap_or_default(),
+            ..OutcomeCheck::default()
+        };
+        let own = books.iter().filter(|((one, _), _)| *one == check.signal);
+        let own: Vec<(&str, u64)> = own
+            .map(|((_, outcome), n)| (outcome.as_str(), *n))
+            .collect();
+        for (outcome, count) in own {
+            match outcome {
+                "stored" => check.stored += count,
+                "rejected" => check.rejected += count,
+                "duplicate" => check.duplicate += count,
+                _ => check.other += count,
+            }
+        }
+        let repeats_hold = match repeats {
+            Repeats::Counted => check.duplicate == check.expected_duplicate,
+            Repeats::AtLeast => check.duplicate >= check.expected_duplicate,
+            Repeats::Unknown => true,
+        };
+        let exact = check.stored == check.expected_stored
+            && check.rejected == check.expected_rejected
+            && check.other == 0;
+        // Batches without an answer may have been counted or not.
+        let at_least = !ledger.is_certain() && check.stored >= check.expected_stored;
+        check.balanced = repeats_hold && (exact || at_least);
+        check
+    });
+    checks.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::delivery::Fate;
+    use crate::parcel::Manifest;
+    use crate::post::Acceptance;
+
+    fn check(stored: u64, duplicate: u64, repeats: Repeats) -> bool {
+        let mut ledger = Ledger::default();
+        let manifest = Manifest {
+            session: Uuid::nil(),
+            fingerprints: vec![(Signal::Metrics, vec![1, 2, 3])],
+            spoilt: Vec::new(),
+        };
+        let fate = Fate::Acknowledged(Acceptance {
+            accepted: 3,
+            ..Acceptance::default()
+        });
+        ledger.record(Uuid::nil(), manifest, &fate);
+        let name = |outcome: &str| ("metrics".to_owned(), outcome.to_owned());
+        let books = Books::from([(name("stored"), stored), (name("duplicate"), duplicate)]);
+        let repeated = BTreeMap::from([(Signal::Metrics, 3)]);
+        balance(&ledger, &repeated, repeats, &books)
+            .iter()
+            .all(|check| check.balanced)
+    }
+
+    #[test]
+    fn books_that_say_what_the_devices_know_are_balanced_and_others_are_not() {
+        assert!(check(3, 3, Repeats::Counted));
+        assert!(!check(2, 3, Repeats::Counted));
+        assert!(!check(4, 3, Repeats::Counted));
+        assert!(!check(3, 6, Repeats::Counted));
+        assert!(check(3, 6, Repeats::AtLeast));
+        assert!(!check(3, 0, Repeats::AtLeast));
+        assert!(check(3, 0, Repeats::Unknown));
+    }
+}

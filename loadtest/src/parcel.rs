@@ -1,0 +1,310 @@
+//! A batch built, encoded and compressed: what a connection only has to send.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use clap::ValueEnum;
+use unjank_protocol::{Batch, Signal, Timestamp};
+use uuid::{Builder, Uuid};
+
+use crate::events::{Mix, Scene, spoil};
+use crate::fingerprint;
+use crate::plan::Plan;
+use crate::population::{Population, RunTag};
+use crate::random::Random;
+use crate::vocabulary::Vocabulary;
+
+/// How bodies are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Encoding {
+    Zstd,
+    Gzip,
+    Identity,
+}
+
+impl Encoding {
+    /// The value of `Content-Encoding`; none when the body is sent as it is.
+    pub(crate) fn header(self) -> Option<&'static str> {
+        match self {
+            Self::Zstd => Some("zstd"),
+            Self::Gzip => Some("gzip"),
+            Self::Identity => None,
+        }
+    }
+
+    pub(crate) fn compress(self, json: &[u8]) -> Result<Vec<u8>> {
+        match self {
+            // Level 1: what a phone can afford.
+            Self::Zstd => zstd::bulk::compress(json, 1).context("compressing a batch with zstd"),
+            Self::Gzip => {
+                let out = Vec::with_capacity(json.len() / 4);
+                let mut encoder = flate2::write::GzEncoder::new(out, flate2::Compression::fast());
+                encoder
+                    .write_all(json)
+                    .and_then(|()| encoder.finish())
+                    .context("compressing a batch with gzip")
+            }
+            Self::Identity => Ok(json.to_vec()),
+        }
+    }
+}
+
+/// What verification has to remember of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) session: Uuid,
+    /// For each signal the fingerprints of its events, in the order of its list.
+    pub(crate) fingerprints: Vec<(Signal, Vec<u64>)>,
+    /// Events made so that they must be refused.
+    pub(crate) spoilt: Vec<(Signal, u32)>,
+}
+
+impl Manifest {
+    pub(crate) fn of(batch: &Batch<'_>) -> Self {
+        Self {
+            session: batch.session_id,
+            fingerprints: fingerprint::of_batch(batch),
+            spoilt: Vec::new(),
+        }
+    }
+}
+
+/// A batch ready to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parcel {
+    pub(crate) seq: u64,
+    pub(crate) batch_id: Uuid,
+    /// The intended start, counted from the start of the run; none in a closed loop.
+    pub(crate) at: Option<Duration>,
+    pub(crate) body: Bytes,
+    pub(crate) encoding: Encoding,
+    pub(crate) events: u64,
+    /// Bytes before compression.
+    pub(crate) json_bytes: u64,
+    pub(crate) manifest: Manifest,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ParcelSettings {
+    pub(crate) seed: u64,
+    pub(crate) tag: RunTag,
+    pub(crate) mix: Mix,
+    pub(crate) events: usize,
+    pub(crate) encoding: Encoding,
+    /// Probability that a batch was held back on the device for hours or days.
+    pub(crate) late: f64,
+    /// Probability that a batch holds an event that must be refused.
+    pub(crate) spoilt: f64,
+    /// Whether fingerprints are needed.
+    pub(crate) verify: bool,
+}
+
+/// Builds parcels from plans: the same plan at the same time gives the same bytes.
+pub(crate) struct Packer {
+    settings: ParcelSettings,
+    vocabulary: Vocabulary,
+    population: Population,
+}
+
+const HOUR_US: u64 = 3_600_000_000;
+
+impl Packer {
+    pub(crate) fn new(settings: ParcelSettings) -> Self {
+        Self {
+            vocabulary: Vocabulary::new(),
+            population: Population::new(settings.seed, settings.tag),
+            settings,
+        }
+    }
+
+    /// Builds the batch of `plan` as a device sends it at `now`.
+    pub(crate) fn pack(&self, plan: &Plan, now: Timestamp) -> Result<Parcel> {
+        let settings = &self.settings;
+        let mut random = Random::of(&[settings.seed, 3, plan.seq]);
+        let device = self.population.device(plan.device);
+        let sent_at = now.shifted(device.clock_skew_us);
+        let held_us = if random.chance(settings.late) {
+            random.between(HOUR_US, 5 * 24 * HOUR_US)
+        } else {
+            0
+        };
+        let made_at = sent_at.shifted(-i64::try_from(held_us).unwrap_or_default());
+        let scene = Scene {
+            vocabulary: &self.vocabulary,
+            device: &device,
+            end: made_at,
+            minute: plan.part,
+        };
+        let mut batch = Batch {
+            batch_id: settings.tag.batch_id(plan.seq, made_at.as_micros()),
+            sent_at: Some(sent_at),
+            resource: device.resource(),
+            session_id: session_id(settings, plan.session),
+            config_revision: Some(1 + plan.device % 3),
+            spans: Vec::new(),
+            frame_windows: Vec::new(),
+            janks: Vec::new(),
+            traffic: Vec::new(),
+            page_loads: Vec::new(),
+            metrics: Vec::new(),
+            app_starts: Vec::new(),
+            recompositions: Vec::new(),
+            sdk_health: None,
+        };
+        settings
+            .mix
+            .fill(&mut batch, &scene, settings.events, &mut random);
+        let spoilt = if random.chance(settings.spoilt) {
+            spoil(&mut batch, &mut random)
+        } else {
+            None
+        };
+        let json = serde_json::to_vec(&batch).context("encoding a batch")?;
+        let fingerprints = if settings.verify {
+            fingerprint::of_batch(&batch)
+        } else {
+            Vec::new()
+        };
+        Ok(Parcel {
+            seq: plan.seq,
+            batch_id: batch.batch_id,
+            at: plan.at,
+            body: Bytes::from(settings.encoding.compress(&json)?),
+            encoding: settings.encoding,
+            events: batch.events() as u64,
+            json_bytes: json.len() as u64,
+            manifest: Manifest {
+                session: batch.session_id,
+                fingerprints,
+                spoilt: spoilt.into_iter().collect(),
+            },
+        })
+    }
+}
+
+/// Random in the run, the same for every upload of the session.
+fn session_id(settings: &ParcelSettings, session: u64) -> Uuid {
+    let mut random = Random::of(&[settings.seed, settings.tag.0, 4, session]);
+    let bytes = (u128::from(random.bits()) << 64) | u128::from(random.bits());
+    Builder::from_random_bytes(bytes.to_be_bytes()).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::io::Read;
+
+    use super::*;
+
+    fn settings(encoding: Encoding) -> ParcelSettings {
+        ParcelSettings {
+            seed: 11,
+            tag: RunTag(0xaaaa_bbbb_cccc_dddd),
+            mix: Mix::Realistic,
+            events: 200,
+            encoding,
+            late: 0.1,
+            spoilt: 0.0,
+            verify: true,
+        }
+    }
+
+    fn plan(seq: u64) -> Plan {
+        Plan {
+            seq,
+            at: None,
+            device: seq % 50,
+            session: seq / 3,
+            part: seq % 3,
+        }
+    }
+
+    const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
+
+    #[test]
+    fn the_same_plan_gives_the_same_bytes_and_another_seed_others() {
+        let packer = Packer::new(settings(Encoding::Zstd));
+        let again = Packer::new(settings(Encoding::Zstd));
+        let other = Packer::new(ParcelSettings {
+            seed: 12,
+            ..settings(Encoding::Zstd)
+        });
+        let parcel = packer.pack(&plan(4), NOW).unwrap();
+        assert_eq!(parcel, again.pack(&plan(4), NOW).unwrap());
+        assert_ne!(parcel.body, other.pack(&plan(4), NOW).unwrap().body);
+    }
+
+    #[test]
+    fn every_encoding_unpacks_to_the_batch() {
+        let mut bodies = Vec::new();
+        for encoding in [Encoding::Zstd, Encoding::Gzip, Encoding::Identity] {
+            let parcel = Packer::new(settings(encoding)).pack(&plan(1), NOW).unwrap();
+            let mut json = Vec::new();
+            match encoding {
+                Encoding::Zstd => json = zstd::decode_all(&parcel.body[..]).unwrap(),
+                Encoding::Gzip => {
+                    flate2::read::GzDecoder::new(&parcel.body[..])
+                        .read_to_end(&mut json)
+                        .unwrap();
+                }
+                Encoding::Identity => json = parcel.body.to_vec(),
+            }
+            let batch: Batch<'_> = serde_json::from_slice(&json).unwrap();
+            assert_eq!(batch.batch_id, parcel.batch_id);
+            assert_eq!(batch.events(), 200);
+            bodies.push(json);
+        }
+        assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
+    }
+
+    #[test]
+    fn the_realistic_mix_holds_every_signal_and_no_event_twice() {
+        let packer = Packer::new(settings(Encoding::Identity));
+        let mut signals = HashSet::new();
+        let mut fingerprints = HashSet::new();
+        let mut events = 0;
+        for seq in 0..300 {
+            let parcel = packer.pack(&plan(seq), NOW).unwrap();
+            assert_eq!(parcel.events, 200);
+            for (signal, list) in parcel.manifest.fingerprints {
+                signals.insert(signal);
+                events += list.len();
+                fingerprints.extend(list.into_iter().map(|fingerprint| (signal, fingerprint)));
+            }
+        }
+        assert_eq!(signals.len(), 9);
+        assert_eq!(fingerprints.len(), events, "events can be told apart");
+    }
+
+    #[test]
+    fn a_valid_batch_keeps_to_the_contract() {
+        let packer = Packer::new(settings(Encoding::Identity));
+        let limits = unjank_protocol::Limits::default();
+        for seq in 0..100 {
+            let parcel = packer.pack(&plan(seq), NOW).unwrap();
+            let batch: Batch<'_> = serde_json::from_slice(&parcel.body).unwrap();
+            let sent_at = batch.sent_at.unwrap();
+            for span in &batch.spans {
+                assert!((0..limits.span_us).contains(&span.duration_us));
+                let age = sent_at.micros_since(span.start);
+                assert!((-limits.ahead_us..limits.age_us).contains(&age), "{age}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_spoilt_event_is_named_in_the_manifest() {
+        let packer = Packer::new(ParcelSettings {
+            spoilt: 1.0,
+            ..settings(Encoding::Identity)
+        });
+        let parcel = packer.pack(&plan(2), NOW).unwrap();
+        let batch: Batch<'_> = serde_json::from_slice(&parcel.body).unwrap();
+        let [(Signal::Spans, index)] = parcel.manifest.spoilt[..] else {
+            panic!("{:?}", parcel.manifest.spoilt);
+        };
+        assert!(batch.spans[index as usize].duration_us < 0);
+    }
+}

@@ -1,0 +1,133 @@
+//! What processes cost, read from `/proc`: CPU time and the most memory they held.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// A process at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Usage {
+    /// User and system time of all its threads since it started, in seconds.
+    pub(crate) cpu_s: f64,
+    /// Peak resident memory since it started, in bytes.
+    pub(crate) peak_rss_bytes: u64,
+}
+
+/// What a process used between two moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Cost {
+    pub(crate) cpu_s: f64,
+    /// CPU time per event accepted, in microseconds.
+    pub(crate) cpu_us_per_event: f64,
+    pub(crate) peak_rss_bytes: u64,
+}
+
+impl Cost {
+    /// `events`: what the process worked for.
+    pub(crate) fn between(before: Usage, after: Usage, events: u64) -> Self {
+        let cpu_s = after.cpu_s - before.cpu_s;
+        Self {
+            cpu_s,
+            cpu_us_per_event: if events == 0 {
+                0.0
+            } else {
+                cpu_s * 1.0e6 / events as f64
+            },
+            peak_rss_bytes: after.peak_rss_bytes,
+        }
+    }
+}
+
+/// Reads the usage of a process; none when there is no such process (any more), or no `/proc`.
+pub(crate) fn usage(pid: u32) -> Option<Usage> {
+    let folder = PathBuf::from("/proc").join(pid.to_string());
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    let status = fs::read_to_string(folder.join("status")).ok()?;
+    let ticks = rustix::param::clock_ticks_per_second();
+    Some(Usage {
+        cpu_s: cpu_ticks(&stat)? as f64 / ticks as f64,
+        peak_rss_bytes: peak_rss(&status)?,
+    })
+}
+
+/// The load test itself.
+pub(crate) fn own_usage() -> Option<Usage> {
+    usage(std::process::id())
+}
+
+/// utime + stime: the 14th and 15th field, counted behind the command, which may hold blanks and parentheses.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+fn peak_rss(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1_024)
+}
+
+/// The machine a measurement was made on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    pub(crate) memory_bytes: u64,
+    pub(crate) kernel: String,
+}
+
+impl Machine {
+    pub(crate) fn here() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let cpu = cpuinfo
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"))
+            .map_or("unknown", |rest| rest.trim_start_matches([' ', '\t', ':']));
+        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let memory_kib: u64 = meminfo
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"))
+            .and_then(|rest| rest.split_whitespace().next())
+            .and_then(|kib| kib.parse().ok())
+            .unwrap_or_default();
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self {
+            cpu: cpu.to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: memory_kib * 1_024,
+            kernel: kernel.trim().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_found_behind_a_command_with_parentheses() {
+        let stat = "42 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 700 50 0 0 20 0 1 0";
+        assert_eq!(cpu_ticks(stat), Some(750));
+    }
+
+    #[test]
+    fn the_peak_is_in_bytes() {
+        assert_eq!(
+            peak_rss("VmPeak:\t 9 kB\nVmHWM:\t    2048 kB\n"),
+            Some(2_097_152)
+        );
+    }
+
+    #[test]
+    fn this_process_has_a_usage_and_the_machine_a_name() {
+        assert!(own_usage().is_some_and(|usage| usage.peak_rss_bytes > 0));
+        assert_eq!(usage(u32::MAX), None);
+        assert!(!Machine::here().kernel.is_empty());
+    }
+}

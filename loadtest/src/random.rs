@@ -1,0 +1,156 @@
+//! Repeatable randomness: `SplitMix64` and the few distributions that device data follows.
+//!
+//! Own code, because the same seed has to make the same load for years, whatever a crate's next version does.
+
+/// A `SplitMix64` generator: one addition and three multiplications a number.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// A stream named by `keys`: equal keys give equal numbers, any other keys give unrelated ones.
+    pub(crate) fn of(keys: &[u64]) -> Self {
+        let state = keys.iter().fold(0x6a09_e667_f3bc_c908, |state: u64, key| {
+            mix(state.rotate_left(23) ^ mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15)))
+        });
+        Self(state)
+    }
+
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// From 0 up to, not including, `end`; 0 when `end` is 0.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        let product = u128::from(self.bits()) * u128::from(end);
+        u64::try_from(product >> 64).unwrap_or_default()
+    }
+
+    /// From `low` to `high`, both included.
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high.saturating_sub(low) + 1)
+    }
+
+    /// From 0 to just under 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// Times between events that know nothing of each other.
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
+        -(1.0 - self.unit()).ln() * mean
+    }
+
+    /// Durations: half of them under `median`, with a long tail that `sigma` stretches.
+    pub(crate) fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        let normal = radius * (std::f64::consts::TAU * self.unit()).cos();
+        median * (sigma * normal).exp()
+    }
+
+    /// [`Random::log_normal`] as a whole number, at most `max`.
+    pub(crate) fn long_tail(&mut self, median: f64, sigma: f64, max: u64) -> u64 {
+        whole(self.log_normal(median, sigma)).min(max)
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        let index = self.below(choices.len() as u64);
+        &choices[usize::try_from(index).unwrap_or_default()]
+    }
+}
+
+/// The nearest whole number, 0 for what is negative or not a number.
+#[expect(
+    clippy::cast_sign_loss,
+    reason = "a float-to-integer cast saturates, and 0 is what a negative value should give"
+)]
+pub(crate) fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A loaded die: picks an index in proportion to its weight.
+#[derive(Clone, Debug)]
+pub(crate) struct Dice(Vec<f64>);
+
+impl Dice {
+    pub(crate) fn new(weights: impl IntoIterator<Item = f64>) -> Self {
+        let mut total = 0.0;
+        let sums = weights.into_iter().map(|weight| {
+            total += weight;
+            total
+        });
+        Self(sums.collect())
+    }
+
+    /// Zipf's law, as names in real programs follow it: the n-th is used 1/n^s times as often as the first.
+    pub(crate) fn zipf(count: usize, s: f64) -> Self {
+        Self::new((1..=count).map(|rank| 1.0 / (rank as f64).powf(s)))
+    }
+
+    pub(crate) fn roll(&self, random: &mut Random) -> usize {
+        let total = self.0.last().copied().unwrap_or_default();
+        let point = random.unit() * total;
+        self.0
+            .partition_point(|sum| *sum <= point)
+            .min(self.0.len().saturating_sub(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_keys_give_equal_numbers_and_other_keys_others() {
+        let numbers = |keys: &[u64]| {
+            let mut random = Random::of(keys);
+            [random.bits(), random.bits(), random.bits()]
+        };
+        assert_eq!(numbers(&[1, 2]), numbers(&[1, 2]));
+        assert_ne!(numbers(&[1, 2]), numbers(&[2, 1]));
+        assert_ne!(numbers(&[1]), numbers(&[1, 0]));
+    }
+
+    #[test]
+    fn a_die_follows_its_weights() {
+        let dice = Dice::new([1.0, 0.0, 3.0]);
+        let mut random = Random::of(&[7]);
+        let mut counts = [0_u32; 3];
+        for _ in 0..40_000 {
+            counts[dice.roll(&mut random)] += 1;
+        }
+        assert_eq!(counts[1], 0);
+        assert!((9_500..10_500).contains(&counts[0]), "{counts:?}");
+    }
+
+    #[test]
+    fn half_of_a_log_normal_lies_under_its_median() {
+        let mut random = Random::of(&[9]);
+        let under = (0..40_000)
+            .filter(|_| random.log_normal(100.0, 1.0) < 100.0)
+            .count();
+        assert!((19_400..20_600).contains(&under), "{under}");
+    }
+
+    #[test]
+    fn between_reaches_both_ends_and_nothing_else() {
+        let mut random = Random::of(&[3]);
+        let mut seen = [false; 3];
+        for _ in 0..200 {
+            let value = random.between(4, 6);
+            seen[usize::try_from(value - 4).unwrap()] = true;
+        }
+        assert_eq!(seen, [true; 3]);
+        assert_eq!(random.below(0), 0);
+    }
+}

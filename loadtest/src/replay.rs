@@ -1,0 +1,142 @@
+//! Recorded batches, sent as they are: byte for byte, each twice.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use unjank_protocol::Batch;
+
+use crate::cli::RunArgs;
+use crate::ledger::Ledger;
+use crate::load::{self, LoadSettings, Outcome, Stops};
+use crate::outcomes::Repeats;
+use crate::parcel::{Encoding, Manifest, Parcel};
+use crate::report::{Measured, Report};
+use crate::run::{Check, Place, new_report};
+use crate::store::Scope;
+use crate::workload::Way;
+
+/// Sends every file of `folder` once, then again; the second time each must be answered as a duplicate.
+pub(crate) async fn run(args: &RunArgs, place: &Place, folder: &Path) -> Result<Report> {
+    let parcels = read(folder, args.load.encoding)?;
+    let way = Way::new(&args.url, &args.key, &args.retry);
+    let settings = BTreeMap::from([
+        ("folder", folder.display().to_string()),
+        ("files", parcels.len().to_string()),
+        (
+            "encoding",
+            format!("{:?}", args.load.encoding).to_lowercase(),
+        ),
+    ]);
+    let mut report = new_report("replay", settings);
+    let fresh = place.is_fresh().await?;
+    let mut outcomes = Vec::new();
+    for name in ["First time", "Second time"] {
+        let watch = place.watch();
+        let outcome = send(args, &way, parcels.clone()).await?;
+        let drain = place.drain().await?;
+        report.add(&Measured {
+            name,
+            outcome: &outcome,
+            offered: None,
+            drain_s: drain,
+            watch: &watch,
+        });
+        outcomes.push(outcome);
+    }
+    place.add_storage(&mut report).await?;
+    let [first, second] = &outcomes[..] else {
+        unreachable!("sent twice");
+    };
+    report.warnings.extend(judge_first(first));
+    let all_repeated = second.tally.duplicates == second.tally.batches;
+    if !all_repeated {
+        report.warnings.push(format!(
+            "the second time only {} of {} batches were answered as duplicates",
+            second.tally.duplicates, second.tally.batches
+        ));
+    }
+    if args.verify {
+        let check = Check {
+            scope: scope(&first.ledger, &parcels),
+            // When some were duplicates the first time, the books hold their first sending from before.
+            fresh: fresh && first.tally.duplicates == 0,
+            repeated: second.ledger.repeated(),
+            repeats: Repeats::AtLeast,
+        };
+        let mut verification = place.verify(&first.ledger, check).await?;
+        verification.holds &= all_repeated;
+        report.verification = Some(verification);
+    }
+    Ok(report)
+}
+
+fn judge_first(outcome: &Outcome) -> Option<String> {
+    let duplicates = outcome.tally.duplicates;
+    (duplicates > 0).then(|| {
+        format!(
+            "{duplicates} of {} batches were in the store already, from a replay within the last 7 days: verification then \
+             shows that nothing was added",
+            outcome.tally.batches
+        )
+    })
+}
+
+async fn send(args: &RunArgs, way: &Way, parcels: Vec<Parcel>) -> Result<Outcome> {
+    let stops = Stops::default();
+    let carrier = way.carrier(args.load.connections, &stops)?;
+    let settings = LoadSettings {
+        outstanding: usize::from(args.load.connections),
+        expected: None,
+        stop_after: None,
+        verify: args.verify,
+        grace: None,
+    };
+    let parcels = parcels.into_iter().map(Ok);
+    load::run(parcels, Instant::now(), settings, carrier, stops).await
+}
+
+fn scope(ledger: &Ledger, parcels: &[Parcel]) -> Scope {
+    Scope::Recorded {
+        sessions: ledger.sessions(),
+        batches: parcels.iter().map(|parcel| parcel.batch_id).collect(),
+    }
+}
+
+/// Reads the batches of a folder, in the order of their file names.
+fn read(folder: &Path, encoding: Encoding) -> Result<Vec<Parcel>> {
+    let listing =
+        std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut paths = Vec::new();
+    for entry in listing {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    ensure!(!paths.is_empty(), "no .json files in {}", folder.display());
+    let parcels = paths.iter().zip(0..).map(|(path, seq)| {
+        parcel(path, seq, encoding).with_context(|| format!("reading {}", path.display()))
+    });
+    parcels.collect()
+}
+
+fn parcel(path: &Path, seq: u64, encoding: Encoding) -> Result<Parcel> {
+    let json = std::fs::read(path)?;
+    let batch: Batch<'_> = serde_json::from_slice(&json).context("not a batch")?;
+    Ok(Parcel {
+        seq,
+        batch_id: batch.batch_id,
+        at: None,
+        body: encoding.compress(&json)?.into(),
+        encoding,
+        events: batch.events() as u64,
+        json_bytes: json.len() as u64,
+        manifest: Manifest::of(&batch),
+    })
+}

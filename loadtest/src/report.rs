@@ -1,0 +1,195 @@
+//! What a run has to say. Collected here, written by one exporter each.
+
+pub(crate) mod json;
+pub(crate) mod markdown;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::load::Outcome;
+use crate::outcomes::OutcomeCheck;
+use crate::processes::{Cost, Machine};
+use crate::store::TableSize;
+use crate::tally::Latencies;
+use crate::verify::TableCheck;
+use crate::watch::Watch;
+
+/// Everything about one call of the tool.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// `run`, `replay`, `chaos` or `bench`.
+    pub(crate) kind: &'static str,
+    pub(crate) tool_version: &'static str,
+    pub(crate) server_version: Option<String>,
+    pub(crate) started_at: String,
+    pub(crate) machine: Machine,
+    /// The settings that make the numbers mean something.
+    pub(crate) settings: BTreeMap<&'static str, String>,
+    pub(crate) phases: Vec<Phase>,
+    /// Rows and bytes of the whole database, whoever sent them.
+    pub(crate) storage: Vec<TableSize>,
+    pub(crate) verification: Option<Verification>,
+    pub(crate) chaos: Option<Chaos>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A load that is over, as it goes into the report.
+pub(crate) struct Measured<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) offered: Option<f64>,
+    pub(crate) drain_s: Option<f64>,
+    pub(crate) watch: &'a Watch,
+}
+
+impl Report {
+    /// Adds a phase, and what has to be known about it.
+    pub(crate) fn add(&mut self, measured: &Measured<'_>) {
+        let load = LoadReport::new(measured.outcome, measured.offered);
+        self.warnings.extend(load.warnings(measured.outcome));
+        self.phases.push(Phase {
+            name: measured.name,
+            costs: measured.watch.costs(load.events_accepted),
+            load,
+            drain_s: measured.drain_s,
+        });
+    }
+}
+
+/// One load and what it cost.
+#[derive(Debug, Serialize)]
+pub(crate) struct Phase {
+    pub(crate) name: &'static str,
+    pub(crate) load: LoadReport,
+    /// Until the log was drained, when that was waited for. By process: `server`, `engine`, `load test`.
+    pub(crate) costs: BTreeMap<&'static str, Cost>,
+    /// Last acknowledgment → log drained, in seconds.
+    pub(crate) drain_s: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct LoadReport {
+    /// Batches a second that were meant to start; none in a closed loop.
+    pub(crate) offered_batches_per_s: Option<f64>,
+    /// Batches a second acknowledged, from the start to the last acknowledgment.
+    pub(crate) achieved_batches_per_s: f64,
+    pub(crate) acknowledged_events_per_s: f64,
+    /// Start → last acknowledgment.
+    pub(crate) took_s: f64,
+    pub(crate) batches: u64,
+    pub(crate) acknowledged: u64,
+    pub(crate) refused: u64,
+    pub(crate) unknown: u64,
+    /// Batches whose receipt said `duplicate`.
+    pub(crate) duplicates: u64,
+    pub(crate) events_sent: u64,
+    pub(crate) events_accepted: u64,
+    pub(crate) events_rejected: u64,
+    pub(crate) events_truncated: u64,
+    pub(crate) wrong_receipts: u64,
+    pub(crate) attempts: u64,
+    pub(crate) retries: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) json_bytes: u64,
+    pub(crate) statuses: BTreeMap<String, u64>,
+    pub(crate) rejections: BTreeMap<String, u64>,
+    pub(crate) reasons: BTreeMap<String, u64>,
+    /// Intended start → acknowledged.
+    pub(crate) latency: Latencies,
+    /// Request begun → answered, every attempt.
+    pub(crate) service: Latencies,
+    pub(crate) generator_late: u64,
+    pub(crate) generator_late_most_ms: f64,
+}
+
+impl LoadReport {
+    pub(crate) fn new(outcome: &Outcome, offered: Option<f64>) -> Self {
+        let tally = &outcome.tally;
+        let took_s = outcome.took.as_secs_f64();
+        let per_second = |count: u64| {
+            if took_s > 0.0 {
+                count as f64 / took_s
+            } else {
+                0.0
+            }
+        };
+        Self {
+            offered_batches_per_s: offered,
+            achieved_batches_per_s: per_second(tally.acknowledged),
+            acknowledged_events_per_s: per_second(tally.events_accepted),
+            took_s,
+            batches: tally.batches,
+            acknowledged: tally.acknowledged,
+            refused: tally.refused,
+            unknown: tally.unknown,
+            duplicates: tally.duplicates,
+            events_sent: tally.events_sent,
+            events_accepted: tally.events_accepted,
+            events_rejected: tally.events_rejected,
+            events_truncated: tally.events_truncated,
+            wrong_receipts: tally.wrong_receipts,
+            attempts: tally.attempts,
+            retries: tally.retries,
+            bytes_sent: tally.bytes_sent,
+            json_bytes: tally.json_bytes,
+            statuses: tally.statuses.clone(),
+            rejections: tally.rejections.clone(),
+            reasons: tally.reasons.clone(),
+            latency: tally.latency(),
+            service: tally.service(),
+            generator_late: outcome.pacing.generator_late,
+            generator_late_most_ms: outcome.pacing.generator_late_most.as_secs_f64() * 1_000.0,
+        }
+    }
+
+    /// What a reader of the numbers has to know.
+    pub(crate) fn warnings(&self, outcome: &Outcome) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.generator_late > 0 {
+            warnings.push(format!(
+                "the generator could not keep up: {} of {} batches were not ready at their intended start (at most {:.0} ms \
+                 late). Latencies hold that delay. Lower the rate, or build the load ahead with --prepare",
+                self.generator_late, self.batches, self.generator_late_most_ms
+            ));
+        }
+        if outcome.saturated && self.offered_batches_per_s.is_some() {
+            warnings.push(
+                "the most batches allowed under way were waiting for an answer: later ones waited too, and their \
+                 latency counts it (--outstanding)"
+                    .to_owned(),
+            );
+        }
+        if outcome.interrupted {
+            warnings.push("interrupted: the numbers are of a part of the load".to_owned());
+        }
+        if self.wrong_receipts > 0 {
+            warnings.push(format!(
+                "{} receipts do not add up to their batch",
+                self.wrong_receipts
+            ));
+        }
+        warnings
+    }
+}
+
+/// The result of `--verify`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verification {
+    pub(crate) holds: bool,
+    pub(crate) tables: Vec<TableCheck>,
+    /// The server's own books, when the store was empty before: otherwise they hold others' events too.
+    pub(crate) outcomes: Option<Vec<OutcomeCheck>>,
+    pub(crate) rejected_though_valid: u64,
+    pub(crate) accepted_though_spoilt: u64,
+}
+
+/// What was done to the server.
+#[derive(Debug, Serialize)]
+pub(crate) struct Chaos {
+    pub(crate) server_kills: u32,
+    pub(crate) engine_kills: u32,
+    /// Server killed → ready again, in seconds.
+    pub(crate) longest_restart_s: f64,
+    pub(crate) mean_restart_s: f64,
+}

@@ -1,0 +1,295 @@
+//! The report for people: on the terminal, in a pull request, in the docs.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::{Chaos, LoadReport, Phase, Report, Verification};
+use crate::outcomes::OutcomeCheck;
+use crate::processes::Machine;
+use crate::store::TableSize;
+use crate::tally::Latencies;
+
+pub(crate) fn write(report: &Report, path: &Path) -> Result<()> {
+    std::fs::write(path, text(report)).with_context(|| format!("writing {}", path.display()))
+}
+
+pub(crate) fn text(report: &Report) -> String {
+    let mut out = Paper(String::new());
+    out.line(&format!("# unjank load test: {}", report.kind));
+    out.line("");
+    out.machine(&report.machine);
+    if let Some(version) = &report.server_version {
+        out.line(&format!(
+            "Server: {version}. Started {}.",
+            report.started_at
+        ));
+    } else {
+        out.line(&format!("Started {}.", report.started_at));
+    }
+    out.line("");
+    let settings: Vec<String> = report
+        .settings
+        .iter()
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    out.line(&format!("Settings: {}.", settings.join(", ")));
+    for warning in &report.warnings {
+        out.line(&format!("\n**Warning:** {warning}."));
+    }
+    for phase in &report.phases {
+        out.phase(phase);
+    }
+    if let Some(chaos) = &report.chaos {
+        out.chaos(chaos);
+    }
+    if !report.storage.is_empty() {
+        out.storage(&report.storage);
+    }
+    if let Some(verification) = &report.verification {
+        out.verification(verification);
+    }
+    out.0
+}
+
+struct Paper(String);
+
+impl Paper {
+    fn line(&mut self, text: &str) {
+        writeln!(self.0, "{text}").expect("writing to a string");
+    }
+
+    fn table<const N: usize>(
+        &mut self,
+        head: [&str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) {
+        self.line("");
+        self.line(&format!("| {} |", head.join(" | ")));
+        let rules = head.map(|_| "---");
+        self.line(&format!("| {} |", rules.join(" | ")));
+        for row in rows {
+            self.line(&format!("| {} |", row.join(" | ")));
+        }
+    }
+
+    fn machine(&mut self, machine: &Machine) {
+        self.line(&format!(
+            "Machine: {}, {} cores, {:.1} GiB memory, Linux {}.",
+            machine.cpu,
+            machine.cores,
+            machine.memory_bytes as f64 / f64::from(1 << 30),
+            machine.kernel
+        ));
+    }
+
+    fn phase(&mut self, phase: &Phase) {
+        self.line(&format!("\n## {}", phase.name));
+        let load = &phase.load;
+        self.table(["", ""], rates(load));
+        self.line("\nLatency in milliseconds:");
+        let row = |name: &str, l: &Latencies| {
+            [
+                name.to_owned(),
+                milliseconds(l.p50_ms),
+                milliseconds(l.p90_ms),
+                milliseconds(l.p99_ms),
+                milliseconds(l.p999_ms),
+                milliseconds(l.max_ms),
+            ]
+        };
+        self.table(
+            ["", "p50", "p90", "p99", "p99.9", "max"],
+            [
+                row("intended start → acknowledged", &load.latency),
+                row("one attempt", &load.service),
+            ],
+        );
+        let answers = load
+            .statuses
+            .iter()
+            .map(|(status, count)| [status.clone(), count.to_string()]);
+        self.table(["answer", "attempts"], answers);
+        for (name, counts) in [
+            ("rejected events", &load.rejections),
+            ("batches not stored", &load.reasons),
+        ] {
+            if !counts.is_empty() {
+                let rows = counts
+                    .iter()
+                    .map(|(why, count)| [why.clone(), count.to_string()]);
+                self.table([name, "count"], rows);
+            }
+        }
+        if !phase.costs.is_empty() {
+            let rows = phase.costs.iter().map(|(name, cost)| {
+                [
+                    (*name).to_owned(),
+                    format!("{:.2}", cost.cpu_s),
+                    format!("{:.2}", cost.cpu_us_per_event),
+                    mebibytes(cost.peak_rss_bytes),
+                ]
+            });
+            self.table(
+                ["process", "CPU s", "CPU µs per event", "peak memory MiB"],
+                rows,
+            );
+        }
+        if let Some(drain) = phase.drain_s {
+            self.line(&format!(
+                "\nLog drained {drain:.1} s after the last acknowledgment."
+            ));
+        }
+    }
+
+    fn chaos(&mut self, chaos: &Chaos) {
+        self.line("\n## Chaos");
+        self.table(
+            [
+                "server kills",
+                "engine kills",
+                "mean restart s",
+                "longest restart s",
+            ],
+            [[
+                chaos.server_kills.to_string(),
+                chaos.engine_kills.to_string(),
+                format!("{:.2}", chaos.mean_restart_s),
+                format!("{:.2}", chaos.longest_restart_s),
+            ]],
+        );
+    }
+
+    fn storage(&mut self, tables: &[TableSize]) {
+        self.line("\n## On disk");
+        let rows = tables.iter().map(|size| {
+            [
+                size.table.clone(),
+                size.rows.to_string(),
+                mebibytes(size.bytes_on_disk),
+                format!("{:.1}", size.bytes_per_row),
+            ]
+        });
+        self.table(["table", "rows", "MiB", "bytes per row"], rows);
+    }
+
+    fn verification(&mut self, verification: &Verification) {
+        self.line("\n## Exactly once");
+        let rows = verification.tables.iter().map(|check| {
+            [
+                check.table.clone(),
+                check.expected.to_string(),
+                check.found.to_string(),
+                check.lost.to_string(),
+                check.doubled.to_string(),
+                check.unexpected.to_string(),
+                check.rejected.to_string(),
+                check.unanswered.to_string(),
+            ]
+        });
+        self.table(
+            [
+                "table",
+                "acknowledged",
+                "found",
+                "lost",
+                "doubled",
+                "unexpected",
+                "rejected",
+                "of unanswered batches",
+            ],
+            rows,
+        );
+        if let Some(outcomes) = &verification.outcomes {
+            self.outcomes(outcomes);
+        }
+        if verification.rejected_though_valid + verification.accepted_though_spoilt > 0 {
+            self.line(&format!(
+                "\n{} valid events were rejected, {} invalid ones accepted.",
+                verification.rejected_though_valid, verification.accepted_though_spoilt
+            ));
+        }
+        self.line(if verification.holds {
+            "\nEvery acknowledged event is there exactly once."
+        } else {
+            "\n**Not every acknowledged event is there exactly once.**"
+        });
+    }
+
+    fn outcomes(&mut self, outcomes: &[OutcomeCheck]) {
+        self.line("\nThe server's own books (expected in parentheses):");
+        let rows = outcomes.iter().map(|check| {
+            let balanced = if check.balanced { "yes" } else { "**no**" };
+            [
+                check.signal.clone(),
+                format!("{} ({})", check.stored, check.expected_stored),
+                format!("{} ({})", check.rejected, check.expected_rejected),
+                format!("{} ({})", check.duplicate, check.expected_duplicate),
+                check.other.to_string(),
+                balanced.to_owned(),
+            ]
+        });
+        self.table(
+            [
+                "signal",
+                "stored",
+                "rejected",
+                "duplicate",
+                "other",
+                "balanced",
+            ],
+            rows,
+        );
+    }
+}
+
+fn rates(load: &LoadReport) -> Vec<[String; 2]> {
+    let row = |name: &str, value: String| [name.to_owned(), value];
+    let offered = load
+        .offered_batches_per_s
+        .map_or("as fast as it goes".to_owned(), |rate| format!("{rate:.1}"));
+    vec![
+        row("offered, batches/s", offered),
+        row(
+            "acknowledged, batches/s",
+            format!("{:.1}", load.achieved_batches_per_s),
+        ),
+        row(
+            "acknowledged, events/s",
+            format!("{:.0}", load.acknowledged_events_per_s),
+        ),
+        row("took, s", format!("{:.1}", load.took_s)),
+        row(
+            "batches: acknowledged, refused, unknown",
+            format!("{}, {}, {}", load.acknowledged, load.refused, load.unknown),
+        ),
+        row(
+            "events: accepted, rejected, cut to fit",
+            format!(
+                "{}, {}, {}",
+                load.events_accepted, load.events_rejected, load.events_truncated
+            ),
+        ),
+        row(
+            "retries, receipts that said duplicate",
+            format!("{}, {}", load.retries, load.duplicates),
+        ),
+        row(
+            "sent, MiB (JSON before compression, MiB)",
+            format!(
+                "{} ({})",
+                mebibytes(load.bytes_sent),
+                mebibytes(load.json_bytes)
+            ),
+        ),
+    ]
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / f64::from(1 << 20))
+}
+
+fn milliseconds(value: f64) -> String {
+    format!("{value:.2}")
+}

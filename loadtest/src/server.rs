@@ -1,0 +1,238 @@
+//! A server of one's own: started, found ready, killed, started again.
+
+use std::fs::{File, OpenOptions};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use reqwest::Client;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+use crate::clickhouse::engine_login;
+
+/// The file the server writes once it accepts.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Address {
+    pub(crate) admin_listen: String,
+    #[serde(default)]
+    pub(crate) pid: Option<u32>,
+}
+
+pub(crate) fn read_address(data_dir: &Path) -> Result<Address> {
+    let path = data_dir.join("server.json");
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))
+}
+
+/// The key a server started here knows.
+pub(crate) const KEY: &str = "loadtest-key-of-a-throw-away-server";
+
+/// A server process with its data folder. Ended when dropped.
+pub(crate) struct Server {
+    binary: PathBuf,
+    data_dir: PathBuf,
+    listen: String,
+    admin_listen: String,
+    child: Child,
+}
+
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Server {
+    /// Starts the server on free ports; they stay the same over restarts.
+    pub(crate) fn start(binary: &Path, data_dir: &Path) -> Result<Self> {
+        std::fs::create_dir_all(data_dir)
+            .with_context(|| format!("making the folder {}", data_dir.display()))?;
+        let listen = free_address()?;
+        let admin_listen = free_address()?;
+        let mut server = Self {
+            child: spawn(binary, data_dir, &listen, &admin_listen)?,
+            binary: binary.to_owned(),
+            data_dir: data_dir.to_owned(),
+            listen,
+            admin_listen,
+        };
+        server.check_alive()?;
+        Ok(server)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.listen)
+    }
+
+    pub(crate) fn admin_url(&self) -> String {
+        format!("http://{}", self.admin_listen)
+    }
+
+    /// Kills the process without warning.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.child.kill().context("killing the server")?;
+        self.child.wait().context("waiting for the killed server")?;
+        Ok(())
+    }
+
+    pub(crate) fn start_again(&mut self) -> Result<()> {
+        self.child = spawn(
+            &self.binary,
+            &self.data_dir,
+            &self.listen,
+            &self.admin_listen,
+        )?;
+        Ok(())
+    }
+
+    /// Waits until the server says it is ready; answers how long that took.
+    pub(crate) async fn ready(&mut self) -> Result<Duration> {
+        let begun = Instant::now();
+        let client = Client::builder()
+            .no_proxy()
+            .timeout(Duration::from_secs(2))
+            .build()?;
+        let url = format!("{}/readyz", self.admin_url());
+        while begun.elapsed() < READY_TIMEOUT {
+            self.check_alive()?;
+            let answer = client.get(&url).send().await;
+            if answer.is_ok_and(|answer| answer.status().is_success()) {
+                return Ok(begun.elapsed());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        bail!(
+            "the server was not ready after {} s: see {}",
+            READY_TIMEOUT.as_secs(),
+            log_path(&self.data_dir).display()
+        )
+    }
+
+    /// Kills the engine of this server's data folder; answers whether there was one to kill.
+    pub(crate) fn kill_engine(&self) -> Result<bool> {
+        let Some(pid) = engine_login(&self.data_dir)
+            .ok()
+            .and_then(|login| login.pid)
+        else {
+            return Ok(false);
+        };
+        let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if !is_engine(&cmdline) {
+            return Ok(false);
+        }
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+            bail!("engine.json holds the impossible process id {pid}");
+        };
+        match kill_process(pid, Signal::KILL) {
+            Ok(()) => Ok(true),
+            // It ended between the look and the shot.
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            Err(error) => Err(error).context("killing the engine"),
+        }
+    }
+
+    /// What the server says its version is.
+    pub(crate) fn version(&self) -> Option<String> {
+        let output = Command::new(&self.binary).arg("--version").output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+            .filter(|text| !text.is_empty())
+    }
+
+    /// Asks the server to end, and waits for it.
+    pub(crate) async fn stop(&mut self) -> Result<()> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            kill_process(pid, Signal::TERM).context("ending the server")?;
+        }
+        for _ in 0..300 {
+            if self
+                .child
+                .try_wait()
+                .context("waiting for the server")?
+                .is_some()
+            {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bail!("the server did not end within 30 s after SIGTERM")
+    }
+
+    fn check_alive(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait().context("looking after the server")? {
+            bail!(
+                "the server ended by itself ({status}): see {}",
+                log_path(&self.data_dir).display()
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // On the way out of an error: leave no process behind.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill_engine().unwrap_or_default();
+            self.kill().unwrap_or_default();
+        }
+    }
+}
+
+/// A process that is an unjank engine: nothing else may be killed by a number from a file.
+fn is_engine(cmdline: &[u8]) -> bool {
+    let mut arguments = cmdline.split(|byte| *byte == 0);
+    let program = arguments.next().unwrap_or_default();
+    program.ends_with(b"unjank") && arguments.any(|argument| argument == b"engine")
+}
+
+fn log_path(data_dir: &Path) -> PathBuf {
+    let mut name = data_dir.as_os_str().to_owned();
+    name.push(".server.log");
+    PathBuf::from(name)
+}
+
+fn spawn(binary: &Path, data_dir: &Path, listen: &str, admin_listen: &str) -> Result<Child> {
+    let log: File = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log_path(data_dir))
+        .context("opening a file for the server's log")?;
+    Command::new(binary)
+        .arg("serve")
+        .env("UNJANK_LISTEN", listen)
+        .env("UNJANK_ADMIN_LISTEN", admin_listen)
+        .env("UNJANK_DATA_DIR", data_dir)
+        .env("UNJANK_INGEST_KEYS", format!("{KEY}=*"))
+        .env_remove("UNJANK_CLICKHOUSE_URL")
+        .env_remove("UNJANK_DATABASE_URL")
+        // Ctrl-C is for the load test, which then ends the server.
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(
+            log.try_clone()
+                .context("opening a file for the server's log")?,
+        )
+        .stderr(log)
+        .spawn()
+        .with_context(|| format!("starting {}", binary.display()))
+}
+
+fn free_address() -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("looking for a free port")?;
+    Ok(listener.local_addr()?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_unjank_engine_is_taken_for_one() {
+        assert!(is_engine(b"/opt/unjank\0engine\0--data-dir\0/x\0"));
+        assert!(!is_engine(b"/opt/unjank\0serve\0"));
+        assert!(!is_engine(b"/usr/bin/vim\0engine\0"));
+        assert!(!is_engine(b""));
+    }
+}

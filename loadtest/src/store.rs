@@ -1,0 +1,154 @@
+//! The tables of unjank in ClickHouse, restricted to the rows of one run.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use unjank_protocol::Signal;
+use uuid::Uuid;
+
+use crate::clickhouse::ClickHouse;
+use crate::fingerprint::{self, SIGNALS};
+use crate::ledger::Sum;
+use crate::population::RunTag;
+use crate::verify::Store;
+
+/// Which rows belong to the run.
+#[derive(Clone, Debug)]
+pub(crate) enum Scope {
+    /// Simulated devices: their install ids share a prefix, their batch ids a suffix.
+    Run(RunTag),
+    /// Recorded batches: these sessions and these batches.
+    Recorded {
+        sessions: Vec<Uuid>,
+        batches: Vec<Uuid>,
+    },
+}
+
+impl Scope {
+    fn rows(&self) -> String {
+        match self {
+            Self::Run(tag) => format!(
+                "startsWith(toString(install_id), '{}')",
+                tag.install_prefix()
+            ),
+            Self::Recorded { sessions, .. } => format!("session_id IN ({})", quoted(sessions)),
+        }
+    }
+
+    fn batches(&self) -> String {
+        match self {
+            Self::Run(tag) => format!("endsWith(toString(batch_id), '{}')", tag.batch_suffix()),
+            Self::Recorded { batches, .. } => format!("batch_id IN ({})", quoted(batches)),
+        }
+    }
+}
+
+fn quoted(ids: &[Uuid]) -> String {
+    let quoted: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+    quoted.join(", ")
+}
+
+/// ClickHouse, asked about one run.
+pub(crate) struct RunStore<'a> {
+    pub(crate) clickhouse: &'a ClickHouse,
+    pub(crate) scope: Scope,
+}
+
+impl Store for RunStore<'_> {
+    async fn sums(&self, signal: Signal) -> Result<HashMap<Uuid, Sum>> {
+        let sql = format!(
+            "SELECT toString(session_id), count(), sum({}) FROM {signal} WHERE {} GROUP BY session_id",
+            fingerprint::sql(signal),
+            self.scope.rows(),
+        );
+        let mut sums = HashMap::new();
+        for row in self.clickhouse.rows(&sql).await? {
+            let sum = Sum {
+                rows: field(&row, 1)?,
+                fingerprints: field(&row, 2)?,
+            };
+            sums.insert(field(&row, 0)?, sum);
+        }
+        Ok(sums)
+    }
+
+    async fn rows(&self, signal: Signal, sessions: &[Uuid]) -> Result<Vec<(Uuid, u64)>> {
+        let sql = format!(
+            "SELECT toString(session_id), {} FROM {signal} WHERE {} AND session_id IN ({})",
+            fingerprint::sql(signal),
+            self.scope.rows(),
+            quoted(sessions),
+        );
+        let rows = self.clickhouse.rows(&sql).await?;
+        rows.iter()
+            .map(|row| Ok((field(row, 0)?, field(row, 1)?)))
+            .collect()
+    }
+
+    async fn batches(&self) -> Result<HashMap<Uuid, u64>> {
+        let sql = format!(
+            "SELECT toString(batch_id), count() FROM batches WHERE {} GROUP BY batch_id",
+            self.scope.batches(),
+        );
+        let rows = self.clickhouse.rows(&sql).await?;
+        rows.iter()
+            .map(|row| Ok((field(row, 0)?, field(row, 1)?)))
+            .collect()
+    }
+}
+
+fn field<T: std::str::FromStr>(row: &[String], index: usize) -> Result<T> {
+    row.get(index)
+        .and_then(|text| text.parse().ok())
+        .with_context(|| format!("unexpected row {row:?} from ClickHouse"))
+}
+
+/// Rows of all signal tables, of every run: for seeing whether anything still arrives.
+pub(crate) async fn all_rows(clickhouse: &ClickHouse) -> Result<u64> {
+    let counts = SIGNALS.map(|signal| format!("(SELECT count() FROM {signal})"));
+    clickhouse
+        .value(&format!("SELECT {}", counts.join(" + ")))
+        .await
+}
+
+/// What the active parts of a table take.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct TableSize {
+    pub(crate) table: String,
+    pub(crate) rows: u64,
+    pub(crate) bytes_on_disk: u64,
+    pub(crate) bytes_per_row: f64,
+}
+
+/// Rows and bytes on disk of every table that holds any, the largest first.
+pub(crate) async fn sizes(clickhouse: &ClickHouse) -> Result<Vec<TableSize>> {
+    let sql = "SELECT table, sum(rows), sum(bytes_on_disk) FROM system.parts \
+               WHERE active AND database = 'unjank' GROUP BY table HAVING sum(rows) > 0 ORDER BY 3 DESC";
+    let rows = clickhouse.rows(sql).await?;
+    rows.iter()
+        .map(|row| {
+            let rows: u64 = field(row, 1)?;
+            let bytes_on_disk: u64 = field(row, 2)?;
+            Ok(TableSize {
+                table: field(row, 0)?,
+                rows,
+                bytes_on_disk,
+                bytes_per_row: bytes_on_disk as f64 / rows.max(1) as f64,
+            })
+        })
+        .collect()
+}
+
+/// Merges every table of the database into as few parts as it can have.
+pub(crate) async fn optimize(clickhouse: &ClickHouse) -> Result<()> {
+    let sql =
+        "SELECT name FROM system.tables WHERE database = 'unjank' AND engine LIKE '%MergeTree'";
+    for row in clickhouse.rows(sql).await? {
+        let table: String = field(&row, 0)?;
+        clickhouse
+            .rows(&format!("OPTIMIZE TABLE `{table}` FINAL"))
+            .await?;
+    }
+    Ok(())
+}

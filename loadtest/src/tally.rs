@@ -1,0 +1,163 @@
+//! Counts and latencies of a run.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::delivery::{Delivery, Fate};
+
+/// Everything counted while batches end.
+pub(crate) struct Tally {
+    pub(crate) batches: u64,
+    pub(crate) acknowledged: u64,
+    pub(crate) refused: u64,
+    pub(crate) unknown: u64,
+    /// Acknowledged with `duplicate: true`: an earlier attempt had arrived though its answer did not.
+    pub(crate) duplicates: u64,
+    pub(crate) events_sent: u64,
+    pub(crate) events_accepted: u64,
+    pub(crate) events_rejected: u64,
+    pub(crate) events_truncated: u64,
+    /// Receipts whose counts do not add up to the batch, or that name another batch.
+    pub(crate) wrong_receipts: u64,
+    pub(crate) attempts: u64,
+    pub(crate) retries: u64,
+    /// Compressed bytes of all attempts, bodies only.
+    pub(crate) bytes_sent: u64,
+    /// Bytes of the batches before compression, each once.
+    pub(crate) json_bytes: u64,
+    pub(crate) statuses: BTreeMap<String, u64>,
+    /// Codes of rejected events.
+    pub(crate) rejections: BTreeMap<String, u64>,
+    /// Why batches were refused or given up, with how often.
+    pub(crate) reasons: BTreeMap<String, u64>,
+    latency: Histogram<u64>,
+    service: Histogram<u64>,
+    last_end: Option<Instant>,
+}
+
+/// Latencies in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Latencies {
+    pub(crate) p50_ms: f64,
+    pub(crate) p90_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) p999_ms: f64,
+    pub(crate) max_ms: f64,
+    pub(crate) mean_ms: f64,
+}
+
+/// Reasons kept apart; further ones are counted together.
+const MOST_REASONS: usize = 20;
+
+impl Tally {
+    pub(crate) fn new() -> Result<Self> {
+        // Microseconds to three digits; what is over an hour counts as an hour.
+        let histogram = Histogram::new_with_bounds(1, 3_600_000_000, 3)?;
+        Ok(Self {
+            batches: 0,
+            acknowledged: 0,
+            refused: 0,
+            unknown: 0,
+            duplicates: 0,
+            events_sent: 0,
+            events_accepted: 0,
+            events_rejected: 0,
+            events_truncated: 0,
+            wrong_receipts: 0,
+            attempts: 0,
+            retries: 0,
+            bytes_sent: 0,
+            json_bytes: 0,
+            statuses: BTreeMap::new(),
+            rejections: BTreeMap::new(),
+            reasons: BTreeMap::new(),
+            service: histogram.clone(),
+            latency: histogram,
+            last_end: None,
+        })
+    }
+
+    pub(crate) fn add(&mut self, delivery: &Delivery) {
+        let parcel = &delivery.parcel;
+        self.batches += 1;
+        self.events_sent += parcel.events;
+        self.json_bytes += parcel.json_bytes;
+        self.attempts += delivery.attempts.len() as u64;
+        self.retries += delivery.attempts.len().saturating_sub(1) as u64;
+        self.bytes_sent += parcel.body.len() as u64 * delivery.attempts.len() as u64;
+        for (status, took) in &delivery.attempts {
+            *self.statuses.entry(status.clone()).or_default() += 1;
+            self.service.saturating_record(micros(*took));
+        }
+        match &delivery.fate {
+            Fate::Acknowledged(acceptance) => {
+                self.acknowledged += 1;
+                self.duplicates += u64::from(acceptance.duplicate);
+                self.events_accepted += acceptance.accepted;
+                self.events_rejected += parcel.events.saturating_sub(acceptance.accepted);
+                self.events_truncated += acceptance.truncated;
+                let told = acceptance.accepted + acceptance.rejected.len() as u64;
+                // A repeated batch may be answered from a memory that holds the counts but not the list.
+                let adds_up = told == parcel.events
+                    || (acceptance.duplicate && acceptance.accepted <= parcel.events);
+                if !adds_up || acceptance.batch_id != parcel.batch_id {
+                    self.wrong_receipts += 1;
+                }
+                for rejected in &acceptance.rejected {
+                    *self.rejections.entry(rejected.code.clone()).or_default() += 1;
+                }
+                self.latency.saturating_record(micros(delivery.latency));
+                self.last_end = self.last_end.max(Some(delivery.ended));
+            }
+            Fate::Refused(why) => {
+                self.refused += 1;
+                self.reason(why);
+            }
+            Fate::Unknown(why) => {
+                self.unknown += 1;
+                self.reason(why);
+            }
+        }
+    }
+
+    fn reason(&mut self, why: &str) {
+        let known = self.reasons.contains_key(why) || self.reasons.len() < MOST_REASONS;
+        let why = if known { why } else { "other reasons" };
+        *self.reasons.entry(why.to_owned()).or_default() += 1;
+    }
+
+    /// When the last acknowledgment came.
+    pub(crate) fn last_acknowledgment(&self) -> Option<Instant> {
+        self.last_end
+    }
+
+    /// Intended start → acknowledged, with all waiting and retries.
+    pub(crate) fn latency(&self) -> Latencies {
+        latencies(&self.latency)
+    }
+
+    /// One attempt: request begun → answered.
+    pub(crate) fn service(&self) -> Latencies {
+        latencies(&self.service)
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn latencies(histogram: &Histogram<u64>) -> Latencies {
+    let quantile = |quantile| histogram.value_at_quantile(quantile) as f64 / 1_000.0;
+    Latencies {
+        p50_ms: quantile(0.5),
+        p90_ms: quantile(0.9),
+        p99_ms: quantile(0.99),
+        p999_ms: quantile(0.999),
+        max_ms: histogram.max() as f64 / 1_000.0,
+        mean_ms: histogram.mean() / 1_000.0,
+    }
+}

@@ -1,0 +1,145 @@
+//! Compares what devices were told is durable with what stands in the store.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use serde::Serialize;
+use unjank_protocol::Signal;
+use uuid::Uuid;
+
+use crate::fingerprint::SIGNALS;
+use crate::ledger::{Claim, Ledger, Sum};
+
+/// The store's side of the books. Everything is about the rows of one run only.
+pub(crate) trait Store {
+    /// Count and sum of fingerprints of a signal's rows, by session.
+    async fn sums(&self, signal: Signal) -> Result<HashMap<Uuid, Sum>>;
+
+    /// Every row of some sessions, as its fingerprint.
+    async fn rows(&self, signal: Signal, sessions: &[Uuid]) -> Result<Vec<(Uuid, u64)>>;
+
+    /// How often each batch id stands in the table of batches.
+    async fn batches(&self) -> Result<HashMap<Uuid, u64>>;
+}
+
+/// The comparison of one table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct TableCheck {
+    pub(crate) table: String,
+    /// Rows that were acknowledged.
+    pub(crate) expected: u64,
+    /// Rows found.
+    pub(crate) found: u64,
+    /// Events the receipts named as rejected: not expected.
+    pub(crate) rejected: u64,
+    /// Rows of batches without an answer that were found: neither right nor wrong.
+    pub(crate) unanswered: u64,
+    /// Acknowledged and not there.
+    pub(crate) lost: u64,
+    /// There more often than sent.
+    pub(crate) doubled: u64,
+    /// There and never sent, or sent in a batch that was refused.
+    pub(crate) unexpected: u64,
+}
+
+impl TableCheck {
+    pub(crate) fn holds(&self) -> bool {
+        self.lost == 0 && self.doubled == 0 && self.unexpected == 0
+    }
+
+    fn judge(&mut self, claim: Claim, found: u64) {
+        let certain = u64::from(claim.certain);
+        let possible = u64::from(claim.possible);
+        self.lost += certain.saturating_sub(found);
+        self.unanswered += found.saturating_sub(certain).min(possible);
+        let surplus = found.saturating_sub(certain + possible);
+        if certain + possible > 0 {
+            self.doubled += surplus;
+        } else {
+            self.unexpected += surplus;
+        }
+    }
+}
+
+/// Sessions looked at row by row in one query.
+const SESSIONS_AT_ONCE: usize = 500;
+
+/// Compares every signal, and the table of batches.
+pub(crate) async fn compare(ledger: &Ledger, store: &impl Store) -> Result<Vec<TableCheck>> {
+    let mut checks = Vec::new();
+    for signal in SIGNALS {
+        checks.push(compare_signal(ledger, store, signal).await?);
+    }
+    checks.push(compare_batches(ledger, store).await?);
+    Ok(checks)
+}
+
+/// Sums by session first; row by row only where they differ.
+async fn compare_signal(ledger: &Ledger, store: &impl Store, signal: Signal) -> Result<TableCheck> {
+    let expected = ledger.certain(signal);
+    let found = store.sums(signal).await?;
+    let mut check = TableCheck {
+        table: signal.as_str().to_owned(),
+        expected: ledger.certain_rows(signal),
+        found: found.values().map(|sum| sum.rows).sum(),
+        rejected: ledger.rejected(signal),
+        ..TableCheck::default()
+    };
+    let mut differing: Vec<Uuid> = expected
+        .keys()
+        .chain(found.keys())
+        .filter(|session| expected.get(session) != found.get(session))
+        .copied()
+        .collect();
+    differing.sort_unstable();
+    differing.dedup();
+    for sessions in differing.chunks(SESSIONS_AT_ONCE) {
+        let claims = ledger.claims(signal, sessions);
+        let mut counts: HashMap<(Uuid, u64), u64> = HashMap::new();
+        for row in store.rows(signal, sessions).await? {
+            *counts.entry(row).or_default() += 1;
+        }
+        judge_all(&mut check, &claims, &counts);
+    }
+    Ok(check)
+}
+
+async fn compare_batches(ledger: &Ledger, store: &impl Store) -> Result<TableCheck> {
+    let counts = store.batches().await?;
+    let mut claims: HashMap<Uuid, Claim> = HashMap::new();
+    let (certain, possible) = ledger.batch_ids();
+    let mut check = TableCheck {
+        table: "batches".to_owned(),
+        expected: certain.len() as u64,
+        found: counts.values().sum(),
+        ..TableCheck::default()
+    };
+    for id in certain {
+        // A batch sent twice is one batch: its second answer said `duplicate`.
+        claims.entry(id).or_default().certain = 1;
+    }
+    for id in possible {
+        claims.entry(id).or_default().possible = 1;
+    }
+    judge_all(&mut check, &claims, &counts);
+    Ok(check)
+}
+
+fn judge_all<K: std::hash::Hash + Eq>(
+    check: &mut TableCheck,
+    claims: &HashMap<K, Claim>,
+    counts: &HashMap<K, u64>,
+) {
+    for (key, claim) in claims {
+        check.judge(*claim, counts.get(key).copied().unwrap_or_default());
+    }
+    for (key, count) in counts {
+        if !claims.contains_key(key) {
+            check.judge(Claim::default(), *count);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+//! Watches what the processes cost over a phase.
+
+use std::collections::BTreeMap;
+
+use crate::processes::{Cost, Usage, own_usage, usage};
+
+/// The processes as they were when the phase began.
+pub(crate) struct Watch {
+    server: Option<(u32, Usage)>,
+    engine: Option<(u32, Usage)>,
+    own: Option<Usage>,
+}
+
+impl Watch {
+    pub(crate) fn begin(server: Option<u32>, engine: Option<u32>) -> Self {
+        let seen = |pid: u32| usage(pid).map(|usage| (pid, usage));
+        Self {
+            server: server.and_then(seen),
+            engine: engine.and_then(seen),
+            own: own_usage(),
+        }
+    }
+
+    /// What they have used since. A process that is gone is left out.
+    pub(crate) fn costs(&self, events: u64) -> BTreeMap<&'static str, Cost> {
+        let since = |before: Option<(u32, Usage)>| {
+            let (pid, before) = before?;
+            Some(Cost::between(before, usage(pid)?, events))
+        };
+        let own = self
+            .own
+            .zip(own_usage())
+            .map(|(before, after)| Cost::between(before, after, events));
+        [
+            ("server", since(self.server)),
+            ("engine", since(self.engine)),
+            ("load test", own),
+        ]
+        .into_iter()
+        .filter_map(|(name, cost)| Some((name, cost?)))
+        .collect()
+    }
+}

@@ -1,0 +1,163 @@
+//! A load put together: plans, batches, connections, retries.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use crate::cli::{LoadArgs, RetryArgs};
+use crate::clock;
+use crate::delivery::{Backoff, Carrier};
+use crate::generator::{self, Stop};
+use crate::load::{self, LoadSettings, Outcome, Stops};
+use crate::parcel::{Packer, Parcel, ParcelSettings};
+use crate::plan::{PlanSettings, Planner, Rate};
+use crate::population::RunTag;
+use crate::post::Target;
+
+/// A made-up load and the server it is for.
+pub(crate) struct Workload {
+    pub(crate) load: LoadArgs,
+    pub(crate) tag: RunTag,
+    /// The last intended start; none to go on until stopped.
+    pub(crate) duration: Option<Duration>,
+    pub(crate) batches: Option<u64>,
+    pub(crate) verify: bool,
+}
+
+/// Where to and how often.
+pub(crate) struct Way {
+    pub(crate) url: String,
+    pub(crate) key: String,
+    pub(crate) backoff: Backoff,
+    pub(crate) timeout: Duration,
+}
+
+impl Way {
+    pub(crate) fn new(url: &str, key: &str, retry: &RetryArgs) -> Self {
+        Self {
+            url: url.to_owned(),
+            key: key.to_owned(),
+            backoff: retry.backoff(),
+            timeout: retry.timeout,
+        }
+    }
+
+    pub(crate) fn carrier(&self, connections: u16, stops: &Stops) -> Result<Arc<Carrier>> {
+        let connections = usize::from(connections);
+        Ok(Arc::new(Carrier {
+            target: Target::new(&self.url, &self.key, connections, self.timeout)?,
+            backoff: self.backoff.clone(),
+            connections: Semaphore::new(connections),
+            stop: stops.retries.clone(),
+        }))
+    }
+}
+
+/// A name for a run that no other run has.
+pub(crate) fn new_tag() -> RunTag {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    RunTag(high.rotate_left(20) ^ low)
+}
+
+/// Between building the first batches and the first intended start.
+const LEAD: Duration = Duration::from_millis(400);
+
+impl Workload {
+    /// Batches a second meant to start; none in a closed loop.
+    pub(crate) fn offered(&self) -> Option<f64> {
+        match self.load.rate {
+            Rate::PerSecond(rate) => Some(rate),
+            Rate::Max => None,
+        }
+    }
+
+    fn planner(&self) -> Planner {
+        Planner::new(PlanSettings {
+            seed: self.load.seed,
+            rate: self.load.rate,
+            arrivals: self.load.arrivals,
+            devices: self.load.devices,
+            duration: self.duration,
+            batches: self.batches,
+        })
+    }
+
+    fn packer(&self) -> Packer {
+        Packer::new(ParcelSettings {
+            seed: self.load.seed,
+            tag: self.tag,
+            mix: self.load.mix,
+            events: usize::try_from(self.load.events_per_batch).unwrap_or(usize::MAX),
+            encoding: self.load.encoding,
+            late: self.load.late,
+            spoilt: self.load.spoilt,
+            verify: self.verify,
+        })
+    }
+
+    fn settings(&self) -> LoadSettings {
+        let closed = self.load.rate == Rate::Max;
+        LoadSettings {
+            outstanding: if closed {
+                usize::from(self.load.connections)
+            } else {
+                self.load.outstanding.max(1)
+            },
+            expected: self.duration,
+            stop_after: self.duration.filter(|_| closed),
+            verify: self.verify,
+            grace: None,
+        }
+    }
+
+    /// Builds batches while they are sent.
+    pub(crate) async fn stream(&self, way: &Way, stops: &Stops) -> Result<Outcome> {
+        let carrier = way.carrier(self.load.connections, stops)?;
+        let lead = i64::try_from(LEAD.as_micros()).unwrap_or_default();
+        let started = clock::now().shifted(lead);
+        let start = Instant::now() + LEAD;
+        let parcels = generator::start(
+            self.planner(),
+            self.packer(),
+            self.load.generators,
+            started,
+            &stops.load,
+        );
+        load::run(parcels, start, self.settings(), carrier, stops.clone()).await
+    }
+
+    /// Builds the whole load, without sending it.
+    pub(crate) fn prepare(&self) -> Result<Vec<Parcel>> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        generator::start(
+            self.planner(),
+            self.packer(),
+            threads,
+            clock::now(),
+            &Stop::default(),
+        )
+        .collect()
+    }
+
+    /// Sends a load built before.
+    pub(crate) async fn send(
+        &self,
+        parcels: Vec<Parcel>,
+        way: &Way,
+        stops: &Stops,
+    ) -> Result<Outcome> {
+        let carrier = way.carrier(self.load.connections, stops)?;
+        let start = Instant::now() + LEAD;
+        load::run(
+            parcels.into_iter().map(Ok),
+            start,
+            self.settings(),
+            carrier,
+            stops.clone(),
+        )
+        .await
+    }
+}

@@ -1,0 +1,6 @@
+//! The binary against a real listener that decodes and remembers what it gets.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod retries;
+mod sending;
+mod sink;
