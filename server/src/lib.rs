@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The unjank server as a library: a function of settings, listeners and a shutdown signal.
+//!
+//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task` and `fingerprint` as leaves. See ARCHITECTURE.md.
+
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod control;
+pub mod fingerprint;
+pub mod http;
+pub mod ingest;
+pub mod metrics;
+pub mod serve;
+pub mod stacks;
+pub mod store;
+pub mod task;
+
+mod app;
+
+pub use serve::{Listeners, serve};

@@ -1,1 +1,14 @@
-fn main() {}
+//! The program `unjank`: one binary for the server, the embedded engine and the operator's tools.
+
+use std::process::ExitCode;
+
+use unjank_server::cli::{self, Cli};
+use unjank_server::config;
+
+fn main() -> ExitCode {
+    let cli: Cli = match config::parse() {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    cli::run(cli)
+}

@@ -5,19 +5,40 @@ use std::fmt;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Reads exactly `digits` hex digits of either case.
-fn parse_hex(text: &str, digits: usize) -> Option<u128> {
-    // `from_str_radix` alone would take a leading plus sign.
-    let plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if plain {
-        u128::from_str_radix(text, 16).ok()
-    } else {
-        None
+/// The value of each hex digit, and `NOT_HEX` for every other byte: an id stands in every span, so this is a hot path.
+const HEX: [u8; 256] = {
+    let mut table = [NOT_HEX; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        table[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        table[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
     }
+    table
+};
+const NOT_HEX: u8 = 0xff;
+
+/// Reads exactly 16 hex digits of either case.
+fn parse_u64(text: &[u8]) -> Option<u64> {
+    let digits: &[u8; 16] = text.try_into().ok()?;
+    let (mut number, mut bad) = (0_u64, 0_u8);
+    for byte in digits {
+        let value = HEX[usize::from(*byte)];
+        bad |= value;
+        number = number << 4 | u64::from(value & 0x0f);
+    }
+    // Digits are below 16: any higher bit comes from `NOT_HEX`.
+    (bad < 16).then_some(number)
+}
+
+/// Reads exactly 32 hex digits of either case.
+fn parse_u128(text: &[u8]) -> Option<u128> {
+    let (high, low) = text.split_at_checked(16)?;
+    Some(u128::from(parse_u64(high)?) << 64 | u128::from(parse_u64(low)?))
 }
 
 macro_rules! hex_id {
-    ($(#[$doc:meta])* $name:ident, $number:ty, $digits:literal, $visitor:ident, $expecting:literal) => {
+    ($(#[$doc:meta])* $name:ident, $number:ty, $digits:literal, $parse:ident, $visitor:ident, $expecting:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $number);
@@ -50,9 +71,7 @@ macro_rules! hex_id {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<$name, E> {
-                let number = parse_hex(text, $digits)
-                    .and_then(|number| <$number>::try_from(number).ok())
-                    .filter(|number| *number != 0);
+                let number = $parse(text.as_bytes()).filter(|number| *number != 0);
                 number.map($name).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
             }
         }
@@ -61,9 +80,9 @@ macro_rules! hex_id {
 
 hex_id!(
     /// 16 bytes that name a trace: 32 hex digits on the wire, never all zero.
-    TraceId, u128, 32, TraceIdVisitor, "32 hex digits, not all zero"
+    TraceId, u128, 32, parse_u128, TraceIdVisitor, "32 hex digits, not all zero"
 );
 hex_id!(
     /// 8 bytes that name a span within its trace: 16 hex digits on the wire, never all zero.
-    SpanId, u64, 16, SpanIdVisitor, "16 hex digits, not all zero"
+    SpanId, u64, 16, parse_u64, SpanIdVisitor, "16 hex digits, not all zero"
 );

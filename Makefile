@@ -1,0 +1,58 @@
+# The commands of the project. `make run` and `make test` need nothing set up by hand but cargo, node with npm, make and a C compiler.
+
+CARGO ?= cargo
+# Recorded batches to replay in the tests, when there are any: make test REPLAY=folder
+REPLAY ?=
+CACHE := .cache
+
+.PHONY: run test lint fmt bench chaos clients check-tools doc
+
+## run: build and start the server with the embedded engine, on 127.0.0.1:8080, with the ingest key `demo` for any app
+run: check-tools
+	UNJANK_INGEST_KEYS=$${UNJANK_INGEST_KEYS:-demo=*} $(CARGO) run --release --locked -p unjank-server --bin unjank -- serve
+
+## test: every test, on real engines and real clients
+test: check-tools clients
+	$(CARGO) build --locked --workspace
+	$(CARGO) test --locked --workspace
+	@if [ -n "$(REPLAY)" ]; then $(MAKE) replay REPLAY="$(REPLAY)"; fi
+
+## replay: send recorded batches to a fresh server and verify that each event arrived exactly once
+.PHONY: replay
+replay: check-tools
+	$(CARGO) build --locked --workspace
+	target/debug/unjank-loadtest replay --server-bin target/debug/unjank --dir "$(REPLAY)" --verify
+
+## lint: formatting, clippy, docs, licences where cargo-deny is installed
+lint: check-tools
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items -q
+	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
+	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
+
+## fmt: format everything
+fmt:
+	$(CARGO) fmt --all
+
+## bench: the figures of loadtest/RESULTS.md, on this machine
+bench: check-tools
+	$(CARGO) build --release --locked --workspace
+	target/release/unjank-loadtest bench --server-bin target/release/unjank
+
+## chaos: kill server and engine at random moments under load, then verify that nothing was lost or doubled
+chaos: check-tools
+	$(CARGO) build --release --locked --workspace
+	target/release/unjank-loadtest chaos --server-bin target/release/unjank --kills 20 --engine-kills 20
+
+## clients: ClickHouse's own clients, which the engine is tested with
+clients:
+	@sh server/engine/tests/clients/install.sh
+
+check-tools:
+	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing: install Rust, see rust-toolchain.toml for the version"; exit 1; }
+	@command -v npm >/dev/null 2>&1 || { echo "npm is missing: install node with npm; it fetches the embedded engine's library"; exit 1; }
+	@command -v cc >/dev/null 2>&1 || { echo "a C compiler is missing: install gcc or clang"; exit 1; }
+
+help:
+	@sed -n 's/^## //p' Makefile

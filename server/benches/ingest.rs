@@ -1,0 +1,73 @@
+//! What a span costs on its way in, step by step: decompress, decode, take apart, join into a block for ClickHouse.
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run should say so and stop")]
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use unjank_protocol::{Batch, Limits};
+use unjank_server::ingest::{Context, Device, KnownStacks, accept};
+use unjank_server::stacks::Rules;
+use unjank_server::store::bench_join;
+
+const SPANS: u64 = 200;
+const NOW: i64 = 1_800_000_000_000_000;
+
+/// A batch as an SDK sends it: few names, random ids, an attribute on every other span.
+fn batch(seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut json = format!(
+        r#"{{"batch_id":"{}","sent_at":"2027-01-15T08:00:00.000Z","resource":{{"app_id":"com.example.shop","app_version":"4.12.0","build":41200,"channel":"play","os_name":"android","os_version":"15","device_model":"Pixel 8","device_manufacturer":"Google","device_class":"high","refresh_hz":120,"locale":"de-DE","install_id":"5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11","user_id":null,"sdk_name":"unjank","sdk_version":"0.1.0"}},"session_id":"0192f0bf-0000-7000-8000-00000000a001","config_revision":42,"spans":["#,
+        uuid::Uuid::from_u64_pair(random(), random())
+    );
+    for index in 0..SPANS {
+        let comma = if index == 0 { "" } else { "," };
+        let (trace, span, parent) = (random(), random(), random());
+        let name = ["checkout", "CartActivity.onCreate", "feed.load", "OrderDao.insert", "image.decode"][(random() % 5) as usize];
+        let attributes = if index % 2 == 0 { r#"{"items":"3"}"# } else { "{}" };
+        write!(
+            json,
+            r#"{comma}{{"trace_id":"{trace:016x}{trace:016x}","span_id":"{span:016x}","parent_span_id":"{parent:016x}","name":"{name}","kind":"method","start":"2027-01-15T07:59:{:02}.{:03}Z","duration_us":{},"thread":"main","on_main_thread":true,"status":"ok","page":"CartActivity","network":"wifi","code":{{"class":"com.example.shop.Cart","function":"pay","file":"Cart.kt","line":42}},"attributes":{attributes},"sample_rate":0.1}}"#,
+            random() % 60,
+            random() % 1000,
+            random() % 50_000,
+        )
+        .unwrap();
+    }
+    json.push_str("]}");
+    json
+}
+
+fn ingest(criterion: &mut Criterion) {
+    let json = batch(1);
+    let packed = zstd::bulk::compress(json.as_bytes(), 3).unwrap();
+    let (rules, known_stacks, limits) = (Rules::built_in(), KnownStacks::new(1_000), Limits::default());
+    let device = Device { project: Arc::from("default"), apps: None };
+    let context = Context { device: &device, limits: &limits, rules: &rules, known_stacks: &known_stacks, received_at: NOW, wire_bytes: packed.len() };
+    assert_eq!(accept(json.as_bytes(), &context).unwrap().receipt.accepted, SPANS);
+
+    let mut group = criterion.benchmark_group("per_span");
+    group.throughput(Throughput::Elements(SPANS));
+    let mut decompressor = zstd::bulk::Decompressor::new().unwrap();
+    let mut buffer = Vec::with_capacity(json.len());
+    group.bench_function("unzstd", |bencher| bencher.iter(|| {
+        buffer.clear();
+        decompressor.decompress_to_buffer(&packed, &mut buffer).unwrap()
+    }));
+    group.bench_function("decode", |bencher| bencher.iter(|| serde_json::from_str::<Batch<'_>>(black_box(&json)).unwrap().spans.len()));
+    group.bench_function("accept", |bencher| bencher.iter(|| accept(black_box(json.as_bytes()), &context).unwrap().record.len()));
+    let records: Vec<Vec<u8>> = (0..500).map(|seed| accept(batch(seed + 1).as_bytes(), &context).unwrap().record).collect();
+    group.throughput(Throughput::Elements(SPANS * records.len() as u64));
+    group.bench_function("join", |bencher| bencher.iter(|| bench_join(black_box(&records))));
+    group.finish();
+}
+
+criterion_group!(benches, ingest);
+criterion_main!(benches);

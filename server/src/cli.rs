@@ -1,0 +1,117 @@
+//! The command line: one module a command. The only place that prints.
+
+mod classify;
+mod dead_letter;
+mod engine;
+mod healthcheck;
+mod server;
+mod sql;
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Serve, Shared};
+use crate::store::{ClickHouse, EngineFile, Target};
+
+/// Performance of apps in the field: devices report, unjank keeps, classifies and answers.
+#[derive(Parser, Debug)]
+#[command(name = "unjank", version, max_term_width = 120, propagate_version = true)]
+#[command(after_help = "Start with `unjank serve`. Every setting is a flag, an environment variable (UNJANK_…) and a line of a TOML file (--config).")]
+pub struct Cli {
+    #[command(flatten)]
+    shared: Shared,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run the server: take batches, make them durable, store them in ClickHouse.
+    Serve(Box<Serve>),
+    /// Run only the embedded ClickHouse, over ClickHouse's HTTP interface.
+    Engine(engine::EngineArgs),
+    /// Bring ClickHouse's schema up to date and exit. `serve` does the same at start.
+    Migrate,
+    /// Run one read-only query against the store the server uses, tab-separated by default.
+    #[command(after_help = "Example: unjank sql 'SELECT name, count() FROM spans GROUP BY name ORDER BY 2 DESC LIMIT 10'")]
+    Sql(sql::SqlArgs),
+    /// Ask a running server whether it can accept batches; exit code 0 when it can.
+    Healthcheck(healthcheck::HealthcheckArgs),
+    /// Explain how a stack is classified: which frame and which rule decided.
+    Classify(classify::ClassifyArgs),
+    /// Rows that ClickHouse refused for their content: list, retry or drop them.
+    DeadLetter(dead_letter::DeadLetterArgs),
+}
+
+/// Runs the command and turns its result into an exit code.
+pub fn run(cli: Cli) -> ExitCode {
+    let Cli { shared, command } = cli;
+    if let Err(error) = start_logging(&shared) {
+        return fail(&error);
+    }
+    let result = match command {
+        Command::Serve(serve) => server::run(&shared, &serve),
+        Command::Engine(engine) => engine::run(&shared, &engine),
+        Command::Migrate => server::migrate(&shared),
+        Command::Sql(sql) => sql::run(&shared, &sql),
+        Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),
+        Command::Classify(classify) => classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock()),
+        Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    // A closed pipe (`unjank sql … | head`) is not worth a word.
+    let _unheard = writeln!(std::io::stderr(), "error: {error:#}").is_err();
+    ExitCode::FAILURE
+}
+
+/// Logs go to standard error: JSON for machines, plain text for a person at a terminal.
+fn start_logging(shared: &Shared) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&shared.log).map_err(|error| anyhow::anyhow!("--log `{}`: {error}", shared.log))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = if shared.log_plain || std::io::stderr().is_terminal() {
+        builder.with_target(false).try_init()
+    } else {
+        builder.json().flatten_event(true).try_init()
+    };
+    started.map_err(|error| anyhow::anyhow!("logging does not start: {error}"))
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// The ClickHouse the server uses: by its URL, or the embedded engine of a running server.
+fn store_in_use(shared: &Shared) -> anyhow::Result<ClickHouse> {
+    let target = match &shared.clickhouse_url {
+        Some(url) => external(shared, url),
+        None => {
+            let file = shared.data_dir.join("engine.json");
+            let engine = EngineFile::read(&file).map_err(|error| {
+                anyhow::anyhow!("no embedded engine runs under {} ({error}): start `unjank serve`, or name a store with --clickhouse-url", shared.data_dir.display())
+            })?;
+            Target { url: engine.url, user: engine.user, password: engine.password, database: shared.clickhouse_database.clone(), compress: false }
+        }
+    };
+    let clickhouse = ClickHouse::away(&shared.clickhouse_database);
+    clickhouse.point_at(Some(&target));
+    Ok(clickhouse)
+}
+
+pub(crate) fn external(shared: &Shared, url: &str) -> Target {
+    Target {
+        url: url.to_owned(),
+        user: shared.clickhouse_user.clone(),
+        password: shared.clickhouse_password.reveal().to_owned(),
+        database: shared.clickhouse_database.clone(),
+        compress: true,
+    }
+}

@@ -1,0 +1,69 @@
+//! `unjank serve` and `unjank migrate`.
+
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::{external, runtime};
+use crate::clock::Clock;
+use crate::config::{Serve, Shared};
+use crate::serve::{Listeners, serve};
+use crate::store::{self, ClickHouse};
+
+pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
+    let runtime = runtime()?;
+    let result = runtime.block_on(async {
+        let listeners = Listeners { public: bind(settings.listen, "--listen").await?, admin: bind(settings.admin_listen, "--admin-listen").await? };
+        let shutdown = CancellationToken::new();
+        let signals = watch_signals(shutdown.clone())?;
+        let served = serve(shared, settings, listeners, Clock::system(), shutdown).await;
+        signals.abort();
+        served
+    });
+    // A thread stuck in a system call must not keep a server from ending.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    result
+}
+
+async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| anyhow::anyhow!("cannot listen on {address}: {error}; choose another address with {flag}"))
+}
+
+/// The first SIGINT or SIGTERM ends the server gently, the second at once.
+fn watch_signals(shutdown: CancellationToken) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let watch = async move {
+        for last in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if last {
+                tracing::warn!("told to end twice: ending at once; nothing acknowledged is lost");
+                #[expect(clippy::exit, reason = "the operator insists")]
+                std::process::exit(1);
+            }
+            tracing::info!("ending: finishing requests, draining the ingest log; once more to end at once");
+            shutdown.cancel();
+        }
+    };
+    #[expect(clippy::disallowed_methods, reason = "it ends with the process and has nothing to join")]
+    Ok(tokio::spawn(watch))
+}
+
+pub(super) fn migrate(shared: &Shared) -> anyhow::Result<()> {
+    let Some(url) = &shared.clickhouse_url else {
+        anyhow::bail!("the embedded engine is migrated by `unjank serve` at start; for a ClickHouse server give --clickhouse-url");
+    };
+    let clickhouse = ClickHouse::away(&shared.clickhouse_database);
+    clickhouse.point_at(Some(&external(shared, url)));
+    let applied = runtime()?.block_on(store::migrate(&clickhouse))?;
+    match applied.as_slice() {
+        [] => tracing::info!("the schema is up to date"),
+        names => tracing::info!(applied = names.len(), "the schema was brought up to date"),
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! The settings: every one is a flag, an environment variable and a line of a TOML file. Read once, here.
+//!
+//! Precedence: flag, then environment, then file, then default. The doc comments are `--help` and the reference.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
+
+use crate::control::IngestKeys;
+
+/// Settings every command shares.
+#[derive(Args, Clone, Debug)]
+pub struct Shared {
+    /// A TOML file with settings, named like the flags without dashes in front: `data-dir = "/var/lib/unjank"`.
+    #[arg(long, env = "UNJANK_CONFIG", value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+
+    /// The folder for everything kept on this machine: ingest log, dead letters, embedded engine.
+    #[arg(long, env = "UNJANK_DATA_DIR", value_name = "DIR", default_value = "data", global = true)]
+    pub data_dir: PathBuf,
+
+    /// What to log: a level, or directives such as `info,unjank_server::store=debug`.
+    #[arg(long, env = "UNJANK_LOG", value_name = "FILTER", default_value = "info", global = true)]
+    pub log: String,
+
+    /// Log for people instead of for machines (JSON). On by itself when standard error is a terminal.
+    #[arg(long, env = "UNJANK_LOG_PLAIN", global = true)]
+    pub log_plain: bool,
+
+    /// ClickHouse by HTTP, such as http://clickhouse:8123. Unset: the embedded engine under the data folder.
+    #[arg(long, env = "UNJANK_CLICKHOUSE_URL", value_name = "URL", global = true)]
+    pub clickhouse_url: Option<String>,
+
+    /// The ClickHouse user.
+    #[arg(long, env = "UNJANK_CLICKHOUSE_USER", value_name = "NAME", default_value = "default", global = true)]
+    pub clickhouse_user: String,
+
+    /// The ClickHouse user's password.
+    #[arg(long, env = "UNJANK_CLICKHOUSE_PASSWORD", value_name = "SECRET", default_value = "", hide_env_values = true, hide_default_value = true, global = true)]
+    pub clickhouse_password: Secret,
+
+    /// The ClickHouse database; made when it does not exist.
+    #[arg(long, env = "UNJANK_CLICKHOUSE_DATABASE", value_name = "NAME", default_value = "unjank", value_parser = database_name, global = true)]
+    pub clickhouse_database: String,
+
+    /// The embedded engine's library (libchdb.so). Unset: fetched once with npm and cached.
+    #[arg(long, env = "UNJANK_ENGINE_LIBRARY", value_name = "FILE", global = true)]
+    pub engine_library: Option<PathBuf>,
+
+    /// The program that runs as `… engine`. Unset: this one.
+    #[arg(long, env = "UNJANK_ENGINE_PROGRAM", value_name = "FILE", global = true, hide = true)]
+    pub engine_program: Option<PathBuf>,
+
+    /// Where fetched libraries are cached. Unset: `unjank/engine` in the user's cache folder.
+    #[arg(long, env = "UNJANK_CACHE_DIR", value_name = "DIR", global = true)]
+    pub cache_dir: Option<PathBuf>,
+}
+
+/// Settings of `unjank serve`.
+#[derive(Args, Clone, Debug)]
+pub struct Serve {
+    /// The public address: devices, people.
+    #[arg(long, env = "UNJANK_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+
+    /// The operators' address: metrics, health. Keep it off the internet.
+    #[arg(long, env = "UNJANK_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
+    pub admin_listen: SocketAddr,
+
+    /// Ingest keys, `key=app_id,…`; `key=*` allows any app. The same key may stand several times, for several apps.
+    #[arg(long, env = "UNJANK_INGEST_KEYS", value_name = "KEYS", default_value = "", hide_env_values = true)]
+    pub ingest_keys: IngestKeys,
+
+    /// The project the ingest keys belong to.
+    #[arg(long, env = "UNJANK_PROJECT", value_name = "NAME", default_value = "default", value_parser = project_name)]
+    pub project: String,
+
+    /// Classification rules for stacks (TOML). Unset: the built-in ones, see `unjank classify --print-rules`.
+    #[arg(long, env = "UNJANK_RULES", value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+
+    /// How long events wait for company before they are sent to ClickHouse, in milliseconds: the delay until they show.
+    #[arg(long, env = "UNJANK_FLUSH_INTERVAL_MS", value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub flush_interval_ms: u64,
+
+    /// The most the ingest log may take on disk, in bytes. When it is full, devices are told to come back (503).
+    #[arg(long, env = "UNJANK_LOG_MAX_BYTES", value_name = "BYTES", default_value_t = 8 << 30, value_parser = clap::value_parser!(u64).range(1 << 20..))]
+    pub log_max_bytes: u64,
+
+    /// The most the dead-letter folder may take on disk, in bytes.
+    #[arg(long, env = "UNJANK_DEAD_LETTER_MAX_BYTES", value_name = "BYTES", default_value_t = 1 << 30)]
+    pub dead_letter_max_bytes: u64,
+
+    /// The most memory the embedded engine may use, in bytes.
+    #[arg(long, env = "UNJANK_ENGINE_MAX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 4 << 30)]
+    pub engine_max_memory_bytes: u64,
+
+    /// The largest request body as sent, in bytes.
+    #[arg(long, env = "UNJANK_MAX_COMPRESSED_BYTES", value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..=64 << 20))]
+    pub max_compressed_bytes: u64,
+
+    /// The largest request body after decompression, in bytes.
+    #[arg(long, env = "UNJANK_MAX_DECOMPRESSED_BYTES", value_name = "BYTES", default_value_t = 10 << 20, value_parser = clap::value_parser!(u64).range(1..=256 << 20))]
+    pub max_decompressed_bytes: u64,
+
+    /// The most events in a batch.
+    #[arg(long, env = "UNJANK_MAX_BATCH_EVENTS", value_name = "EVENTS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub max_batch_events: u64,
+
+    /// The most connections at once; more wait in the system's queue.
+    #[arg(long, env = "UNJANK_MAX_CONNECTIONS", value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub max_connections: u64,
+
+    /// The most memory for request bodies on their way in, in bytes; requests over it are told to come back (503).
+    #[arg(long, env = "UNJANK_MAX_BODY_MEMORY_BYTES", value_name = "BYTES", default_value_t = 64 << 20, value_parser = clap::value_parser!(u64).range(1 << 20..=1 << 40))]
+    pub max_body_memory_bytes: u64,
+
+    /// How long a client may take to send its request, in milliseconds, before it is answered 408.
+    #[arg(long, env = "UNJANK_BODY_TIMEOUT_MS", value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    pub body_timeout_ms: u64,
+
+    /// How long shutdown may take to drain the ingest log, in milliseconds. What is left is drained at the next start.
+    #[arg(long, env = "UNJANK_SHUTDOWN_TIMEOUT_MS", value_name = "MS", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(0..=600_000))]
+    pub shutdown_timeout_ms: u64,
+}
+
+impl Serve {
+    pub fn flush_interval(&self) -> Duration {
+        Duration::from_millis(self.flush_interval_ms)
+    }
+
+    pub fn body_timeout(&self) -> Duration {
+        Duration::from_millis(self.body_timeout_ms)
+    }
+
+    pub fn shutdown_timeout(&self) -> Duration {
+        Duration::from_millis(self.shutdown_timeout_ms)
+    }
+}
+
+/// A value that does not print.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(secret: &str) -> Self {
+        Self(secret.to_owned())
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+fn project_name(name: &str) -> Result<String, String> {
+    plain_name(name, "a project")
+}
+
+fn database_name(name: &str) -> Result<String, String> {
+    plain_name(name, "a database")
+}
+
+fn plain_name(name: &str, what: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if (1..=64).contains(&name.len()) && name.bytes().all(plain) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("{what} is named with 1 to 64 letters, digits, dashes and underscores"))
+}
+
+/// Parses the command line, the environment and the TOML file into one command.
+pub fn parse<C: Parser>() -> Result<C, clap::Error> {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let command = C::command();
+    // The file must be known before the rest is parsed, since it changes the defaults.
+    #[expect(clippy::disallowed_methods, reason = "settings are read here, once")]
+    let from_environment = std::env::var("UNJANK_CONFIG").ok().map(PathBuf::from);
+    let file = config_argument(&arguments).or(from_environment);
+    let command = match file {
+        Some(file) => with_file(command, &file)?,
+        None => command,
+    };
+    C::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+fn config_argument(arguments: &[std::ffi::OsString]) -> Option<PathBuf> {
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let argument = argument.to_str()?;
+        if argument == "--config" {
+            return arguments.next().map(PathBuf::from);
+        }
+        if let Some(file) = argument.strip_prefix("--config=") {
+            return Some(PathBuf::from(file));
+        }
+    }
+    None
+}
+
+/// The settings of the file become the defaults of their flags, in every command that has them.
+fn with_file(mut command: clap::Command, file: &std::path::Path) -> Result<clap::Command, clap::Error> {
+    let failed = |command: &mut clap::Command, error: String| {
+        command.error(clap::error::ErrorKind::ValueValidation, format!("{}: {error}", file.display()))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| failed(&mut command, error.to_string()))?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| failed(&mut command, error.to_string()))?;
+    for (key, value) in table {
+        let value = match value {
+            toml::Value::String(text) => text,
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Boolean(flag) => flag.to_string(),
+            other => return Err(failed(&mut command, format!("`{key}` is {}, a setting is text, a whole number or true/false", other.type_str()))),
+        };
+        let id = key.replace('-', "_");
+        let (changed, known) = set_default(command, &id, &value);
+        command = changed;
+        if !known {
+            return Err(failed(&mut command, format!("there is no setting `{key}`: see `unjank serve --help`")));
+        }
+    }
+    Ok(command)
+}
+
+fn set_default(mut command: clap::Command, id: &str, value: &str) -> (clap::Command, bool) {
+    let mut known = command.get_arguments().any(|argument| argument.get_id() == id);
+    if known {
+        let value = value.to_owned();
+        command = command.mut_arg(id, |argument| argument.default_value(value));
+    }
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, |subcommand| {
+            let (subcommand, has) = set_default(subcommand, id, value);
+            known |= has;
+            subcommand
+        });
+    }
+    (command, known)
+}

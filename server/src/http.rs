@@ -1,0 +1,60 @@
+//! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
+
+mod admin;
+mod body;
+mod device;
+mod ingest;
+mod listener;
+mod problem;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::header::AUTHORIZATION;
+use axum::routing::{get, post};
+use tower::ServiceBuilder;
+use tower_http::ServiceBuilderExt;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::request_id::MakeRequestUuid;
+use tower_http::trace::{DefaultMakeSpan, TraceLayer};
+use tracing::Level;
+
+pub use self::body::BodyBudget;
+pub use self::listener::{ListenerSettings, serve_connections};
+
+use self::problem::Problem;
+use crate::app::App;
+
+/// What devices and people reach.
+pub fn public(app: Arc<App>) -> Router {
+    let routes = Router::new()
+        // The body is read by `body`, which has limits of its own: compressed, decompressed, time and memory.
+        .route("/v1/ingest", post(ingest::ingest).layer(DefaultBodyLimit::disable()))
+        .route("/healthz", get(admin::healthz))
+        .route("/readyz", get(admin::readyz));
+    middleware(routes).with_state(app)
+}
+
+/// What operators reach.
+pub fn admin(app: Arc<App>) -> Router {
+    let routes = Router::new()
+        .route("/healthz", get(admin::healthz))
+        .route("/readyz", get(admin::readyz))
+        .route("/metrics", get(admin::metrics));
+    middleware(routes).with_state(app)
+}
+
+/// Every layer, outermost first.
+fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
+    let stack = ServiceBuilder::new()
+        // A request has a name before anything is logged about it.
+        .set_x_request_id(MakeRequestUuid)
+        // Keys never reach a log.
+        .sensitive_headers([AUTHORIZATION])
+        .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)))
+        .propagate_x_request_id()
+        // A bug in one request is one 500, not a dead connection.
+        .layer(CatchPanicLayer::custom(|_| problem::internal()));
+    routes.fallback(|| async { Problem::not_found() }).method_not_allowed_fallback(|| async { Problem::method_not_allowed() }).layer(stack)
+}

@@ -1,0 +1,45 @@
+//! For operators: health, readiness, metrics.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::app::App;
+
+/// The process runs.
+pub(super) async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+#[derive(Serialize)]
+struct Readiness {
+    /// `ready`, `degraded` (ClickHouse is away, events wait in the log) or `unavailable`.
+    status: &'static str,
+    log: &'static str,
+    clickhouse: String,
+}
+
+/// Whether batches can be accepted: the log is writable and below its limit.
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
+    let log = app.log.health();
+    let clickhouse = match app.clickhouse.ping().await {
+        Ok(()) => "ok".to_owned(),
+        Err(failure) => failure.to_string(),
+    };
+    let (code, status) = match (log, clickhouse.as_str()) {
+        (Ok(()), "ok") => (StatusCode::OK, "ready"),
+        (Ok(()), _) => (StatusCode::OK, "degraded"),
+        (Err(_), _) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    };
+    let log = log.err().unwrap_or("ok");
+    (code, Json(Readiness { status, log, clickhouse })).into_response()
+}
+
+pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], app.metrics.render()).into_response()
+}

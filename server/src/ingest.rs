@@ -1,0 +1,256 @@
+//! From the bytes of a request to a record of the ingest log: decode → validate → correct the clock → classify → rows.
+//!
+//! Pure steps: no HTTP, no driver, no clock of its own. Every event gets exactly one outcome here, counted once.
+//! One file per signal holds its rules and its rows; adding a signal is copying that shape.
+
+mod app_start;
+mod check;
+mod decode;
+mod frame_window;
+mod jank;
+mod known_stacks;
+mod metric;
+mod outcome_counts;
+mod page_load;
+mod recomposition;
+mod rows;
+mod sdk_health;
+mod seen;
+mod span;
+mod traffic;
+
+use std::sync::Arc;
+
+use unjank_protocol::{Batch, Limits, Receipt, Rejected, Signal};
+use uuid::Uuid;
+
+pub use self::known_stacks::{KnownStacks, StackKey};
+pub use self::outcome_counts::OutcomeCounts;
+pub use self::seen::{Arrival, Seen, Ticket};
+
+use self::check::{Checks, Event};
+use self::rows::{Envelope, batch_rows};
+use crate::stacks::Rules;
+use crate::store::{Count, Outcome, RecordBuilder};
+
+/// Whose batch it is: what the ingest key says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    pub project: Arc<str>,
+    /// The app the key is for; `None` allows any.
+    pub apps: Option<Arc<[String]>>,
+}
+
+impl Device {
+    fn allows(&self, app_id: &str) -> bool {
+        self.apps.as_ref().is_none_or(|apps| apps.iter().any(|app| app == app_id))
+    }
+}
+
+/// Why a whole batch is refused. Each has its status and code in `http::problem`.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the body is not JSON: {detail} (line {line}, column {column})")]
+    NotJson { detail: String, line: usize, column: usize },
+    #[error("the body is not UTF-8: the first bad byte is at offset {0}")]
+    NotUtf8(usize),
+    #[error("the envelope is not valid: {0}")]
+    Envelope(String),
+    #[error("`resource` is not valid: {0}")]
+    Resource(String),
+    #[error("the batch holds {events} events, {limit} are allowed: split it")]
+    TooManyEvents { events: usize, limit: usize },
+    #[error("this ingest key is not for the app `{0}`")]
+    WrongApp(String),
+}
+
+/// What the steps need to know besides the batch.
+pub struct Context<'c> {
+    pub device: &'c Device,
+    pub limits: &'c Limits,
+    pub rules: &'c Rules,
+    pub known_stacks: &'c KnownStacks,
+    /// Microseconds since the epoch.
+    pub received_at: i64,
+    /// Bytes of the request as sent.
+    pub wire_bytes: usize,
+}
+
+/// A batch taken apart, ready to be made durable.
+pub struct Accepted {
+    pub receipt: Receipt<'static>,
+    /// For the ingest log, unless the batch was seen before.
+    pub record: Vec<u8>,
+    /// Stacks whose rows are in `record`: known once it is durable.
+    pub new_stacks: Vec<StackKey>,
+    /// Events by signal: what a duplicate counts.
+    pub events: Vec<(Signal, u32)>,
+    pub project: Arc<str>,
+}
+
+/// Takes a batch apart. `body` is the decompressed JSON.
+pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
+    let decode::Decoded { batch, rejected } = decode::decode(body)?;
+    let events = batch.events() + rejected.len();
+    if events > context.limits.events {
+        return Err(Refusal::TooManyEvents { events, limit: context.limits.events });
+    }
+    if batch.resource.app_id.is_empty() {
+        return Err(Refusal::Resource("`app_id` is empty".to_owned()));
+    }
+    if !context.device.allows(&batch.resource.app_id) {
+        return Err(Refusal::WrongApp(batch.resource.app_id.as_str().chars().take(128).collect()));
+    }
+    Ok(Assembly::new(batch, rejected, context).finish())
+}
+
+/// The batch on its way to a record.
+struct Assembly<'a, 'c> {
+    batch: Batch<'a>,
+    context: &'c Context<'c>,
+    checks: Checks<'c>,
+    rejected: Vec<Rejected>,
+    truncated: u64,
+    events: Vec<(Signal, u32)>,
+}
+
+impl<'a, 'c> Assembly<'a, 'c> {
+    fn new(batch: Batch<'a>, rejected: Vec<Rejected>, context: &'c Context<'c>) -> Self {
+        let checks = Checks::new(context.limits, context.received_at, batch.sent_at);
+        Self { batch, context, checks, rejected, truncated: 0, events: Vec::new() }
+    }
+
+    fn finish(mut self) -> Accepted {
+        self.checks.resource(&mut self.batch.resource);
+        self.validate();
+        self.rejected.sort_by_key(|rejected| (rejected.signal, rejected.index));
+        let mut record = RecordBuilder::new(&self.context.device.project, self.batch.batch_id, self.context.received_at);
+        for (signal, events) in &self.events {
+            record.count(Count { signal: signal.as_str(), outcome: Outcome::Stored, reason: "", events: *events });
+        }
+        for (signal, code, events) in counted(&self.rejected) {
+            record.count(Count { signal: signal.as_str(), outcome: Outcome::Rejected, reason: code, events });
+        }
+        let accepted: u64 = self.events.iter().map(|(_, events)| u64::from(*events)).sum();
+        let new_stacks = self.rows(&mut record, accepted);
+        for rejected in &self.rejected {
+            match self.events.iter_mut().find(|(signal, _)| *signal == rejected.signal) {
+                Some((_, events)) => *events += 1,
+                None => self.events.push((rejected.signal, 1)),
+            }
+        }
+        Accepted {
+            receipt: Receipt {
+                batch_id: self.batch.batch_id,
+                accepted,
+                rejected: self.rejected,
+                truncated: self.truncated,
+                duplicate: false,
+                config_etag: None,
+                rate_limits: Vec::new(),
+            },
+            record: record.finish(),
+            new_stacks,
+            events: self.events,
+            project: Arc::clone(&self.context.device.project),
+        }
+    }
+
+    /// Checks every event and keeps those that pass.
+    fn validate(&mut self) {
+        let batch = &mut self.batch;
+        let mut sieve = Sieve {
+            checks: &self.checks,
+            rejected: &mut self.rejected,
+            truncated: &mut self.truncated,
+            events: &mut self.events,
+        };
+        sieve.keep_valid(&mut batch.spans);
+        sieve.keep_valid(&mut batch.frame_windows);
+        sieve.keep_valid(&mut batch.janks);
+        sieve.keep_valid(&mut batch.traffic);
+        sieve.keep_valid(&mut batch.page_loads);
+        sieve.keep_valid(&mut batch.metrics);
+        sieve.keep_valid(&mut batch.app_starts);
+        sieve.keep_valid(&mut batch.recompositions);
+        let mut health: Vec<_> = batch.sdk_health.take().into_iter().collect();
+        sieve.keep_valid(&mut health);
+        batch.sdk_health = health.pop();
+    }
+
+    fn rows(&mut self, record: &mut RecordBuilder, accepted: u64) -> Vec<StackKey> {
+        // Neighbours that are alike compress well, and a block that arrives in the table's order needs no sort.
+        self.batch.spans.sort_unstable_by_key(span::sort_key);
+        let batch = &self.batch;
+        let envelope = Envelope::new(batch, self.context);
+        rows::signal_rows(record, &envelope, &batch.spans);
+        rows::signal_rows(record, &envelope, &batch.frame_windows);
+        rows::signal_rows(record, &envelope, &batch.janks);
+        rows::signal_rows(record, &envelope, &batch.traffic);
+        rows::signal_rows(record, &envelope, &batch.page_loads);
+        rows::signal_rows(record, &envelope, &batch.metrics);
+        rows::signal_rows(record, &envelope, &batch.app_starts);
+        rows::signal_rows(record, &envelope, &batch.recompositions);
+        rows::signal_rows(record, &envelope, batch.sdk_health.as_slice());
+        let new_stacks = jank::stack_rows(record, &envelope, &batch.janks, self.context);
+        let counts = rows::BatchCounts {
+            accepted,
+            rejected: self.rejected.len() as u64,
+            skew_us: self.checks.skew_us(),
+            sent_at: batch.sent_at,
+        };
+        record.frame(batch_rows(&envelope, batch, &counts));
+        new_stacks
+    }
+}
+
+/// Splits the events of a list into those that pass and those that do not.
+struct Sieve<'s, 'c> {
+    checks: &'s Checks<'c>,
+    rejected: &'s mut Vec<Rejected>,
+    truncated: &'s mut u64,
+    events: &'s mut Vec<(Signal, u32)>,
+}
+
+impl Sieve<'_, '_> {
+    fn keep_valid<E: Event>(&mut self, events: &mut Vec<E>) {
+        if events.is_empty() {
+            return;
+        }
+        let already = self.rejected.len();
+        let mut index = 0;
+        events.retain_mut(|event| {
+            let at = decode::original_index(self.rejected.get(..already).unwrap_or_default(), E::SIGNAL, index);
+            index += 1;
+            match event.check(self.checks) {
+                Ok(()) => {
+                    *self.truncated += u64::from(self.checks.take_truncated());
+                    true
+                }
+                Err(reject) => {
+                    self.checks.take_truncated();
+                    self.rejected.push(reject.at(E::SIGNAL, at));
+                    false
+                }
+            }
+        });
+        if !events.is_empty() {
+            self.events.push((E::SIGNAL, events.len() as u32));
+        }
+    }
+}
+
+/// Rejected events by signal and code.
+fn counted(rejected: &[Rejected]) -> Vec<(Signal, &str, u32)> {
+    let mut counts: Vec<(Signal, &str, u32)> = Vec::new();
+    for one in rejected {
+        match counts.iter_mut().find(|(signal, code, _)| *signal == one.signal && *code == one.code) {
+            Some((_, _, events)) => *events += 1,
+            None => counts.push((one.signal, &one.code, 1)),
+        }
+    }
+    counts
+}
+
+/// No batch: records that only count.
+pub const NO_BATCH: Uuid = Uuid::nil();

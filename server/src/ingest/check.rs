@@ -1,0 +1,207 @@
+//! The rules every signal shares: limits, clock correction, and how an event is refused.
+
+use std::cell::Cell;
+
+use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Resource, Signal, Text, Timestamp};
+
+use super::rows::{Envelope, Table};
+use crate::store::FrameBuilder;
+
+/// A signal's event: its rules and its rows.
+pub(super) trait Event {
+    const SIGNAL: Signal;
+
+    /// Corrects the clock, cuts what is too long, refuses what makes no sense.
+    fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject>;
+
+    /// The columns of the signal's own; those of the envelope come before them.
+    fn columns(events: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder)
+    where
+        Self: Sized;
+}
+
+impl<E: Event> Table for E {
+    const NAME: &'static str = E::SIGNAL.as_str();
+}
+
+/// Why one event is refused. The code is stable and machine-readable.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reject {
+    pub(super) code: &'static str,
+    pub(super) detail: String,
+}
+
+impl Reject {
+    pub(super) fn new(code: &'static str, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into() }
+    }
+
+    pub(super) fn at(self, signal: Signal, index: u32) -> Rejected {
+        Rejected { signal, index, code: self.code.to_owned(), detail: self.detail }
+    }
+}
+
+/// Clocks that differ by less are taken as right: it may be the network.
+const SKEW_FLOOR_US: i64 = 30_000_000;
+const DAY_US: i64 = 86_400_000_000;
+const DAY_MS: i64 = 86_400_000;
+
+pub(super) struct Checks<'c> {
+    limits: &'c Limits,
+    received_at: i64,
+    skew_us: i64,
+    truncated: Cell<bool>,
+}
+
+impl<'c> Checks<'c> {
+    /// skew = receive time − `sent_at`.
+    pub(super) fn new(limits: &'c Limits, received_at: i64, sent_at: Option<Timestamp>) -> Self {
+        let skew_us = sent_at.map_or(0, |sent_at| Timestamp::from_micros(received_at).micros_since(sent_at));
+        Self { limits, received_at, skew_us, truncated: Cell::new(false) }
+    }
+
+    pub(super) fn skew_us(&self) -> i64 {
+        self.skew_us
+    }
+
+    fn shift_us(&self) -> i64 {
+        if self.skew_us.abs() > SKEW_FLOOR_US { self.skew_us } else { 0 }
+    }
+
+    /// Whether anything was cut since the last call.
+    pub(super) fn take_truncated(&self) -> bool {
+        self.truncated.take()
+    }
+
+    /// Corrects `time` and refuses what then lies outside the allowed age.
+    pub(super) fn time(&self, time: &mut Timestamp) -> Result<(), Reject> {
+        let sent = *time;
+        *time = time.shifted(self.shift_us());
+        let age = self.received_at.saturating_sub(time.as_micros());
+        if age > self.limits.age_us || age < -self.limits.ahead_us {
+            return Err(Reject::new(
+                "time_out_of_range",
+                format!(
+                    "{sent} is {time} after clock correction; {} days back and {} minutes ahead are allowed",
+                    self.limits.age_us / DAY_US,
+                    self.limits.ahead_us / 60_000_000
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Corrects a time inside an event that was already checked; one that is off stays, clamped to what a column holds.
+    pub(super) fn inner_time(&self, time: &mut Timestamp) {
+        let shifted = time.shifted(self.shift_us()).as_micros();
+        let nearest = self.received_at.saturating_sub(shifted).clamp(-30 * DAY_US, 30 * DAY_US);
+        *time = Timestamp::from_micros(self.received_at - nearest);
+    }
+
+    /// Corrects a natural day and refuses one too old or ahead. A day more is allowed than for times: time zones.
+    pub(super) fn day(&self, day: &mut unjank_protocol::Day) -> Result<(), Reject> {
+        let sent = *day;
+        let noon = i64::from(day.as_days()).saturating_mul(DAY_US).saturating_add(DAY_US / 2);
+        let noon = noon.saturating_add(self.shift_us());
+        *day = unjank_protocol::Day::of(Timestamp::from_micros(noon));
+        let age = self.received_at.saturating_sub(noon);
+        if age > self.limits.age_us.saturating_add(2 * DAY_US) || age < -2 * DAY_US {
+            return Err(Reject::new("time_out_of_range", format!("{sent} is too old or ahead (after correction: {day})")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn duration_us(&self, name: &str, value: i64) -> Result<(), Reject> {
+        if (0..=self.limits.span_us).contains(&value) {
+            return Ok(());
+        }
+        Err(Reject::new("duration_out_of_range", format!("`{name}` is {value}, allowed is 0 to {}", self.limits.span_us)))
+    }
+
+    pub(super) fn duration_ms(&self, name: &str, value: i64) -> Result<(), Reject> {
+        if (0..=DAY_MS).contains(&value) {
+            return Ok(());
+        }
+        Err(Reject::new("duration_out_of_range", format!("`{name}` is {value}, allowed is 0 to {DAY_MS}")))
+    }
+
+    pub(super) fn sample_rate(&self, rate: f64) -> Result<(), Reject> {
+        if rate > 0.0 && rate <= 1.0 {
+            return Ok(());
+        }
+        Err(Reject::new("sample_rate_out_of_range", format!("`sample_rate` is {rate}, allowed is above 0 to 1")))
+    }
+
+    pub(super) fn finite(&self, name: &str, value: f64) -> Result<(), Reject> {
+        if value.is_finite() {
+            return Ok(());
+        }
+        Err(Reject::new("value_not_finite", format!("`{name}` is {value}")))
+    }
+
+    pub(super) fn required(&self, name: &str, text: &Text<'_>) -> Result<(), Reject> {
+        if text.is_empty() {
+            return Err(Reject::new("name_missing", format!("`{name}` is empty")));
+        }
+        Ok(())
+    }
+
+    /// Cuts a string that is too long.
+    pub(super) fn text(&self, text: &mut Text<'_>) {
+        if text.len() > self.limits.string_bytes && text.truncate(self.limits.string_bytes) {
+            self.truncated.set(true);
+        }
+    }
+
+    /// Cuts a list that is too long.
+    pub(super) fn list<T>(&self, list: &mut Vec<T>) {
+        self.cut(list, self.limits.attributes);
+    }
+
+    pub(super) fn frames<T>(&self, frames: &mut Vec<T>) {
+        self.cut(frames, self.limits.frames);
+    }
+
+    fn cut<T>(&self, list: &mut Vec<T>, limit: usize) {
+        if list.len() > limit {
+            list.truncate(limit);
+            self.truncated.set(true);
+        }
+    }
+
+    pub(super) fn attributes(&self, attributes: &mut Attributes<'_>) {
+        self.list(&mut attributes.0);
+        for (key, value) in &mut attributes.0 {
+            self.text(key);
+            self.text(value);
+        }
+    }
+
+    pub(super) fn histogram(&self, histogram: &mut Histogram) {
+        self.list(&mut histogram.0);
+    }
+
+    /// The resource is never refused for a long string; it is cut like any other.
+    pub(super) fn resource(&self, resource: &mut Resource<'_>) {
+        for text in [
+            &mut resource.app_id,
+            &mut resource.app_version,
+            &mut resource.channel,
+            &mut resource.os_name,
+            &mut resource.os_version,
+            &mut resource.device_model,
+            &mut resource.device_manufacturer,
+            &mut resource.device_class,
+            &mut resource.locale,
+            &mut resource.user_id,
+            &mut resource.sdk_name,
+            &mut resource.sdk_version,
+        ] {
+            self.text(text);
+        }
+        self.take_truncated();
+        if resource.os_name.chars().any(char::is_uppercase) {
+            resource.os_name = Text::from(resource.os_name.to_lowercase());
+        }
+    }
+}

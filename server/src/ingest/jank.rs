@@ -1,0 +1,151 @@
+//! `janks`: the main loop was blocked; and the rows of `stacks` and `stack_classes` that its stacks leave behind.
+//!
+//! Stacks are few and janks many: a jank row holds the hash of its stack, and each distinct stack is stored once with its
+//! class. Changing the rules rewrites classes, never janks.
+
+use std::collections::HashSet;
+
+use unjank_protocol::{Frame, Jank, Signal};
+
+use super::check::{Checks, Event, Reject};
+use super::known_stacks::StackKey;
+use super::rows::{Columns, Envelope};
+use super::{Context, Device};
+use crate::stacks::{Class, stack_hash};
+use crate::store::{FrameBuilder, Kind, RecordBuilder};
+
+impl Event for Jank<'_> {
+    const SIGNAL: Signal = Signal::Janks;
+
+    fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
+        checks.time(&mut self.start)?;
+        checks.duration_ms("duration_ms", self.duration_ms)?;
+        checks.sample_rate(self.sample_rate)?;
+        checks.text(&mut self.page);
+        checks.text(&mut self.thread);
+        check_stack(checks, &mut self.stack);
+        checks.list(&mut self.samples);
+        for sample in &mut self.samples {
+            check_stack(checks, &mut sample.stack);
+        }
+        checks.list(&mut self.run_log);
+        for line in &mut self.run_log {
+            checks.inner_time(&mut line.time);
+            checks.text(&mut line.message);
+        }
+        Ok(())
+    }
+
+    fn columns(janks: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.symbols("page", janks.iter().map(|jank| jank.page.as_str()));
+        frame.networks(janks.iter().map(|jank| jank.network));
+        frame.u64s("uptime_ms", janks.iter().map(|jank| jank.uptime_ms));
+        frame.symbols("kind", janks.iter().map(|jank| jank.kind.as_str()));
+        frame.times("start", janks.iter().map(|jank| jank.start));
+        frame.millis("duration_ms", janks.iter().map(|jank| jank.duration_ms));
+        frame.symbols("thread", janks.iter().map(|jank| jank.thread.as_str()));
+        frame.flags("foreground", janks.iter().map(|jank| jank.foreground));
+        frame.u32s("strategy_threshold_ms", janks.iter().map(|jank| jank.strategy.threshold_ms));
+        frame.u32s("strategy_count", janks.iter().map(|jank| jank.strategy.count));
+        frame.u32s("strategy_period_ms", janks.iter().map(|jank| jank.strategy.period_ms));
+        frame.u64s("stack_hash", janks.iter().map(|jank| stack_hash(&jank.stack)));
+        let counts = || janks.iter().map(|jank| jank.samples.len());
+        let samples = || janks.iter().flat_map(|jank| &jank.samples);
+        frame.lists(Kind::U32List, "samples.offset_ms", counts(), |inner| {
+            inner.fixed(samples().map(|sample| sample.offset_ms.to_le_bytes()));
+        });
+        frame.lists(Kind::U64List, "samples.stack_hash", counts(), |inner| {
+            inner.fixed(samples().map(|sample| stack_hash(&sample.stack).to_le_bytes()));
+        });
+        let counts = || janks.iter().map(|jank| jank.run_log.len());
+        let lines = || janks.iter().flat_map(|jank| &jank.run_log);
+        frame.lists(Kind::MicrosList, "run_log.time", counts(), |inner| {
+            inner.fixed(lines().map(|line| line.time.as_micros().to_le_bytes()));
+        });
+        frame.lists(Kind::StrList, "run_log.message", counts(), |inner| {
+            inner.strings(lines().map(|line| line.message.as_str()));
+        });
+        frame.f64s("sample_rate", janks.iter().map(|jank| jank.sample_rate));
+    }
+}
+
+fn check_stack(checks: &Checks<'_>, stack: &mut Vec<Frame<'_>>) {
+    checks.frames(stack);
+    for frame in stack {
+        checks.text(&mut frame.class);
+        checks.text(&mut frame.module);
+        checks.text(&mut frame.function);
+        checks.text(&mut frame.file);
+        checks.text(&mut frame.build_id);
+    }
+}
+
+/// A distinct stack of the batch that this process has not stored yet.
+struct NewStack<'j> {
+    hash: u64,
+    frames: &'j [Frame<'j>],
+    class: Class,
+}
+
+/// Rows for the stacks not known yet. Answers which they are: they are known once the record is durable.
+pub(super) fn stack_rows(
+    record: &mut RecordBuilder,
+    envelope: &Envelope<'_>,
+    janks: &[Jank<'_>],
+    context: &Context<'_>,
+) -> Vec<StackKey> {
+    let Device { project, .. } = context.device;
+    let version = context.rules.version();
+    let mut keys = HashSet::new();
+    let mut stacks = Vec::new();
+    let all = janks.iter().flat_map(|jank| std::iter::once(&jank.stack).chain(jank.samples.iter().map(|sample| &sample.stack)));
+    for frames in all.filter(|frames| !frames.is_empty()) {
+        let hash = stack_hash(frames);
+        let key = StackKey::new(project, version, hash);
+        if !context.known_stacks.contains(key) && keys.insert(key) {
+            stacks.push(NewStack { hash, frames, class: context.rules.classify(frames) });
+        }
+    }
+    if !stacks.is_empty() {
+        record.frame(frames_of(envelope, &stacks));
+        record.frame(classes_of(envelope, version, &stacks));
+    }
+    keys.into_iter().collect()
+}
+
+fn frames_of(envelope: &Envelope<'_>, stacks: &[NewStack<'_>]) -> FrameBuilder {
+    let mut rows = FrameBuilder::new("stacks", stacks.len());
+    rows.same_text(Kind::Sym, "project", envelope.project);
+    rows.u64s("stack_hash", stacks.iter().map(|stack| stack.hash));
+    rows.same(Kind::Micros, "received_at", envelope.received_at.to_le_bytes());
+    let counts = || stacks.iter().map(|stack| stack.frames.len());
+    let frames = || stacks.iter().flat_map(|stack| stack.frames);
+    rows.lists(Kind::SymList, "frames.class", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.class)));
+    rows.lists(Kind::SymList, "frames.module", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.module)));
+    rows.lists(Kind::SymList, "frames.function", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.function)));
+    rows.lists(Kind::SymList, "frames.file", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.file)));
+    rows.lists(Kind::SymList, "frames.build_id", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.build_id)));
+    rows.lists(Kind::U32List, "frames.line", counts(), |inner| {
+        inner.fixed(frames().map(|frame| u32::try_from(frame.line).unwrap_or_default().to_le_bytes()));
+    });
+    rows.lists(Kind::U64List, "frames.offset", counts(), |inner| {
+        inner.fixed(frames().map(|frame| frame.offset.unwrap_or_default().to_le_bytes()));
+    });
+    rows
+}
+
+fn classes_of(envelope: &Envelope<'_>, rules_version: u32, stacks: &[NewStack<'_>]) -> FrameBuilder {
+    let mut rows = FrameBuilder::new("stack_classes", stacks.len());
+    rows.same_text(Kind::Sym, "project", envelope.project);
+    rows.same(Kind::U32, "rules_version", rules_version.to_le_bytes());
+    rows.u64s("stack_hash", stacks.iter().map(|stack| stack.hash));
+    rows.u64s("group_id", stacks.iter().map(|stack| stack.class.group_id));
+    rows.symbols("category", stacks.iter().map(|stack| stack.class.category.as_str()));
+    rows.strings("culprit", stacks.iter().map(|stack| stack.class.culprit.as_str()));
+    rows.symbols("owner", stacks.iter().map(|stack| stack.class.owner.as_str()));
+    rows.strings("title", stacks.iter().map(|stack| stack.class.title.as_str()));
+    rows.flags("not_a_cause", stacks.iter().map(|stack| stack.class.not_a_cause));
+    rows.same(Kind::Micros, "classified_at", envelope.received_at.to_le_bytes());
+    rows
+}

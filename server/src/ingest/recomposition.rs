@@ -1,0 +1,35 @@
+//! `recompositions`: UI functions redrawn.
+
+use unjank_protocol::{Recomposition, Signal};
+
+use super::check::{Checks, Event, Reject};
+use super::rows::{Columns, Envelope};
+use crate::store::{FrameBuilder, Kind};
+
+impl Event for Recomposition<'_> {
+    const SIGNAL: Signal = Signal::Recompositions;
+
+    fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
+        checks.required("function", &self.function)?;
+        checks.time(&mut self.start)?;
+        checks.duration_ms("window_ms", self.window_ms)?;
+        checks.sample_rate(self.sample_rate)?;
+        checks.text(&mut self.function);
+        checks.text(&mut self.page);
+        checks.text(&mut self.cause);
+        Ok(())
+    }
+
+    fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.symbols("page", rows.iter().map(|row| row.page.as_str()));
+        frame.networks(rows.iter().map(|row| row.network));
+        frame.u64s("uptime_ms", rows.iter().map(|row| row.uptime_ms));
+        frame.symbols("function", rows.iter().map(|row| row.function.as_str()));
+        frame.times("start", rows.iter().map(|row| row.start));
+        frame.millis("window_ms", rows.iter().map(|row| row.window_ms));
+        frame.u32s("count", rows.iter().map(|row| row.count));
+        frame.symbols("cause", rows.iter().map(|row| row.cause.as_str()));
+        frame.f64s("sample_rate", rows.iter().map(|row| row.sample_rate));
+    }
+}

@@ -1,0 +1,151 @@
+//! What every row carries: the columns of the envelope, and the row each batch leaves in `batches`.
+
+use unjank_protocol::{Batch, Network, Resource, Timestamp};
+use uuid::Uuid;
+
+use super::Context;
+use super::check::Event;
+use crate::store::{FrameBuilder, Kind, RecordBuilder, uuid_bytes};
+
+/// A table that rows go to.
+pub(super) trait Table {
+    const NAME: &'static str;
+}
+
+/// What is said once for all events of a batch.
+pub(super) struct Envelope<'e> {
+    pub(super) project: &'e str,
+    pub(super) resource: &'e Resource<'e>,
+    pub(super) session_id: Uuid,
+    pub(super) config_revision: u64,
+    pub(super) received_at: i64,
+    pub(super) wire_bytes: usize,
+}
+
+impl<'e> Envelope<'e> {
+    pub(super) fn new(batch: &'e Batch<'e>, context: &'e Context<'_>) -> Self {
+        Self {
+            project: &context.device.project,
+            resource: &batch.resource,
+            session_id: batch.session_id,
+            config_revision: batch.config_revision.unwrap_or_default(),
+            received_at: context.received_at,
+            wire_bytes: context.wire_bytes,
+        }
+    }
+
+    /// The columns every table of a signal begins with.
+    fn columns(&self, frame: &mut FrameBuilder) {
+        let resource = self.resource;
+        self.identity(frame);
+        frame.same_text(Kind::Sym, "app_version", &resource.app_version);
+        frame.same(Kind::U64, "build", resource.build.to_le_bytes());
+        frame.same_text(Kind::Sym, "channel", &resource.channel);
+        frame.same_text(Kind::Sym, "os_name", &resource.os_name);
+        frame.same_text(Kind::Sym, "os_version", &resource.os_version);
+        frame.same_text(Kind::Sym, "device_model", &resource.device_model);
+        frame.same_text(Kind::Sym, "device_manufacturer", &resource.device_manufacturer);
+        frame.same_text(Kind::Sym, "device_class", &resource.device_class);
+        frame.same_text(Kind::Sym, "locale", &resource.locale);
+        frame.same_text(Kind::Str, "user_id", &resource.user_id);
+        frame.same(Kind::U64, "config_revision", self.config_revision.to_le_bytes());
+    }
+
+    fn identity(&self, frame: &mut FrameBuilder) {
+        frame.same_text(Kind::Sym, "project", self.project);
+        frame.same_text(Kind::Sym, "app_id", &self.resource.app_id);
+        frame.same(Kind::Uuid, "install_id", uuid_bytes(self.resource.install_id.as_u128()));
+        frame.same(Kind::Uuid, "session_id", uuid_bytes(self.session_id.as_u128()));
+        frame.same(Kind::Micros, "received_at", self.received_at.to_le_bytes());
+    }
+}
+
+/// The rows of one signal, unless there are none.
+pub(super) fn signal_rows<E: Event>(record: &mut RecordBuilder, envelope: &Envelope<'_>, events: &[E]) {
+    if events.is_empty() {
+        return;
+    }
+    let mut frame = FrameBuilder::new(E::NAME, events.len());
+    envelope.columns(&mut frame);
+    E::columns(events, envelope, &mut frame);
+    record.frame(frame);
+}
+
+pub(super) struct BatchCounts {
+    pub(super) accepted: u64,
+    pub(super) rejected: u64,
+    pub(super) skew_us: i64,
+    pub(super) sent_at: Option<Timestamp>,
+}
+
+/// The batch itself: its id is remembered, so that a retry is stored once.
+pub(super) fn batch_rows(envelope: &Envelope<'_>, batch: &Batch<'_>, counts: &BatchCounts) -> FrameBuilder {
+    let mut frame = FrameBuilder::new("batches", 1);
+    envelope.identity(&mut frame);
+    frame.same(Kind::Uuid, "batch_id", uuid_bytes(batch.batch_id.as_u128()));
+    // A device's clock may say anything; the column holds what it can, the skew says the rest.
+    let sent_at = counts.sent_at.map_or(0, |time| time.as_micros().clamp(0, 7_258_118_400_000_000));
+    frame.same(Kind::Micros, "sent_at", sent_at.to_le_bytes());
+    frame.same(Kind::I64, "skew_us", counts.skew_us.to_le_bytes());
+    frame.same_text(Kind::Sym, "app_version", &envelope.resource.app_version);
+    frame.same_text(Kind::Sym, "sdk_name", &envelope.resource.sdk_name);
+    frame.same_text(Kind::Sym, "sdk_version", &envelope.resource.sdk_version);
+    frame.same(Kind::U64, "config_revision", envelope.config_revision.to_le_bytes());
+    frame.same(Kind::U64, "accepted", counts.accepted.to_le_bytes());
+    frame.same(Kind::U64, "rejected", counts.rejected.to_le_bytes());
+    frame.same(Kind::U64, "wire_bytes", (envelope.wire_bytes as u64).to_le_bytes());
+    frame
+}
+
+/// Columns that several signals have, written the same way.
+pub(super) trait Columns {
+    fn u16s(&mut self, name: &str, values: impl Iterator<Item = u16>);
+    fn u32s(&mut self, name: &str, values: impl Iterator<Item = u32>);
+    fn u64s(&mut self, name: &str, values: impl Iterator<Item = u64>);
+    fn f64s(&mut self, name: &str, values: impl Iterator<Item = f64>);
+    fn flags(&mut self, name: &str, values: impl Iterator<Item = bool>);
+    fn times(&mut self, name: &str, values: impl Iterator<Item = Timestamp>);
+    /// Milliseconds already checked to be 0 to 24 h.
+    fn millis(&mut self, name: &str, values: impl Iterator<Item = i64>);
+    /// The same, where some are missing.
+    fn optional_millis(&mut self, name: &str, values: impl Iterator<Item = Option<i64>> + Clone);
+    fn networks(&mut self, values: impl Iterator<Item = Network>);
+}
+
+impl Columns for FrameBuilder {
+    fn u16s(&mut self, name: &str, values: impl Iterator<Item = u16>) {
+        self.fixed(Kind::U16, name, values.map(u16::to_le_bytes));
+    }
+
+    fn u32s(&mut self, name: &str, values: impl Iterator<Item = u32>) {
+        self.fixed(Kind::U32, name, values.map(u32::to_le_bytes));
+    }
+
+    fn u64s(&mut self, name: &str, values: impl Iterator<Item = u64>) {
+        self.fixed(Kind::U64, name, values.map(u64::to_le_bytes));
+    }
+
+    fn f64s(&mut self, name: &str, values: impl Iterator<Item = f64>) {
+        self.fixed(Kind::F64, name, values.map(f64::to_le_bytes));
+    }
+
+    fn flags(&mut self, name: &str, values: impl Iterator<Item = bool>) {
+        self.fixed(Kind::Bool, name, values.map(|flag| [u8::from(flag)]));
+    }
+
+    fn times(&mut self, name: &str, values: impl Iterator<Item = Timestamp>) {
+        self.fixed(Kind::Micros, name, values.map(|time| time.as_micros().to_le_bytes()));
+    }
+
+    fn millis(&mut self, name: &str, values: impl Iterator<Item = i64>) {
+        self.u32s(name, values.map(|millis| u32::try_from(millis).unwrap_or_default()));
+    }
+
+    fn optional_millis(&mut self, name: &str, values: impl Iterator<Item = Option<i64>> + Clone) {
+        self.optional_u32s(name, values.map(|value| value.and_then(|millis| u32::try_from(millis).ok())));
+    }
+
+    fn networks(&mut self, values: impl Iterator<Item = Network>) {
+        self.symbols("network", values.map(Network::as_str));
+    }
+}

@@ -1,0 +1,38 @@
+//! `sdk_health`: what the SDK itself cost and lost.
+
+use unjank_protocol::{SdkHealth, Signal};
+
+use super::check::{Checks, Event, Reject};
+use super::rows::{Columns, Envelope};
+use crate::store::{FrameBuilder, Kind};
+
+impl Event for SdkHealth<'_> {
+    const SIGNAL: Signal = Signal::SdkHealth;
+
+    fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
+        checks.list(&mut self.dropped);
+        for dropped in &mut self.dropped {
+            checks.text(&mut dropped.reason);
+        }
+        Ok(())
+    }
+
+    fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+        frame.same_text(Kind::Sym, "sdk_name", &envelope.resource.sdk_name);
+        frame.same_text(Kind::Sym, "sdk_version", &envelope.resource.sdk_version);
+        let counts = || rows.iter().map(|row| row.dropped.len());
+        let dropped = || rows.iter().flat_map(|row| &row.dropped);
+        frame.lists(Kind::SymList, "dropped.signal", counts(), |inner| {
+            inner.symbols(dropped().map(|dropped| dropped.signal.as_str()));
+        });
+        frame.lists(Kind::SymList, "dropped.reason", counts(), |inner| {
+            inner.symbols(dropped().map(|dropped| dropped.reason.as_str()));
+        });
+        frame.lists(Kind::U64List, "dropped.count", counts(), |inner| {
+            inner.fixed(dropped().map(|dropped| dropped.count.to_le_bytes()));
+        });
+        frame.u64s("overhead_us", rows.iter().map(|row| row.overhead_us));
+        frame.u64s("queue_bytes", rows.iter().map(|row| row.queue_bytes));
+        frame.u64s("upload_bytes", rows.iter().map(|row| row.upload_bytes));
+    }
+}

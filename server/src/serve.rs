@@ -1,0 +1,225 @@
+//! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::{interval, sleep};
+use tokio_util::sync::CancellationToken;
+use unjank_protocol::Limits;
+
+use crate::app::App;
+use crate::cli::external;
+use crate::clock::Clock;
+use crate::config::{Serve, Shared};
+use crate::control::Access;
+use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
+use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
+use crate::metrics::Metrics;
+use crate::stacks::Rules;
+use crate::store::{
+    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target, Writer, WriterSettings, migrate,
+};
+use crate::task::Tasks;
+
+/// Bound sockets: tests and supervisors choose them.
+pub struct Listeners {
+    pub public: TcpListener,
+    pub admin: TcpListener,
+}
+
+/// `server.json` in the data folder: where the running server listens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServerFile {
+    pub listen: SocketAddr,
+    pub admin_listen: SocketAddr,
+    pub pid: u32,
+}
+
+impl ServerFile {
+    pub fn read(data_dir: &Path) -> anyhow::Result<Self> {
+        let path = data_dir.join("server.json");
+        let bytes = std::fs::read(&path).map_err(|error| {
+            anyhow::anyhow!("{} does not read ({error}): no server runs on this data folder; name its address", path.display())
+        })?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+/// Batches remembered, to answer a retry without asking ClickHouse: at least half of this.
+const SEEN_BATCHES: usize = 400_000;
+/// Stacks remembered, not to write them again.
+const KNOWN_STACKS: usize = 200_000;
+/// A range of the log goes to ClickHouse as one INSERT per table: large blocks are cheap, and bounded they fit in memory.
+const RANGE_BYTES: usize = 24 << 20;
+const EAGER_BYTES: u64 = 16 << 20;
+const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Runs a server until `shutdown`. Nothing that was acknowledged is lost, however it ends.
+pub async fn serve(shared: &Shared, settings: &Serve, listeners: Listeners, clock: Clock, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let data_dir = &shared.data_dir;
+    std::fs::create_dir_all(data_dir).map_err(|error| anyhow::anyhow!("the data folder {} cannot be made: {error}", data_dir.display()))?;
+    let metrics = Metrics::new();
+    let log = IngestLog::open(
+        LogSettings { dir: data_dir.join("log"), max_bytes: settings.log_max_bytes, max_record_bytes: record_limit(settings) },
+        metrics.log.clone(),
+    )?;
+    let seen = Arc::new(Seen::new(SEEN_BATCHES, clock.now()));
+    let recalled = log.recall(|project, batch_id, received_at| seen.recall(project, batch_id, received_at))?;
+    tracing::info!(records = recalled, folder = %data_dir.display(), "the ingest log is open");
+    let clickhouse = ClickHouse::away(&shared.clickhouse_database);
+    let dead_letters = DeadLetters::open(data_dir.join("dead-letter"), settings.dead_letter_max_bytes)?;
+    let writer_settings = WriterSettings {
+        flush_interval: settings.flush_interval(),
+        range_bytes: RANGE_BYTES,
+        eager_bytes: EAGER_BYTES,
+        state: data_dir.join("drain.json"),
+    };
+    let writer = Writer::open(log.clone(), clickhouse.clone(), dead_letters, writer_settings, metrics.writer.clone())?;
+    let restarts = metrics.engine_restarts.clone();
+    let app = Arc::new(App {
+        access: Access::new(&settings.ingest_keys, &settings.project),
+        limits: limits(settings),
+        rules: rules(settings)?,
+        known_stacks: KnownStacks::new(KNOWN_STACKS),
+        seen,
+        outcome_counts: OutcomeCounts::default(),
+        log,
+        clickhouse: clickhouse.clone(),
+        metrics,
+        body_budget: BodyBudget::new(settings.max_body_memory_bytes),
+        body_timeout: settings.body_timeout(),
+        small_decoders: Arc::new(Semaphore::new(16)),
+        large_decoders: Arc::new(Semaphore::new(1)),
+        clock,
+    });
+    if settings.ingest_keys.is_empty() {
+        tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
+    }
+
+    let (front, middle, back) = (Tasks::default(), Tasks::default(), Tasks::default());
+    let give_up = CancellationToken::new();
+    start_store(shared, settings, &clickhouse, restarts, &back)?;
+    middle.spawn("writer", writer.run(middle.shutdown(), give_up.clone()));
+    front.spawn("outcome counts", write_counts(Arc::clone(&app), front.shutdown()));
+    start_listeners(&app, settings, listeners, &front, data_dir)?;
+
+    shutdown.cancelled().await;
+    // In order: no new requests, then what they left goes to ClickHouse, then ClickHouse ends.
+    front.end(settings.shutdown_timeout().max(Duration::from_secs(1))).await;
+    flush_counts(&app).await;
+    if !middle.end(settings.shutdown_timeout()).await {
+        tracing::warn!("the ingest log is not drained: what is left is drained at the next start");
+        give_up.cancel();
+        middle.end(Duration::from_secs(5)).await;
+    }
+    back.end(Duration::from_secs(30)).await;
+    tracing::info!("ended");
+    Ok(())
+}
+
+fn limits(settings: &Serve) -> Limits {
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    Limits {
+        compressed_bytes: size(settings.max_compressed_bytes),
+        decompressed_bytes: size(settings.max_decompressed_bytes),
+        events: size(settings.max_batch_events),
+        ..Limits::default()
+    }
+}
+
+/// Rows take less than their JSON, but for small events with the columns of many tables.
+fn record_limit(settings: &Serve) -> u32 {
+    u32::try_from(settings.max_decompressed_bytes.saturating_mul(2)).unwrap_or(u32::MAX).max(16 << 20)
+}
+
+fn rules(settings: &Serve) -> anyhow::Result<Rules> {
+    let Some(path) = &settings.rules else {
+        return Ok(Rules::built_in());
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
+    Rules::parse(&text).map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))
+}
+
+fn start_store(shared: &Shared, settings: &Serve, clickhouse: &ClickHouse, restarts: prometheus::IntCounter, tasks: &Tasks) -> anyhow::Result<()> {
+    if let Some(url) = &shared.clickhouse_url {
+        let target = external(shared, url);
+        tasks.spawn("clickhouse", connect(clickhouse.clone(), target, tasks.shutdown()));
+        return Ok(());
+    }
+    let engine = EngineSettings {
+        program: engine_program(shared)?,
+        data_dir: shared.data_dir.clone(),
+        library: shared.engine_library.clone(),
+        cache_dir: shared.cache_dir.clone(),
+        max_memory_bytes: settings.engine_max_memory_bytes,
+        log: shared.log.clone(),
+    };
+    let engine = EmbeddedEngine::new(engine, clickhouse.clone(), restarts);
+    tasks.spawn("engine", engine.run(tasks.shutdown()));
+    Ok(())
+}
+
+fn engine_program(shared: &Shared) -> anyhow::Result<PathBuf> {
+    match &shared.engine_program {
+        Some(program) => Ok(program.clone()),
+        None => Ok(std::env::current_exe()?),
+    }
+}
+
+/// Brings the schema of a ClickHouse server up to date, however long it takes to answer; only then is it used.
+async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationToken) {
+    let fresh = ClickHouse::away(clickhouse.database());
+    fresh.point_at(Some(&target));
+    loop {
+        match migrate(&fresh).await {
+            Ok(_) => break,
+            Err(failure) => tracing::error!(%failure, url = target.url, "ClickHouse cannot be used yet; events are kept in the ingest log"),
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = sleep(Duration::from_secs(5)) => {}
+        }
+    }
+    clickhouse.point_at(Some(&target));
+    tracing::info!(url = target.url, "ClickHouse is ready");
+}
+
+fn start_listeners(app: &Arc<App>, settings: &Serve, listeners: Listeners, tasks: &Tasks, data_dir: &Path) -> anyhow::Result<()> {
+    let file = ServerFile { listen: listeners.public.local_addr()?, admin_listen: listeners.admin.local_addr()?, pid: std::process::id() };
+    let connections = ListenerSettings {
+        max_connections: usize::try_from(settings.max_connections).unwrap_or(usize::MAX),
+        header_timeout: settings.body_timeout().max(Duration::from_secs(10)),
+        patience: settings.shutdown_timeout(),
+    };
+    let public = serve_connections(listeners.public, http::public(Arc::clone(app)), connections.clone(), tasks.shutdown());
+    let admin = serve_connections(listeners.admin, http::admin(Arc::clone(app)), connections, tasks.shutdown());
+    tasks.spawn("public listener", public);
+    tasks.spawn("admin listener", admin);
+    std::fs::write(data_dir.join("server.json"), serde_json::to_vec(&file)?)?;
+    tracing::info!(listen = %file.listen, admin_listen = %file.admin_listen, "ready for batches");
+    Ok(())
+}
+
+/// Counts of what never became a row go to the log every few seconds.
+async fn write_counts(app: Arc<App>, shutdown: CancellationToken) {
+    let mut every = interval(COUNTS_INTERVAL);
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = every.tick() => flush_counts(&app).await,
+        }
+    }
+}
+
+async fn flush_counts(app: &App) {
+    for record in app.outcome_counts.take(app.clock.now()) {
+        if let Err(error) = app.log.append(record).await {
+            tracing::warn!(%error, "counts of refused batches are lost");
+        }
+    }
+}

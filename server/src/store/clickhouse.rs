@@ -1,0 +1,162 @@
+//! ClickHouse, wherever it runs: the embedded engine or a server, by the official client over HTTP.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use bytes::Bytes;
+use clickhouse::{Client, Compression};
+use uuid::Uuid;
+
+use super::native::{BadFrame, Block};
+
+/// Where ClickHouse is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub url: String,
+    pub user: String,
+    pub password: String,
+    pub database: String,
+    /// Compress what is sent: worth it across a network, not on loopback.
+    pub compress: bool,
+}
+
+impl Target {
+    pub fn client(&self) -> Client {
+        let compression = if self.compress { Compression::Lz4 } else { Compression::None };
+        let client = Client::default().with_url(&self.url).with_user(&self.user).with_compression(compression);
+        if self.password.is_empty() { client } else { client.with_password(&self.password) }
+    }
+}
+
+/// Why a statement did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Try again later: ClickHouse is away, busy, full, or not set up.
+    #[error("{0}")]
+    Later(String),
+    /// The same rows will be refused again.
+    #[error("{0}")]
+    Content(String),
+}
+
+impl From<BadFrame> for Failure {
+    fn from(error: BadFrame) -> Self {
+        Self::Content(error.to_string())
+    }
+}
+
+/// Codes that speak of the rows, not of the server's state. All others are tried again, for ever: nothing is lost by waiting.
+const CONTENT_CODES: [u32; 14] = [
+    6,   // CANNOT_PARSE_TEXT
+    27,  // CANNOT_PARSE_INPUT_ASSERTION_FAILED
+    33,  // CANNOT_READ_ALL_DATA
+    53,  // TYPE_MISMATCH
+    69,  // ARGUMENT_OUT_OF_BOUND
+    70,  // CANNOT_CONVERT_TYPE
+    117, // INCORRECT_DATA
+    131, // TOO_LARGE_STRING_SIZE
+    190, // SIZES_OF_ARRAYS_DONT_MATCH
+    321, // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+    349, // CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
+    469, // VIOLATED_CONSTRAINT
+    547, // INVALID_RAISED_EXCEPTION
+    691, // UNKNOWN_ELEMENT_OF_ENUM
+];
+
+impl From<clickhouse::error::Error> for Failure {
+    fn from(error: clickhouse::error::Error) -> Self {
+        let text = error.to_string();
+        match exception_code(&text) {
+            Some(code) if CONTENT_CODES.contains(&code) => Self::Content(text),
+            _ => Self::Later(text),
+        }
+    }
+}
+
+/// `Code: 469. DB::Exception: …` → 469.
+fn exception_code(text: &str) -> Option<u32> {
+    let (_, rest) = text.split_once("Code: ")?;
+    rest.split_once('.')?.0.parse().ok()
+}
+
+/// A handle that follows ClickHouse when it moves: the embedded engine comes back on another port.
+#[derive(Clone)]
+pub struct ClickHouse {
+    client: Arc<ArcSwapOption<Client>>,
+    database: Arc<str>,
+}
+
+/// An INSERT that takes longer has lost its server; the same range is sent again.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+const END_TIMEOUT: Duration = Duration::from_secs(300);
+
+impl ClickHouse {
+    /// A handle to nothing yet.
+    pub fn away(database: &str) -> Self {
+        Self { client: Arc::default(), database: Arc::from(database) }
+    }
+
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// Points the handle at `target`, or at nothing.
+    pub fn point_at(&self, target: Option<&Target>) {
+        self.client.store(target.map(|target| Arc::new(target.client())));
+    }
+
+    pub fn client(&self) -> Result<Client, Failure> {
+        let client = self.client.load_full().ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))?;
+        Ok((*client).clone())
+    }
+
+    /// Whether ClickHouse answers.
+    pub async fn ping(&self) -> Result<(), Failure> {
+        let answer = self.client()?.query("SELECT 1").fetch_one::<u8>();
+        tokio::time::timeout(Duration::from_secs(5), answer)
+            .await
+            .map_err(|_| Failure::Later("ClickHouse did not answer within 5 s".to_owned()))??;
+        Ok(())
+    }
+
+    /// Inserts a block exactly once: the same token with the same rows again changes nothing.
+    pub(super) async fn insert(&self, table: &str, mut block: Block<'_>, token: &str) -> Result<(), Failure> {
+        let sql = format!("INSERT INTO `{}`.`{table}` ({}) FORMAT Native", self.database, block.column_list());
+        let mut insert = self
+            .client()?
+            .insert_formatted_with(sql)
+            .with_timeouts(Some(SEND_TIMEOUT), Some(END_TIMEOUT))
+            .with_setting("insert_deduplication_token", token)
+            .with_setting("insert_deduplicate", "1")
+            .with_setting("async_insert", "0")
+            .with_setting("deduplicate_blocks_in_dependent_materialized_views", "1");
+        while let Some(chunk) = block.next_chunk()? {
+            insert.send(Bytes::from(chunk)).await?;
+        }
+        insert.end().await?;
+        Ok(())
+    }
+
+    /// Which of `ids` the project's `batches` already hold.
+    pub async fn stored_batches(&self, project: &str, ids: &[Uuid]) -> Result<HashSet<Uuid>, Failure> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        // UUIDs are hex and dashes: they cannot break out of their quotes.
+        let ids: Vec<String> = ids.iter().map(|id| format!("toUInt128(toUUID('{id}'))")).collect();
+        let sql = format!(
+            "SELECT DISTINCT batch_id FROM `{}`.batches WHERE project = {{project:String}} AND toUInt128(batch_id) IN ({})",
+            self.database,
+            ids.join(", ")
+        );
+        #[derive(clickhouse::Row, serde::Deserialize)]
+        struct Stored {
+            #[serde(with = "clickhouse::serde::uuid")]
+            batch_id: Uuid,
+        }
+        let rows = self.client()?.query(&sql).param("project", project).fetch_all::<Stored>().await?;
+        Ok(rows.into_iter().map(|row| row.batch_id).collect())
+    }
+}

@@ -1,0 +1,90 @@
+//! How far the log is drained, kept in `drain.json` beside it and made durable before anything is sent.
+//!
+//! A range of the log is cut once and written down before its first INSERT. After a crash the same range goes out with the
+//! same rows and the same deduplication tokens, so what ClickHouse already has is not stored again.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The state of the drain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Drain {
+    /// Names this log in deduplication tokens: two servers may share one ClickHouse.
+    pub(super) log_id: Uuid,
+    /// Every record up to this one is in ClickHouse (or in the dead-letter folder). 0: none.
+    pub(super) done: u64,
+    /// What is on its way.
+    pub(super) range: Option<Range>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Range {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// Records whose batch was stored before: only counted.
+    pub(super) duplicates: Vec<u64>,
+    /// Tables whose block was refused for its content: their rows go record by record.
+    pub(super) one_by_one: Vec<String>,
+}
+
+impl Drain {
+    /// Reads the state; a fresh log gets a fresh name.
+    pub(super) fn load(path: &Path) -> io::Result<Self> {
+        match fs::read(path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("{} does not read: {error}", path.display()))
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let drain = Self { log_id: Uuid::new_v4(), done: 0, range: None };
+                drain.save(path)?;
+                Ok(drain)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn save(&self, path: &Path) -> io::Result<()> {
+        replace_durably(path, &serde_json::to_vec(self).map_err(io::Error::other)?)
+    }
+}
+
+/// Writes a file so that after a crash it holds either the old bytes or the new ones.
+pub(super) fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut fresh = PathBuf::from(path);
+    fresh.set_extension("new");
+    let mut file = File::create(&fresh)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)?;
+    sync_folder(path)
+}
+
+/// Makes the creation, renaming or deletion of `path` itself durable.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_survives_and_a_damaged_one_is_an_error_not_a_fresh_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drain.json");
+        let mut drain = Drain::load(&path).unwrap();
+        drain.done = 7;
+        drain.range = Some(Range { first: 8, last: 9, duplicates: vec![9], one_by_one: vec!["spans".to_owned()] });
+        drain.save(&path).unwrap();
+        assert_eq!(Drain::load(&path).unwrap(), drain);
+        fs::write(&path, b"{").unwrap();
+        assert_eq!(Drain::load(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,153 @@
+//! A record of the ingest log: what one request (or one flush of the outcome counters) leaves behind.
+//!
+//! ```text
+//! version u8, project (u8 length + bytes), batch id 16 bytes (zero: no batch), received_at i64,
+//! outcomes u16 × (signal u8 length + bytes, outcome likewise, reason likewise, count u32),
+//! frames u16 × (len u32, frame as in `columns`)
+//! ```
+
+use uuid::Uuid;
+
+use super::columns::FrameBuilder;
+use super::native::{BadFrame, Cursor, Frame};
+
+const VERSION: u8 = 1;
+
+/// What became of events. Every event has exactly one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    Stored,
+    Rejected,
+    Duplicate,
+    /// ClickHouse refused it; it waits in the dead-letter folder.
+    DeadLetter,
+}
+
+impl Outcome {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Rejected => "rejected",
+            Self::Duplicate => "duplicate",
+            Self::DeadLetter => "dead_letter",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Stored, Self::Rejected, Self::Duplicate, Self::DeadLetter].into_iter().find(|one| one.as_str() == name)
+    }
+}
+
+/// A count of events of one signal with one outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count<'r> {
+    pub signal: &'r str,
+    pub outcome: Outcome,
+    /// Empty for what was stored.
+    pub reason: &'r str,
+    pub events: u32,
+}
+
+/// Builds a record.
+pub struct RecordBuilder {
+    bytes: Vec<u8>,
+    outcomes_at: usize,
+    outcomes: u16,
+    frames_at: usize,
+    frames: u16,
+}
+
+impl RecordBuilder {
+    /// `received_at`: microseconds since the epoch.
+    pub fn new(project: &str, batch_id: Uuid, received_at: i64) -> Self {
+        let mut bytes = Vec::with_capacity(8 * 1024);
+        bytes.push(VERSION);
+        put_name(&mut bytes, project);
+        bytes.extend_from_slice(batch_id.as_bytes());
+        bytes.extend_from_slice(&received_at.to_le_bytes());
+        let outcomes_at = bytes.len();
+        bytes.extend_from_slice(&[0, 0]);
+        Self { bytes, outcomes_at, outcomes: 0, frames_at: 0, frames: 0 }
+    }
+
+    /// All counts come before the first frame.
+    pub fn count(&mut self, count: Count<'_>) {
+        debug_assert_eq!(self.frames_at, 0, "counts come before frames");
+        if count.events == 0 {
+            return;
+        }
+        self.outcomes += 1;
+        put_name(&mut self.bytes, count.signal);
+        put_name(&mut self.bytes, count.outcome.as_str());
+        put_name(&mut self.bytes, count.reason);
+        self.bytes.extend_from_slice(&count.events.to_le_bytes());
+    }
+
+    pub fn frame(&mut self, frame: FrameBuilder) {
+        if self.frames_at == 0 {
+            self.frames_at = self.bytes.len();
+            self.bytes.extend_from_slice(&[0, 0]);
+        }
+        self.frames += 1;
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        frame.finish(&mut self.bytes);
+        let len = (self.bytes.len() - at - 4) as u32;
+        self.bytes[at..at + 4].copy_from_slice(&len.to_le_bytes());
+    }
+
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.frames_at == 0 {
+            self.frames_at = self.bytes.len();
+            self.bytes.extend_from_slice(&[0, 0]);
+        }
+        self.bytes[self.outcomes_at..self.outcomes_at + 2].copy_from_slice(&self.outcomes.to_le_bytes());
+        self.bytes[self.frames_at..self.frames_at + 2].copy_from_slice(&self.frames.to_le_bytes());
+        self.bytes
+    }
+}
+
+fn put_name(bytes: &mut Vec<u8>, name: &str) {
+    debug_assert!(name.len() < 256, "projects, signals and reasons are short");
+    bytes.push(name.len() as u8);
+    bytes.extend_from_slice(name.as_bytes());
+}
+
+/// A record, read.
+pub struct Record<'r> {
+    pub project: &'r str,
+    pub batch_id: Uuid,
+    pub received_at: i64,
+    pub outcomes: Vec<Count<'r>>,
+    pub frames: Vec<Frame<'r>>,
+}
+
+impl<'r> Record<'r> {
+    pub fn read(bytes: &'r [u8]) -> Result<Self, BadFrame> {
+        let mut cursor = Cursor(bytes);
+        if cursor.u8()? != VERSION {
+            return Err(BadFrame("a record of a later version: run the version of unjank that wrote it"));
+        }
+        let project = cursor.name()?;
+        let batch_id = Uuid::from_bytes(cursor.array()?);
+        let received_at = i64::from_le_bytes(cursor.array()?);
+        let mut outcomes = Vec::new();
+        for _ in 0..cursor.u16()? {
+            let signal = cursor.name()?;
+            let outcome = Outcome::from_name(cursor.name()?).ok_or(BadFrame("an unknown outcome"))?;
+            let reason = cursor.name()?;
+            let events = u32::from_le_bytes(cursor.array()?);
+            outcomes.push(Count { signal, outcome, reason, events });
+        }
+        let mut frames = Vec::new();
+        for _ in 0..cursor.u16()? {
+            frames.push(Frame::read(cursor.sized()?)?);
+        }
+        Ok(Self { project, batch_id, received_at, outcomes, frames })
+    }
+
+    /// Only the batch id: what is asked of ClickHouse before a range is inserted.
+    pub fn rows(&self) -> usize {
+        self.frames.iter().map(|frame| frame.rows).sum()
+    }
+}

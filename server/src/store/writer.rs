@@ -1,0 +1,373 @@
+//! Drains the ingest log into ClickHouse: a range at a time, one INSERT per table, exactly once.
+//!
+//! A range is cut and written down before it is sent, see [`super::range`]. Each INSERT carries a token made of the log's
+//! name, the range and the table; ClickHouse drops what it has seen. Counts of outcomes go last, when it is known what
+//! became of each row.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::clickhouse::{ClickHouse, Failure};
+use super::columns::{FrameBuilder, Kind};
+use super::dead_letter::{DeadLetter, DeadLetters, hour_of};
+use super::log::{IngestLog, LogRecords};
+use super::native::{Block, Frame};
+use super::range::{Drain, Range};
+use super::record::{Outcome, Record};
+use crate::fingerprint::fingerprint;
+use crate::metrics::WriterMetrics;
+
+#[derive(Clone, Debug)]
+pub struct WriterSettings {
+    /// How long records wait for company before they are sent.
+    pub flush_interval: Duration,
+    /// A range ends when it has this many bytes of the log …
+    pub range_bytes: usize,
+    /// … and is sent at once when this many are waiting.
+    pub eager_bytes: u64,
+    /// `drain.json`.
+    pub state: PathBuf,
+}
+
+pub struct Writer {
+    log: IngestLog,
+    clickhouse: ClickHouse,
+    dead_letters: DeadLetters,
+    settings: WriterSettings,
+    metrics: WriterMetrics,
+    drain: Drain,
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+impl Writer {
+    pub fn open(
+        log: IngestLog,
+        clickhouse: ClickHouse,
+        dead_letters: DeadLetters,
+        settings: WriterSettings,
+        metrics: WriterMetrics,
+    ) -> std::io::Result<Self> {
+        let drain = Drain::load(&settings.state)?;
+        Ok(Self { log, clickhouse, dead_letters, settings, metrics, drain })
+    }
+
+    /// Drains until `shutdown`, then what is left without waiting for more, until `give_up`.
+    pub async fn run(mut self, shutdown: CancellationToken, give_up: CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        while self.wait_for_records(&shutdown).await {
+            let drained = tokio::select! {
+                biased;
+                () = give_up.cancelled() => return,
+                drained = self.drain_one_range() => drained,
+            };
+            match drained {
+                Ok(()) => pause = FIRST_PAUSE,
+                Err(failure) => {
+                    self.metrics.failures.inc();
+                    tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "the ingest log is not drained; events are kept");
+                    tokio::select! {
+                        () = give_up.cancelled() => return,
+                        () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                    }
+                }
+            }
+        }
+    }
+
+    /// False when there is nothing left to do and there will not be.
+    async fn wait_for_records(&self, shutdown: &CancellationToken) -> bool {
+        let mut durable = self.log.durable();
+        self.metrics.pending.set(self.pending());
+        if self.drain.range.is_some() {
+            return true;
+        }
+        loop {
+            if *durable.borrow_and_update() > self.drain.done {
+                break;
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return *durable.borrow() > self.drain.done,
+                changed = durable.changed() => if changed.is_err() { return false; },
+            }
+        }
+        if self.log.bytes_after(self.drain.done) < self.settings.eager_bytes {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.log.reached(self.settings.eager_bytes, self.drain.done) => {}
+                () = sleep(self.settings.flush_interval) => {}
+            }
+        }
+        self.metrics.pending.set(self.pending());
+        true
+    }
+
+    fn pending(&self) -> i64 {
+        let durable = *self.log.durable().borrow();
+        i64::try_from(durable.saturating_sub(self.drain.done)).unwrap_or(i64::MAX)
+    }
+
+    async fn drain_one_range(&mut self) -> Result<(), Failure> {
+        let (range, records) = match self.drain.range.clone() {
+            Some(range) => {
+                let records = self.read(range.first, usize::MAX, range.last).await?;
+                (range, records)
+            }
+            None => self.cut().await?,
+        };
+        let rows = self.send(&range, &records).await?;
+        self.drain.done = range.last;
+        self.drain.range = None;
+        self.save().await?;
+        self.log.trim(range.last);
+        self.metrics.rows.inc_by(rows);
+        self.metrics.ranges.inc();
+        Ok(())
+    }
+
+    /// Cuts the next range and writes it down.
+    async fn cut(&mut self) -> Result<(Range, LogRecords), Failure> {
+        let first = self.drain.done + 1;
+        let records = self.read(first, self.settings.range_bytes, u64::MAX).await?;
+        let Some(last) = records.last_seq() else {
+            // Damage at the end of what was durable: skip to where the log goes on.
+            let durable = *self.log.durable().borrow();
+            let range = Range { first, last: durable, duplicates: Vec::new(), one_by_one: Vec::new() };
+            return Ok((range, records));
+        };
+        let duplicates = self.duplicates(&records).await?;
+        let range = Range { first, last, duplicates, one_by_one: Vec::new() };
+        self.drain.range = Some(range.clone());
+        self.save().await?;
+        Ok((range, records))
+    }
+
+    /// Records whose batch is stored already, or stands earlier in the same range.
+    async fn duplicates(&self, records: &LogRecords) -> Result<Vec<u64>, Failure> {
+        let mut ids: HashMap<&str, Vec<Uuid>> = HashMap::new();
+        let parsed: Vec<_> = records.iter().filter_map(|(seq, bytes)| Some((seq, Record::read(bytes).ok()?))).collect();
+        for (_, record) in parsed.iter().filter(|(_, record)| !record.frames.is_empty()) {
+            ids.entry(record.project).or_default().push(record.batch_id);
+        }
+        let mut taken: HashSet<(&str, Uuid)> = HashSet::new();
+        for (project, ids) in ids {
+            let stored = self.clickhouse.stored_batches(project, &ids).await?;
+            taken.extend(stored.into_iter().map(|id| (project, id)));
+        }
+        let with_batch = parsed.iter().filter(|(_, record)| !record.frames.is_empty());
+        Ok(with_batch.filter(|(_, record)| !taken.insert((record.project, record.batch_id))).map(|(seq, _)| *seq).collect())
+    }
+
+    /// Sends every table of the range, then the counts. Answers how many rows went in.
+    async fn send(&mut self, range: &Range, records: &LogRecords) -> Result<u64, Failure> {
+        let mut tally = Tally::default();
+        let mut tables: BTreeMap<&[u8], Vec<Sent<'_>>> = BTreeMap::new();
+        let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
+        for (seq, bytes) in records.iter() {
+            let record = match Record::read(bytes) {
+                Ok(record) => record,
+                Err(error) => {
+                    self.keep_unreadable(seq, bytes, &error.to_string())?;
+                    continue;
+                }
+            };
+            let duplicate = duplicates.contains(&seq);
+            tally.add_record(&record, duplicate);
+            if !duplicate {
+                for frame in record.frames {
+                    let sent = Sent { seq, frame, project: record.project, received_at: record.received_at };
+                    tables.entry(frame.key()).or_default().push(sent);
+                }
+            }
+        }
+        let mut rows = 0;
+        // `batches` last: when a batch is found there, its events are in.
+        let (batches, signals): (Vec<_>, Vec<_>) = tables.values().partition(|sent| sent.first().is_some_and(Sent::is_batches));
+        for sent in signals.into_iter().chain(batches) {
+            rows += self.send_table(range, sent, &mut tally).await?;
+        }
+        self.send_tally(range, &tally).await?;
+        Ok(rows)
+    }
+
+    async fn send_table(&mut self, range: &Range, sent: &[Sent<'_>], tally: &mut Tally) -> Result<u64, Failure> {
+        let Some(Sent { frame, .. }) = sent.first() else {
+            return Ok(0);
+        };
+        let table = frame.table;
+        let one_by_one = |drain: &Drain| drain.range.as_ref().is_some_and(|range| range.one_by_one.iter().any(|name| name == table));
+        if !one_by_one(&self.drain) {
+            let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
+            let block = Block::join(&frames)?;
+            let rows = block.rows() as u64;
+            let token = self.token(&format!("{}-{}", range.first, range.last), frame);
+            let timer = self.metrics.insert_seconds.with_label_values(&[table]).start_timer();
+            let inserted = self.clickhouse.insert(table, block, &token).await;
+            timer.observe_duration();
+            match inserted {
+                Ok(()) => return Ok(rows),
+                Err(Failure::Content(error)) => {
+                    tracing::warn!(table, error, "ClickHouse refused a block for its content: its rows go record by record");
+                    if let Some(range) = &mut self.drain.range {
+                        range.one_by_one.push(table.to_owned());
+                    }
+                    self.save().await?;
+                }
+                Err(later) => return Err(later),
+            }
+        }
+        let mut rows = 0;
+        for sent in sent {
+            rows += self.send_alone(sent, tally).await?;
+        }
+        Ok(rows)
+    }
+
+    /// One record's rows of one table; what is refused goes to the dead-letter folder.
+    async fn send_alone(&self, sent: &Sent<'_>, tally: &mut Tally) -> Result<u64, Failure> {
+        let Sent { seq, frame, project, received_at } = *sent;
+        let token = self.token(&seq.to_string(), &frame);
+        let id = format!("{}-{seq:016x}-{}", self.drain.log_id, frame.table);
+        match self.clickhouse.insert(frame.table, Block::join(&[frame])?, &token).await {
+            Ok(()) => {
+                self.dead_letters.forget(&id).map_err(|error| Failure::Later(error.to_string()))?;
+                Ok(frame.rows as u64)
+            }
+            Err(Failure::Content(error)) => {
+                tracing::error!(table = frame.table, project, rows = frame.rows, error, id, "rows went to the dead-letter folder");
+                self.metrics.dead_letter_rows.inc_by(frame.rows as u64);
+                let item = DeadLetter {
+                    id,
+                    table: frame.table.to_owned(),
+                    project: project.to_owned(),
+                    rows: frame.rows,
+                    received_at,
+                    error,
+                    token,
+                };
+                self.dead_letters.keep(&item, frame.bytes()).map_err(|error| Failure::Later(error.to_string()))?;
+                tally.to_dead_letter(&item);
+                Ok(0)
+            }
+            Err(later) => Err(later),
+        }
+    }
+
+    fn keep_unreadable(&self, seq: u64, bytes: &[u8], error: &str) -> Result<(), Failure> {
+        tracing::error!(seq, error, "a record of the ingest log does not read: it went to the dead-letter folder");
+        let item = DeadLetter {
+            id: format!("{}-{seq:016x}-record", self.drain.log_id),
+            table: String::new(),
+            project: String::new(),
+            rows: 0,
+            received_at: 0,
+            error: error.to_owned(),
+            token: String::new(),
+        };
+        self.dead_letters.keep(&item, bytes).map_err(|error| Failure::Later(error.to_string()))
+    }
+
+    async fn send_tally(&self, range: &Range, tally: &Tally) -> Result<(), Failure> {
+        if tally.counts.is_empty() {
+            return Ok(());
+        }
+        let counts = || tally.counts.iter();
+        let mut frame = FrameBuilder::new("outcomes", tally.counts.len());
+        frame.fixed(Kind::DateTime, "hour", counts().map(|(key, _)| key.hour.to_le_bytes()));
+        frame.symbols("project", counts().map(|(key, _)| key.project.as_str()));
+        frame.symbols("signal", counts().map(|(key, _)| key.signal.as_str()));
+        frame.symbols("outcome", counts().map(|(key, _)| key.outcome.as_str()));
+        frame.symbols("reason", counts().map(|(key, _)| key.reason.as_str()));
+        frame.fixed(Kind::I64, "count", counts().map(|(_, events)| events.to_le_bytes()));
+        let mut bytes = Vec::new();
+        frame.finish(&mut bytes);
+        let frame = Frame::read(&bytes)?;
+        let token = self.token(&format!("{}-{}", range.first, range.last), &frame);
+        self.clickhouse.insert("outcomes", Block::join(&[frame])?, &token).await
+    }
+
+    /// The same rows always get the same token, and no others ever do.
+    fn token(&self, what: &str, frame: &Frame<'_>) -> String {
+        format!("{}:{what}:{}:{:016x}", self.drain.log_id, frame.table, fingerprint(&[frame.key()]))
+    }
+
+    async fn read(&self, first: u64, bytes: usize, last: u64) -> Result<LogRecords, Failure> {
+        self.log.read(first, bytes, last).await.map_err(|error| Failure::Later(format!("the ingest log does not read: {error}")))
+    }
+
+    async fn save(&self) -> Result<(), Failure> {
+        let (drain, path) = (self.drain.clone(), self.settings.state.clone());
+        let saved = tokio::task::spawn_blocking(move || drain.save(&path)).await;
+        match saved {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Failure::Later(format!("{}: {error}", self.settings.state.display()))),
+            Err(error) => Err(Failure::Later(error.to_string())),
+        }
+    }
+}
+
+/// A frame and whose it is.
+#[derive(Clone, Copy)]
+struct Sent<'r> {
+    seq: u64,
+    frame: Frame<'r>,
+    project: &'r str,
+    received_at: i64,
+}
+
+impl Sent<'_> {
+    fn is_batches(&self) -> bool {
+        self.frame.table == "batches"
+    }
+}
+
+/// Counts of outcomes of a range, in a fixed order.
+#[derive(Default)]
+struct Tally {
+    counts: BTreeMap<TallyKey, i64>,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct TallyKey {
+    hour: u32,
+    project: String,
+    signal: String,
+    outcome: Outcome,
+    reason: String,
+}
+
+impl Tally {
+    fn add_record(&mut self, record: &Record<'_>, duplicate: bool) {
+        for count in &record.outcomes {
+            let (outcome, reason) = if duplicate { (Outcome::Duplicate, "batch") } else { (count.outcome, count.reason) };
+            self.add(record.received_at, record.project, count.signal, (outcome, reason), i64::from(count.events));
+        }
+    }
+
+    fn to_dead_letter(&mut self, item: &DeadLetter) {
+        // Only signals have outcomes; `stacks` and `batches` are not events.
+        if unjank_protocol::Signal::from_name(&item.table) == unjank_protocol::Signal::Other {
+            return;
+        }
+        let rows = i64::try_from(item.rows).unwrap_or(i64::MAX);
+        self.add(item.received_at, &item.project, &item.table, (Outcome::Stored, ""), -rows);
+        self.add(item.received_at, &item.project, &item.table, (Outcome::DeadLetter, "refused_by_store"), rows);
+    }
+
+    fn add(&mut self, received_at: i64, project: &str, signal: &str, (outcome, reason): (Outcome, &str), events: i64) {
+        let key = TallyKey {
+            hour: hour_of(received_at),
+            project: project.to_owned(),
+            signal: signal.to_owned(),
+            outcome,
+            reason: reason.to_owned(),
+        };
+        *self.counts.entry(key).or_default() += events;
+    }
+}
