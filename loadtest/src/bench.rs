@@ -8,6 +8,7 @@ use crate::cli::{BenchArgs, LoadArgs};
 use crate::console;
 use crate::delivery::Backoff;
 use crate::events::Mix;
+use crate::fingerprint::Times;
 use crate::load::{Outcome, Stops};
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
@@ -147,6 +148,7 @@ impl Bench<'_> {
             duration,
             batches,
             verify: false,
+            times: Times::Ignored,
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use crate::cli::ChaosArgs;
 use crate::console;
 use crate::delivery::Backoff;
+use crate::fingerprint::Times;
 use crate::load::{Outcome, Stops};
 use crate::outcomes::Repeats;
 use crate::plan::Rate;
@@ -46,6 +47,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
         duration: None,
         batches: None,
         verify: true,
+        times: Times::OfRightClocks,
     });
     let place = Place::own(&args.data_dir, &admin_url, args.drain_timeout)?;
     let watch = crate::watch::Watch::begin(None, None);
@@ -71,7 +73,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     });
     place.add_storage(&mut report).await?;
     let check = Check {
-        scope: Scope::Run(tag),
+        scope: Scope::Run(tag, workload.times),
         fresh: true,
         repeated: outcome.ledger.repeated(),
         repeats: Repeats::Unknown,
@@ -169,7 +171,7 @@ fn victims(args: &ChaosArgs, random: &mut Random) -> Vec<Victim> {
 
 /// The engine may be starting just now: waits for one to kill.
 async fn kill_engine_patiently(server: &mut Server) -> Result<bool> {
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_secs(60);
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         if server.kill_engine()? {
@@ -177,7 +179,7 @@ async fn kill_engine_patiently(server: &mut Server) -> Result<bool> {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    console::say("no engine to kill for 20 s");
+    console::say("no engine to kill for 60 s");
     Ok(false)
 }
 

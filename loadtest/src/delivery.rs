@@ -10,6 +10,7 @@ use crate::pacing::Due;
 use crate::parcel::Parcel;
 use crate::post::{Acceptance, Answer, Attempt, Target};
 use crate::random::Random;
+use crate::{clock, console};
 
 /// How a batch ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,11 +88,11 @@ pub(crate) struct Carrier {
 /// server that stalls, is not left out (no coordinated omission).
 pub(crate) async fn deliver(carrier: Arc<Carrier>, due: Due) -> Delivery {
     let intended = due.intended.unwrap_or_else(Instant::now);
-    let parcel = due.parcel;
+    let mut parcel = due.parcel;
     let mut random = Random::of(&[5, parcel.seq]);
     let mut attempts = Vec::new();
     let fate = loop {
-        let attempt = carrier.attempt(&parcel).await;
+        let attempt = carrier.attempt(&mut parcel).await;
         attempts.push((attempt.status, attempt.took));
         let (why, retry_after, long) = match attempt.answer {
             Answer::Accepted(acceptance) => break Fate::Acknowledged(acceptance),
@@ -122,9 +123,14 @@ pub(crate) async fn deliver(carrier: Arc<Carrier>, due: Due) -> Delivery {
 }
 
 impl Carrier {
-    async fn attempt(&self, parcel: &Parcel) -> Attempt {
+    async fn attempt(&self, parcel: &mut Parcel) -> Attempt {
         // The semaphore is never closed; should it be, sending without a permit is harmless.
         let _permit = self.connections.acquire().await.ok();
+        if let Err(error) = parcel.restamp(clock::now()) {
+            console::say(&format!(
+                "warning: a retry keeps its old sent_at: {error:#}"
+            ));
+        }
         self.target.post(parcel).await
     }
 

@@ -1,13 +1,16 @@
 //! One number for each event, computed the same way here and inside ClickHouse.
 //!
-//! A fingerprint covers what identifies an event and is stored as sent. Times are left out: the server shifts them when a
-//! device's clock is wrong. For each signal the function and the SQL stand side by side and must say the same.
+//! A fingerprint covers what identifies an event and is stored as sent. Its time is covered for devices whose clock is right;
+//! the server shifts the times of the others. For each signal the function and the SQL stand side by side and must say the
+//! same.
 
 use std::fmt::Write;
 
 use twox_hash::XxHash64;
 use unjank_protocol::{Batch, Limits, Signal, Text};
 use uuid::Uuid;
+
+use crate::population::has_right_clock;
 
 /// The signals that have a table, in the order of a batch.
 pub(crate) const SIGNALS: [Signal; 9] = [
@@ -88,16 +91,44 @@ fn columns(signal: Signal) -> &'static [&'static str] {
     }
 }
 
+/// Whether fingerprints cover the time of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// Of the devices whose install id says that their clock is right.
+    OfRightClocks,
+    /// Of none: recorded batches, and ones sent long after they were built.
+    Ignored,
+}
+
+/// The time of an event as an SQL expression of type String.
+fn time_column(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Metrics => "toString(toUnixTimestamp64Micro(time))",
+        Signal::Traffic => "toString(day)",
+        Signal::SdkHealth => "''",
+        _ => "toString(toUnixTimestamp64Micro(start))",
+    }
+}
+
 /// The SQL expression for the fingerprint of a row of the signal's table.
-pub(crate) fn sql(signal: Signal) -> String {
+pub(crate) fn sql(signal: Signal, times: Times) -> String {
     let columns = columns(signal).join(", '|', ");
-    format!("xxHash64(concat(toString(install_id), '|', {columns}))")
+    let time = match times {
+        Times::OfRightClocks => format!(
+            "if(endsWith(toString(install_id), 'a'), {}, '')",
+            time_column(signal)
+        ),
+        Times::Ignored => "''".to_owned(),
+    };
+    format!("xxHash64(concat(toString(install_id), '|', {time}, '|', {columns}))")
 }
 
 /// The fingerprints of a batch's events: for each signal one a event, in the order of its list.
-pub(crate) fn of_batch(batch: &Batch<'_>) -> Vec<(Signal, Vec<u64>)> {
+pub(crate) fn of_batch(batch: &Batch<'_>, times: Times) -> Vec<(Signal, Vec<u64>)> {
+    let install = batch.resource.install_id;
     let mut hasher = Hasher {
-        install: batch.resource.install_id,
+        install,
+        times: times == Times::OfRightClocks && has_right_clock(install),
         text: String::with_capacity(256),
     };
     let lists = SIGNALS.map(|signal| (signal, hasher.of_signal(batch, signal)));
@@ -109,14 +140,15 @@ pub(crate) fn of_batch(batch: &Batch<'_>) -> Vec<(Signal, Vec<u64>)> {
 
 struct Hasher {
     install: Uuid,
+    times: bool,
     text: String,
 }
 
-/// A method that answers the fingerprints of one list: the values named, in the order of [`columns`].
+/// A method that answers the fingerprints of one list: the time, then the values named in the order of [`columns`].
 macro_rules! list {
-    ($signal:ident, $event:ident: [$($value:expr),+ $(,)?]) => {
+    ($signal:ident, $event:ident: $time:expr, [$($value:expr),+ $(,)?]) => {
         fn $signal(&mut self, batch: &Batch<'_>) -> Vec<u64> {
-            batch.$signal.iter().map(|$event| self.begin()$(.add($value))+.end()).collect()
+            batch.$signal.iter().map(|$event| self.begin($time)$(.add($value))+.end()).collect()
         }
     };
 }
@@ -137,7 +169,7 @@ impl Hasher {
         }
     }
 
-    list!(spans, span: [
+    list!(spans, span: span.start.as_micros(), [
         Uuid::from_u128(span.trace_id.0),
         span.span_id.0,
         span.parent_span_id.map_or(0, |parent| parent.0),
@@ -145,7 +177,7 @@ impl Hasher {
         span.duration_us,
         stored(&span.name),
     ]);
-    list!(frame_windows, window: [
+    list!(frame_windows, window: window.start.as_micros(), [
         window.uptime_ms,
         window.duration_ms,
         window.frames_drawn,
@@ -154,14 +186,14 @@ impl Hasher {
         window.delay_ms,
         stored(&window.page),
     ]);
-    list!(janks, jank: [
+    list!(janks, jank: jank.start.as_micros(), [
         jank.kind,
         jank.uptime_ms,
         jank.duration_ms,
         stored(&jank.thread),
         stored(&jank.page),
     ]);
-    list!(traffic, traffic: [
+    list!(traffic, traffic: traffic.day, [
         traffic.network,
         traffic.tx_bytes,
         traffic.rx_bytes,
@@ -169,21 +201,21 @@ impl Hasher {
         traffic.failed_requests,
         stored(&traffic.source),
     ]);
-    list!(page_loads, load: [
+    list!(page_loads, load: load.start.as_micros(), [
         load.uptime_ms,
         load.total_ms,
         load.launch,
         load.outcome,
         stored(&load.page),
     ]);
-    list!(metrics, metric: [
+    list!(metrics, metric: metric.time.as_micros(), [
         metric.uptime_ms,
         metric.value.to_bits(),
         stored(&metric.page),
         stored(&metric.name),
     ]);
-    list!(app_starts, start: [start.kind, start.duration_ms, stored(&start.page)]);
-    list!(recompositions, redraw: [
+    list!(app_starts, start: start.start.as_micros(), [start.kind, start.duration_ms, stored(&start.page)]);
+    list!(recompositions, redraw: redraw.start.as_micros(), [
         redraw.uptime_ms,
         redraw.window_ms,
         redraw.count,
@@ -191,11 +223,14 @@ impl Hasher {
         stored(&redraw.cause),
         stored(&redraw.function),
     ]);
-    list!(sdk_health, health: [health.overhead_us, health.queue_bytes, health.upload_bytes]);
+    list!(sdk_health, health: "", [health.overhead_us, health.queue_bytes, health.upload_bytes]);
 
-    fn begin(&mut self) -> &mut Self {
+    fn begin(&mut self, time: impl std::fmt::Display) -> &mut Self {
         self.text.clear();
-        write!(self.text, "{}", self.install).expect("writing to a string");
+        write!(self.text, "{}|", self.install).expect("writing to a string");
+        if self.times {
+            write!(self.text, "{time}").expect("writing to a string");
+        }
         self
     }
 
@@ -238,19 +273,26 @@ mod tests {
             "metrics":[{"name":"fps","time":"2026-01-01T00:00:00Z","value":1.0}]}"#;
         let batch: Batch<'_> = serde_json::from_str(batch).unwrap();
         let install = "00000000-0000-0000-0000-0000000000aa";
-        let span = format!("{install}|00000000-0000-0000-0000-0000000000ff|15|0|manual|7|pay");
-        let metric = format!("{install}|0|4607182418800017408||fps");
+        let ids = "00000000-0000-0000-0000-0000000000ff|15|0";
         let hash = |text: &str| vec![XxHash64::oneshot(0, text.as_bytes())];
+        for (times, start) in [
+            (Times::OfRightClocks, "1767225600000000"),
+            (Times::Ignored, ""),
+        ] {
+            let span = format!("{install}|{start}|{ids}|manual|7|pay");
+            let metric = format!("{install}|{start}|0|4607182418800017408||fps");
+            assert_eq!(
+                of_batch(&batch, times),
+                [
+                    (Signal::Spans, hash(&span)),
+                    (Signal::Metrics, hash(&metric))
+                ]
+            );
+        }
         assert_eq!(
-            of_batch(&batch),
-            [
-                (Signal::Spans, hash(&span)),
-                (Signal::Metrics, hash(&metric))
-            ]
-        );
-        assert_eq!(
-            sql(Signal::AppStarts),
-            "xxHash64(concat(toString(install_id), '|', toString(kind), '|', toString(duration_ms), '|', toString(page)))"
+            sql(Signal::AppStarts, Times::OfRightClocks),
+            "xxHash64(concat(toString(install_id), '|', if(endsWith(toString(install_id), 'a'), \
+             toString(toUnixTimestamp64Micro(start)), ''), '|', toString(kind), '|', toString(duration_ms), '|', toString(page)))"
         );
     }
 }

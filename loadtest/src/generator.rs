@@ -133,6 +133,7 @@ mod tests {
 
     use super::*;
     use crate::events::Mix;
+    use crate::fingerprint::Times;
     use crate::parcel::{Encoding, ParcelSettings};
     use crate::plan::{Arrivals, PlanSettings, Rate};
     use crate::population::RunTag;
@@ -155,6 +156,7 @@ mod tests {
             late: 0.1,
             spoilt: 0.1,
             verify: true,
+            times: Times::OfRightClocks,
         });
         let started = Timestamp::from_micros(1_790_000_000_000_000);
         start(planner, packer, threads, started, &Stop::default())

@@ -16,13 +16,18 @@ pub(crate) type Books = BTreeMap<(String, String), u64>;
 
 /// What the server has written down so far.
 pub(crate) async fn read(clickhouse: &ClickHouse) -> Result<Books> {
-    let rows = clickhouse
-        .rows("SELECT signal, outcome, sum(count) FROM outcomes GROUP BY signal, outcome")
-        .await?;
+    // Whole requests (signal `batch`) are counted there too; only events are compared.
+    let signals = SIGNALS.map(|signal| format!("'{signal}'")).join(", ");
+    let sql = format!(
+        "SELECT signal, outcome, sum(count) FROM outcomes WHERE signal IN ({signals}) GROUP BY signal, outcome"
+    );
+    let rows = clickhouse.rows(&sql).await?;
     let mut books = Books::new();
     for row in rows {
         if let [signal, outcome, count] = &row[..] {
-            books.insert((signal.clone(), outcome.clone()), count.parse()?);
+            let count: i64 = count.parse()?;
+            let count = count.max(0).unsigned_abs();
+            books.insert((signal.clone(), outcome.clone()), count);
         }
     }
     Ok(books)

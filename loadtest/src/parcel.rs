@@ -1,6 +1,6 @@
 //! A batch built, encoded and compressed: what a connection only has to send.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use unjank_protocol::{Batch, Signal, Timestamp};
 use uuid::{Builder, Uuid};
 
 use crate::events::{Mix, Scene, spoil};
-use crate::fingerprint;
+use crate::fingerprint::{self, Times};
 use crate::plan::Plan;
 use crate::population::{Population, RunTag};
 use crate::random::Random;
@@ -49,6 +49,20 @@ impl Encoding {
             Self::Identity => Ok(json.to_vec()),
         }
     }
+
+    pub(crate) fn decompress(self, body: &[u8]) -> Result<Vec<u8>> {
+        match self {
+            Self::Zstd => zstd::decode_all(body).context("reading a batch with zstd"),
+            Self::Gzip => {
+                let mut json = Vec::new();
+                flate2::read::GzDecoder::new(body)
+                    .read_to_end(&mut json)
+                    .context("reading a batch with gzip")?;
+                Ok(json)
+            }
+            Self::Identity => Ok(body.to_vec()),
+        }
+    }
 }
 
 /// What verification has to remember of a batch.
@@ -62,10 +76,11 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
+    /// Of a recorded batch.
     pub(crate) fn of(batch: &Batch<'_>) -> Self {
         Self {
             session: batch.session_id,
-            fingerprints: fingerprint::of_batch(batch),
+            fingerprints: fingerprint::of_batch(batch, Times::Ignored),
             spoilt: Vec::new(),
         }
     }
@@ -84,7 +99,44 @@ pub(crate) struct Parcel {
     /// Bytes before compression.
     pub(crate) json_bytes: u64,
     pub(crate) manifest: Manifest,
+    /// The clock that `sent_at` is read from again before a late attempt; none to send the same bytes for ever.
+    pub(crate) clock: Option<DeviceClock>,
 }
+
+/// A device's clock, and when the parcel was last stamped with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeviceClock {
+    pub(crate) skew_us: i64,
+    pub(crate) stamped: Timestamp,
+}
+
+/// A stamp this old is renewed before the next attempt. Devices renew it each time; a few seconds change nothing.
+const STAMP_AGE_US: i64 = 5_000_000;
+
+impl Parcel {
+    /// Writes the device's present time into `sent_at` when the last stamp is old: a retry is sent now, not then.
+    pub(crate) fn restamp(&mut self, now: Timestamp) -> Result<()> {
+        let Some(clock) = &mut self.clock else {
+            return Ok(());
+        };
+        if now.micros_since(clock.stamped) < STAMP_AGE_US {
+            return Ok(());
+        }
+        let json = self.encoding.decompress(&self.body)?;
+        let json = std::str::from_utf8(&json).context("a batch is text")?;
+        let (head, rest) = json
+            .split_once(SENT_AT)
+            .context("a batch with a clock has sent_at")?;
+        let (_, tail) = rest.split_once('"').context("sent_at is a string")?;
+        let sent_at = now.shifted(clock.skew_us);
+        let json = format!("{head}{SENT_AT}{sent_at}\"{tail}");
+        self.body = self.encoding.compress(json.as_bytes())?.into();
+        clock.stamped = now;
+        Ok(())
+    }
+}
+
+const SENT_AT: &str = "\"sent_at\":\"";
 
 #[derive(Clone, Debug)]
 pub(crate) struct ParcelSettings {
@@ -99,6 +151,8 @@ pub(crate) struct ParcelSettings {
     pub(crate) spoilt: f64,
     /// Whether fingerprints are needed.
     pub(crate) verify: bool,
+    /// [`Times::OfRightClocks`]: sent at once, and stamped again before a retry. [`Times::Ignored`]: kept for later.
+    pub(crate) times: Times,
 }
 
 /// Builds parcels from plans: the same plan at the same time gives the same bytes.
@@ -163,7 +217,7 @@ impl Packer {
         };
         let json = serde_json::to_vec(&batch).context("encoding a batch")?;
         let fingerprints = if settings.verify {
-            fingerprint::of_batch(&batch)
+            fingerprint::of_batch(&batch, settings.times)
         } else {
             Vec::new()
         };
@@ -180,6 +234,10 @@ impl Packer {
                 fingerprints,
                 spoilt: spoilt.into_iter().collect(),
             },
+            clock: (settings.times == Times::OfRightClocks).then_some(DeviceClock {
+                skew_us: device.clock_skew_us,
+                stamped: now,
+            }),
         })
     }
 }
@@ -194,7 +252,6 @@ fn session_id(settings: &ParcelSettings, session: u64) -> Uuid {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::io::Read;
 
     use super::*;
 
@@ -208,6 +265,7 @@ mod tests {
             late: 0.1,
             spoilt: 0.0,
             verify: true,
+            times: Times::OfRightClocks,
         }
     }
 
@@ -241,16 +299,7 @@ mod tests {
         let mut bodies = Vec::new();
         for encoding in [Encoding::Zstd, Encoding::Gzip, Encoding::Identity] {
             let parcel = Packer::new(settings(encoding)).pack(&plan(1), NOW).unwrap();
-            let mut json = Vec::new();
-            match encoding {
-                Encoding::Zstd => json = zstd::decode_all(&parcel.body[..]).unwrap(),
-                Encoding::Gzip => {
-                    flate2::read::GzDecoder::new(&parcel.body[..])
-                        .read_to_end(&mut json)
-                        .unwrap();
-                }
-                Encoding::Identity => json = parcel.body.to_vec(),
-            }
+            let json = encoding.decompress(&parcel.body).unwrap();
             let batch: Batch<'_> = serde_json::from_slice(&json).unwrap();
             assert_eq!(batch.batch_id, parcel.batch_id);
             assert_eq!(batch.events(), 200);
@@ -306,5 +355,25 @@ mod tests {
             panic!("{:?}", parcel.manifest.spoilt);
         };
         assert!(batch.spans[index as usize].duration_us < 0);
+    }
+
+    #[test]
+    fn a_late_attempt_carries_the_time_of_the_attempt_and_is_otherwise_the_same() {
+        for encoding in [Encoding::Zstd, Encoding::Gzip, Encoding::Identity] {
+            let mut parcel = Packer::new(settings(encoding)).pack(&plan(1), NOW).unwrap();
+            let first = encoding.decompress(&parcel.body).unwrap();
+            parcel.restamp(NOW.shifted(1_000_000)).unwrap();
+            assert_eq!(encoding.decompress(&parcel.body).unwrap(), first);
+            parcel.restamp(NOW.shifted(60_000_000)).unwrap();
+            let second = encoding.decompress(&parcel.body).unwrap();
+            let mut first: Batch<'_> = serde_json::from_slice(&first).unwrap();
+            let second: Batch<'_> = serde_json::from_slice(&second).unwrap();
+            assert_eq!(
+                second.sent_at,
+                first.sent_at.map(|sent| sent.shifted(60_000_000))
+            );
+            first.sent_at = second.sent_at;
+            assert_eq!(first, second);
+        }
     }
 }

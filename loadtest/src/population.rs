@@ -5,6 +5,16 @@ use uuid::{Builder, Uuid};
 
 use crate::random::{Dice, Random};
 
+/// The last digit of install ids of devices whose times the server must store as sent.
+const RIGHT_CLOCK_DIGIT: u64 = 0xa;
+/// A clock this wrong is still right: the server corrects from 30 s on.
+const CLOCK_TOLERANCE_US: i64 = 2_000_000;
+
+/// Whether an install id of a run belongs to a device with a right clock.
+pub(crate) fn has_right_clock(install_id: Uuid) -> bool {
+    install_id.as_u64_pair().1 & 0xf == RIGHT_CLOCK_DIGIT
+}
+
 /// Names one run, so that its rows can be told from all others in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunTag(pub(crate) u64);
@@ -26,9 +36,14 @@ impl RunTag {
         )
     }
 
-    /// The install id of one device of the run.
-    fn install_id(self, random: &mut Random) -> Uuid {
-        let low = (random.bits() >> 2) | (1 << 63);
+    /// The install id of one device of the run. Its last digit tells verification whether the device's clock is right.
+    fn install_id(self, clock_skew_us: i64, random: &mut Random) -> Uuid {
+        let digit = if clock_skew_us.abs() < CLOCK_TOLERANCE_US {
+            RIGHT_CLOCK_DIGIT
+        } else {
+            0
+        };
+        let low = (random.bits() >> 2) & !0xf | (1 << 63) | digit;
         Uuid::from_u64_pair(self.install_half(), low)
     }
 
@@ -241,8 +256,9 @@ impl Population {
         let versions = Dice::new(app.versions.iter().map(|version| version.2));
         let version = app.versions[versions.roll(&mut random)];
         let locale = LOCALES[self.locales.roll(&mut random)];
+        let clock_skew_us = clock_skew(&mut random);
         Device {
-            install_id: self.tag.install_id(&mut random),
+            install_id: self.tag.install_id(clock_skew_us, &mut random),
             model,
             os_version,
             app_id: app.id,
@@ -254,7 +270,7 @@ impl Population {
             user_id: random
                 .chance(0.4)
                 .then(|| format!("{:016x}", random.bits())),
-            clock_skew_us: clock_skew(&mut random),
+            clock_skew_us,
         }
     }
 }
@@ -369,6 +385,11 @@ mod tests {
             assert!(id.to_string().starts_with(&tag.install_prefix()), "{id}");
             assert_eq!(id.get_version_num(), 4);
         }
+        let first = population.device(0);
+        assert_eq!(
+            has_right_clock(first.install_id),
+            first.clock_skew_us.abs() < CLOCK_TOLERANCE_US
+        );
     }
 
     #[test]

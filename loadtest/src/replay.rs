@@ -138,5 +138,6 @@ fn parcel(path: &Path, seq: u64, encoding: Encoding) -> Result<Parcel> {
         events: batch.events() as u64,
         json_bytes: json.len() as u64,
         manifest: Manifest::of(&batch),
+        clock: None,
     })
 }

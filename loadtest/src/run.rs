@@ -8,6 +8,7 @@ use unjank_protocol::Signal;
 
 use crate::cli::{LoadArgs, RunArgs};
 use crate::clickhouse::ClickHouse;
+use crate::fingerprint::Times;
 use crate::ledger::Ledger;
 use crate::load::{Outcome, Stops};
 use crate::outcomes::{self, Repeats};
@@ -31,6 +32,11 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
         duration: Some(args.duration),
         batches: args.batches,
         verify: args.verify,
+        times: if args.prepare {
+            Times::Ignored
+        } else {
+            Times::OfRightClocks
+        },
     };
     ensure!(
         !args.prepare || args.load.rate != Rate::Max || args.batches.is_some(),
@@ -61,7 +67,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     });
     place.add_storage(&mut report).await?;
     if args.verify {
-        let scope = Scope::Run(workload.tag);
+        let scope = Scope::Run(workload.tag, workload.times);
         let repeats = repeats(&outcome);
         let repeated = outcome.ledger.repeated();
         let check = Check {

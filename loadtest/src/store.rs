@@ -8,7 +8,7 @@ use unjank_protocol::Signal;
 use uuid::Uuid;
 
 use crate::clickhouse::ClickHouse;
-use crate::fingerprint::{self, SIGNALS};
+use crate::fingerprint::{self, SIGNALS, Times};
 use crate::ledger::Sum;
 use crate::population::RunTag;
 use crate::verify::Store;
@@ -17,7 +17,7 @@ use crate::verify::Store;
 #[derive(Clone, Debug)]
 pub(crate) enum Scope {
     /// Simulated devices: their install ids share a prefix, their batch ids a suffix.
-    Run(RunTag),
+    Run(RunTag, Times),
     /// Recorded batches: these sessions and these batches.
     Recorded {
         sessions: Vec<Uuid>,
@@ -28,7 +28,7 @@ pub(crate) enum Scope {
 impl Scope {
     fn rows(&self) -> String {
         match self {
-            Self::Run(tag) => format!(
+            Self::Run(tag, _) => format!(
                 "startsWith(toString(install_id), '{}')",
                 tag.install_prefix()
             ),
@@ -36,9 +36,16 @@ impl Scope {
         }
     }
 
+    fn times(&self) -> Times {
+        match self {
+            Self::Run(_, times) => *times,
+            Self::Recorded { .. } => Times::Ignored,
+        }
+    }
+
     fn batches(&self) -> String {
         match self {
-            Self::Run(tag) => format!("endsWith(toString(batch_id), '{}')", tag.batch_suffix()),
+            Self::Run(tag, _) => format!("endsWith(toString(batch_id), '{}')", tag.batch_suffix()),
             Self::Recorded { batches, .. } => format!("batch_id IN ({})", quoted(batches)),
         }
     }
@@ -59,7 +66,7 @@ impl Store for RunStore<'_> {
     async fn sums(&self, signal: Signal) -> Result<HashMap<Uuid, Sum>> {
         let sql = format!(
             "SELECT toString(session_id), count(), sum({}) FROM {signal} WHERE {} GROUP BY session_id",
-            fingerprint::sql(signal),
+            fingerprint::sql(signal, self.scope.times()),
             self.scope.rows(),
         );
         let mut sums = HashMap::new();
@@ -76,7 +83,7 @@ impl Store for RunStore<'_> {
     async fn rows(&self, signal: Signal, sessions: &[Uuid]) -> Result<Vec<(Uuid, u64)>> {
         let sql = format!(
             "SELECT toString(session_id), {} FROM {signal} WHERE {} AND session_id IN ({})",
-            fingerprint::sql(signal),
+            fingerprint::sql(signal, self.scope.times()),
             self.scope.rows(),
             quoted(sessions),
         );

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::cli::{LoadArgs, RetryArgs};
 use crate::clock;
 use crate::delivery::{Backoff, Carrier};
+use crate::fingerprint::Times;
 use crate::generator::{self, Stop};
 use crate::load::{self, LoadSettings, Outcome, Stops};
 use crate::parcel::{Packer, Parcel, ParcelSettings};
@@ -25,6 +26,8 @@ pub(crate) struct Workload {
     pub(crate) duration: Option<Duration>,
     pub(crate) batches: Option<u64>,
     pub(crate) verify: bool,
+    /// [`Times::Ignored`] for a load that is built ahead.
+    pub(crate) times: Times,
 }
 
 /// Where to and how often.
@@ -95,6 +98,7 @@ impl Workload {
             late: self.load.late,
             spoilt: self.load.spoilt,
             verify: self.verify,
+            times: self.times,
         })
     }
 
