@@ -1,0 +1,86 @@
+//! Names that compilers wrote, turned back into what people wrote: Rust (legacy and v0) and Itanium C++.
+//!
+//! Symbols come from devices, so they are hostile until proven otherwise: both length and result are bounded.
+
+use std::fmt::{self, Write as _};
+
+/// A longer symbol stays as it is. The wire carries 1 KiB a string.
+const MAX_SYMBOL_BYTES: usize = 2048;
+/// A symbol that grows past this stays as it is: substitutions let a few bytes unfold into gigabytes.
+const MAX_NAME_BYTES: usize = 4096;
+
+/// The readable name of a mangled symbol; nothing when it is not one.
+pub(super) fn demangle(symbol: &str) -> Option<String> {
+    // Apple's linker puts one more underscore in front of every name.
+    let bare = symbol.strip_prefix('_')?;
+    let looks_mangled = ["Z", "R", "_Z", "_R"].iter().any(|start| bare.starts_with(start));
+    if !looks_mangled || symbol.len() > MAX_SYMBOL_BYTES {
+        return None;
+    }
+    rust(symbol).or_else(|| cpp(symbol)).or_else(|| cpp(bare))
+}
+
+fn rust(symbol: &str) -> Option<String> {
+    let name = rustc_demangle::try_demangle(symbol).ok()?;
+    let mut out = Bounded::default();
+    // The alternate form leaves out the hash, which differs from build to build.
+    write!(out, "{name:#}").ok()?;
+    Some(out.0)
+}
+
+fn cpp(symbol: &str) -> Option<String> {
+    let parsed = cpp_demangle::Symbol::new(symbol).ok()?;
+    // Without parameters: a changed signature is still the same culprit.
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type().hide_expression_literal_types();
+    let mut out = Bounded::default();
+    parsed.structured_demangle(&mut out, &options).ok()?;
+    Some(out.0)
+}
+
+/// A string that refuses to grow past [`MAX_NAME_BYTES`].
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_NAME_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_three_manglings_become_readable() {
+        let readable = [
+            ("_ZN4shop4cart3pay17h0123456789abcdefE", "shop::cart::pay"),
+            ("_RNvNtC4shop4cart3pay", "shop::cart::pay"),
+            ("__RNvNtC4shop4cart3pay", "shop::cart::pay"),
+            ("_ZN4shop4Cart3payEi", "shop::Cart::pay"),
+            ("__ZNK4shop4Cart5totalERKSt6vectorIiSaIiEE", "shop::Cart::total"),
+        ];
+        for (symbol, name) in readable {
+            assert_eq!(demangle(symbol).as_deref(), Some(name), "{symbol}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_mangled_stay_as_they_are() {
+        for name in ["", "_", "main", "_receiveSignal", "_ZoomController", "_Request", "_start", "__epoll_pwait"] {
+            assert_eq!(demangle(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_symbol_that_unfolds_without_end_stays_as_it_is() {
+        // Each S<n>_ stands for everything before it: the name doubles with every pair.
+        let mut bomb = String::from("_Z1fSt4pairI");
+        bomb.push_str(&"SaIS_IS0_S0_ES1_S1_E".repeat(60));
+        assert!(demangle(&bomb).is_none_or(|name| name.len() <= MAX_NAME_BYTES));
+    }
+}

@@ -1,0 +1,241 @@
+//! One rule: what it looks for in a frame, and what a match means.
+
+use std::fmt;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use super::names::Names;
+
+/// What it means that a rule matches a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Means {
+    /// Our code: the innermost such frame is the culprit.
+    InApp,
+    /// A kind of work, remembered while the walk goes on outwards to find who asked for it.
+    Category,
+    /// System or framework: says nothing.
+    Ignore,
+    /// An idle loop. Innermost, it means that the sample missed the stall: nobody is blamed.
+    NotACause,
+}
+
+impl fmt::Display for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::InApp => "in_app",
+            Self::Category => "category",
+            Self::Ignore => "ignore",
+            Self::NotACause => "not_a_cause",
+        })
+    }
+}
+
+/// Which part of a frame a pattern looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum On {
+    /// The class; where a language has none, the function with its path.
+    Class,
+    /// The library, image or package.
+    Module,
+}
+
+/// How a rule recognises a class or module: by any one of a list.
+#[derive(Clone, Debug)]
+pub(super) enum Pattern {
+    /// No pattern: function and file decide alone.
+    Any,
+    Prefixes(Vec<String>),
+    Globs(Vec<String>),
+    Regexes(Vec<String>),
+}
+
+impl Pattern {
+    pub(super) fn prefixes(&self) -> &[String] {
+        if let Self::Prefixes(prefixes) = self { prefixes } else { &[] }
+    }
+
+    /// Those that are matched as regular expressions, as such.
+    pub(super) fn regexes(&self) -> Vec<String> {
+        match self {
+            Self::Any | Self::Prefixes(_) => Vec::new(),
+            Self::Globs(globs) => globs.iter().map(|glob| regex_of_glob(glob)).collect(),
+            Self::Regexes(regexes) => regexes.clone(),
+        }
+    }
+
+    /// The one of the list that matches a frame, as a person would write it.
+    fn shown(&self, names: &Names<'_>) -> String {
+        let holds = |test: &dyn Fn(&str) -> bool| names.subjects().any(test);
+        match self {
+            Self::Any => String::new(),
+            Self::Prefixes(prefixes) => {
+                let found = prefixes.iter().find(|prefix| holds(&|subject| subject.starts_with(prefix.as_str())));
+                format!("match {:?}", found.map_or("", String::as_str))
+            }
+            Self::Globs(list) | Self::Regexes(list) => {
+                let matches = |regex: &String| Regex::new(regex).is_ok_and(|regex| holds(&|subject| regex.is_match(subject)));
+                let found = self.regexes().iter().position(matches).and_then(|position| list.get(position));
+                let key = if matches!(self, Self::Globs(_)) { "glob" } else { "regex" };
+                format!("{key} {:?}", found.map_or("", String::as_str))
+            }
+        }
+    }
+}
+
+/// A glob over a whole name: `*` is any run of characters, `?` any one.
+#[derive(Clone, Debug)]
+pub(super) struct Glob {
+    text: String,
+    /// Nothing when the glob has no wildcard: then it is compared as it stands.
+    regex: Option<Regex>,
+}
+
+impl Glob {
+    pub(super) fn new(text: String) -> Result<Self, regex::Error> {
+        let regex = if text.contains(['*', '?']) { Some(Regex::new(&regex_of_glob(&text))?) } else { None };
+        Ok(Self { text, regex })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        self.regex.as_ref().map_or(self.text == name, |regex| regex.is_match(name))
+    }
+}
+
+fn regex_of_glob(glob: &str) -> String {
+    let mut regex = String::from(r"(?s)\A");
+    for piece in glob.split_inclusive(['*', '?']) {
+        let literal = piece.trim_end_matches(['*', '?']);
+        regex.push_str(&regex::escape(literal));
+        match piece.chars().last() {
+            Some('*') => regex.push_str(".*"),
+            Some('?') => regex.push('.'),
+            _ => {}
+        }
+    }
+    regex.push_str(r"\z");
+    regex
+}
+
+/// Where a rule was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// In the rule file.
+    File,
+    /// In the rules that come with the program.
+    BuiltIn,
+}
+
+/// One rule, checked.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) origin: Origin,
+    /// Its place among the rules of its origin, from 1.
+    pub(super) index: usize,
+    /// The line it starts on, from 1.
+    pub(super) line: usize,
+    pub(super) pattern: Pattern,
+    /// Nothing: class and module, whichever matches.
+    pub(super) on: Option<On>,
+    /// Any of these; empty: any function.
+    pub(super) function: Vec<Glob>,
+    /// Any of these; empty: any file.
+    pub(super) file: Vec<Glob>,
+    pub(super) means: Means,
+    pub(super) category: String,
+    pub(super) owner: String,
+    pub(super) note: String,
+}
+
+impl Rule {
+    /// Whether the pattern alone decides.
+    pub(super) fn is_unconditional(&self) -> bool {
+        self.function.is_empty() && self.file.is_empty()
+    }
+
+    pub(super) fn looks_at(&self, on: On) -> bool {
+        match (&self.pattern, self.on) {
+            // Without a pattern there is nothing to look at twice.
+            (Pattern::Any, _) => on == On::Class,
+            (_, None) => true,
+            (_, Some(chosen)) => chosen == on,
+        }
+    }
+
+    /// Whether function and file are as the rule wants them. The pattern has matched already.
+    pub(super) fn accepts(&self, names: &Names<'_>) -> bool {
+        let any = |globs: &[Glob], name| globs.is_empty() || globs.iter().any(|glob| glob.matches(name));
+        any(&self.function, names.function()) && any(&self.file, names.file)
+    }
+
+    /// The rule as an explanation of this frame shows it.
+    pub(super) fn summary(&self, names: &Names<'_>) -> RuleSummary {
+        let mut parts = vec![self.pattern.shown(names)];
+        for (key, globs, name) in [("function", &self.function, names.function()), ("file", &self.file, names.file)] {
+            parts.extend(globs.iter().find(|glob| glob.matches(name)).map(|glob| format!("{key} {:?}", glob.text)));
+        }
+        parts.retain(|part| !part.is_empty());
+        let pattern = parts.join(", ");
+        RuleSummary {
+            origin: self.origin,
+            index: self.index,
+            line: self.line,
+            pattern,
+            means: self.means,
+            category: self.category.clone(),
+            owner: self.owner.clone(),
+            note: self.note.clone(),
+        }
+    }
+}
+
+/// A rule as an explanation shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleSummary {
+    /// Where the rule was written.
+    pub origin: Origin,
+    /// Its place among the rules of its origin, from 1.
+    pub index: usize,
+    /// The line it starts on, from 1.
+    pub line: usize,
+    /// What it found in the frame: the one of its patterns that matches.
+    pub pattern: String,
+    /// What a match means.
+    pub means: Means,
+    /// The label, for a category.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub category: String,
+    /// The team it names.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// Why the rule is there.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glob_covers_the_whole_name() {
+        let cases = [
+            ("pay", "pay", true),
+            ("pay", "payment", false),
+            ("pay*", "payment", true),
+            ("*pay", "repay", true),
+            ("p?y", "pay", true),
+            ("p?y", "py", false),
+            ("*", "", true),
+            ("a.b*", "axb", false),
+            ("**$$serializer", "Cart$$serializer", true),
+            ("*ü?", "grün", true),
+        ];
+        for (glob, name, matches) in cases {
+            assert_eq!(Glob::new(glob.into()).unwrap().matches(name), matches, "{glob} on {name}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A set of rules, ready to classify.
+
+use unjank_protocol::Frame;
+
+use super::class::Class;
+use super::explain::Explanation;
+use super::matcher::Matcher;
+use super::names::Names;
+use super::rule::{Means, Origin, Rule};
+use super::rules_file::{self, RulesError};
+use super::walk::walk;
+
+/// The rules that come with the program, as their file.
+const BUILT_IN: &str = include_str!("built_in.toml");
+
+/// An ordered, immutable set of classification rules. The first rule that matches a frame wins.
+///
+/// Building one costs about a millisecond, using one allocates nothing until a class is made: build it once, share it
+/// in an `Arc`.
+#[derive(Debug)]
+pub struct Rules {
+    version: u32,
+    rules: Vec<Rule>,
+    matcher: Matcher,
+    /// No rule says what the app's own code is, so what no rule claims is taken for it.
+    assumes_in_app: bool,
+}
+
+impl Rules {
+    /// Reads a rule file. [`Rules::built_in_toml`] is an example that explains every key.
+    ///
+    /// # Errors
+    /// When the text is not a rule file, or a rule is wrong: the error names the rule, its line and what to do.
+    pub fn parse(toml: &str) -> Result<Self, RulesError> {
+        let file = rules_file::read(toml, Origin::File)?;
+        let mut rules = file.rules;
+        if file.built_in {
+            rules.extend(rules_file::read(BUILT_IN, Origin::BuiltIn)?.rules);
+        }
+        Self::new(file.version, rules)
+    }
+
+    /// The rules that come with the program: the system frames of Android, iOS, native code, Flutter and JavaScript, and
+    /// the kinds of work that block main threads. They name no app, so what no rule claims counts as the app's own.
+    #[must_use]
+    pub fn built_in() -> Self {
+        rules_file::read(BUILT_IN, Origin::BuiltIn)
+            .and_then(|file| Self::new(file.version, file.rules))
+            .expect("the built-in rules are part of the program, and a test reads them")
+    }
+
+    /// The text of the built-in rules, with comments that explain the format.
+    #[must_use]
+    pub fn built_in_toml() -> &'static str {
+        BUILT_IN
+    }
+
+    fn new(version: u32, rules: Vec<Rule>) -> Result<Self, RulesError> {
+        let matcher = Matcher::new(&rules)
+            .map_err(|error| RulesError::File(format!("the rules are too large to be matched together: {error}")))?;
+        let assumes_in_app = !rules.iter().any(|rule| rule.means == Means::InApp);
+        Ok(Self { version, rules, matcher, assumes_in_app })
+    }
+
+    /// The version the file states, 1 when it states none. A stack is classified once per version, so a changed file
+    /// needs a new one.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// How many rules there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Whether frames that no rule claims count as the app's own, because no rule says what is.
+    #[must_use]
+    pub fn assumes_in_app(&self) -> bool {
+        self.assumes_in_app
+    }
+
+    /// The class of a stack, innermost frame first.
+    #[must_use]
+    pub fn classify(&self, frames: &[Frame<'_>]) -> Class {
+        Class::of(frames, &walk(self, frames))
+    }
+
+    /// The class of a stack, and for every frame why.
+    #[must_use]
+    pub fn explain(&self, frames: &[Frame<'_>]) -> Explanation {
+        Explanation::of(self, frames)
+    }
+
+    /// Sentences on rules that can never be the first to match: probably mistakes, never errors.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        // A built-in rule that a file overrules is meant to be.
+        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.origin == self.origin()) {
+            for prefix in rule.pattern.prefixes() {
+                let shadow = self.matcher.shadow(&self.rules, index, prefix).and_then(|shadow| self.rules.get(shadow));
+                let Some(shadow) = shadow else { continue };
+                warnings.push(format!(
+                    "rule {} (line {}): {prefix:?} never matches, since rule {} (line {}) comes first and takes the same frames: move the narrower rule up",
+                    rule.index, rule.line, shadow.index, shadow.line
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// Where the rules of its own were written.
+    fn origin(&self) -> Origin {
+        self.rules.first().map_or(Origin::File, |rule| rule.origin)
+    }
+
+    /// The first rule that matches a frame.
+    pub(super) fn first(&self, names: &Names<'_>) -> Option<&Rule> {
+        self.matcher.first(&self.rules, names).and_then(|index| self.rules.get(index))
+    }
+
+    #[cfg(test)]
+    pub(super) fn all(&self) -> &[Rule] {
+        &self.rules
+    }
+}

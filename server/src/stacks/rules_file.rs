@@ -1,0 +1,253 @@
+//! The rule file: TOML in, checked rules out, and errors that say where and what to do.
+
+use regex::Regex;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::rule::{Glob, Means, On, Origin, Pattern, Rule};
+
+/// More than this is refused: every new stack is matched against them all, and the matcher is kept in memory.
+const MAX_PATTERNS: usize = 5_000;
+const MAX_PATTERN_BYTES: usize = 1_024;
+
+/// Why a rule file was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// Not TOML, or not the TOML of a rule file.
+    #[error("the rules are not readable: {0}\nA rule looks like this:\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"")]
+    Unreadable(String),
+    /// A setting of the whole file is wrong.
+    #[error("{0}")]
+    File(String),
+    /// One rule is wrong.
+    #[error("rule {index} (line {line}): {problem}")]
+    Rule {
+        /// Its place in the file, from 1.
+        index: usize,
+        /// The line it starts on, from 1.
+        line: usize,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+}
+
+/// A file as written.
+pub(super) struct RulesFile {
+    pub(super) version: u32,
+    /// Whether the built-in rules follow those of the file.
+    pub(super) built_in: bool,
+    pub(super) rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    #[serde(default = "first_version")]
+    version: u32,
+    #[serde(default)]
+    built_in: bool,
+    #[serde(default)]
+    rule: Vec<Spanned<RawRule>>,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    r#match: Option<OneOrMany>,
+    glob: Option<OneOrMany>,
+    regex: Option<OneOrMany>,
+    on: Option<On>,
+    function: Option<OneOrMany>,
+    file: Option<OneOrMany>,
+    means: Option<Means>,
+    #[serde(default)]
+    category: String,
+    #[serde(default)]
+    owner: String,
+    #[serde(default)]
+    note: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a string or a list of strings")]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    fn into_list(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::Many(texts) => texts,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(texts) => texts.len(),
+        }
+    }
+}
+
+impl RawRule {
+    fn patterns(&self) -> usize {
+        let lists = [&self.r#match, &self.glob, &self.regex, &self.function, &self.file];
+        lists.into_iter().flatten().map(OneOrMany::len).sum::<usize>().max(1)
+    }
+}
+
+pub(super) fn read(text: &str, origin: Origin) -> Result<RulesFile, RulesError> {
+    let file: RawFile = toml::from_str(text).map_err(|error| RulesError::Unreadable(error.to_string()))?;
+    if file.version == 0 {
+        return Err(RulesError::File("version = 0: versions count from 1, and grow with every change of the rules".into()));
+    }
+    let patterns: usize = file.rule.iter().map(|rule| rule.get_ref().patterns()).sum();
+    if patterns > MAX_PATTERNS {
+        let problem = format!("{patterns} patterns: at most {MAX_PATTERNS} are taken. One prefix often says what many rules say");
+        return Err(RulesError::File(problem));
+    }
+    let mut rules = Vec::with_capacity(file.rule.len());
+    for (position, raw) in file.rule.into_iter().enumerate() {
+        let index = position + 1;
+        let line = line_of(text, raw.span().start);
+        let rule = check(raw.into_inner()).map_err(|problem| RulesError::Rule { index, line, problem })?;
+        rules.push(Rule { origin, index, line, ..rule });
+    }
+    Ok(RulesFile { version: file.version, built_in: file.built_in, rules })
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+fn check(raw: RawRule) -> Result<Rule, String> {
+    let pattern = pattern(raw.r#match, raw.glob, raw.regex)?;
+    let Some(means) = raw.means else {
+        return Err("it does not say what a match means: add means = \"in_app\", \"category\", \"ignore\" or \"not_a_cause\"".into());
+    };
+    if means == Means::Category && raw.category.trim().is_empty() {
+        return Err("means = \"category\" needs the label people will see: add category = \"JSON on main thread\", or the like".into());
+    }
+    if means != Means::Category && !raw.category.is_empty() {
+        return Err(format!("category = {:?} has no effect: say means = \"category\", or leave it out", raw.category));
+    }
+    if matches!(pattern, Pattern::Any) {
+        if raw.function.is_none() && raw.file.is_none() {
+            return Err("it matches nothing: add match = \"com.example.\" (a prefix of the class or module), glob, regex, function or file".into());
+        }
+        if raw.on.is_some() {
+            return Err("`on` chooses what match, glob or regex looks at: add one of them, or leave `on` out".into());
+        }
+    }
+    Ok(Rule {
+        origin: Origin::File,
+        index: 0,
+        line: 0,
+        pattern,
+        on: raw.on,
+        function: globs("function", raw.function)?,
+        file: globs("file", raw.file)?,
+        means,
+        category: raw.category.trim().to_owned(),
+        owner: raw.owner.trim().to_owned(),
+        note: raw.note,
+    })
+}
+
+fn pattern(prefixes: Option<OneOrMany>, globs: Option<OneOrMany>, regexes: Option<OneOrMany>) -> Result<Pattern, String> {
+    let (key, list, pattern): (_, _, fn(Vec<String>) -> Pattern) = match (prefixes, globs, regexes) {
+        (None, None, None) => return Ok(Pattern::Any),
+        (Some(list), None, None) => ("match", list, Pattern::Prefixes),
+        (None, Some(list), None) => ("glob", list, Pattern::Globs),
+        (None, None, Some(list)) => ("regex", list, Pattern::Regexes),
+        _ => return Err("it has more than one of match, glob and regex: keep one, and write a further rule for the other".into()),
+    };
+    let list = filled(key, list)?;
+    for text in &list {
+        if key == "match" && text.contains('*') {
+            return Err(format!("match = {text:?} is a prefix, where `*` stands for itself: leave the `*` out, or say glob = {text:?}"));
+        }
+        if key == "regex" {
+            Regex::new(text).map_err(|error| format!("regex = {text:?} is not a regular expression: {error}"))?;
+        }
+    }
+    Ok(pattern(list))
+}
+
+fn globs(key: &str, list: Option<OneOrMany>) -> Result<Vec<Glob>, String> {
+    let Some(list) = list else { return Ok(Vec::new()) };
+    let globs = filled(key, list)?.into_iter().map(Glob::new).collect::<Result<_, _>>();
+    globs.map_err(|error| format!("{key} is too large a glob: {error}"))
+}
+
+/// The texts of a key, at least one, none empty, none too long.
+fn filled(key: &str, list: OneOrMany) -> Result<Vec<String>, String> {
+    let list = list.into_list();
+    if list.is_empty() || list.iter().any(String::is_empty) {
+        return Err(format!("{key} is empty: write what to look for, or leave {key} out"));
+    }
+    match list.iter().map(String::len).max() {
+        Some(length) if length > MAX_PATTERN_BYTES => {
+            Err(format!("{key} is {length} bytes long: at most {MAX_PATTERN_BYTES} are taken"))
+        }
+        _ => Ok(list),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        read(text, Origin::File).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_says_its_version_and_its_rules() {
+        let file = read(
+            "version = 7\nbuilt_in = true\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"\nowner = \"team-shop\"\n",
+            Origin::File,
+        )
+        .unwrap();
+        assert_eq!((file.version, file.built_in, file.rules.len()), (7, true, 1));
+        assert_eq!((file.rules[0].line, file.rules[0].owner.as_str()), (4, "team-shop"));
+        assert_eq!(read("", Origin::File).unwrap().version, 1);
+    }
+
+    #[test]
+    fn a_wrong_rule_is_named_with_its_line_and_a_way_out() {
+        let two = |rule: &str| problem(&format!("[[rule]]\nmatch = \"a.\"\nmeans = \"in_app\"\n\n[[rule]]\n{rule}\n"));
+        let cases = [
+            ("match = \"b.\"", "add means ="),
+            ("match = \"b.\"\nmeans = \"category\"", "add category ="),
+            ("match = \"b.\"\nmeans = \"ignore\"\ncategory = \"x\"", "has no effect"),
+            ("means = \"ignore\"", "it matches nothing"),
+            ("function = \"f\"\non = \"module\"\nmeans = \"ignore\"", "`on` chooses"),
+            ("match = \"\"\nmeans = \"ignore\"", "is empty"),
+            ("match = []\nmeans = \"ignore\"", "is empty"),
+            ("match = \"b.*\"\nmeans = \"ignore\"", "say glob = \"b.*\""),
+            ("match = \"b.\"\nglob = \"b*\"\nmeans = \"ignore\"", "keep one"),
+            ("regex = \"(\"\nmeans = \"ignore\"", "is not a regular expression"),
+        ];
+        for (rule, way_out) in cases {
+            let problem = two(rule);
+            assert!(problem.starts_with("rule 2 (line 5): "), "{problem}");
+            assert!(problem.contains(way_out), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_rule_file_is_refused_with_its_place() {
+        let unknown_key = problem("[[rule]]\nmatch = \"a.\"\nmeens = \"in_app\"\n");
+        assert!(unknown_key.contains("line 3") && unknown_key.contains("meens"), "{unknown_key}");
+        let unknown_meaning = problem("[[rule]]\nmatch = \"a.\"\nmeans = \"inapp\"\n");
+        assert!(unknown_meaning.contains("line 3") && unknown_meaning.contains("in_app"), "{unknown_meaning}");
+        assert!(problem("version = 0").contains("count from 1"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Names without what a compiler, an optimiser or a run of the program put into them.
+//!
+//! A group must outlive releases, and a release renumbers lambdas, anonymous classes and closures. Dropped are: numbers
+//! of anonymous classes and lambdas (`$1`, `lambda$pay$0`), synthetic classes (`$$ExternalSyntheticLambda0`,
+//! `-$$Lambda$Cart$x9Yz`), hashes (`$r8$lambda$x9Yz`, `::h0123456789abcdef`), closures (`{{closure}}`, `closure #1 in`),
+//! clones (`.cold`, `.llvm.123`), addresses and offsets (`0x7f…`, ` + 44`).
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// What optimisers of Swift put in front of a name, and the offset into a function behind it.
+static AROUND: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x)
+        ^ (?: specialized\x20 | merged\x20 | @objc\x20 | implicit\x20 | partial\x20apply\x20(?:forwarder\x20)?for\x20 )+
+        | (?: \x20\+\x20(?:0x[0-9a-fA-F]+|[0-9]+) | \+0x[0-9a-fA-F]+ ) $",
+    )
+});
+
+/// Copies of a function that LLVM and GCC make.
+static CLONES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x)
+        (?: \.cold(?:\.[0-9]+)? | \.(?:llvm|isra|part|constprop|lto_priv)\.[0-9]+ | \x20\(\.cold[^)]*\) | \x20\[clone[^\]]*\] )+ $",
+    )
+});
+
+/// Classes that stand for a lambda: `-$$Lambda$Cart$x9Yz` (D8), `Cart$$ExternalSyntheticLambda0` (R8), `Cart$$Lambda$14/0x0800` (HotSpot).
+static LAMBDA_CLASSES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"-\$\$Lambda\$([0-9A-Za-z_]+)\$[-0-9A-Za-z_$]*|\$\$(?:ExternalSynthetic|Lambda)[-0-9A-Za-z_$/]*|(\$r8\$lambda)\$[-0-9A-Za-z_]+")
+});
+
+/// Anonymous classes and numbered members: `Cart$1`, `lambda$pay$0`, and `Cart$1Row`, a class inside a method.
+static NUMBERED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:\$[0-9]+)+([A-Za-z_])?"));
+
+/// Everything else that counts: what a group captures stays.
+static COUNTERS: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x)
+          (_block_invoke)[_.][0-9]+
+        | (lambda-)[0-9]+ | ('lambda)[0-9]+ | (\$_)[0-9]+
+        | (\$Proxy)[0-9]+ | (Generated[A-Za-z]*Accessor)[0-9]+
+        | (0x)[0-9a-fA-F]+
+        | \x20?\#[0-9]+ | @[0-9]+
+        | ::h[0-9a-f]{16}$
+        | ::\{+closure[^}]*\}+",
+    )
+});
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern of this file, compiled by its tests")
+}
+
+/// The class without counters and generated parts.
+pub(super) fn stable_class(class: &str) -> Cow<'_, str> {
+    if is_plain(class) {
+        return Cow::Borrowed(class);
+    }
+    stable(class)
+}
+
+/// The function, or the whole path of one, without counters and generated parts.
+pub(super) fn stable_function(function: &str) -> Cow<'_, str> {
+    if is_plain(function) && !function.ends_with(".cold") {
+        return Cow::Borrowed(function);
+    }
+    // Only here: `part` and `cold` are also fine names for the last part of a class.
+    let original = CLONES.find(function).and_then(|clone| function.get(..clone.start())).unwrap_or(function);
+    stable(original)
+}
+
+/// Most names hold nothing of the kind: answered without a regex.
+fn is_plain(name: &str) -> bool {
+    let suspicious = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'{' | b' ');
+    !name.bytes().any(suspicious) && !name.contains("$$") && !name.contains("$r8$")
+}
+
+fn stable(name: &str) -> Cow<'_, str> {
+    let shorter = AROUND.replace_all(name, "");
+    let shorter = then(shorter, |text| LAMBDA_CLASSES.replace_all(text, "$1$2"));
+    let shorter = then(shorter, |text| {
+        NUMBERED.replace_all(text, |found: &Captures<'_>| found.get(1).map_or(String::new(), |next| format!("${}", next.as_str())))
+    });
+    let shorter = then(shorter, |text| COUNTERS.replace_all(text, "$1$2$3$4$5$6$7"));
+    // A name made of nothing but counters is still a name.
+    if shorter.is_empty() { Cow::Borrowed(name) } else { shorter }
+}
+
+fn then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+    match step(&text) {
+        Cow::Borrowed(same) if same.len() == text.len() => text,
+        changed => Cow::Owned(changed.into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_lose_their_counters() {
+        let expected = [
+            ("com.example.Cart", "com.example.Cart"),
+            ("com.example.Cart$Row", "com.example.Cart$Row"),
+            ("com.example.Base64", "com.example.Base64"),
+            ("com.example.Cart$1", "com.example.Cart"),
+            ("com.example.Cart$pay$2$1", "com.example.Cart$pay"),
+            ("com.example.Cart$3Row", "com.example.Cart$Row"),
+            ("com.example.Cart$$ExternalSyntheticLambda12", "com.example.Cart"),
+            ("com.example.-$$Lambda$Cart$x9-Yz_0", "com.example.Cart"),
+            ("com.example.Cart$$Lambda$14/0x000000080009f840", "com.example.Cart"),
+            ("com.example.Cart$$Lambda/0x000000080009f840", "com.example.Cart"),
+            ("com.example.Cart$$serializer", "com.example.Cart$$serializer"),
+            ("com.example.ComposableSingletons$CartKt$lambda-3$1", "com.example.ComposableSingletons$CartKt$lambda-"),
+            ("jdk.proxy2.$Proxy14", "jdk.proxy2.$Proxy"),
+            ("com.example.part", "com.example.part"),
+            ("$1", "$1"),
+        ];
+        for (class, stable) in expected {
+            assert_eq!(stable_class(class), stable, "{class}");
+        }
+    }
+
+    #[test]
+    fn functions_lose_their_counters() {
+        let expected = [
+            ("pay", "pay"),
+            ("<init>", "<init>"),
+            ("md5", "md5"),
+            ("lambda$pay$0", "lambda$pay"),
+            ("access$000", "access"),
+            ("$r8$lambda$x9Yz-_q", "$r8$lambda"),
+            ("batchedUpdates$1", "batchedUpdates"),
+            ("shop::cart::pay::h0123456789abcdef", "shop::cart::pay"),
+            ("shop::cart::pay::{{closure}}", "shop::cart::pay"),
+            ("shop::cart::pay::{closure#0}::{closure#1}", "shop::cart::pay"),
+            ("<shop::cart::Cart>::pay", "<shop::cart::Cart>::pay"),
+            ("shop::Cart::pay.cold", "shop::Cart::pay"),
+            ("shop::pay.llvm.1234567", "shop::pay"),
+            ("shop::pay [clone .isra.0] [clone .cold]", "shop::pay"),
+            ("shop::pay()::{lambda(int)#1}::operator()", "shop::pay()::{lambda(int)}::operator()"),
+            ("shop::pay()::'lambda0'(int)", "shop::pay()::'lambda'(int)"),
+            ("shop::pay()::$_3::operator()", "shop::pay()::$_::operator()"),
+            ("closure #1 in closure #2 in Cart.pay()", "closure in closure in Cart.pay()"),
+            ("specialized Cart.pay(_:)", "Cart.pay(_:)"),
+            ("partial apply for closure #1 in Cart.pay()", "closure in Cart.pay()"),
+            ("__11-[Cart pay]_block_invoke_2", "__11-[Cart pay]_block_invoke"),
+            ("-[Cart pay] + 44", "-[Cart pay]"),
+            ("_CartState@123456789.pay", "_CartState.pay"),
+            ("sub_0x1f3a", "sub_0x"),
+        ];
+        for (function, stable) in expected {
+            assert_eq!(stable_function(function), stable, "{function}");
+        }
+    }
+}
