@@ -225,7 +225,8 @@ impl Packer {
             seq: plan.seq,
             batch_id: batch.batch_id,
             at: plan.at,
-            body: Bytes::from(settings.encoding.compress(&json)?),
+            // A copy of the right size: what the compressor returns has room for the worst case.
+            body: Bytes::copy_from_slice(&settings.encoding.compress(&json)?),
             encoding: settings.encoding,
             events: batch.events() as u64,
             json_bytes: json.len() as u64,

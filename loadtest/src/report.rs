@@ -146,7 +146,8 @@ impl LoadReport {
     /// What a reader of the numbers has to know.
     pub(crate) fn warnings(&self, outcome: &Outcome) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.generator_late > 0 {
+        // A few are the operating system's doing.
+        if self.generator_late * 100 > self.batches {
             warnings.push(format!(
                 "the generator could not keep up: {} of {} batches were not ready at their intended start (at most {:.0} ms \
                  late). Latencies hold that delay. Lower the rate, or build the load ahead with --prepare",

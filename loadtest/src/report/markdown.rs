@@ -276,6 +276,13 @@ fn rates(load: &LoadReport) -> Vec<[String; 2]> {
             format!("{}, {}", load.retries, load.duplicates),
         ),
         row(
+            "batches not built in time (at most ms late)",
+            format!(
+                "{} ({:.0})",
+                load.generator_late, load.generator_late_most_ms
+            ),
+        ),
+        row(
             "sent, MiB (JSON before compression, MiB)",
             format!(
                 "{} ({})",
