@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::cli::{BenchArgs, LoadArgs};
 use crate::console;
@@ -60,16 +60,16 @@ impl Bench<'_> {
     async fn work(&self, report: &mut Report) -> Result<()> {
         console::say("warming up ...");
         let warm = self.workload(Rate::Max, Mix::Spans, None, Some(WARM_UP));
-        let parcels = warm.prepare()?;
+        let parcels = warm.prepare().await?;
         let size = parcels
             .iter()
             .map(|parcel| parcel.body.len() as u64)
             .sum::<u64>()
             / WARM_UP;
         let outcome = self.send(&warm, parcels).await?;
-        let guess = rate_of(&outcome) * self.args.duration.as_secs_f64() * 1.3;
+        let guess = rate_of(&outcome) * self.args.duration.as_secs_f64() * 1.6;
         let room = (self.args.memory_mib << 20) / (size + 512);
-        let batches = crate::random::whole(guess).clamp(WARM_UP, room);
+        let batches = crate::random::whole(guess).min(room).max(WARM_UP);
         self.place.drain().await?;
 
         let closed = self.workload(
@@ -93,7 +93,7 @@ impl Bench<'_> {
 
         console::say("every signal, for the sizes on disk ...");
         let mixed = self.workload(Rate::Max, Mix::Realistic, None, Some(MIXED));
-        self.send(&mixed, mixed.prepare()?).await?;
+        self.send(&mixed, mixed.prepare().await?).await?;
         self.place.drain().await?;
         if let Some(clickhouse) = self.place.clickhouse() {
             store::optimize(clickhouse).await?;
@@ -109,7 +109,7 @@ impl Bench<'_> {
         workload: &Workload,
     ) -> Result<Outcome> {
         console::say(&format!("{name}: building the load ..."));
-        let parcels = workload.prepare()?;
+        let parcels = workload.prepare().await?;
         console::say(&format!(
             "{name}: sending up to {} batches ...",
             parcels.len()
@@ -132,7 +132,9 @@ impl Bench<'_> {
         workload: &Workload,
         parcels: Vec<crate::parcel::Parcel>,
     ) -> Result<Outcome> {
-        workload.send(parcels, &self.way, &Stops::default()).await
+        let outcome = workload.send(parcels, &self.way, &Stops::default()).await?;
+        ensure!(!outcome.interrupted, "interrupted");
+        Ok(outcome)
     }
 
     fn workload(

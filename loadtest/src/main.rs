@@ -38,7 +38,7 @@ mod workload;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Parser;
 
 use crate::cli::{Cli, Command, OutputArgs};
@@ -47,10 +47,14 @@ use crate::report::Report;
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
-    let (result, output) = match &cli.command {
-        Command::Run(args) => (run::run(args).await, &args.output),
-        Command::Chaos(args) => (chaos::run(args).await, &args.output),
-        Command::Bench(args) => (bench::run(args).await, &args.output),
+    let output = match &cli.command {
+        Command::Run(args) => &args.output,
+        Command::Chaos(args) => &args.output,
+        Command::Bench(args) => &args.output,
+    };
+    let result = tokio::select! {
+        result = work(&cli.command) => result,
+        () = interrupted_twice() => Err(anyhow!("interrupted")),
     };
     match result.and_then(|report| publish(&report, output)) {
         Ok(true) => ExitCode::SUCCESS,
@@ -59,6 +63,25 @@ async fn main() -> ExitCode {
             console::say(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
+    }
+}
+
+async fn work(command: &Command) -> Result<Report> {
+    match command {
+        Command::Run(args) => run::run(args).await,
+        Command::Chaos(args) => chaos::run(args).await,
+        Command::Bench(args) => bench::run(args).await,
+    }
+}
+
+/// The first Ctrl-C ends the load, with a report; the second ends the tool.
+async fn interrupted_twice() {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        console::say("ending the load; Ctrl-C again ends at once");
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        // No signals to be had: only the work ends the tool.
+        std::future::pending::<()>().await;
     }
 }
 

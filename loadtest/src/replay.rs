@@ -94,7 +94,9 @@ async fn send(args: &RunArgs, way: &Way, parcels: Vec<Parcel>) -> Result<Outcome
         grace: None,
     };
     let parcels = parcels.into_iter().map(Ok);
-    load::run(parcels, Instant::now(), settings, carrier, stops).await
+    let outcome = load::run(parcels, Instant::now(), settings, carrier, stops).await?;
+    ensure!(!outcome.interrupted, "interrupted");
+    Ok(outcome)
 }
 
 fn scope(ledger: &Ledger, parcels: &[Parcel]) -> Scope {

@@ -51,8 +51,11 @@ impl Report {
         self.phases.push(Phase {
             name: measured.name,
             costs: measured.watch.costs(load.events_accepted),
-            load,
             drain_s: measured.drain_s,
+            stored_events_per_s: measured
+                .drain_s
+                .map(|drain_s| load.events_accepted as f64 / (load.took_s + drain_s).max(0.001)),
+            load,
         });
     }
 }
@@ -66,6 +69,8 @@ pub(crate) struct Phase {
     pub(crate) costs: BTreeMap<&'static str, Cost>,
     /// Last acknowledgment → log drained, in seconds.
     pub(crate) drain_s: Option<f64>,
+    /// Events a second from the start until all were in ClickHouse: what can be kept up.
+    pub(crate) stored_events_per_s: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]

@@ -48,7 +48,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     let fresh = place.is_fresh().await?;
     let prepared = if args.prepare {
         console::say("building the load ...");
-        Some(workload.prepare()?)
+        Some(workload.prepare().await?)
     } else {
         None
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -134,16 +134,18 @@ impl Workload {
     }
 
     /// Builds the whole load, without sending it.
-    pub(crate) fn prepare(&self) -> Result<Vec<Parcel>> {
+    pub(crate) async fn prepare(&self) -> Result<Vec<Parcel>> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        generator::start(
+        let parcels = generator::start(
             self.planner(),
             self.packer(),
             threads,
             clock::now(),
             &Stop::default(),
-        )
-        .collect()
+        );
+        tokio::task::spawn_blocking(|| parcels.collect())
+            .await
+            .context("building the load")?
     }
 
     /// Sends a load built before.

@@ -136,9 +136,10 @@ impl Paper {
                 rows,
             );
         }
-        if let Some(drain) = phase.drain_s {
+        if let (Some(drain), Some(stored)) = (phase.drain_s, phase.stored_events_per_s) {
             self.line(&format!(
-                "\nLog drained {drain:.1} s after the last acknowledgment."
+                "\nLog drained {drain:.1} s after the last acknowledgment: {stored:.0} events/s from the start until all \
+                 were in ClickHouse."
             ));
         }
     }
