@@ -1,0 +1,71 @@
+//! Makes the disk of one test thread fail on command.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+
+use super::Operation;
+
+/// Operations are counted from 0; those in `from..until` fail.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Plan {
+    pub(crate) from: usize,
+    pub(crate) until: usize,
+    /// How many bytes a failing write gets onto the disk first.
+    pub(crate) bytes: usize,
+    /// How many operations were tried.
+    pub(crate) tried: usize,
+    /// What failed.
+    pub(crate) failed: Vec<&'static str>,
+}
+
+thread_local! {
+    static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` with a disk that fails as planned, and returns what came of the plan.
+pub(crate) fn with<T>(plan: Plan, work: impl FnOnce() -> T) -> (T, Plan) {
+    PLAN.with_borrow_mut(|slot| *slot = Some(plan));
+    let result = work();
+    (
+        result,
+        PLAN.with_borrow_mut(Option::take).unwrap_or_default(),
+    )
+}
+
+/// `Some(bytes)` if the next operation is to fail.
+fn failing(what: &'static str) -> Option<usize> {
+    PLAN.with_borrow_mut(|plan| {
+        let plan = plan.as_mut()?;
+        let number = plan.tried;
+        plan.tried += 1;
+        (plan.from..plan.until).contains(&number).then(|| {
+            plan.failed.push(what);
+            plan.bytes
+        })
+    })
+}
+
+pub(crate) fn before(operation: Operation) -> io::Result<()> {
+    let what = match operation {
+        Operation::Create => "create",
+        Operation::Cut => "cut",
+        Operation::Sync => "sync",
+        Operation::SyncDir => "sync folder",
+        Operation::Remove => "remove",
+        Operation::Hint => "hint",
+    };
+    failing(what).map_or(Ok(()), |_| Err(io::Error::other("injected")))
+}
+
+pub(crate) fn before_write(file: &mut File, slices: &[IoSlice<'_>]) -> io::Result<()> {
+    let Some(bytes) = failing("write") else {
+        return Ok(());
+    };
+    let all: Vec<u8> = slices
+        .iter()
+        .flat_map(|slice| slice.iter().copied())
+        .collect();
+    file.write_all(&all[..bytes.min(all.len())])?;
+    Err(io::ErrorKind::StorageFull.into())
+}

@@ -1,0 +1,73 @@
+//! What a log is opened with, and which combinations make sense.
+
+use std::path::PathBuf;
+
+use crate::OpenError;
+use crate::format::{SEGMENT_HEADER, framed};
+
+/// The highest [`Options::max_record_bytes`]: 64 MiB.
+pub const MAX_RECORD_BYTES: u32 = 64 << 20;
+
+/// How a [`crate::Log`] is to be kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder; created if missing. It belongs to one log, but foreign files in it are left alone.
+    pub dir: PathBuf,
+    /// Size at which a new segment is begun, in bytes. Segments are never larger than a quarter of
+    /// [`max_bytes`](Self::max_bytes), because space comes back in whole segments.
+    pub segment_bytes: u64,
+    /// The most bytes all segments together may take.
+    pub max_bytes: u64,
+    /// The longest payload accepted, in bytes; at most [`MAX_RECORD_BYTES`], and a segment has to hold it.
+    pub max_record_bytes: u32,
+    /// What happens at [`max_bytes`](Self::max_bytes).
+    pub when_full: WhenFull,
+}
+
+/// The answer to a full log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// [`crate::AppendError::Full`], at once, without touching the disk.
+    Refuse,
+    /// The oldest segments are deleted, and what they held is counted in [`crate::DropReport`].
+    DropOldest,
+}
+
+impl Options {
+    /// Segments of 64 MiB, records of at most 1 MiB, refusing when full.
+    pub fn new(dir: impl Into<PathBuf>, max_bytes: u64) -> Self {
+        Self {
+            dir: dir.into(),
+            segment_bytes: 64 << 20,
+            max_bytes,
+            max_record_bytes: 1 << 20,
+            when_full: WhenFull::Refuse,
+        }
+    }
+
+    /// The size at which segments are really begun.
+    pub(crate) fn effective_segment_bytes(&self) -> Result<u64, OpenError> {
+        let refuse = |why: String| Err(OpenError::Options { why });
+        if self.max_record_bytes > MAX_RECORD_BYTES {
+            return refuse(format!(
+                "max_record_bytes is {}, set it to at most {MAX_RECORD_BYTES}",
+                self.max_record_bytes
+            ));
+        }
+        let least = framed(self.max_record_bytes).saturating_add(SEGMENT_HEADER as u64);
+        if self.segment_bytes < least {
+            return refuse(format!(
+                "segment_bytes is {}, but a record of max_record_bytes needs {least}",
+                self.segment_bytes
+            ));
+        }
+        if self.max_bytes / 4 < least {
+            return refuse(format!(
+                "max_bytes is {}, but has to hold four segments of at least {least} bytes each: \
+                 raise it or lower max_record_bytes",
+                self.max_bytes
+            ));
+        }
+        Ok(self.segment_bytes.min(self.max_bytes / 4))
+    }
+}

@@ -1,0 +1,256 @@
+//! Opening a folder: what is there, what of it is readable, what has to be cut or written anew.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use crate::Seq;
+use crate::cursor::{Block, Cursor, Damage};
+use crate::disk::{self, EMPTY, SegmentFile};
+use crate::error::{DiskError, Doing, OpenError};
+use crate::format::SegmentName;
+use crate::shared::{Extent, Table};
+
+/// How much is read at a time.
+const STEP: usize = 1 << 20;
+
+/// What [`crate::Log::open`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Readable records that are not trimmed.
+    pub records: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// The oldest of them; equal to [`next_seq`](Self::next_seq) if there is none.
+    pub first_seq: Seq,
+    /// What the next record will be numbered.
+    pub next_seq: Seq,
+    /// Bytes cut from the end of the last segment: a write that a crash interrupted, never synced.
+    pub torn_bytes: u64,
+    /// Stretches that are not readable. They stay on disk until their segment is trimmed, so they are
+    /// reported at every open.
+    pub damaged: Vec<Damage>,
+}
+
+impl Recovery {
+    fn count(&mut self, seq: Seq, payload: usize) {
+        if self.records == 0 {
+            self.first_seq = seq;
+        }
+        self.records = self.records.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(payload as u64);
+    }
+}
+
+/// A folder ready to be appended to.
+pub(crate) struct Opened {
+    pub(crate) table: Table,
+    pub(crate) active: Active,
+    pub(crate) recovery: Recovery,
+}
+
+/// The segment to append to.
+pub(crate) struct Active {
+    pub(crate) id: u64,
+    pub(crate) name: SegmentName,
+    pub(crate) file: SegmentFile,
+    pub(crate) written: Extent,
+}
+
+/// One segment as found.
+struct Found {
+    name: SegmentName,
+    floor: Seq,
+    extent: Extent,
+    damage: Vec<Damage>,
+}
+
+/// Reads the whole folder. `trimmed` is what the hint says is done.
+pub(crate) fn open(
+    dir: &Path,
+    trimmed: Seq,
+    tag: u32,
+    segment_bytes: u64,
+) -> Result<Opened, OpenError> {
+    let mut recovery = Recovery::default();
+    let mut segments = scan_all(dir, trimmed, &mut recovery)?;
+    let last_seq = segments.last().map_or(0, |last| last.extent.last_seq);
+    recovery.next_seq = last_seq.max(trimmed).saturating_add(1);
+
+    let mut table = Table::new(trimmed);
+    let last = segments.pop();
+    for segment in segments {
+        keep_or_remove(dir, segment, &mut table, &mut recovery)?;
+    }
+    let reopened = match last {
+        Some(last) => reopen(dir, last, segment_bytes, &mut table, &mut recovery)?,
+        None => None,
+    };
+    let active = match reopened {
+        Some(reopened) => reopened,
+        None => create(dir, recovery.next_seq, tag, &mut table)?,
+    };
+    if recovery.records == 0 {
+        recovery.first_seq = recovery.next_seq;
+    }
+    table.durable = recovery.next_seq.saturating_sub(1);
+    Ok(Opened {
+        table,
+        active,
+        recovery,
+    })
+}
+
+fn scan_all(dir: &Path, trimmed: Seq, recovery: &mut Recovery) -> Result<Vec<Found>, OpenError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).doing("list", dir)? {
+        let entry = entry.doing("list", dir)?;
+        let name = entry.file_name().to_str().and_then(SegmentName::parse);
+        if let Some(name) = name
+            && entry.file_type().doing("list", dir)?.is_file()
+        {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    let mut floor = 0;
+    let mut segments = Vec::with_capacity(names.len());
+    for name in names {
+        floor = floor.max(name.first_seq.saturating_sub(1));
+        let found = scan(dir, name, floor, trimmed, recovery)?;
+        floor = found.extent.last_seq;
+        segments.push(found);
+    }
+    Ok(segments)
+}
+
+fn scan(
+    dir: &Path,
+    name: SegmentName,
+    floor: Seq,
+    trimmed: Seq,
+    recovery: &mut Recovery,
+) -> Result<Found, OpenError> {
+    let path = dir.join(name.file_name());
+    let file = File::open(&path).doing("open", &path)?;
+    let end = file.metadata().doing("open", &path)?.len();
+    let mut cursor = Cursor::new(name, floor, 0);
+    let mut block = Block::default();
+    let mut extent = Extent {
+        bytes: end,
+        records: 0,
+        last_seq: floor,
+    };
+    let mut damage = Vec::new();
+    while cursor.offset() < end {
+        cursor
+            .fill(&file, end, STEP, &mut block)
+            .doing("read", &path)?;
+        if let Some(version) = cursor.foreign_version() {
+            return Err(OpenError::Version { path, version });
+        }
+        for (seq, payload) in &block.records {
+            extent.records = extent.records.saturating_add(1);
+            if *seq > trimmed {
+                recovery.count(*seq, payload.len());
+            }
+        }
+        damage.append(&mut block.damage);
+    }
+    extent.last_seq = cursor.last_seq();
+    Ok(Found {
+        name,
+        floor,
+        extent,
+        damage,
+    })
+}
+
+/// An older segment: it stays if it holds anything.
+fn keep_or_remove(
+    dir: &Path,
+    found: Found,
+    table: &mut Table,
+    recovery: &mut Recovery,
+) -> Result<(), DiskError> {
+    let path = dir.join(found.name.file_name());
+    let is_empty = found.extent.records == 0 && found.damage.is_empty();
+    let is_leftover = found.extent.records == 0 && found.extent.bytes <= EMPTY;
+    let is_done = found.extent.records > 0 && found.extent.last_seq <= table.trimmed;
+    if is_empty || is_leftover || is_done {
+        disk::remove(&path)?;
+        return disk::sync_dir(dir);
+    }
+    // The process before may have died between a write and its sync.
+    SegmentFile::open(&path)?.sync()?;
+    recovery.damaged.extend(found.damage);
+    table.push(dir, found.name, found.floor, found.extent);
+    Ok(())
+}
+
+/// The last segment: its torn tail is cut. Returns it if it can be appended to.
+fn reopen(
+    dir: &Path,
+    mut found: Found,
+    segment_bytes: u64,
+    table: &mut Table,
+    recovery: &mut Recovery,
+) -> Result<Option<Active>, DiskError> {
+    let path = dir.join(found.name.file_name());
+    let mut file = SegmentFile::open(&path)?;
+    let whole = found.extent.bytes;
+    let torn = found
+        .damage
+        .pop_if(|last| last.offset.saturating_add(last.bytes) >= whole);
+    if let Some(torn) = torn {
+        recovery.torn_bytes = torn.bytes;
+        found.extent.bytes = torn.offset;
+        file.cut(torn.offset)?;
+    }
+    let is_behind = found.extent.records == 0 && found.name.first_seq < recovery.next_seq;
+    if is_behind && found.extent.bytes <= EMPTY {
+        // Left over from an attempt to create it, after which the log went on elsewhere.
+        disk::remove(&path)?;
+        disk::sync_dir(dir)?;
+        return Ok(None);
+    }
+    if found.extent.bytes < EMPTY {
+        file.cut(0)?;
+        file.write_header(found.name)?;
+        found.extent.bytes = EMPTY;
+    } else {
+        file.sync()?;
+    }
+    // Appending behind a destroyed header would put good records into a bad place.
+    let is_headless = found.damage.iter().any(|damage| damage.offset == 0);
+    let is_full = found.extent.bytes >= segment_bytes;
+    recovery.damaged.append(&mut found.damage);
+    let (name, written) = (found.name, found.extent);
+    let id = table.push(dir, name, found.floor, written);
+    Ok((!is_headless && !is_full).then_some(Active {
+        id,
+        name,
+        file,
+        written,
+    }))
+}
+
+fn create(dir: &Path, next_seq: Seq, tag: u32, table: &mut Table) -> Result<Active, DiskError> {
+    let name = SegmentName {
+        first_seq: next_seq,
+        tag,
+    };
+    let file = SegmentFile::create(dir, name)?;
+    let floor = next_seq.saturating_sub(1);
+    let written = Extent {
+        bytes: EMPTY,
+        records: 0,
+        last_seq: floor,
+    };
+    let id = table.push(dir, name, floor, written);
+    Ok(Active {
+        id,
+        name,
+        file,
+        written,
+    })
+}
