@@ -14,12 +14,15 @@ mod identity;
 mod matcher;
 mod names;
 mod parse;
+mod prefix_tree;
 mod rule;
 mod rules;
 mod rules_file;
 mod stable_names;
 mod walk;
 
+#[cfg(test)]
+mod built_in_rules;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

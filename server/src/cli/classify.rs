@@ -18,12 +18,13 @@ const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Say what a stack would be filed under, and which frame and rule decide
 ///
-/// Reads standard input: a stack as text (JVM, Android tombstone, gdb, lldb, Rust, iOS crash report, Dart, JavaScript), or
-/// JSON: a list of frames, {"frames": [...]} or {"stack": [...]}, a list of those, or a whole ingest batch, whose janks are
-/// classified one by one.
+/// Reads standard input: a stack as text (JVM, Android tombstone, gdb, lldb, Rust, iOS crash report, Dart, JavaScript),
+/// or JSON: a list of frames, {"frames": [...]} or {"stack": [...]}, a list of those, or a whole ingest batch, whose
+/// janks are classified one by one.
 ///
-/// The frames are walked from the innermost outwards. For each, the first rule that matches says what it means: in_app (our
-/// code: the first one is the culprit), category (a kind of work, remembered), ignore, or not_a_cause (an idle loop).
+/// The frames are walked from the innermost outwards. For each, the first rule that matches says what it means: `in_app`
+/// (our code: the first one is the culprit), `category` (a kind of work, remembered), `ignore`, or `not_a_cause` (an idle
+/// loop).
 #[derive(Args, Debug, Default)]
 #[command(after_long_help = "\
 Examples:
@@ -57,19 +58,33 @@ pub fn run(args: &ClassifyArgs, input: impl Read, mut out: impl Write) -> anyhow
     }
     let rules = read_rules(args)?;
     let mut text = String::new();
-    let read = input.take(MAX_INPUT_BYTES + 1).read_to_string(&mut text).context("the input is not readable as UTF-8 text")?;
+    let read = input
+        .take(MAX_INPUT_BYTES + 1)
+        .read_to_string(&mut text)
+        .context("the input is not readable as UTF-8 text")?;
     if read as u64 > MAX_INPUT_BYTES {
         bail!("the input is larger than {MAX_INPUT_BYTES} bytes: send a part of it");
     }
     match json(&text)? {
         Some(value) => classify(args, &rules, &stacks_of(&value)?, &mut out),
-        None => classify(args, &rules, &[Stack { name: String::new(), frames: parse_text(&text)? }], &mut out),
+        None => classify(
+            args,
+            &rules,
+            &[Stack {
+                name: String::new(),
+                frames: parse_text(&text)?,
+            }],
+            &mut out,
+        ),
     }
 }
 
 fn read_rules(args: &ClassifyArgs) -> anyhow::Result<Rules> {
-    let Some(path) = &args.rules else { return Ok(Rules::built_in()) };
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the rules at {}", path.display()))?;
+    let Some(path) = &args.rules else {
+        return Ok(Rules::built_in());
+    };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the rules at {}", path.display()))?;
     Rules::parse(&text).with_context(|| format!("the rules at {} are refused", path.display()))
 }
 
@@ -89,7 +104,12 @@ struct Entry<'s> {
     explanation: Explanation,
 }
 
-fn classify(args: &ClassifyArgs, rules: &Rules, stacks: &[Stack<'_>], out: &mut impl Write) -> anyhow::Result<()> {
+fn classify(
+    args: &ClassifyArgs,
+    rules: &Rules,
+    stacks: &[Stack<'_>],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let entries = stacks.iter().map(|stack| Entry {
         stack: &stack.name,
         stack_hash: stack_hash(&stack.frames).to_string(),
@@ -132,7 +152,9 @@ fn stacks_of(value: &Value) -> anyhow::Result<Vec<Stack<'_>>> {
     let mut stacks = Vec::new();
     collect(value, "", &mut stacks)?;
     if stacks.is_empty() {
-        bail!("the JSON holds no stack: a batch needs `janks`, a list needs frames or objects with `frames` or `stack`");
+        bail!(
+            "the JSON holds no stack: a batch needs `janks`, a list needs frames or objects with `frames` or `stack`"
+        );
     }
     Ok(stacks)
 }
@@ -141,9 +163,16 @@ fn stacks_of(value: &Value) -> anyhow::Result<Vec<Stack<'_>>> {
 fn collect<'v>(value: &'v Value, name: &str, stacks: &mut Vec<Stack<'v>>) -> anyhow::Result<()> {
     match value {
         Value::Array(items) if items.iter().all(is_frame) => {
-            let frames = items.iter().map(Frame::deserialize).collect::<Result<_, _>>();
-            let frames = frames.with_context(|| format!("a frame of {} is not valid", or_input(name)))?;
-            stacks.push(Stack { name: name.to_owned(), frames });
+            let frames = items
+                .iter()
+                .map(Frame::deserialize)
+                .collect::<Result<_, _>>();
+            let frames =
+                frames.with_context(|| format!("a frame of {} is not valid", or_input(name)))?;
+            stacks.push(Stack {
+                name: name.to_owned(),
+                frames,
+            });
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
@@ -152,25 +181,41 @@ fn collect<'v>(value: &'v Value, name: &str, stacks: &mut Vec<Stack<'v>>) -> any
         }
         Value::Object(object) => {
             let own = object.get("name").and_then(Value::as_str);
-            let name = own.map_or_else(|| name.to_owned(), |own| format!("{name} {own}").trim().to_owned());
+            let name = own.map_or_else(
+                || name.to_owned(),
+                |own| format!("{name} {own}").trim().to_owned(),
+            );
             for key in ["frames", "stack"] {
                 if let Some(frames) = object.get(key) {
                     collect(frames, &name, stacks)?;
                 }
             }
             for key in ["janks", "samples"] {
-                if let Some(Value::Array(items)) = object.get(key).filter(|items| **items != Value::Array(Vec::new())) {
+                if let Some(Value::Array(items)) = object
+                    .get(key)
+                    .filter(|items| **items != Value::Array(Vec::new()))
+                {
                     collect_all(items, format!("{name} {key}").trim(), stacks)?;
                 }
             }
         }
-        _ => bail!("{} is neither a frame nor something that holds frames", or_input(name)),
+        _ => bail!(
+            "{} is neither a frame nor something that holds frames",
+            or_input(name)
+        ),
     }
     Ok(())
 }
 
-fn collect_all<'v>(items: &'v [Value], name: &str, stacks: &mut Vec<Stack<'v>>) -> anyhow::Result<()> {
-    items.iter().enumerate().try_for_each(|(index, item)| collect(item, &format!("{name}[{index}]"), stacks))
+fn collect_all<'v>(
+    items: &'v [Value],
+    name: &str,
+    stacks: &mut Vec<Stack<'v>>,
+) -> anyhow::Result<()> {
+    items
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, item)| collect(item, &format!("{name}[{index}]"), stacks))
 }
 
 fn or_input(name: &str) -> &str {
@@ -180,7 +225,8 @@ fn or_input(name: &str) -> &str {
 /// Whether an item is a frame, and not something that holds frames.
 fn is_frame(item: &Value) -> bool {
     let holders = ["frames", "stack", "janks", "samples", "resource"];
-    item.as_object().is_some_and(|object| !holders.iter().any(|key| object.contains_key(*key)))
+    item.as_object()
+        .is_some_and(|object| !holders.iter().any(|key| object.contains_key(*key)))
 }
 
 #[cfg(test)]
@@ -196,22 +242,43 @@ mod tests {
     }
 
     fn titles(input: &str) -> Vec<(String, String)> {
-        let args = ClassifyArgs { json: true, ..ClassifyArgs::default() };
+        let args = ClassifyArgs {
+            json: true,
+            ..ClassifyArgs::default()
+        };
         let entries: Value = serde_json::from_str(&output(&args, input).unwrap()).unwrap();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        entries.as_array().unwrap().iter().map(|entry| (text(&entry["stack"]), text(&entry["class"]["title"]))).collect()
+        entries
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| (text(&entry["stack"]), text(&entry["class"]["title"])))
+            .collect()
     }
 
     #[test]
     fn every_shape_of_input_is_understood() {
         let title = || "JSON on main thread in Cart.pay".to_owned();
         let named = |name: &str| (name.to_owned(), title());
-        assert_eq!(titles("at com.google.gson.Gson.toJson(Gson.java:1)\nat com.example.Cart.pay(Cart.kt:2)"), [named("")]);
+        assert_eq!(
+            titles(
+                "at com.google.gson.Gson.toJson(Gson.java:1)\nat com.example.Cart.pay(Cart.kt:2)"
+            ),
+            [named("")]
+        );
         assert_eq!(titles(FRAMES), [named("")]);
         assert_eq!(titles(&format!(r#"{{"frames": {FRAMES}}}"#)), [named("")]);
-        assert_eq!(titles(&format!(r#"[{{"name": "pay", "stack": {FRAMES}}}]"#)), [named("[0] pay")]);
-        let jank = format!(r#"{{"kind": "jank", "stack": {FRAMES}, "samples": [{{"offset_ms": 1, "stack": {FRAMES}}}]}}"#);
-        assert_eq!(titles(&format!(r#"{{"resource": {{}}, "janks": [{jank}]}}"#)), [named("janks[0]"), named("janks[0] samples[0]")]);
+        assert_eq!(
+            titles(&format!(r#"[{{"name": "pay", "stack": {FRAMES}}}]"#)),
+            [named("[0] pay")]
+        );
+        let jank = format!(
+            r#"{{"kind": "jank", "stack": {FRAMES}, "samples": [{{"offset_ms": 1, "stack": {FRAMES}}}]}}"#
+        );
+        assert_eq!(
+            titles(&format!(r#"{{"resource": {{}}, "janks": [{jank}]}}"#)),
+            [named("janks[0]"), named("janks[0] samples[0]")]
+        );
     }
 
     #[test]
@@ -219,18 +286,34 @@ mod tests {
         let text = output(&ClassifyArgs::default(), FRAMES).unwrap();
         assert!(text.starts_with("JSON on main thread in Cart.pay\n  category  JSON on main thread\n  culprit   com.example.Cart.pay\n"));
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[6].contains("CATEGORY") && lines[6].contains("match \"com.google.gson.\""), "{text}");
-        assert!(lines[7].contains("CULPRIT") && lines[7].contains("no rule says what is in-app"), "{text}");
+        assert!(
+            lines[6].contains("CATEGORY") && lines[6].contains("match \"com.google.gson.\""),
+            "{text}"
+        );
+        assert!(
+            lines[7].contains("CULPRIT") && lines[7].contains("no rule says what is in-app"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_rule_file_is_used_and_its_mistakes_are_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let args = ClassifyArgs { rules: Some(file.path().to_owned()), ..ClassifyArgs::default() };
+        let args = ClassifyArgs {
+            rules: Some(file.path().to_owned()),
+            ..ClassifyArgs::default()
+        };
         std::fs::write(file.path(), "[[rule]]\nmatch = \"com.\"\nmeans = \"in_app\"\nowner = \"team-shop\"\n[[rule]]\nmatch = \"com.google.\"\nmeans = \"ignore\"\n").unwrap();
         let text = output(&args, FRAMES).unwrap();
-        assert!(text.starts_with("warning: rule 2 (line 5): \"com.google.\" never matches"), "{text}");
-        assert!(text.contains("culprit   com.google.gson.Gson.toJson") && text.contains("owner team-shop"), "{text}");
+        assert!(
+            text.starts_with("warning: rule 2 (line 5): \"com.google.\" never matches"),
+            "{text}"
+        );
+        assert!(
+            text.contains("culprit   com.google.gson.Gson.toJson")
+                && text.contains("owner team-shop"),
+            "{text}"
+        );
         std::fs::write(file.path(), "[[rule]]\nmatch = \"com.\"\n").unwrap();
         let error = format!("{:#}", output(&args, FRAMES).unwrap_err());
         assert!(error.contains("rule 1 (line 1)"), "{error}");
@@ -238,7 +321,12 @@ mod tests {
 
     #[test]
     fn what_is_not_a_stack_is_refused() {
-        for (input, reason) in [("hello", "no stack frame"), ("{\"resource\": {}}", "holds no stack"), ("[1, 2]", "[0] is neither"), ("{", "begins like JSON")] {
+        for (input, reason) in [
+            ("hello", "no stack frame"),
+            ("{\"resource\": {}}", "holds no stack"),
+            ("[1, 2]", "[0] is neither"),
+            ("{", "begins like JSON"),
+        ] {
             let error = format!("{:#}", output(&ClassifyArgs::default(), input).unwrap_err());
             assert!(error.contains(reason), "{error}");
         }
@@ -246,7 +334,18 @@ mod tests {
 
     #[test]
     fn the_printed_rules_can_be_used_as_they_are() {
-        let printed = output(&ClassifyArgs { print_rules: true, ..ClassifyArgs::default() }, "").unwrap();
-        assert!(Rules::parse(&printed).unwrap().warnings().is_empty(), "{:#?}", Rules::parse(&printed).unwrap().warnings());
+        let printed = output(
+            &ClassifyArgs {
+                print_rules: true,
+                ..ClassifyArgs::default()
+            },
+            "",
+        )
+        .unwrap();
+        assert!(
+            Rules::parse(&printed).unwrap().warnings().is_empty(),
+            "{:#?}",
+            Rules::parse(&printed).unwrap().warnings()
+        );
     }
 }

@@ -24,8 +24,8 @@ pub struct Class {
     pub culprit: String,
     /// The team that the culprit's rule names, else the one that the category's rule names.
     pub owner: String,
-    /// The group: 64 bits that stay the same over releases. Never 0. In JSON it is text, since readers of JSON lose the last
-    /// digits of such a number.
+    /// The group: 64 bits that stay the same over releases. Never 0. In JSON it is text, since readers of JSON lose the
+    /// last digits of such a number.
     #[serde(serialize_with = "as_text")]
     pub group_id: u64,
     /// One line for people. `in` the culprit, or `at` a frame when no frame is the app's.
@@ -34,7 +34,10 @@ pub struct Class {
     pub not_a_cause: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
 fn as_text<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(number)
 }
@@ -45,9 +48,19 @@ impl Class {
             return Self::idle(&Names::of(idle));
         }
         let category = walk.category.map_or("", |(_, rule)| rule.category.as_str());
-        let owner = |rule: Option<&Rule>| rule.map(|rule| rule.owner.clone()).filter(|owner| !owner.is_empty());
-        let owner = owner(walk.culprit_rule).or_else(|| owner(walk.category.map(|(_, rule)| rule))).unwrap_or_default();
-        let Some(shown) = walk.culprit.or(walk.first).or(Some(0)).and_then(|index| frames.get(index)) else {
+        let owner = |rule: Option<&Rule>| {
+            rule.map(|rule| rule.owner.clone())
+                .filter(|owner| !owner.is_empty())
+        };
+        let owner = owner(walk.culprit_rule)
+            .or_else(|| owner(walk.category.map(|(_, rule)| rule)))
+            .unwrap_or_default();
+        let Some(shown) = walk
+            .culprit
+            .or(walk.first)
+            .or(Some(0))
+            .and_then(|index| frames.get(index))
+        else {
             return Self::empty();
         };
         let names = Names::of(shown);
@@ -103,7 +116,11 @@ fn group_id(kind: &str, category: &str, names: &[String]) -> u64 {
 
 fn title(category: &str, preposition: &str, names: &Names<'_>) -> String {
     let place = short_name(names);
-    let mut title = if category.is_empty() { place } else { format!("{category} {preposition} {place}") };
+    let mut title = if category.is_empty() {
+        place
+    } else {
+        format!("{category} {preposition} {place}")
+    };
     if title.len() > MAX_TITLE_BYTES {
         title.truncate(title.floor_char_boundary(MAX_TITLE_BYTES - "…".len()));
         title.push('…');
@@ -155,5 +172,8 @@ fn short_function(function: &str) -> &str {
         }
         previous = letter;
     }
-    function.get(starts[0]..).filter(|short| !short.is_empty()).unwrap_or(function)
+    function
+        .get(starts[0]..)
+        .filter(|short| !short.is_empty())
+        .unwrap_or(function)
 }

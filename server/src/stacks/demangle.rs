@@ -13,7 +13,9 @@ const MAX_NAME_BYTES: usize = 4096;
 pub(super) fn demangle(symbol: &str) -> Option<String> {
     // Apple's linker puts one more underscore in front of every name.
     let bare = symbol.strip_prefix('_')?;
-    let looks_mangled = ["Z", "R", "_Z", "_R"].iter().any(|start| bare.starts_with(start));
+    let looks_mangled = ["Z", "R", "_Z", "_R"]
+        .iter()
+        .any(|start| bare.starts_with(start));
     if !looks_mangled || symbol.len() > MAX_SYMBOL_BYTES {
         return None;
     }
@@ -31,7 +33,10 @@ fn rust(symbol: &str) -> Option<String> {
 fn cpp(symbol: &str) -> Option<String> {
     let parsed = cpp_demangle::Symbol::new(symbol).ok()?;
     // Without parameters: a changed signature is still the same culprit.
-    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type().hide_expression_literal_types();
+    let options = cpp_demangle::DemangleOptions::new()
+        .no_params()
+        .no_return_type()
+        .hide_expression_literal_types();
     let mut out = Bounded::default();
     parsed.structured_demangle(&mut out, &options).ok()?;
     Some(out.0)
@@ -62,7 +67,10 @@ mod tests {
             ("_RNvNtC4shop4cart3pay", "shop::cart::pay"),
             ("__RNvNtC4shop4cart3pay", "shop::cart::pay"),
             ("_ZN4shop4Cart3payEi", "shop::Cart::pay"),
-            ("__ZNK4shop4Cart5totalERKSt6vectorIiSaIiEE", "shop::Cart::total"),
+            (
+                "__ZNK4shop4Cart5totalERKSt6vectorIiSaIiEE",
+                "shop::Cart::total",
+            ),
         ];
         for (symbol, name) in readable {
             assert_eq!(demangle(symbol).as_deref(), Some(name), "{symbol}");
@@ -71,7 +79,16 @@ mod tests {
 
     #[test]
     fn names_that_are_not_mangled_stay_as_they_are() {
-        for name in ["", "_", "main", "_receiveSignal", "_ZoomController", "_Request", "_start", "__epoll_pwait"] {
+        for name in [
+            "",
+            "_",
+            "main",
+            "_receiveSignal",
+            "_ZoomController",
+            "_Request",
+            "_start",
+            "__epoll_pwait",
+        ] {
             assert_eq!(demangle(name), None, "{name}");
         }
     }

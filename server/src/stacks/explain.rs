@@ -43,10 +43,18 @@ impl Explanation {
             let names = Names::of(frame);
             let rule = rules.first(&names);
             let role = walk.step(index, &names, rule, rules.assumes_in_app());
-            FrameVerdict { name: raw_name(&names), rule: rule.map(|rule| rule.summary(&names)), role }
+            FrameVerdict {
+                name: raw_name(&names),
+                rule: rule.map(|rule| rule.summary(&names)),
+                role,
+            }
         };
         let verdicts = frames.iter().enumerate().map(verdict).collect();
-        Self { class: Class::of(frames, &walk), frames: verdicts, assumes_in_app: rules.assumes_in_app() }
+        Self {
+            class: Class::of(frames, &walk),
+            frames: verdicts,
+            assumes_in_app: rules.assumes_in_app(),
+        }
     }
 }
 
@@ -69,13 +77,25 @@ impl fmt::Display for Explanation {
         writeln!(f, "  owner     {}", or_dash(&class.owner))?;
         writeln!(f, "  group     {}", class.group_id)?;
         if class.not_a_cause {
-            writeln!(f, "  The stack was caught in an idle loop: the sample missed the stall, and nobody is blamed.")?;
+            writeln!(
+                f,
+                "  The stack was caught in an idle loop: the sample missed the stall, and nobody is blamed."
+            )?;
         }
         writeln!(f)?;
         let cut: Vec<String> = self.frames.iter().map(|frame| cut(&frame.name)).collect();
-        let width = cut.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+        let width = cut
+            .iter()
+            .map(|name| name.chars().count())
+            .max()
+            .unwrap_or_default();
         for (index, (frame, name)) in self.frames.iter().zip(&cut).enumerate() {
-            writeln!(f, "{index:>4}  {name:width$}  {:<12}{}", role_name(frame.role), Reason(frame, self.assumes_in_app))?;
+            writeln!(
+                f,
+                "{index:>4}  {name:width$}  {:<12}{}",
+                role_name(frame.role),
+                Reason(frame, self.assumes_in_app)
+            )?;
         }
         Ok(())
     }
@@ -91,7 +111,9 @@ fn cut(name: &str) -> String {
     if excess == 0 {
         return name.to_owned();
     }
-    std::iter::once('…').chain(name.chars().skip(excess + 1)).collect()
+    std::iter::once('…')
+        .chain(name.chars().skip(excess + 1))
+        .collect()
 }
 
 fn role_name(role: Role) -> &'static str {
@@ -113,7 +135,9 @@ impl fmt::Display for Reason<'_> {
         let Self(frame, assumes_in_app) = self;
         let Some(rule) = &frame.rule else {
             return f.write_str(match frame.role {
-                Role::Culprit | Role::InApp if *assumes_in_app => "no rule claims it, and no rule says what is in-app",
+                Role::Culprit | Role::InApp if *assumes_in_app => {
+                    "no rule claims it, and no rule says what is in-app"
+                }
                 _ => "no rule claims it",
             });
         };
@@ -121,7 +145,11 @@ impl fmt::Display for Reason<'_> {
             Origin::File => "rule",
             Origin::BuiltIn => "built-in rule",
         };
-        write!(f, "{origin} {} (line {}): {} means {}", rule.index, rule.line, rule.pattern, rule.means)?;
+        write!(
+            f,
+            "{origin} {} (line {}): {} means {}",
+            rule.index, rule.line, rule.pattern, rule.means
+        )?;
         if !rule.category.is_empty() {
             write!(f, " {:?}", rule.category)?;
         }

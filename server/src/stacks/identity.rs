@@ -6,10 +6,11 @@ use crate::fingerprint::fingerprint;
 
 /// The identity of exactly this stack: 0 for no frames, never 0 otherwise.
 ///
-/// [`fingerprint`] (the first 8 bytes of SHA-256, big-endian) of one byte string: for each frame, innermost first, the
-/// fields `class`, `module`, `function`, `file` and `build_id`, each as its length in bytes (u32, little-endian) and its
-/// UTF-8; then `line` (i64, little-endian; anything below 1 is 0, since the wire drops those), `native` (one byte, 0 or
-/// 1), and `offset` (0, or 1 and a u64, little-endian).
+/// [`fingerprint`] of one byte string (the first 8 bytes, big-endian, of the SHA-256 of its length as a little-endian
+/// u64 and itself). It holds, for each frame, innermost first, the fields `class`, `module`, `function`, `file` and
+/// `build_id`, each as its length in bytes (u32, little-endian) and its UTF-8; then `line` (i64, little-endian; anything
+/// below 1 is 0, since the wire drops those), `native` (one byte, 0 or 1), and `offset` (0, or 1 and a u64,
+/// little-endian).
 ///
 /// Stored rows are found again by this number, in every later version of the program: the encoding never changes.
 #[must_use]
@@ -20,7 +21,13 @@ pub fn stack_hash(frames: &[Frame<'_>]) -> u64 {
     // One pass over one buffer: hashing field by field costs more in calls than in bytes.
     let mut bytes = Vec::with_capacity(frames.len() * 160);
     for frame in frames {
-        for text in [&frame.class, &frame.module, &frame.function, &frame.file, &frame.build_id] {
+        for text in [
+            &frame.class,
+            &frame.module,
+            &frame.function,
+            &frame.file,
+            &frame.build_id,
+        ] {
             let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
             bytes.extend_from_slice(&length.to_le_bytes());
             bytes.extend_from_slice(text.as_bytes());
@@ -58,13 +65,35 @@ mod tests {
     #[test]
     fn every_field_counts() {
         let variants = [
-            Frame { class: "com.example.shop.Car".into(), function: "tpay".into(), ..frame() },
-            Frame { module: "base.apk".into(), ..frame() },
-            Frame { file: "Basket.kt".into(), ..frame() },
-            Frame { line: 43, ..frame() },
-            Frame { native: true, ..frame() },
-            Frame { build_id: "ab12".into(), ..frame() },
-            Frame { offset: Some(0), ..frame() },
+            Frame {
+                class: "com.example.shop.Car".into(),
+                function: "tpay".into(),
+                ..frame()
+            },
+            Frame {
+                module: "base.apk".into(),
+                ..frame()
+            },
+            Frame {
+                file: "Basket.kt".into(),
+                ..frame()
+            },
+            Frame {
+                line: 43,
+                ..frame()
+            },
+            Frame {
+                native: true,
+                ..frame()
+            },
+            Frame {
+                build_id: "ab12".into(),
+                ..frame()
+            },
+            Frame {
+                offset: Some(0),
+                ..frame()
+            },
         ];
         let mut hashes: Vec<u64> = variants.map(|variant| stack_hash(&[variant])).to_vec();
         hashes.push(stack_hash(&[frame()]));

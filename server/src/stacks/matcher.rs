@@ -1,15 +1,15 @@
 //! The first rule that matches a frame, quickly.
 //!
-//! Prefixes, which is nearly all rules, are one automaton. It finds the longest prefix that stands at the start of a
-//! name; every other prefix that stands there too is then a prefix of that one, known beforehand, so each pattern
-//! carries the list of all rules that hold once it is found, in the order of the file. That keeps "the first rule
-//! wins" exact although the automaton reports one match. Globs and regular expressions on classes share one set, which is asked only when
-//! one of its rules could still come before the best prefix.
+//! Prefixes, which is nearly all rules, are one tree. It finds the longest prefix that a name begins with; every other
+//! prefix it begins with is a prefix of that one, known beforehand, so each prefix carries the list of all rules that
+//! hold once it is found, in the order of the file. That keeps "the first rule wins" exact although one prefix is
+//! found. Regular expressions are one set, asked only when one of its rules could still come before what the prefixes
+//! say.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, BuildError, Input, MatchKind, StartKind};
 use regex::RegexSet;
 
 use super::names::Names;
+use super::prefix_tree::PrefixTree;
 use super::rule::{On, Pattern, Rule};
 
 /// Finds the first rule that matches a frame.
@@ -20,14 +20,22 @@ pub(super) struct Matcher {
 }
 
 impl Matcher {
-    pub(super) fn new(rules: &[Rule]) -> Result<Self, MatcherError> {
-        Ok(Self { classes: Side::new(rules, On::Class)?, modules: Side::new(rules, On::Module)? })
+    pub(super) fn new(rules: &[Rule]) -> Result<Self, regex::Error> {
+        Ok(Self {
+            classes: Side::new(rules, On::Class)?,
+            modules: Side::new(rules, On::Module)?,
+        })
     }
 
     /// The index of the first rule that matches.
     pub(super) fn first(&self, rules: &[Rule], names: &Names<'_>) -> Option<usize> {
-        let mut best = self.classes.first(rules, names, names.class_or_function(), usize::MAX);
-        let modules = [Some(names.module).filter(|module| !module.is_empty()), names.module_file()];
+        let mut best = self
+            .classes
+            .first(rules, names, names.class_or_function(), usize::MAX);
+        let modules = [
+            Some(names.module).filter(|module| !module.is_empty()),
+            names.module_file(),
+        ];
         for module in modules.into_iter().flatten() {
             best = self.modules.first(rules, names, module, best);
         }
@@ -40,28 +48,24 @@ impl Matcher {
         let mut shadow = None;
         for (side, on) in [(&self.classes, On::Class), (&self.modules, On::Module)] {
             if rule.looks_at(on) {
-                shadow = Some(side.chain(prefix).last().copied().filter(|last| *last < index)?);
+                shadow = Some(
+                    side.chains_of(prefix)?.0[0]
+                        .last()
+                        .copied()
+                        .filter(|last| *last < index)?,
+                );
             }
         }
         shadow
     }
 }
 
-/// Why rules could not be made into a matcher.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum MatcherError {
-    #[error(transparent)]
-    Prefixes(#[from] BuildError),
-    #[error(transparent)]
-    Patterns(#[from] regex::Error),
-}
-
 /// The patterns that look at one part of a frame.
 #[derive(Debug)]
 struct Side {
-    prefixes: Option<AhoCorasick>,
-    /// By pattern of the automaton: the rules that hold when it is found.
-    chains: Vec<Vec<usize>>,
+    prefixes: PrefixTree,
+    /// By prefix: the rules that hold when it is found, and those that hold when it is the whole name.
+    chains: Vec<[Vec<usize>; 2]>,
     /// The rules that need no pattern.
     always: Vec<usize>,
     set: RegexSet,
@@ -70,32 +74,41 @@ struct Side {
 }
 
 impl Side {
-    fn new(rules: &[Rule], on: On) -> Result<Self, MatcherError> {
-        let here = || rules.iter().enumerate().filter(move |(_, rule)| rule.looks_at(on));
-        let mut prefixes: Vec<&str> = here().flat_map(|(_, rule)| rule.pattern.prefixes()).map(String::as_str).collect();
+    fn new(rules: &[Rule], on: On) -> Result<Self, regex::Error> {
+        let here = || {
+            rules
+                .iter()
+                .enumerate()
+                .filter(move |(_, rule)| rule.looks_at(on))
+        };
+        let mut prefixes: Vec<&str> = here()
+            .flat_map(|(_, rule)| rule.pattern.prefixes().chain(rule.pattern.literals()))
+            .collect();
         prefixes.sort_unstable();
         prefixes.dedup();
-        let holds = |name: Option<&str>, rule: &Rule| match (&rule.pattern, name) {
-            (Pattern::Any, _) => true,
-            (Pattern::Prefixes(prefixes), Some(name)) => prefixes.iter().any(|prefix| name.starts_with(prefix)),
-            _ => false,
+        let always = chain(here(), |pattern| matches!(pattern, Pattern::Any));
+        let chains = |name: &&str| {
+            let begins = |pattern: &Pattern| {
+                matches!(pattern, Pattern::Any)
+                    || pattern.prefixes().any(|prefix| name.starts_with(prefix))
+            };
+            let is = |pattern: &Pattern| {
+                begins(pattern) || pattern.literals().any(|literal| *name == literal)
+            };
+            [chain(here(), begins), chain(here(), is)]
         };
-        let chain = |name: Option<&str>| {
-            let mut chain = Vec::new();
-            for (index, rule) in here().filter(|(_, rule)| holds(name, rule)) {
-                chain.push(index);
-                if rule.is_unconditional() {
-                    break;
-                }
-            }
-            chain
-        };
-        let (set_rules, patterns): (Vec<usize>, Vec<String>) =
-            here().flat_map(|(index, rule)| rule.pattern.regexes().into_iter().map(move |regex| (index, regex))).unzip();
+        let (set_rules, patterns): (Vec<usize>, Vec<String>) = here()
+            .flat_map(|(index, rule)| {
+                rule.pattern
+                    .regexes()
+                    .into_iter()
+                    .map(move |regex| (index, regex))
+            })
+            .unzip();
         Ok(Self {
-            chains: prefixes.iter().map(|prefix| chain(Some(prefix))).collect(),
-            always: chain(None),
-            prefixes: automaton(&prefixes)?,
+            chains: prefixes.iter().map(chains).collect(),
+            always,
+            prefixes: PrefixTree::new(&prefixes),
             set: RegexSet::new(&patterns)?,
             set_rules,
         })
@@ -105,37 +118,62 @@ impl Side {
     fn first(&self, rules: &[Rule], names: &Names<'_>, subject: &str, best: usize) -> usize {
         let accepts = |index: usize| rules.get(index).is_some_and(|rule| rule.accepts(names));
         let mut best = best;
-        if let Some(found) = self.chain(subject).iter().take_while(|index| **index < best).find(|index| accepts(**index)) {
+        if let Some(found) = self
+            .chain(subject)
+            .iter()
+            .take_while(|index| **index < best)
+            .find(|index| accepts(**index))
+        {
             best = *found;
         }
         // Function and file are cheaper to look at than a regular expression.
-        if self.set_rules.iter().take_while(|index| **index < best).any(|index| accepts(*index)) {
-            let matches = self.set.matches(subject).into_iter().filter_map(|pattern| self.set_rules.get(pattern));
-            if let Some(found) = matches.take_while(|index| **index < best).find(|index| accepts(**index)) {
+        if self
+            .set_rules
+            .iter()
+            .take_while(|index| **index < best)
+            .any(|index| accepts(*index))
+        {
+            let matches = self
+                .set
+                .matches(subject)
+                .into_iter()
+                .filter_map(|pattern| self.set_rules.get(pattern));
+            if let Some(found) = matches
+                .take_while(|index| **index < best)
+                .find(|index| accepts(**index))
+            {
                 best = *found;
             }
         }
         best
     }
 
+    /// The rules whose pattern holds for a name, as far as no regular expression is needed to tell.
     fn chain(&self, subject: &str) -> &[usize] {
-        let longest = self.prefixes.as_ref().and_then(|automaton| {
-            let input = Input::new(subject).anchored(Anchored::Yes);
-            automaton.try_find(input).ok().flatten()
-        });
-        longest.and_then(|found| self.chains.get(found.pattern().as_usize())).unwrap_or(&self.always)
+        let found = self
+            .chains_of(subject)
+            .and_then(|(chains, whole)| chains.get(usize::from(whole)));
+        found.unwrap_or(&self.always)
+    }
+
+    /// The chains of the longest prefix that a name begins with, and whether it is the whole name.
+    fn chains_of(&self, subject: &str) -> Option<(&[Vec<usize>; 2], bool)> {
+        let (prefix, whole) = self.prefixes.longest(subject)?;
+        Some((self.chains.get(prefix)?, whole))
     }
 }
 
-/// Longest match, anchored at the start; nothing when there are no prefixes.
-fn automaton(prefixes: &[&str]) -> Result<Option<AhoCorasick>, BuildError> {
-    if prefixes.is_empty() {
-        return Ok(None);
+/// The rules whose pattern holds, up to the first that asks for nothing else: those after it can never be first.
+fn chain<'r>(
+    rules: impl Iterator<Item = (usize, &'r Rule)>,
+    holds: impl Fn(&Pattern) -> bool,
+) -> Vec<usize> {
+    let mut chain = Vec::new();
+    for (index, rule) in rules.filter(|(_, rule)| holds(&rule.pattern)) {
+        chain.push(index);
+        if rule.is_unconditional() {
+            break;
+        }
     }
-    AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostLongest)
-        .start_kind(StartKind::Anchored)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(prefixes)
-        .map(Some)
+    chain
 }

@@ -43,7 +43,11 @@ impl<'f> Names<'f> {
 
     /// What rules for classes look at: the class, or, where the language has none, the function with its path.
     pub(super) fn class_or_function(&self) -> &str {
-        if self.class.is_empty() { objc_class_onwards(&self.function) } else { self.class }
+        if self.class.is_empty() {
+            objc_class_onwards(&self.function)
+        } else {
+            self.class
+        }
     }
 
     /// The last part of a module that is a path, so that a rule may say `libhwui.so` and mean it in any folder.
@@ -51,13 +55,18 @@ impl<'f> Names<'f> {
         if !self.module.starts_with('/') {
             return None;
         }
-        self.module.rsplit(['/', '!']).next().filter(|name| !name.is_empty())
+        self.module
+            .rsplit(['/', '!'])
+            .next()
+            .filter(|name| !name.is_empty())
     }
 
     /// Everything that patterns are held against.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &str> {
         let module = Some(self.module).filter(|module| !module.is_empty());
-        [Some(self.class_or_function()), module, self.module_file()].into_iter().flatten()
+        [Some(self.class_or_function()), module, self.module_file()]
+            .into_iter()
+            .flatten()
     }
 
     /// Whether nothing at all is known of the frame.
@@ -67,7 +76,11 @@ impl<'f> Names<'f> {
 
     /// The class to show, empty when the function says it all.
     pub(super) fn shown_class(&self) -> &'f str {
-        if self.function.starts_with(['-', '+']) && self.function.ends_with(']') { "" } else { self.class }
+        if self.function.starts_with(['-', '+']) && self.function.ends_with(']') {
+            ""
+        } else {
+            self.class
+        }
     }
 
     /// Stands for frames of which only the image is known.
@@ -82,11 +95,18 @@ impl<'f> Names<'f> {
 
 /// `-[Cart pay]` and `__11-[Cart pay]_block_invoke` from the class on; anything else unchanged.
 fn objc_class_onwards(function: &str) -> &str {
-    if let Some(rest) = function.strip_prefix("-[").or_else(|| function.strip_prefix("+[")) {
+    if let Some(rest) = function
+        .strip_prefix("-[")
+        .or_else(|| function.strip_prefix("+["))
+    {
         return rest;
     }
-    let block = function.strip_prefix("__").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
-    block.and_then(|rest| rest.strip_prefix("-[").or_else(|| rest.strip_prefix("+["))).unwrap_or(function)
+    let block = function
+        .strip_prefix("__")
+        .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    block
+        .and_then(|rest| rest.strip_prefix("-[").or_else(|| rest.strip_prefix("+[")))
+        .unwrap_or(function)
 }
 
 #[cfg(test)]
@@ -94,14 +114,22 @@ mod tests {
     use super::*;
 
     fn frame<'a>(class: &'a str, module: &'a str, function: &'a str) -> Frame<'a> {
-        Frame { class: class.into(), module: module.into(), function: function.into(), ..Frame::default() }
+        Frame {
+            class: class.into(),
+            module: module.into(),
+            function: function.into(),
+            ..Frame::default()
+        }
     }
 
     #[test]
     fn a_function_is_told_apart_from_its_class() {
         let split = [
             (frame("com.example.Cart", "", "pay"), "pay"),
-            (frame("_CartState", "package:shop/", "_CartState.pay"), "pay"),
+            (
+                frame("_CartState", "package:shop/", "_CartState.pay"),
+                "pay",
+            ),
             (frame("shop::Cart", "", "shop::Cart::pay"), "pay"),
             (frame("Cart", "", "CartList"), "CartList"),
             (frame("Cart", "", "Cart."), "Cart."),
@@ -116,9 +144,15 @@ mod tests {
     fn rules_for_classes_see_the_function_where_there_is_no_class() {
         let seen = [
             (frame("com.example.Cart", "", "pay"), "com.example.Cart"),
-            (frame("", "", "_ZN4shop4cart3pay17h0123456789abcdefE"), "shop::cart::pay"),
+            (
+                frame("", "", "_ZN4shop4cart3pay17h0123456789abcdefE"),
+                "shop::cart::pay",
+            ),
             (frame("", "Shop", "-[Cart pay]"), "Cart pay]"),
-            (frame("", "Shop", "__11-[Cart pay]_block_invoke"), "Cart pay]_block_invoke"),
+            (
+                frame("", "Shop", "__11-[Cart pay]_block_invoke"),
+                "Cart pay]_block_invoke",
+            ),
             (frame("", "", "batchedUpdates"), "batchedUpdates"),
         ];
         for (frame, class) in seen {

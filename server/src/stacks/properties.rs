@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use unjank_protocol::Frame;
 
 use super::names::Names;
-use super::rule::{On, Pattern, Rule};
+use super::rule::{On, Pattern, Rule, regex_of_glob};
 use super::{Rules, parse_text, stack_hash};
 
 static BUILT_IN: LazyLock<Rules> = LazyLock::new(Rules::built_in);
@@ -14,30 +14,41 @@ static BUILT_IN: LazyLock<Rules> = LazyLock::new(Rules::built_in);
 /// Names from few letters, so that prefixes meet.
 fn name() -> impl Strategy<Value = String> {
     let pieces = vec!["a", "b", ".", "ab", "::", "é", "$1", "_Z", "/"];
-    proptest::collection::vec(proptest::sample::select(pieces), 0..7).prop_map(|parts| parts.concat())
+    proptest::collection::vec(proptest::sample::select(pieces), 0..7)
+        .prop_map(|parts| parts.concat())
 }
 
 fn any_frame() -> impl Strategy<Value = Frame<'static>> {
-    let text = || prop_oneof![name(), any::<String>(), "[-_$#@{}<>:. a-z0-9+()\\[\\]]{0,40}"];
-    (text(), text(), text(), text(), any::<i64>()).prop_map(|(class, module, function, file, line)| Frame {
-        class: class.into(),
-        module: module.into(),
-        function: function.into(),
-        file: file.into(),
-        line,
-        ..Frame::default()
-    })
+    let text = || {
+        prop_oneof![
+            name(),
+            any::<String>(),
+            "[-_$#@{}<>:. a-z0-9+()\\[\\]]{0,40}"
+        ]
+    };
+    (text(), text(), text(), text(), any::<i64>()).prop_map(
+        |(class, module, function, file, line)| Frame {
+            class: class.into(),
+            module: module.into(),
+            function: function.into(),
+            file: file.into(),
+            line,
+            ..Frame::default()
+        },
+    )
 }
 
 /// A rule file: order, lists, conditions and all kinds of patterns.
 fn rule_file() -> impl Strategy<Value = String> {
     let pattern = prop_oneof![
         6 => proptest::collection::vec(name(), 1..4).prop_map(|list| format!("match = {list:?}")),
-        1 => name().prop_map(|text| format!("glob = \"*{text}\"")),
+        3 => proptest::collection::vec((prop_oneof!["\\PC{0}", "[*?]"], name(), prop_oneof!["\\PC{0}", "[*?]"]), 1..4)
+            .prop_map(|list| format!("glob = {:?}", list.iter().map(|(a, b, c)| format!("{a}{b}{c}")).collect::<Vec<_>>())),
         1 => name().prop_map(|text| format!("regex = '^{}'", regex::escape(&text))),
         1 => Just("function = \"a*\"".to_owned()),
     ];
-    let on = prop_oneof![4 => Just(""), 1 => Just("on = \"class\"\n"), 1 => Just("on = \"module\"\n")];
+    let on =
+        prop_oneof![4 => Just(""), 1 => Just("on = \"class\"\n"), 1 => Just("on = \"module\"\n")];
     let condition = prop_oneof![4 => Just(""), 1 => Just("file = \"*b*\"\n")];
     let means = prop_oneof![
         Just("means = \"in_app\""),
@@ -46,7 +57,11 @@ fn rule_file() -> impl Strategy<Value = String> {
         Just("means = \"not_a_cause\"")
     ];
     let rule = (pattern, on, condition, means).prop_map(|(pattern, on, condition, means)| {
-        let on = if pattern.starts_with("function") { "" } else { on };
+        let on = if pattern.starts_with("function") {
+            ""
+        } else {
+            on
+        };
         format!("[[rule]]\n{pattern}\n{on}{condition}{means}\n")
     });
     proptest::collection::vec(rule, 0..12).prop_map(|rules| rules.concat().replace("\"\"", "\"a\""))
@@ -62,12 +77,16 @@ fn naive_match(rule: &Rule, names: &Names<'_>) -> bool {
     if rule.on != Some(On::Class) {
         subjects.extend(module.into_iter().chain(names.module_file()));
     }
+    let is_match = |regex: &str, subject: &str| regex::Regex::new(regex).unwrap().is_match(subject);
     let matches = |subject: &&str| match &rule.pattern {
         Pattern::Any => true,
-        Pattern::Prefixes(prefixes) => prefixes.iter().any(|prefix| subject.starts_with(prefix.as_str())),
-        Pattern::Globs(_) | Pattern::Regexes(_) => {
-            rule.pattern.regexes().iter().any(|regex| regex::Regex::new(regex).unwrap().is_match(subject))
-        }
+        Pattern::Prefixes(prefixes) => prefixes
+            .iter()
+            .any(|prefix| subject.starts_with(prefix.as_str())),
+        Pattern::Globs(globs) => globs
+            .iter()
+            .any(|glob| is_match(&regex_of_glob(glob), subject)),
+        Pattern::Regexes(regexes) => regexes.iter().any(|regex| is_match(regex, subject)),
     };
     subjects.iter().any(matches) && rule.accepts(names)
 }
@@ -118,8 +137,8 @@ proptest! {
         let warnings = rules.warnings();
         for frame in &frames {
             let names = Names::of(frame);
-            let Some(rule) = rules.first(&names) else { continue };
-            let matching = rule.pattern.prefixes().iter().filter(|prefix| names.subjects().any(|subject| subject.starts_with(prefix.as_str())));
+            let Some(rule) = rules.first(&names).filter(|rule| matches!(rule.pattern, Pattern::Prefixes(_))) else { continue };
+            let matching = rule.pattern.prefixes().filter(|prefix| names.subjects().any(|subject| subject.starts_with(prefix)));
             let mut reported = matching.map(|prefix| {
                 let start = format!("rule {} (line {}): {prefix:?} never", rule.index, rule.line);
                 warnings.iter().any(|warning| warning.starts_with(&start))

@@ -1,5 +1,5 @@
-//! Stacks of real apps, where a folder of recordings is at hand: `UNJANK_TEST_DATA` names it. They are other people's, so
-//! they are not part of the project.
+//! Stacks of real apps, where a folder of recordings is at hand: `UNJANK_TEST_DATA` names it. They are other people's,
+//! so they are not part of the project.
 
 use std::path::{Path, PathBuf};
 
@@ -44,13 +44,28 @@ fn the_articles_own_stacks_come_out_as_the_article_says() {
     .unwrap();
     let text = read(&folder.join("stacks/hertz.json"));
     let stacks: Vec<Named<'_>> = serde_json::from_str(&text).unwrap();
-    let titles: Vec<(String, String)> = stacks.into_iter().map(|stack| (stack.name, rules.classify(&stack.frames).title)).collect();
+    let titles: Vec<(String, String)> = stacks
+        .into_iter()
+        .map(|stack| (stack.name, rules.classify(&stack.frames).title))
+        .collect();
     let expected = [
-        ("layout-inflation", "layout inflation in PoiListAdapterController.getView"),
-        ("gson", "JSON on main thread in GoogleJsonWrapper$MyGson.toJson"),
-        ("sqlite", "database on main thread in BaseAbstractDao.insert"),
+        (
+            "layout-inflation",
+            "layout inflation in PoiListAdapterController.getView",
+        ),
+        (
+            "gson",
+            "JSON on main thread in GoogleJsonWrapper$MyGson.toJson",
+        ),
+        (
+            "sqlite",
+            "database on main thread in BaseAbstractDao.insert",
+        ),
     ];
-    assert_eq!(titles, expected.map(|(name, title)| (name.to_owned(), title.to_owned())));
+    assert_eq!(
+        titles,
+        expected.map(|(name, title)| (name.to_owned(), title.to_owned()))
+    );
 }
 
 #[test]

@@ -53,35 +53,66 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    pub(super) fn prefixes(&self) -> &[String] {
-        if let Self::Prefixes(prefixes) = self { prefixes } else { &[] }
+    /// Those that hold for whatever begins with them: a glob that ends in its only `*` is one, too.
+    pub(super) fn prefixes(&self) -> impl Iterator<Item = &str> {
+        let (prefixes, globs) = match self {
+            Self::Prefixes(prefixes) => (prefixes.as_slice(), &[][..]),
+            Self::Globs(globs) => (&[][..], globs.as_slice()),
+            Self::Any | Self::Regexes(_) => (&[][..], &[][..]),
+        };
+        let simple = globs
+            .iter()
+            .filter_map(|glob| glob.strip_suffix('*').filter(|prefix| is_literal(prefix)));
+        prefixes.iter().map(String::as_str).chain(simple)
     }
 
-    /// Those that are matched as regular expressions, as such.
+    /// Those that hold for one name only: globs without a wildcard.
+    pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
+        let globs = if let Self::Globs(globs) = self {
+            globs.as_slice()
+        } else {
+            &[]
+        };
+        globs
+            .iter()
+            .map(String::as_str)
+            .filter(|glob| is_literal(glob))
+    }
+
+    /// Those that need a regular expression, as such.
     pub(super) fn regexes(&self) -> Vec<String> {
         match self {
             Self::Any | Self::Prefixes(_) => Vec::new(),
-            Self::Globs(globs) => globs.iter().map(|glob| regex_of_glob(glob)).collect(),
+            Self::Globs(globs) => {
+                let simple = |glob: &&String| is_literal(glob.strip_suffix('*').unwrap_or(glob));
+                globs
+                    .iter()
+                    .filter(|glob| !simple(glob))
+                    .map(|glob| regex_of_glob(glob))
+                    .collect()
+            }
             Self::Regexes(regexes) => regexes.clone(),
         }
     }
 
     /// The one of the list that matches a frame, as a person would write it.
     fn shown(&self, names: &Names<'_>) -> String {
-        let holds = |test: &dyn Fn(&str) -> bool| names.subjects().any(test);
-        match self {
-            Self::Any => String::new(),
-            Self::Prefixes(prefixes) => {
-                let found = prefixes.iter().find(|prefix| holds(&|subject| subject.starts_with(prefix.as_str())));
-                format!("match {:?}", found.map_or("", String::as_str))
-            }
-            Self::Globs(list) | Self::Regexes(list) => {
-                let matches = |regex: &String| Regex::new(regex).is_ok_and(|regex| holds(&|subject| regex.is_match(subject)));
-                let found = self.regexes().iter().position(matches).and_then(|position| list.get(position));
-                let key = if matches!(self, Self::Globs(_)) { "glob" } else { "regex" };
-                format!("{key} {:?}", found.map_or("", String::as_str))
-            }
-        }
+        let holds = |regex: String| {
+            Regex::new(&regex).is_ok_and(|regex| names.subjects().any(|name| regex.is_match(name)))
+        };
+        let (key, list, as_regex): (_, _, fn(&str) -> String) = match self {
+            Self::Any => return String::new(),
+            Self::Prefixes(list) => ("match", list, |prefix| {
+                format!(r"\A{}", regex::escape(prefix))
+            }),
+            Self::Globs(list) => ("glob", list, regex_of_glob),
+            Self::Regexes(list) => ("regex", list, str::to_owned),
+        };
+        let found = list
+            .iter()
+            .find(|text| holds(as_regex(text)))
+            .or(list.first());
+        format!("{key} {:?}", found.map_or("", String::as_str))
     }
 }
 
@@ -95,16 +126,27 @@ pub(super) struct Glob {
 
 impl Glob {
     pub(super) fn new(text: String) -> Result<Self, regex::Error> {
-        let regex = if text.contains(['*', '?']) { Some(Regex::new(&regex_of_glob(&text))?) } else { None };
+        let regex = if is_literal(&text) {
+            None
+        } else {
+            Some(Regex::new(&regex_of_glob(&text))?)
+        };
         Ok(Self { text, regex })
     }
 
     fn matches(&self, name: &str) -> bool {
-        self.regex.as_ref().map_or(self.text == name, |regex| regex.is_match(name))
+        self.regex
+            .as_ref()
+            .map_or(self.text == name, |regex| regex.is_match(name))
     }
 }
 
-fn regex_of_glob(glob: &str) -> String {
+/// Whether a glob, or a part of one, stands for itself.
+fn is_literal(glob: &str) -> bool {
+    !glob.contains(['*', '?'])
+}
+
+pub(super) fn regex_of_glob(glob: &str) -> String {
     let mut regex = String::from(r"(?s)\A");
     for piece in glob.split_inclusive(['*', '?']) {
         let literal = piece.trim_end_matches(['*', '?']);
@@ -167,15 +209,24 @@ impl Rule {
 
     /// Whether function and file are as the rule wants them. The pattern has matched already.
     pub(super) fn accepts(&self, names: &Names<'_>) -> bool {
-        let any = |globs: &[Glob], name| globs.is_empty() || globs.iter().any(|glob| glob.matches(name));
+        let any =
+            |globs: &[Glob], name| globs.is_empty() || globs.iter().any(|glob| glob.matches(name));
         any(&self.function, names.function()) && any(&self.file, names.file)
     }
 
     /// The rule as an explanation of this frame shows it.
     pub(super) fn summary(&self, names: &Names<'_>) -> RuleSummary {
         let mut parts = vec![self.pattern.shown(names)];
-        for (key, globs, name) in [("function", &self.function, names.function()), ("file", &self.file, names.file)] {
-            parts.extend(globs.iter().find(|glob| glob.matches(name)).map(|glob| format!("{key} {:?}", glob.text)));
+        for (key, globs, name) in [
+            ("function", &self.function, names.function()),
+            ("file", &self.file, names.file),
+        ] {
+            parts.extend(
+                globs
+                    .iter()
+                    .find(|glob| glob.matches(name))
+                    .map(|glob| format!("{key} {:?}", glob.text)),
+            );
         }
         parts.retain(|part| !part.is_empty());
         let pattern = parts.join(", ");
@@ -235,7 +286,11 @@ mod tests {
             ("*ü?", "grün", true),
         ];
         for (glob, name, matches) in cases {
-            assert_eq!(Glob::new(glob.into()).unwrap().matches(name), matches, "{glob} on {name}");
+            assert_eq!(
+                Glob::new(glob.into()).unwrap().matches(name),
+                matches,
+                "{glob} on {name}"
+            );
         }
     }
 }

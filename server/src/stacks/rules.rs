@@ -7,7 +7,7 @@ use super::explain::Explanation;
 use super::matcher::Matcher;
 use super::names::Names;
 use super::rule::{Means, Origin, Rule};
-use super::rules_file::{self, RulesError};
+use super::rules_file::{self, RulesError, RulesFile};
 use super::walk::walk;
 
 /// The rules that come with the program, as their file.
@@ -22,7 +22,7 @@ pub struct Rules {
     version: u32,
     rules: Vec<Rule>,
     matcher: Matcher,
-    /// No rule says what the app's own code is, so what no rule claims is taken for it.
+    /// What no rule claims is taken for the app's own code: because no rule says what is, or because the file says so.
     assumes_in_app: bool,
 }
 
@@ -32,12 +32,12 @@ impl Rules {
     /// # Errors
     /// When the text is not a rule file, or a rule is wrong: the error names the rule, its line and what to do.
     pub fn parse(toml: &str) -> Result<Self, RulesError> {
-        let file = rules_file::read(toml, Origin::File)?;
-        let mut rules = file.rules;
+        let mut file = rules_file::read(toml, Origin::File)?;
         if file.built_in {
-            rules.extend(rules_file::read(BUILT_IN, Origin::BuiltIn)?.rules);
+            file.rules
+                .extend(rules_file::read(BUILT_IN, Origin::BuiltIn)?.rules);
         }
-        Self::new(file.version, rules)
+        Self::new(file)
     }
 
     /// The rules that come with the program: the system frames of Android, iOS, native code, Flutter and JavaScript, and
@@ -45,7 +45,7 @@ impl Rules {
     #[must_use]
     pub fn built_in() -> Self {
         rules_file::read(BUILT_IN, Origin::BuiltIn)
-            .and_then(|file| Self::new(file.version, file.rules))
+            .and_then(Self::new)
             .expect("the built-in rules are part of the program, and a test reads them")
     }
 
@@ -55,11 +55,21 @@ impl Rules {
         BUILT_IN
     }
 
-    fn new(version: u32, rules: Vec<Rule>) -> Result<Self, RulesError> {
-        let matcher = Matcher::new(&rules)
-            .map_err(|error| RulesError::File(format!("the rules are too large to be matched together: {error}")))?;
-        let assumes_in_app = !rules.iter().any(|rule| rule.means == Means::InApp);
-        Ok(Self { version, rules, matcher, assumes_in_app })
+    fn new(file: RulesFile) -> Result<Self, RulesError> {
+        let RulesFile { version, rules, .. } = file;
+        let matcher = Matcher::new(&rules).map_err(|error| {
+            RulesError::File(format!(
+                "the rules are too large to be matched together: {error}"
+            ))
+        })?;
+        let says_in_app = rules.iter().any(|rule| rule.means == Means::InApp);
+        let assumes_in_app = file.assume_in_app.unwrap_or(!says_in_app);
+        Ok(Self {
+            version,
+            rules,
+            matcher,
+            assumes_in_app,
+        })
     }
 
     /// The version the file states, 1 when it states none. A stack is classified once per version, so a changed file
@@ -81,7 +91,8 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// Whether frames that no rule claims count as the app's own, because no rule says what is.
+    /// Whether frames that no rule claims count as the app's own: because no rule says what is, or because the file says
+    /// so.
     #[must_use]
     pub fn assumes_in_app(&self) -> bool {
         self.assumes_in_app
@@ -102,19 +113,27 @@ impl Rules {
     /// Sentences on rules that can never be the first to match: probably mistakes, never errors.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
         // A built-in rule that a file overrules is meant to be.
-        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.origin == self.origin()) {
-            for prefix in rule.pattern.prefixes() {
-                let shadow = self.matcher.shadow(&self.rules, index, prefix).and_then(|shadow| self.rules.get(shadow));
-                let Some(shadow) = shadow else { continue };
-                warnings.push(format!(
-                    "rule {} (line {}): {prefix:?} never matches, since rule {} (line {}) comes first and takes the same frames: move the narrower rule up",
-                    rule.index, rule.line, shadow.index, shadow.line
-                ));
-            }
-        }
-        warnings
+        let own = self
+            .rules
+            .iter()
+            .enumerate()
+            .filter(|(_, rule)| rule.origin == self.origin());
+        let prefixes = own.flat_map(|(index, rule)| {
+            rule.pattern
+                .prefixes()
+                .map(move |prefix| (index, rule, prefix))
+        });
+        let warning = |(index, rule, prefix): (usize, &Rule, &str)| {
+            let earlier = self.matcher.shadow(&self.rules, index, prefix)?;
+            let earlier = self.rules.get(earlier)?;
+            Some(format!(
+                "rule {} (line {}): {prefix:?} never matches, since rule {} (line {}) comes first and takes the same \
+                 frames: move the narrower rule up",
+                rule.index, rule.line, earlier.index, earlier.line
+            ))
+        };
+        prefixes.filter_map(warning).collect()
     }
 
     /// Where the rules of its own were written.
@@ -124,7 +143,9 @@ impl Rules {
 
     /// The first rule that matches a frame.
     pub(super) fn first(&self, names: &Names<'_>) -> Option<&Rule> {
-        self.matcher.first(&self.rules, names).and_then(|index| self.rules.get(index))
+        self.matcher
+            .first(&self.rules, names)
+            .and_then(|index| self.rules.get(index))
     }
 
     #[cfg(test)]

@@ -14,7 +14,9 @@ const MAX_PATTERN_BYTES: usize = 1_024;
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// Not TOML, or not the TOML of a rule file.
-    #[error("the rules are not readable: {0}\nA rule looks like this:\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"")]
+    #[error(
+        "the rules are not readable: {0}\nA rule looks like this:\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\""
+    )]
     Unreadable(String),
     /// A setting of the whole file is wrong.
     #[error("{0}")]
@@ -36,6 +38,8 @@ pub(super) struct RulesFile {
     pub(super) version: u32,
     /// Whether the built-in rules follow those of the file.
     pub(super) built_in: bool,
+    /// Whether frames that no rule claims are the app's own; nothing: only when no rule says what is.
+    pub(super) assume_in_app: Option<bool>,
     pub(super) rules: Vec<Rule>,
 }
 
@@ -46,6 +50,7 @@ struct RawFile {
     version: u32,
     #[serde(default)]
     built_in: bool,
+    assume_in_app: Option<bool>,
     #[serde(default)]
     rule: Vec<Spanned<RawRule>>,
 }
@@ -97,33 +102,67 @@ impl OneOrMany {
 
 impl RawRule {
     fn patterns(&self) -> usize {
-        let lists = [&self.r#match, &self.glob, &self.regex, &self.function, &self.file];
-        lists.into_iter().flatten().map(OneOrMany::len).sum::<usize>().max(1)
+        let lists = [
+            &self.r#match,
+            &self.glob,
+            &self.regex,
+            &self.function,
+            &self.file,
+        ];
+        lists
+            .into_iter()
+            .flatten()
+            .map(OneOrMany::len)
+            .sum::<usize>()
+            .max(1)
     }
 }
 
 pub(super) fn read(text: &str, origin: Origin) -> Result<RulesFile, RulesError> {
-    let file: RawFile = toml::from_str(text).map_err(|error| RulesError::Unreadable(error.to_string()))?;
+    let file: RawFile =
+        toml::from_str(text).map_err(|error| RulesError::Unreadable(error.to_string()))?;
     if file.version == 0 {
-        return Err(RulesError::File("version = 0: versions count from 1, and grow with every change of the rules".into()));
+        return Err(RulesError::File(
+            "version = 0: versions count from 1, and grow with every change of the rules".into(),
+        ));
     }
     let patterns: usize = file.rule.iter().map(|rule| rule.get_ref().patterns()).sum();
     if patterns > MAX_PATTERNS {
-        let problem = format!("{patterns} patterns: at most {MAX_PATTERNS} are taken. One prefix often says what many rules say");
+        let problem = format!(
+            "{patterns} patterns: at most {MAX_PATTERNS} are taken. One prefix often says what many rules say"
+        );
         return Err(RulesError::File(problem));
     }
     let mut rules = Vec::with_capacity(file.rule.len());
     for (position, raw) in file.rule.into_iter().enumerate() {
         let index = position + 1;
         let line = line_of(text, raw.span().start);
-        let rule = check(raw.into_inner()).map_err(|problem| RulesError::Rule { index, line, problem })?;
-        rules.push(Rule { origin, index, line, ..rule });
+        let rule = check(raw.into_inner()).map_err(|problem| RulesError::Rule {
+            index,
+            line,
+            problem,
+        })?;
+        rules.push(Rule {
+            origin,
+            index,
+            line,
+            ..rule
+        });
     }
-    Ok(RulesFile { version: file.version, built_in: file.built_in, rules })
+    Ok(RulesFile {
+        version: file.version,
+        built_in: file.built_in,
+        assume_in_app: file.assume_in_app,
+        rules,
+    })
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+    text.bytes()
+        .take(offset)
+        .filter(|byte| *byte == b'\n')
+        .count()
+        + 1
 }
 
 fn check(raw: RawRule) -> Result<Rule, String> {
@@ -135,7 +174,10 @@ fn check(raw: RawRule) -> Result<Rule, String> {
         return Err("means = \"category\" needs the label people will see: add category = \"JSON on main thread\", or the like".into());
     }
     if means != Means::Category && !raw.category.is_empty() {
-        return Err(format!("category = {:?} has no effect: say means = \"category\", or leave it out", raw.category));
+        return Err(format!(
+            "category = {:?} has no effect: say means = \"category\", or leave it out",
+            raw.category
+        ));
     }
     if matches!(pattern, Pattern::Any) {
         if raw.function.is_none() && raw.file.is_none() {
@@ -160,7 +202,11 @@ fn check(raw: RawRule) -> Result<Rule, String> {
     })
 }
 
-fn pattern(prefixes: Option<OneOrMany>, globs: Option<OneOrMany>, regexes: Option<OneOrMany>) -> Result<Pattern, String> {
+fn pattern(
+    prefixes: Option<OneOrMany>,
+    globs: Option<OneOrMany>,
+    regexes: Option<OneOrMany>,
+) -> Result<Pattern, String> {
     let (key, list, pattern): (_, _, fn(Vec<String>) -> Pattern) = match (prefixes, globs, regexes) {
         (None, None, None) => return Ok(Pattern::Any),
         (Some(list), None, None) => ("match", list, Pattern::Prefixes),
@@ -171,18 +217,27 @@ fn pattern(prefixes: Option<OneOrMany>, globs: Option<OneOrMany>, regexes: Optio
     let list = filled(key, list)?;
     for text in &list {
         if key == "match" && text.contains('*') {
-            return Err(format!("match = {text:?} is a prefix, where `*` stands for itself: leave the `*` out, or say glob = {text:?}"));
+            return Err(format!(
+                "match = {text:?} is a prefix, where `*` stands for itself: leave the `*` out, or say glob = {text:?}"
+            ));
         }
         if key == "regex" {
-            Regex::new(text).map_err(|error| format!("regex = {text:?} is not a regular expression: {error}"))?;
+            Regex::new(text).map_err(|error| {
+                format!("regex = {text:?} is not a regular expression: {error}")
+            })?;
         }
     }
     Ok(pattern(list))
 }
 
 fn globs(key: &str, list: Option<OneOrMany>) -> Result<Vec<Glob>, String> {
-    let Some(list) = list else { return Ok(Vec::new()) };
-    let globs = filled(key, list)?.into_iter().map(Glob::new).collect::<Result<_, _>>();
+    let Some(list) = list else {
+        return Ok(Vec::new());
+    };
+    let globs = filled(key, list)?
+        .into_iter()
+        .map(Glob::new)
+        .collect::<Result<_, _>>();
     globs.map_err(|error| format!("{key} is too large a glob: {error}"))
 }
 
@@ -190,12 +245,14 @@ fn globs(key: &str, list: Option<OneOrMany>) -> Result<Vec<Glob>, String> {
 fn filled(key: &str, list: OneOrMany) -> Result<Vec<String>, String> {
     let list = list.into_list();
     if list.is_empty() || list.iter().any(String::is_empty) {
-        return Err(format!("{key} is empty: write what to look for, or leave {key} out"));
+        return Err(format!(
+            "{key} is empty: write what to look for, or leave {key} out"
+        ));
     }
     match list.iter().map(String::len).max() {
-        Some(length) if length > MAX_PATTERN_BYTES => {
-            Err(format!("{key} is {length} bytes long: at most {MAX_PATTERN_BYTES} are taken"))
-        }
+        Some(length) if length > MAX_PATTERN_BYTES => Err(format!(
+            "{key} is {length} bytes long: at most {MAX_PATTERN_BYTES} are taken"
+        )),
         _ => Ok(list),
     }
 }
@@ -205,7 +262,10 @@ mod tests {
     use super::*;
 
     fn problem(text: &str) -> String {
-        read(text, Origin::File).map(|_| ()).unwrap_err().to_string()
+        read(text, Origin::File)
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
@@ -215,25 +275,47 @@ mod tests {
             Origin::File,
         )
         .unwrap();
-        assert_eq!((file.version, file.built_in, file.rules.len()), (7, true, 1));
-        assert_eq!((file.rules[0].line, file.rules[0].owner.as_str()), (4, "team-shop"));
+        assert_eq!(
+            (file.version, file.built_in, file.rules.len()),
+            (7, true, 1)
+        );
+        assert_eq!(
+            (file.rules[0].line, file.rules[0].owner.as_str()),
+            (4, "team-shop")
+        );
         assert_eq!(read("", Origin::File).unwrap().version, 1);
     }
 
     #[test]
     fn a_wrong_rule_is_named_with_its_line_and_a_way_out() {
-        let two = |rule: &str| problem(&format!("[[rule]]\nmatch = \"a.\"\nmeans = \"in_app\"\n\n[[rule]]\n{rule}\n"));
+        let two = |rule: &str| {
+            problem(&format!(
+                "[[rule]]\nmatch = \"a.\"\nmeans = \"in_app\"\n\n[[rule]]\n{rule}\n"
+            ))
+        };
         let cases = [
             ("match = \"b.\"", "add means ="),
             ("match = \"b.\"\nmeans = \"category\"", "add category ="),
-            ("match = \"b.\"\nmeans = \"ignore\"\ncategory = \"x\"", "has no effect"),
+            (
+                "match = \"b.\"\nmeans = \"ignore\"\ncategory = \"x\"",
+                "has no effect",
+            ),
             ("means = \"ignore\"", "it matches nothing"),
-            ("function = \"f\"\non = \"module\"\nmeans = \"ignore\"", "`on` chooses"),
+            (
+                "function = \"f\"\non = \"module\"\nmeans = \"ignore\"",
+                "`on` chooses",
+            ),
             ("match = \"\"\nmeans = \"ignore\"", "is empty"),
             ("match = []\nmeans = \"ignore\"", "is empty"),
             ("match = \"b.*\"\nmeans = \"ignore\"", "say glob = \"b.*\""),
-            ("match = \"b.\"\nglob = \"b*\"\nmeans = \"ignore\"", "keep one"),
-            ("regex = \"(\"\nmeans = \"ignore\"", "is not a regular expression"),
+            (
+                "match = \"b.\"\nglob = \"b*\"\nmeans = \"ignore\"",
+                "keep one",
+            ),
+            (
+                "regex = \"(\"\nmeans = \"ignore\"",
+                "is not a regular expression",
+            ),
         ];
         for (rule, way_out) in cases {
             let problem = two(rule);
@@ -245,9 +327,15 @@ mod tests {
     #[test]
     fn what_is_not_a_rule_file_is_refused_with_its_place() {
         let unknown_key = problem("[[rule]]\nmatch = \"a.\"\nmeens = \"in_app\"\n");
-        assert!(unknown_key.contains("line 3") && unknown_key.contains("meens"), "{unknown_key}");
+        assert!(
+            unknown_key.contains("line 3") && unknown_key.contains("meens"),
+            "{unknown_key}"
+        );
         let unknown_meaning = problem("[[rule]]\nmatch = \"a.\"\nmeans = \"inapp\"\n");
-        assert!(unknown_meaning.contains("line 3") && unknown_meaning.contains("in_app"), "{unknown_meaning}");
+        assert!(
+            unknown_meaning.contains("line 3") && unknown_meaning.contains("in_app"),
+            "{unknown_meaning}"
+        );
         assert!(problem("version = 0").contains("count from 1"));
     }
 }

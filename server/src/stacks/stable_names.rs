@@ -1,7 +1,7 @@
 //! Names without what a compiler, an optimiser or a run of the program put into them.
 //!
-//! A group must outlive releases, and a release renumbers lambdas, anonymous classes and closures. Dropped are: numbers
-//! of anonymous classes and lambdas (`$1`, `lambda$pay$0`), synthetic classes (`$$ExternalSyntheticLambda0`,
+//! A group must outlive releases, and a release renumbers lambdas, anonymous classes and closures. Dropped are: numbers of
+//! anonymous classes and lambdas (`$1`, `lambda$pay$0`), synthetic classes (`$$ExternalSyntheticLambda0`,
 //! `-$$Lambda$Cart$x9Yz`), hashes (`$r8$lambda$x9Yz`, `::h0123456789abcdef`), closures (`{{closure}}`, `closure #1 in`),
 //! clones (`.cold`, `.llvm.123`), addresses and offsets (`0x7f…`, ` + 44`).
 
@@ -27,9 +27,12 @@ static CLONES: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Classes that stand for a lambda: `-$$Lambda$Cart$x9Yz` (D8), `Cart$$ExternalSyntheticLambda0` (R8), `Cart$$Lambda$14/0x0800` (HotSpot).
+/// Classes that stand for a lambda: `-$$Lambda$Cart$x9Yz` (D8), `Cart$$ExternalSyntheticLambda0` (R8) and
+/// `Cart$$Lambda$14/0x0800` (the JVM).
 static LAMBDA_CLASSES: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"-\$\$Lambda\$([0-9A-Za-z_]+)\$[-0-9A-Za-z_$]*|\$\$(?:ExternalSynthetic|Lambda)[-0-9A-Za-z_$/]*|(\$r8\$lambda)\$[-0-9A-Za-z_]+")
+    regex(
+        r"-\$\$Lambda\$([0-9A-Za-z_]+)\$[-0-9A-Za-z_$]*|\$\$(?:ExternalSynthetic|Lambda)[-0-9A-Za-z_$/]*|(\$r8\$lambda)\$[-0-9A-Za-z_]+",
+    )
 });
 
 /// Anonymous classes and numbered members: `Cart$1`, `lambda$pay$0`, and `Cart$1Row`, a class inside a method.
@@ -67,7 +70,10 @@ pub(super) fn stable_function(function: &str) -> Cow<'_, str> {
         return Cow::Borrowed(function);
     }
     // Only here: `part` and `cold` are also fine names for the last part of a class.
-    let original = CLONES.find(function).and_then(|clone| function.get(..clone.start())).unwrap_or(function);
+    let original = CLONES
+        .find(function)
+        .and_then(|clone| function.get(..clone.start()))
+        .unwrap_or(function);
     stable(original)
 }
 
@@ -81,11 +87,19 @@ fn stable(name: &str) -> Cow<'_, str> {
     let shorter = AROUND.replace_all(name, "");
     let shorter = then(shorter, |text| LAMBDA_CLASSES.replace_all(text, "$1$2"));
     let shorter = then(shorter, |text| {
-        NUMBERED.replace_all(text, |found: &Captures<'_>| found.get(1).map_or(String::new(), |next| format!("${}", next.as_str())))
+        NUMBERED.replace_all(text, |found: &Captures<'_>| {
+            found
+                .get(1)
+                .map_or(String::new(), |next| format!("${}", next.as_str()))
+        })
     });
     let shorter = then(shorter, |text| COUNTERS.replace_all(text, "$1$2$3$4$5$6$7"));
     // A name made of nothing but counters is still a name.
-    if shorter.is_empty() { Cow::Borrowed(name) } else { shorter }
+    if shorter.is_empty() {
+        Cow::Borrowed(name)
+    } else {
+        shorter
+    }
 }
 
 fn then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
@@ -108,12 +122,27 @@ mod tests {
             ("com.example.Cart$1", "com.example.Cart"),
             ("com.example.Cart$pay$2$1", "com.example.Cart$pay"),
             ("com.example.Cart$3Row", "com.example.Cart$Row"),
-            ("com.example.Cart$$ExternalSyntheticLambda12", "com.example.Cart"),
+            (
+                "com.example.Cart$$ExternalSyntheticLambda12",
+                "com.example.Cart",
+            ),
             ("com.example.-$$Lambda$Cart$x9-Yz_0", "com.example.Cart"),
-            ("com.example.Cart$$Lambda$14/0x000000080009f840", "com.example.Cart"),
-            ("com.example.Cart$$Lambda/0x000000080009f840", "com.example.Cart"),
-            ("com.example.Cart$$serializer", "com.example.Cart$$serializer"),
-            ("com.example.ComposableSingletons$CartKt$lambda-3$1", "com.example.ComposableSingletons$CartKt$lambda-"),
+            (
+                "com.example.Cart$$Lambda$14/0x000000080009f840",
+                "com.example.Cart",
+            ),
+            (
+                "com.example.Cart$$Lambda/0x000000080009f840",
+                "com.example.Cart",
+            ),
+            (
+                "com.example.Cart$$serializer",
+                "com.example.Cart$$serializer",
+            ),
+            (
+                "com.example.ComposableSingletons$CartKt$lambda-3$1",
+                "com.example.ComposableSingletons$CartKt$lambda-",
+            ),
             ("jdk.proxy2.$Proxy14", "jdk.proxy2.$Proxy"),
             ("com.example.part", "com.example.part"),
             ("$1", "$1"),
@@ -135,18 +164,36 @@ mod tests {
             ("batchedUpdates$1", "batchedUpdates"),
             ("shop::cart::pay::h0123456789abcdef", "shop::cart::pay"),
             ("shop::cart::pay::{{closure}}", "shop::cart::pay"),
-            ("shop::cart::pay::{closure#0}::{closure#1}", "shop::cart::pay"),
+            (
+                "shop::cart::pay::{closure#0}::{closure#1}",
+                "shop::cart::pay",
+            ),
             ("<shop::cart::Cart>::pay", "<shop::cart::Cart>::pay"),
             ("shop::Cart::pay.cold", "shop::Cart::pay"),
             ("shop::pay.llvm.1234567", "shop::pay"),
             ("shop::pay [clone .isra.0] [clone .cold]", "shop::pay"),
-            ("shop::pay()::{lambda(int)#1}::operator()", "shop::pay()::{lambda(int)}::operator()"),
+            (
+                "shop::pay()::{lambda(int)#1}::operator()",
+                "shop::pay()::{lambda(int)}::operator()",
+            ),
             ("shop::pay()::'lambda0'(int)", "shop::pay()::'lambda'(int)"),
-            ("shop::pay()::$_3::operator()", "shop::pay()::$_::operator()"),
-            ("closure #1 in closure #2 in Cart.pay()", "closure in closure in Cart.pay()"),
+            (
+                "shop::pay()::$_3::operator()",
+                "shop::pay()::$_::operator()",
+            ),
+            (
+                "closure #1 in closure #2 in Cart.pay()",
+                "closure in closure in Cart.pay()",
+            ),
             ("specialized Cart.pay(_:)", "Cart.pay(_:)"),
-            ("partial apply for closure #1 in Cart.pay()", "closure in Cart.pay()"),
-            ("__11-[Cart pay]_block_invoke_2", "__11-[Cart pay]_block_invoke"),
+            (
+                "partial apply for closure #1 in Cart.pay()",
+                "closure in Cart.pay()",
+            ),
+            (
+                "__11-[Cart pay]_block_invoke_2",
+                "__11-[Cart pay]_block_invoke",
+            ),
             ("-[Cart pay] + 44", "-[Cart pay]"),
             ("_CartState@123456789.pay", "_CartState.pay"),
             ("sub_0x1f3a", "sub_0x"),

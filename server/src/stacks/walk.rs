@@ -61,7 +61,13 @@ pub(super) fn walk<'r>(rules: &'r Rules, frames: &[Frame<'_>]) -> Walk<'r> {
 
 impl<'r> Walk<'r> {
     /// Takes in the next frame outwards.
-    pub(super) fn step(&mut self, index: usize, names: &Names<'_>, rule: Option<&'r Rule>, assumes_in_app: bool) -> Role {
+    pub(super) fn step(
+        &mut self,
+        index: usize,
+        names: &Names<'_>,
+        rule: Option<&'r Rule>,
+        assumes_in_app: bool,
+    ) -> Role {
         let means = match rule {
             Some(rule) => rule.means,
             None if assumes_in_app && !names.is_nameless() => Means::InApp,

@@ -1,10 +1,10 @@
-//! The three worked examples of the Hertz article, in shape: which frames a stack shows, and what it is filed under.
+//! Worked examples, after those of the Hertz article: which frames a stack shows, and what it is filed under.
 
 use unjank_protocol::Frame;
 
 use super::Rules;
 
-/// What `signals` states for its examples, narrow rules first.
+/// Narrow rules first.
 const RULES: &str = r#"
     [[rule]]
     match = ["org.shop.", "org.shoplib."]
@@ -45,7 +45,12 @@ pub(super) fn stack(frames: &'static [&'static str]) -> Vec<Frame<'static>> {
     let frame = |text: &&'static str| {
         let (class, rest) = text.split_once('#').unwrap_or(("", text));
         let (function, line) = rest.split_once(':').unwrap_or((rest, "0"));
-        Frame { class: class.into(), function: function.into(), line: line.parse().unwrap(), ..Frame::default() }
+        Frame {
+            class: class.into(),
+            function: function.into(),
+            line: line.parse().unwrap(),
+            ..Frame::default()
+        }
     };
     frames.iter().map(frame).collect()
 }
@@ -75,13 +80,31 @@ const DATABASE: &[&str] = &[
 #[test]
 fn the_worked_examples_come_out_as_written() {
     let expected = [
-        (INFLATION, "layout inflation", "org.shop.controller.ui.FeedListController.getView", "layout inflation in FeedListController.getView"),
-        (JSON, "JSON on main thread", "org.shoplib.common.JsonWrapper$MyGson.toJson", "JSON on main thread in JsonWrapper$MyGson.toJson"),
-        (DATABASE, "database on main thread", "org.shop.db.dao.BaseDao.insert", "database on main thread in BaseDao.insert"),
+        (
+            INFLATION,
+            "layout inflation",
+            "org.shop.controller.ui.FeedListController.getView",
+            "layout inflation in FeedListController.getView",
+        ),
+        (
+            JSON,
+            "JSON on main thread",
+            "org.shoplib.common.JsonWrapper$MyGson.toJson",
+            "JSON on main thread in JsonWrapper$MyGson.toJson",
+        ),
+        (
+            DATABASE,
+            "database on main thread",
+            "org.shop.db.dao.BaseDao.insert",
+            "database on main thread in BaseDao.insert",
+        ),
     ];
     for (frames, category, culprit, title) in expected {
         let class = rules().classify(&stack(frames));
-        assert_eq!((class.category.as_str(), class.culprit.as_str()), (category, culprit));
+        assert_eq!(
+            (class.category.as_str(), class.culprit.as_str()),
+            (category, culprit)
+        );
         assert_eq!((class.title.as_str(), class.not_a_cause), (title, false));
     }
 }
@@ -92,52 +115,126 @@ fn the_built_in_rules_give_the_same_without_knowing_the_app() {
         let frames = stack(frames);
         let exact = rules().classify(&frames);
         let guessed = Rules::built_in().classify(&frames);
-        assert_eq!((exact.category, exact.culprit, exact.group_id), (guessed.category, guessed.culprit, guessed.group_id));
+        assert_eq!(
+            (exact.category, exact.culprit, exact.group_id),
+            (guessed.category, guessed.culprit, guessed.group_id)
+        );
     }
 }
 
 #[test]
 fn the_owner_is_the_culprits_else_the_categorys() {
-    let owned = format!("[[rule]]\nmatch = \"org.shop.db.\"\nmeans = \"in_app\"\nowner = \"team-orders\"\n{RULES}");
-    assert_eq!(Rules::parse(&owned).unwrap().classify(&stack(DATABASE)).owner, "team-orders");
+    let owned = format!(
+        "[[rule]]\nmatch = \"org.shop.db.\"\nmeans = \"in_app\"\nowner = \"team-orders\"\n{RULES}"
+    );
+    assert_eq!(
+        Rules::parse(&owned)
+            .unwrap()
+            .classify(&stack(DATABASE))
+            .owner,
+        "team-orders"
+    );
     assert_eq!(rules().classify(&stack(DATABASE)).owner, "team-storage");
     assert_eq!(rules().classify(&stack(INFLATION)).owner, "");
 }
 
 #[test]
 fn an_idle_loop_blames_nobody_and_only_innermost() {
-    let idle = stack(&["android.os.MessageQueue#nativePollOnce", "android.os.Looper#loop:288", "org.shop.Main#run:1"]);
+    let idle = stack(&[
+        "android.os.MessageQueue#nativePollOnce",
+        "android.os.Looper#loop:288",
+        "org.shop.Main#run:1",
+    ]);
     let class = rules().classify(&idle);
     assert!(class.not_a_cause);
-    assert_eq!((class.category.as_str(), class.culprit.as_str(), class.owner.as_str()), ("", "", ""));
+    assert_eq!(
+        (
+            class.category.as_str(),
+            class.culprit.as_str(),
+            class.owner.as_str()
+        ),
+        ("", "", "")
+    );
     assert_eq!(class.title, "idle at MessageQueue.nativePollOnce");
 
-    let behind_system_code = stack(&["android.os.Trace#isTagEnabled", "android.os.MessageQueue#nativePollOnce"]);
+    let behind_system_code = stack(&[
+        "android.os.Trace#isTagEnabled",
+        "android.os.MessageQueue#nativePollOnce",
+    ]);
     assert!(rules().classify(&behind_system_code).not_a_cause);
-    let further_out = stack(&["com.google.gson.Gson#toJson", "android.os.MessageQueue#nativePollOnce", "org.shop.Main#run:1"]);
+    let further_out = stack(&[
+        "com.google.gson.Gson#toJson",
+        "android.os.MessageQueue#nativePollOnce",
+        "org.shop.Main#run:1",
+    ]);
     let class = rules().classify(&further_out);
-    assert_eq!((class.not_a_cause, class.culprit.as_str()), (false, "org.shop.Main.run"));
-    let behind_unclaimed_code = stack(&["com.unknown.Hook#poll", "android.os.MessageQueue#nativePollOnce"]);
+    assert_eq!(
+        (class.not_a_cause, class.culprit.as_str()),
+        (false, "org.shop.Main.run")
+    );
+    let behind_unclaimed_code = stack(&[
+        "com.unknown.Hook#poll",
+        "android.os.MessageQueue#nativePollOnce",
+    ]);
     assert!(!rules().classify(&behind_unclaimed_code).not_a_cause);
 }
 
 #[test]
 fn without_app_code_the_innermost_frame_that_is_not_ignored_names_the_group() {
-    let class = rules().classify(&stack(&["android.view.View#draw", "com.google.gson.Gson#toJson", "com.unknown.Lib#save"]));
-    assert_eq!((class.culprit.as_str(), class.title.as_str()), ("", "JSON on main thread at Gson.toJson"));
+    let class = rules().classify(&stack(&[
+        "android.view.View#draw",
+        "com.google.gson.Gson#toJson",
+        "com.unknown.Lib#save",
+    ]));
+    assert_eq!(
+        (class.culprit.as_str(), class.title.as_str()),
+        ("", "JSON on main thread at Gson.toJson")
+    );
     let unclaimed = rules().classify(&stack(&["android.view.View#draw", "com.unknown.Lib#save"]));
-    assert_eq!((unclaimed.culprit.as_str(), unclaimed.title.as_str()), ("", "Lib.save"));
-    let ignored = rules().classify(&stack(&["android.view.View#draw", "android.view.View#layout"]));
-    assert_eq!((ignored.culprit.as_str(), ignored.title.as_str()), ("", "View.draw"));
+    assert_eq!(
+        (unclaimed.culprit.as_str(), unclaimed.title.as_str()),
+        ("", "Lib.save")
+    );
+    let ignored = rules().classify(&stack(&[
+        "android.view.View#draw",
+        "android.view.View#layout",
+    ]));
+    assert_eq!(
+        (ignored.culprit.as_str(), ignored.title.as_str()),
+        ("", "View.draw")
+    );
+}
+
+#[test]
+fn a_file_may_say_that_unclaimed_frames_are_the_apps_own_or_not() {
+    let frames = stack(&["com.unknown.Lib#save", "org.shop.Feed#open"]);
+    let culprit = |file: &str| Rules::parse(file).unwrap().classify(&frames).culprit;
+    assert_eq!(culprit(RULES), "org.shop.Feed.open");
+    assert_eq!(
+        culprit(&format!("assume_in_app = true\n{RULES}")),
+        "com.unknown.Lib.save"
+    );
+    assert_eq!(culprit("assume_in_app = false"), "");
+    assert_eq!(culprit(""), "com.unknown.Lib.save");
 }
 
 #[test]
 fn no_stack_has_a_class_too() {
     let class = rules().classify(&[]);
-    assert_eq!((class.title.as_str(), class.culprit.as_str(), class.not_a_cause), ("no stack", "", false));
+    assert_eq!(
+        (
+            class.title.as_str(),
+            class.culprit.as_str(),
+            class.not_a_cause
+        ),
+        ("no stack", "", false)
+    );
     assert_ne!(class.group_id, 0);
     let nothing_known = rules().classify(&[Frame::default()]);
-    assert_eq!((nothing_known.title.as_str(), nothing_known.culprit.as_str()), ("<unknown>", ""));
+    assert_eq!(
+        (nothing_known.title.as_str(), nothing_known.culprit.as_str()),
+        ("<unknown>", "")
+    );
     assert_eq!(Rules::built_in().classify(&[Frame::default()]).culprit, "");
 }
 
@@ -145,18 +242,47 @@ fn no_stack_has_a_class_too() {
 fn a_group_tells_callers_apart_but_not_how_deep_a_recursion_went() {
     let group = |frames: &'static [&'static str]| rules().classify(&stack(frames)).group_id;
     let once = group(&["org.shop.Tree#walk", "org.shop.Feed#open"]);
-    assert_eq!(once, group(&["org.shop.Tree#walk", "org.shop.Tree#walk", "org.shop.Tree#walk", "org.shop.Feed#open"]));
+    assert_eq!(
+        once,
+        group(&[
+            "org.shop.Tree#walk",
+            "org.shop.Tree#walk",
+            "org.shop.Tree#walk",
+            "org.shop.Feed#open"
+        ])
+    );
     assert_ne!(once, group(&["org.shop.Tree#walk", "org.shop.Cart#open"]));
-    let two = group(&["org.shop.Tree#walk", "org.shop.Tree#visit", "org.shop.Feed#open"]);
-    assert_eq!(two, group(&["org.shop.Tree#walk", "org.shop.Tree#visit", "org.shop.Tree#walk", "org.shop.Tree#visit", "org.shop.Feed#open"]));
+    let two = group(&[
+        "org.shop.Tree#walk",
+        "org.shop.Tree#visit",
+        "org.shop.Feed#open",
+    ]);
+    assert_eq!(
+        two,
+        group(&[
+            "org.shop.Tree#walk",
+            "org.shop.Tree#visit",
+            "org.shop.Tree#walk",
+            "org.shop.Tree#visit",
+            "org.shop.Feed#open"
+        ])
+    );
 }
 
 #[test]
 fn a_release_that_renumbers_lambdas_does_not_split_a_group() {
     let group = |frames: &'static [&'static str]| rules().classify(&stack(frames)).group_id;
     assert_eq!(
-        group(&["android.view.View#draw:1", "org.shop.Feed$1#onClick:10", "org.shop.Feed#lambda$open$0:20"]),
-        group(&["android.view.View#draw:2", "org.shop.Feed$12#onClick:11", "org.shop.Feed#lambda$open$3:25"]),
+        group(&[
+            "android.view.View#draw:1",
+            "org.shop.Feed$1#onClick:10",
+            "org.shop.Feed#lambda$open$0:20"
+        ]),
+        group(&[
+            "android.view.View#draw:2",
+            "org.shop.Feed$12#onClick:11",
+            "org.shop.Feed#lambda$open$3:25"
+        ]),
     );
     assert_eq!(
         group(&["org.shop.Feed$$ExternalSyntheticLambda0#run:2"]),

@@ -19,7 +19,12 @@ pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
     let (address, symbol) = symbol.split_once(' ').unwrap_or((symbol, ""));
     number(address)?;
     let (symbol, file, line) = split_source(symbol.trim());
-    let mut frame = Frame { module: image.trim().into(), file: file.into(), line, ..Frame::default() };
+    let mut frame = Frame {
+        module: image.trim().into(),
+        file: file.into(),
+        line,
+        ..Frame::default()
+    };
     // `0x102e7c000 + 12345`: no symbol, only where the image begins and how far into it.
     match symbol.rsplit_once(" + ") {
         Some((start, offset)) if start.starts_with("0x") => frame.offset = number(offset),
@@ -30,7 +35,9 @@ pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
 
 /// `pay() + 40 (Cart.swift:42)` → (`pay() + 40`, `Cart.swift`, 42).
 fn split_source(symbol: &str) -> (&str, &str, i64) {
-    let source = symbol.strip_suffix(')').and_then(|symbol| symbol.rsplit_once(" ("));
+    let source = symbol
+        .strip_suffix(')')
+        .and_then(|symbol| symbol.rsplit_once(" ("));
     match source {
         Some((symbol, location)) if has_line(location) && !location.ends_with(':') => {
             let (file, line) = file_and_line(location);
@@ -47,16 +54,40 @@ mod tests {
     #[test]
     fn frames_of_crash_reports_are_read() {
         let cases = [
-            ("0   libsystem_kernel.dylib        \t0x00000001b9d21490 mach_msg2_trap + 8", ("libsystem_kernel.dylib", "mach_msg2_trap", "", 0, None)),
-            ("3   Shop                          \t0x0000000102e7c3f4 Cart.pay(_:) + 40 (Cart.swift:42)", ("Shop", "Cart.pay(_:)", "Cart.swift", 42, None)),
-            ("4   My Shop                       0x0000000102e7c3f4 -[Cart pay] + 44", ("My Shop", "-[Cart pay]", "", 0, None)),
-            ("5   Shop                          \t0x0000000102e7c3f4 0x102e78000 + 17396", ("Shop", "", "", 0, Some(17396))),
-            ("6   Shop                          \t0x0000000102e7c3f4 closure #1 in Cart.pay(_:) + 12", ("Shop", "closure #1 in Cart.pay(_:)", "", 0, None)),
-            ("7   ???                           \t0x0000000000000000 ???", ("???", "", "", 0, None)),
+            (
+                "0   libsystem_kernel.dylib        \t0x00000001b9d21490 mach_msg2_trap + 8",
+                ("libsystem_kernel.dylib", "mach_msg2_trap", "", 0, None),
+            ),
+            (
+                "3   Shop                          \t0x0000000102e7c3f4 Cart.pay(_:) + 40 (Cart.swift:42)",
+                ("Shop", "Cart.pay(_:)", "Cart.swift", 42, None),
+            ),
+            (
+                "4   My Shop                       0x0000000102e7c3f4 -[Cart pay] + 44",
+                ("My Shop", "-[Cart pay]", "", 0, None),
+            ),
+            (
+                "5   Shop                          \t0x0000000102e7c3f4 0x102e78000 + 17396",
+                ("Shop", "", "", 0, Some(17396)),
+            ),
+            (
+                "6   Shop                          \t0x0000000102e7c3f4 closure #1 in Cart.pay(_:) + 12",
+                ("Shop", "closure #1 in Cart.pay(_:)", "", 0, None),
+            ),
+            (
+                "7   ???                           \t0x0000000000000000 ???",
+                ("???", "", "", 0, None),
+            ),
         ];
         for (line, (module, function, file, number, offset)) in cases {
             let frame = frame(line).unwrap();
-            let read = (frame.module.as_str(), frame.function.as_str(), frame.file.as_str(), frame.line, frame.offset);
+            let read = (
+                frame.module.as_str(),
+                frame.function.as_str(),
+                frame.file.as_str(),
+                frame.line,
+                frame.offset,
+            );
             assert_eq!(read, (module, function, file, number, offset), "{line}");
         }
     }

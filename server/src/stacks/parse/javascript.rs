@@ -1,4 +1,4 @@
-//! JavaScript: V8 and Hermes (`at pay (cart.js:42:7)`), JavaScriptCore (`pay@cart.js:42:7`).
+//! JavaScript: V8 and Hermes (`at pay (cart.js:42:7)`), Safari's engine (`pay@cart.js:42:7`).
 
 use unjank_protocol::Frame;
 
@@ -58,22 +58,60 @@ mod tests {
     fn frames_of_three_engines_are_read() {
         let cases = [
             (v8("pay (/app/cart.js:42:7)"), "pay", "/app/cart.js", 42),
-            (v8("async Cart.pay (file:///app/cart.js:42:7)"), "Cart.pay", "file:///app/cart.js", 42),
-            (v8("new Cart (webpack:///./cart.js:42:7)"), "new Cart", "webpack:///./cart.js", 42),
-            (v8("Object.pay [as onClick] (cart.js:42:7)"), "Object.pay", "cart.js", 42),
+            (
+                v8("async Cart.pay (file:///app/cart.js:42:7)"),
+                "Cart.pay",
+                "file:///app/cart.js",
+                42,
+            ),
+            (
+                v8("new Cart (webpack:///./cart.js:42:7)"),
+                "new Cart",
+                "webpack:///./cart.js",
+                42,
+            ),
+            (
+                v8("Object.pay [as onClick] (cart.js:42:7)"),
+                "Object.pay",
+                "cart.js",
+                42,
+            ),
             (v8("JSON.parse (<anonymous>)"), "JSON.parse", "", 0),
-            (v8("eval (eval at pay (cart.js:1:1), <anonymous>:3:9)"), "eval", "", 3),
-            (v8("pay (address at index.android.bundle:1:91827)"), "pay", "index.android.bundle", 1),
+            (
+                v8("eval (eval at pay (cart.js:1:1), <anonymous>:3:9)"),
+                "eval",
+                "",
+                3,
+            ),
+            (
+                v8("pay (address at index.android.bundle:1:91827)"),
+                "pay",
+                "index.android.bundle",
+                1,
+            ),
             (v8("forEach (native)"), "forEach", "", 0),
-            (bare("file:///app/cart.js:42:7"), ANONYMOUS, "file:///app/cart.js", 42),
-            (jsc("pay@app:///main.jsbundle:1:2345"), "pay", "app:///main.jsbundle", 1),
+            (
+                bare("file:///app/cart.js:42:7"),
+                ANONYMOUS,
+                "file:///app/cart.js",
+                42,
+            ),
+            (
+                jsc("pay@app:///main.jsbundle:1:2345"),
+                "pay",
+                "app:///main.jsbundle",
+                1,
+            ),
             (jsc("global code@cart.js:42"), "global code", "cart.js", 42),
             (jsc("@cart.js:42:7"), ANONYMOUS, "cart.js", 42),
             (jsc("parse@[native code]"), "parse", "", 0),
         ];
         for (frame, function, file, line) in cases {
             let frame = frame.unwrap();
-            assert_eq!((frame.function.as_str(), frame.file.as_str(), frame.line), (function, file, line));
+            assert_eq!(
+                (frame.function.as_str(), frame.file.as_str(), frame.line),
+                (function, file, line)
+            );
         }
     }
 

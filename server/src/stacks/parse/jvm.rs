@@ -15,7 +15,11 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
         return None;
     }
     let native = location.eq_ignore_ascii_case("native method");
-    let (file, line) = if native { ("", 0) } else { file_and_line(location) };
+    let (file, line) = if native {
+        ("", 0)
+    } else {
+        file_and_line(location)
+    };
     Some(Frame {
         class: class.into(),
         module: module.into(),
@@ -27,7 +31,8 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// `java.base@17.0.1/java.lang.Thread.run` → (`java.base`, `java.lang.Thread.run`). The slash of a hidden class is not one of a module.
+/// `java.base@17.0.1/java.lang.Thread.run` → (`java.base`, `java.lang.Thread.run`). The slash of a hidden class is none
+/// of a module.
 fn split_module(name: &str) -> (&str, &str) {
     match name.split_once('/') {
         Some((module, name)) if !module.contains('$') => {
@@ -44,30 +49,61 @@ mod tests {
 
     fn parts(line: &str) -> (String, String, String, i64, bool) {
         let frame = frame(line).unwrap();
-        (frame.class.to_string(), frame.function.to_string(), frame.file.to_string(), frame.line, frame.native)
+        (
+            frame.class.to_string(),
+            frame.function.to_string(),
+            frame.file.to_string(),
+            frame.line,
+            frame.native,
+        )
     }
 
     #[test]
     fn frames_of_the_jvm_are_read() {
         let cases = [
-            ("com.example.Cart.pay(Cart.kt:42)", ("com.example.Cart", "pay", "Cart.kt", 42, false)),
-            ("com.example.Cart.<init>(Cart.java)", ("com.example.Cart", "<init>", "Cart.java", 0, false)),
-            ("android.os.MessageQueue.nativePollOnce(Native Method)", ("android.os.MessageQueue", "nativePollOnce", "", 0, true)),
-            ("android.os.MessageQueue.nativePollOnce(Native method)", ("android.os.MessageQueue", "nativePollOnce", "", 0, true)),
+            (
+                "com.example.Cart.pay(Cart.kt:42)",
+                ("com.example.Cart", "pay", "Cart.kt", 42, false),
+            ),
+            (
+                "com.example.Cart.<init>(Cart.java)",
+                ("com.example.Cart", "<init>", "Cart.java", 0, false),
+            ),
+            (
+                "android.os.MessageQueue.nativePollOnce(Native Method)",
+                ("android.os.MessageQueue", "nativePollOnce", "", 0, true),
+            ),
+            (
+                "android.os.MessageQueue.nativePollOnce(Native method)",
+                ("android.os.MessageQueue", "nativePollOnce", "", 0, true),
+            ),
             ("a.b.c(Unknown Source:12)", ("a.b", "c", "", 12, false)),
             ("a.b.c(SourceFile:5)", ("a.b", "c", "SourceFile", 5, false)),
-            ("com.example.Cart$$Lambda/0x0000ab.run(Unknown Source)", ("com.example.Cart$$Lambda/0x0000ab", "run", "", 0, false)),
-            ("com.example.Cart.lambda$pay$0(Cart.java:7) ~[cart.jar:1.0]", ("com.example.Cart", "lambda$pay$0", "Cart.java", 7, false)),
+            (
+                "com.example.Cart$$Lambda/0x0000ab.run(Unknown Source)",
+                ("com.example.Cart$$Lambda/0x0000ab", "run", "", 0, false),
+            ),
+            (
+                "com.example.Cart.lambda$pay$0(Cart.java:7) ~[cart.jar:1.0]",
+                ("com.example.Cart", "lambda$pay$0", "Cart.java", 7, false),
+            ),
         ];
         for (line, (class, function, file, number, native)) in cases {
-            assert_eq!(parts(line), (class.into(), function.into(), file.into(), number, native), "{line}");
+            assert_eq!(
+                parts(line),
+                (class.into(), function.into(), file.into(), number, native),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn the_module_of_a_class_is_kept_apart() {
         let cases = [
-            ("java.base@17.0.1/java.lang.Thread.run(Thread.java:840)", "java.base"),
+            (
+                "java.base@17.0.1/java.lang.Thread.run(Thread.java:840)",
+                "java.base",
+            ),
             ("app//com.example.Cart.pay(Cart.kt:42)", "app"),
         ];
         for (line, module) in cases {

@@ -3,7 +3,9 @@
 /// `Cart.kt:42:7` → (`Cart.kt`, 42); also without column, and without line (0).
 pub(super) fn file_and_line(location: &str) -> (&str, i64) {
     let (first, last) = split_number(location);
-    let Some(last) = last else { return (location, 0) };
+    let Some(last) = last else {
+        return (location, 0);
+    };
     match split_number(first) {
         (file, Some(line)) => (file, line),
         (file, None) => (file, last),
@@ -22,7 +24,10 @@ pub(super) fn has_column(location: &str) -> bool {
 }
 
 fn split_number(text: &str) -> (&str, Option<i64>) {
-    match text.rsplit_once(':').map(|(before, number)| (before, number.parse::<u32>())) {
+    match text
+        .rsplit_once(':')
+        .map(|(before, number)| (before, number.parse::<u32>()))
+    {
         Some((before, Ok(number))) => (before, Some(i64::from(number))),
         _ => (text, None),
     }
@@ -30,8 +35,14 @@ fn split_number(text: &str) -> (&str, Option<i64>) {
 
 /// `name + 44` and `name+44` without the offset.
 pub(super) fn without_offset(name: &str) -> &str {
-    let Some((before, offset)) = name.rsplit_once('+') else { return name };
-    if number(offset.trim()).is_some() { before.trim_end() } else { name }
+    let Some((before, offset)) = name.rsplit_once('+') else {
+        return name;
+    };
+    if number(offset.trim()).is_some() {
+        before.trim_end()
+    } else {
+        name
+    }
 }
 
 /// A number, decimal or with `0x`.

@@ -9,8 +9,10 @@ use super::native::{rust, rust_source};
 
 /// What logcat puts in front of a line, in its two common formats.
 static LOGCAT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:\d\d-\d\d \d\d:\d\d:\d\d\.\d+ +\d+ +\d+ [A-Z] [^:]*: ?|[A-Z]/[^:(]*\( *\d+\): ?)")
-        .expect("a pattern of this file, compiled by its tests")
+    Regex::new(
+        r"^(?:\d\d-\d\d \d\d:\d\d:\d\d\.\d+ +\d+ +\d+ [A-Z] [^:]*: ?|[A-Z]/[^:(]*\( *\d+\): ?)",
+    )
+    .expect("a pattern of this file, compiled by its tests")
 });
 
 /// The stacks of a text, one per thread.
@@ -41,7 +43,10 @@ struct Trace<'t> {
 
 impl<'t> Sections<'t> {
     pub(super) fn take(&mut self, line: &'t str) {
-        let line = LOGCAT.find(line).and_then(|prefix| line.get(prefix.end()..)).unwrap_or(line);
+        let line = LOGCAT
+            .find(line)
+            .and_then(|prefix| line.get(prefix.end()..))
+            .unwrap_or(line);
         let text = line.trim();
         if text.is_empty() {
             if self.current.has_frames() {
@@ -50,7 +55,8 @@ impl<'t> Sections<'t> {
         } else if let Some(is_main) = thread_header(text) {
             self.next(is_main);
         } else {
-            self.current.take(line.len() - line.trim_start().len(), text);
+            self.current
+                .take(line.len() - line.trim_start().len(), text);
         }
     }
 
@@ -58,19 +64,28 @@ impl<'t> Sections<'t> {
     pub(super) fn main_stack(mut self) -> Option<Vec<Frame<'t>>> {
         self.next(false);
         let stacks: Vec<Section<'t>> = self.done.into_iter().filter(Section::has_frames).collect();
-        let main = stacks.iter().position(|section| section.is_main).unwrap_or_default();
+        let main = stacks
+            .iter()
+            .position(|section| section.is_main)
+            .unwrap_or_default();
         stacks.into_iter().nth(main).map(Section::root_cause)
     }
 
     fn next(&mut self, is_main: bool) {
-        let next = Section { is_main, ..Section::default() };
+        let next = Section {
+            is_main,
+            ..Section::default()
+        };
         self.done.push(std::mem::replace(&mut self.current, next));
     }
 }
 
 impl<'t> Section<'t> {
     fn take(&mut self, indent: usize, text: &'t str) {
-        if self.suppressed.is_some_and(|from| indent < from || (from == 0 && text.starts_with("Caused by: "))) {
+        if self
+            .suppressed
+            .is_some_and(|from| indent < from || (from == 0 && text.starts_with("Caused by: ")))
+        {
             self.suppressed = None;
         }
         if self.suppressed.is_some() {
@@ -80,7 +95,10 @@ impl<'t> Section<'t> {
             self.suppressed = Some(indent);
         } else if text.starts_with("Caused by: ") {
             self.traces.push(Trace::default());
-        } else if let Some(more) = text.strip_prefix("... ").and_then(|rest| rest.strip_suffix(" more")) {
+        } else if let Some(more) = text
+            .strip_prefix("... ")
+            .and_then(|rest| rest.strip_suffix(" more"))
+        {
             self.trace().more = more.parse().unwrap_or_default();
         } else {
             self.frame(text);
@@ -120,7 +138,11 @@ impl<'t> Section<'t> {
     /// The innermost of a chain of exceptions, with the frames it shares with those around it.
     fn root_cause(self) -> Vec<Frame<'t>> {
         let mut whole: Vec<Frame<'t>> = Vec::new();
-        for trace in self.traces.into_iter().filter(|trace| !trace.frames.is_empty()) {
+        for trace in self
+            .traces
+            .into_iter()
+            .filter(|trace| !trace.frames.is_empty())
+        {
             let shared = whole.len().saturating_sub(trace.more);
             let outer = whole.split_off(shared);
             whole = trace.frames;
@@ -143,19 +165,26 @@ fn thread_header(text: &str) -> Option<bool> {
         return Some(pid == tid);
     }
     // lldb: * thread #1, queue = 'com.apple.main-thread'
-    if let Some(rest) = text.strip_prefix("* ").unwrap_or(text).strip_prefix("thread #") {
+    if let Some(rest) = text
+        .strip_prefix("* ")
+        .unwrap_or(text)
+        .strip_prefix("thread #")
+    {
         return Some(rest == "1" || rest.starts_with("1,") || rest.starts_with("1:"));
     }
     // Rust: thread 'main' panicked at src/main.rs:3:5
     if let Some(rest) = text.strip_prefix("thread '") {
-        return rest.contains("' panicked at").then(|| rest.starts_with("main'"));
+        return rest
+            .contains("' panicked at")
+            .then(|| rest.starts_with("main'"));
     }
     // Crash reports count threads from 0, gdb from 1: Thread 0 Crashed:   Thread 1 (Thread 0x7f… (LWP 812)):
     let rest = text.strip_prefix("Thread ")?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = rest.split_at_checked(digits)?;
     let of_gdb = rest.starts_with(" (");
-    let of_apple = rest.starts_with(':') || rest.starts_with(" Crashed") || rest.starts_with(" name:");
+    let of_apple =
+        rest.starts_with(':') || rest.starts_with(" Crashed") || rest.starts_with(" name:");
     (digits > 0 && (of_gdb || of_apple)).then_some(number == if of_gdb { "1" } else { "0" })
 }
 
@@ -164,7 +193,11 @@ mod tests {
     use super::super::parse_text;
 
     fn functions(text: &str) -> Vec<String> {
-        parse_text(text).unwrap().iter().map(|frame| frame.function.to_string()).collect()
+        parse_text(text)
+            .unwrap()
+            .iter()
+            .map(|frame| frame.function.to_string())
+            .collect()
     }
 
     #[test]
@@ -202,7 +235,10 @@ mod tests {
     fn sources_of_a_rust_backtrace_stand_under_their_frames() {
         let text = "thread 'main' panicked at src/main.rs:3:5:\nstack backtrace:\n   0: shop::cart::pay\n             at ./src/cart.rs:42:7\n   1: shop::main\n";
         let frames = parse_text(text).unwrap();
-        assert_eq!((frames[0].file.as_str(), frames[0].line), ("./src/cart.rs", 42));
+        assert_eq!(
+            (frames[0].file.as_str(), frames[0].line),
+            ("./src/cart.rs", 42)
+        );
         assert_eq!(frames.len(), 2);
     }
 

@@ -1,0 +1,115 @@
+//! The built-in rules on stacks of every platform, made up in the forms that the platforms print.
+
+use super::{Class, Rules, parse_text};
+
+fn class(text: &str) -> Class {
+    Rules::built_in().classify(&parse_text(text).unwrap())
+}
+
+fn title(text: &str) -> String {
+    class(text).title
+}
+
+#[test]
+fn they_have_no_rule_that_can_never_match() {
+    assert_eq!(Rules::built_in().warnings(), Vec::<String>::new());
+    assert!(Rules::built_in().assumes_in_app());
+}
+
+#[test]
+fn they_may_follow_the_rules_of_a_file() {
+    let file =
+        "version = 3\nbuilt_in = true\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"\n";
+    let rules = Rules::parse(file).unwrap();
+    assert_eq!(
+        (rules.version(), rules.len(), rules.assumes_in_app()),
+        (3, Rules::built_in().len() + 1, false)
+    );
+    let stack = parse_text(
+        "at com.google.gson.Gson.toJson(Gson.java:1)\nat com.lib.Api.send(Api.java:1)\nat com.example.Cart.pay(Cart.kt:1)",
+    );
+    assert_eq!(
+        rules.classify(&stack.unwrap()).title,
+        "JSON on main thread in Cart.pay"
+    );
+    assert_eq!(rules.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn android_is_understood() {
+    let waiting = "\"main\" prio=5 tid=1 Waiting\n  at java.lang.Object.wait(Native method)\n  - waiting on <0x0b>\n\
+        \x20 at com.example.Sync.await(Sync.kt:4)\n  at android.os.Handler.dispatchMessage(Handler.java:99)\n";
+    assert_eq!(title(waiting), "waiting for a lock in Sync.await");
+    let binder = "at android.os.BinderProxy.transactNative(Native Method)\nat android.os.BinderProxy.transact(BinderProxy.java:584)\n\
+        at android.app.IActivityManager$Stub$Proxy.getServices(IActivityManager.java:1)\nat com.example.Push$1.run(Push.kt:9)";
+    assert_eq!(title(binder), "call to another process in Push.run");
+    let file = "at libcore.io.Linux.writeBytes(Native Method)\nat libcore.io.IoBridge.write(IoBridge.java:1)\n\
+        at java.io.FileOutputStream.write(FileOutputStream.java:1)\nat com.example.Log.flush(Log.kt:9)";
+    assert_eq!(title(file), "file I/O on main thread in Log.flush");
+    let network = "at libcore.io.Linux.recvfromBytes(Native Method)\nat java.net.SocketInputStream.read(S.java:1)\nat com.example.Api.get(Api.kt:9)";
+    assert_eq!(title(network), "network on main thread in Api.get");
+    let idle = "#00 pc 0004f9a8  /apex/com.android.runtime/lib64/bionic/libc.so (__epoll_pwait+8)\n\
+        #01 pc 00018  /system/lib64/libutils.so (android::Looper::pollInner(int)+184)";
+    assert!(class(idle).not_a_cause);
+    let serializer = "at kotlinx.serialization.json.Json.decodeFromString(Json.kt:1)\nat com.example.Cart$$serializer.deserialize(Cart.kt:1)\n\
+        at com.example.Cart$load$2.invokeSuspend(Cart.kt:7)";
+    assert_eq!(
+        title(serializer),
+        "JSON on main thread in Cart$load.invokeSuspend"
+    );
+    assert_eq!(
+        title("at a.b.c(SourceFile:1)\nat android.os.Looper.loop(Looper.java:1)"),
+        "a.b.c"
+    );
+}
+
+#[test]
+fn ios_is_understood() {
+    let json = "Thread 0 Crashed:\n\
+        0   libsystem_kernel.dylib   0x00000001 __read_nocancel + 8\n\
+        1   Foundation               0x00000002 -[NSJSONSerialization dataWithJSONObject:] + 12\n\
+        2   Shop                     0x00000003 closure #1 in Cart.pay(_:) + 40 (Cart.swift:42)\n\
+        3   UIKitCore                0x00000004 -[UIViewController loadView] + 12\n";
+    assert_eq!(
+        title(json),
+        "file I/O on main thread in closure in Cart.pay(_:)"
+    );
+    let idle = "0   libsystem_kernel.dylib  0x01 mach_msg2_trap + 8\n1   libsystem_kernel.dylib  0x02 mach_msg + 24\n\
+        2   CoreFoundation  0x03 __CFRunLoopServiceMachPort + 160\n3   Shop  0x04 main + 64\n";
+    let class = class(idle);
+    assert_eq!((class.not_a_cause, class.culprit.as_str()), (true, ""));
+    let other_process = "0   libsystem_kernel.dylib  0x01 mach_msg2_trap + 8\n\
+        1   libxpc.dylib  0x02 xpc_connection_send_message_with_reply_sync + 24\n2   Shop  0x03 -[Cart pay] + 44\n";
+    assert_eq!(
+        title(other_process),
+        "call to another process in -[Cart pay]"
+    );
+    let own_module =
+        "0   UIKitCore  0x01 -[UIView layout] + 8\n1   NetworkShop  0x02 Cart.pay() + 8\n";
+    assert_eq!(title(own_module), "Cart.pay()");
+}
+
+#[test]
+fn flutter_is_understood() {
+    let text = "#0      _JsonStringifier.writeObject (dart:convert/json.dart:7:1)\n\
+        #1      CartModel.save (package:shop/src/cart.dart:42:7)\n\
+        #2      _InkResponseState.handleTap (package:flutter/src/material/ink_well.dart:1:1)\n";
+    assert_eq!(title(text), "JSON on main thread in CartModel.save");
+}
+
+#[test]
+fn react_native_is_understood() {
+    let text = "onPress@app:///main.jsbundle:1:1\n_performTransitionSideEffects@app:///main.jsbundle:1:2\nbatchedUpdates$1@app:///main.jsbundle:1:3\n";
+    assert_eq!(class(text).culprit, "onPress");
+    let parse = "at JSON.parse (native)\nat loadCart (address at index.android.bundle:1:9)\nat batchedUpdates (address at index.android.bundle:1:9)";
+    assert_eq!(title(parse), "JSON on main thread in loadCart");
+}
+
+#[test]
+fn rust_and_cpp_are_understood() {
+    let rust = "   0: __GI___futex_abstimed_wait_cancelable64\n   1: std::sync::condvar::Condvar::wait\n\
+        \x20  2: shop::cart::Cart::pay::{{closure}}::h0123456789abcdef\n             at ./src/cart.rs:42:7\n   3: core::ops::function::FnOnce::call_once\n";
+    assert_eq!(title(rust), "waiting for a lock in Cart::pay");
+    let cpp = "#0  0x01 in _ZN4shop4Cart3payEi (amount=3) at cart.cpp:42\n#1  0x02 in main () at main.cpp:3\n";
+    assert_eq!(class(cpp).culprit, "shop::Cart::pay");
+}
