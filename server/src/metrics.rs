@@ -29,7 +29,7 @@ pub struct LogMetrics {
     pub bytes: IntGauge,
     pub max_bytes: IntGauge,
     pub sync_seconds: Histogram,
-    pub damaged_records: IntCounter,
+    pub damaged_ranges: IntCounter,
 }
 
 #[derive(Clone)]
@@ -104,7 +104,7 @@ impl Metrics {
                 bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
                 max_bytes: make.gauge("unjank_log_max_bytes", "Bytes the ingest log may take on disk."),
                 sync_seconds: make.histogram("unjank_log_sync_seconds", "Time of a group of records to become durable."),
-                damaged_records: make.counter("unjank_log_damaged_ranges_total", "Damaged places found in the ingest log."),
+                damaged_ranges: make.counter("unjank_log_damaged_ranges_total", "Damaged places found in the ingest log."),
             },
             writer: WriterMetrics {
                 pending: make.gauge("unjank_log_pending_records", "Records of the ingest log that are not in ClickHouse yet."),

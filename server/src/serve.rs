@@ -118,6 +118,7 @@ pub async fn serve(shared: &Shared, settings: &Serve, listeners: Listeners, cloc
         middle.end(Duration::from_secs(5)).await;
     }
     back.end(Duration::from_secs(30)).await;
+    app.log.close().await;
     tracing::info!("ended");
     Ok(())
 }

@@ -31,6 +31,10 @@ pub(super) struct EngineArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     max_memory_bytes: u64,
 
+    /// Only fetch the library into the cache, check it, and print where it is.
+    #[arg(long)]
+    fetch_only: bool,
+
     /// End when standard input ends: how a supervisor takes its engine along.
     #[arg(long)]
     until_stdin_ends: bool,
@@ -46,6 +50,9 @@ pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
     );
     let explicit = args.library.as_deref().or(shared.engine_library.as_deref());
     let library = engine_library(explicit, shared.cache_dir.as_deref())?;
+    if args.fetch_only {
+        return Ok(writeln!(std::io::stdout(), "{}", library.display())?);
+    }
     let options = EngineOptions {
         data_dir: args.engine_dir.clone().unwrap_or_else(|| shared.data_dir.join("engine")),
         library,

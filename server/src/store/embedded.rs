@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -130,9 +130,11 @@ impl EmbeddedEngine {
         let (explicit, cache_dir) = (self.settings.library.clone(), self.settings.cache_dir.clone());
         let library = tokio::task::spawn_blocking(move || library(explicit.as_deref(), cache_dir.as_deref())).await??;
         let mut child = self.spawn(&password, &library)?;
+        // Taken out, since waiting for a child closes its standard input, which would end it.
+        let lifeline = child.stdin.take();
         let (url, _stdout) = tokio::select! {
             ready = ready_line(&mut child) => ready?,
-            () = shutdown.cancelled() => return stop(child).await,
+            () = shutdown.cancelled() => return stop(child, lifeline).await,
         };
         let target = Target {
             url: url.clone(),
@@ -153,7 +155,7 @@ impl EmbeddedEngine {
             () = shutdown.cancelled() => {}
         }
         self.clickhouse.point_at(None);
-        stop(child).await
+        stop(child, lifeline).await
     }
 
     fn spawn(&self, password: &str, library: &Path) -> anyhow::Result<Child> {
@@ -191,8 +193,8 @@ async fn ready_line(child: &mut Child) -> anyhow::Result<(String, Stdout)> {
     Ok((ready.url, lines))
 }
 
-async fn stop(mut child: Child) -> anyhow::Result<()> {
-    drop(child.stdin.take());
+async fn stop(mut child: Child, lifeline: Option<ChildStdin>) -> anyhow::Result<()> {
+    drop(lifeline);
     if timeout(STOP_PATIENCE, child.wait()).await.is_err() {
         tracing::warn!("the embedded engine did not end by itself and is killed; nothing is lost, it recovers at the next start");
         child.kill().await?;

@@ -97,15 +97,20 @@ impl Writer {
                 changed = durable.changed() => if changed.is_err() { return false; },
             }
         }
-        if self.log.bytes_after(self.drain.done) < self.settings.eager_bytes {
+        if self.log.pending_bytes() < self.settings.eager_bytes {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = self.log.reached(self.settings.eager_bytes, self.drain.done) => {}
+                () = self.enough_waits() => {}
                 () = sleep(self.settings.flush_interval) => {}
             }
         }
         self.metrics.pending.set(self.pending());
         true
+    }
+
+    async fn enough_waits(&self) {
+        let mut durable = self.log.durable();
+        while self.log.pending_bytes() < self.settings.eager_bytes && durable.changed().await.is_ok() {}
     }
 
     fn pending(&self) -> i64 {
@@ -125,7 +130,7 @@ impl Writer {
         self.drain.done = range.last;
         self.drain.range = None;
         self.save().await?;
-        self.log.trim(range.last);
+        self.log.drained(range.last, &records);
         self.metrics.rows.inc_by(rows);
         self.metrics.ranges.inc();
         Ok(())

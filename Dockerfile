@@ -1,0 +1,25 @@
+# Two stages: build with Rust and npm, run with neither. The embedded ClickHouse library is fetched and checked at build.
+FROM rust:1.95-bookworm AS build
+RUN apt-get update && apt-get install -y --no-install-recommends cmake nodejs npm && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+RUN cargo build --release --locked -p unjank-server --bin unjank
+# Set to empty to leave the library out, for an image that only talks to a ClickHouse server.
+ARG EMBEDDED=1
+RUN mkdir -p /out/engine && if [ -n "$EMBEDDED" ]; then target/release/unjank engine --fetch-only --cache-dir /out/engine; fi
+
+FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /var/lib/unjank --create-home unjank
+COPY --from=build /src/target/release/unjank /usr/local/bin/unjank
+COPY --from=build --chown=unjank /out/engine /usr/local/lib/unjank
+USER unjank
+ENV UNJANK_DATA_DIR=/var/lib/unjank \
+    UNJANK_CACHE_DIR=/usr/local/lib/unjank \
+    UNJANK_LISTEN=0.0.0.0:8080 \
+    UNJANK_ADMIN_LISTEN=0.0.0.0:9090
+VOLUME /var/lib/unjank
+EXPOSE 8080 9090
+HEALTHCHECK --interval=10s --timeout=12s --start-period=60s CMD ["unjank", "healthcheck", "--address", "127.0.0.1:9090"]
+ENTRYPOINT ["unjank"]
+CMD ["serve"]

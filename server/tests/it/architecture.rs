@@ -1,0 +1,106 @@
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can see.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Source files of the project below `folder`, with their text.
+fn sources(folder: &str, extensions: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(ROOT).join(folder)];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                let skipped = name.starts_with('.') || name.starts_with("target") || name == "node_modules" || name == "data";
+                if !skipped {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|extension| extensions.iter().any(|one| extension == *one)) {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources in {folder}");
+    found
+}
+
+/// Files of `folder` in which any of `words` stands.
+fn mentions(folder: &str, words: &[&str]) -> Vec<String> {
+    let files = sources(folder, &["rs"]).into_iter();
+    let offending = files.filter(|(_, text)| words.iter().any(|word| text.contains(word)));
+    offending.map(|(path, _)| path.display().to_string()).collect()
+}
+
+#[test]
+fn no_file_is_longer_than_500_lines() {
+    let long: Vec<_> = sources("", &["rs", "ts", "svelte", "py", "mjs"])
+        .into_iter()
+        .filter(|(_, text)| text.lines().count() > 500)
+        .map(|(path, _)| path)
+        .collect();
+    assert!(long.is_empty(), "split {long:?}");
+}
+
+#[test]
+fn file_names_say_what_is_inside() {
+    let vague = ["util", "utils", "common", "helper", "helpers", "misc"];
+    for (path, _) in sources("", &["rs", "ts", "svelte"]) {
+        let stem = path.file_stem().unwrap().to_string_lossy();
+        assert!(!vague.contains(&&*stem), "{} says nothing", path.display());
+        assert!(stem != "mod", "{}: modules are foo.rs beside foo/", path.display());
+    }
+}
+
+#[test]
+fn ingest_and_stacks_know_no_http_and_no_driver() {
+    for folder in ["server/src/ingest", "server/src/stacks"] {
+        let found = mentions(folder, &["axum", "hyper", "clickhouse::", "sqlx", "StatusCode", "tokio"]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
+
+#[test]
+fn only_http_knows_status_codes() {
+    for folder in ["server/src/ingest", "server/src/store", "server/src/stacks"] {
+        let found = mentions(folder, &["StatusCode", "axum::"]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
+
+#[test]
+fn only_the_store_knows_sql() {
+    for folder in ["server/src/ingest", "server/src/http", "server/src/stacks"] {
+        let found = mentions(folder, &["SELECT ", "INSERT INTO", "clickhouse::"]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
+
+#[test]
+fn the_store_imports_nothing_above_it() {
+    let found = mentions("server/src/store", &["crate::http", "crate::ingest", "crate::app", "crate::cli", "crate::config"]);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn the_crates_of_the_device_bring_no_runtime() {
+    for manifest in ["client-sdk/protocol/Cargo.toml", "client-sdk/spool/Cargo.toml"] {
+        let text = fs::read_to_string(Path::new(ROOT).join(manifest)).unwrap();
+        let dependencies = text.split("[dev-dependencies]").next().unwrap();
+        for heavy in ["tokio", "axum", "hyper", "reqwest"] {
+            assert!(!dependencies.contains(heavy), "{manifest} depends on {heavy}");
+        }
+    }
+}
+
+#[test]
+fn every_module_says_what_lives_in_it() {
+    for folder in ["server/src", "server/engine/src", "client-sdk/protocol/src", "client-sdk/spool/src", "loadtest/src"] {
+        for (path, text) in sources(folder, &["rs"]) {
+            assert!(text.starts_with("//!"), "{} has no module documentation", path.display());
+        }
+    }
+}

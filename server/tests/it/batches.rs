@@ -1,0 +1,63 @@
+//! A batch is stored once, however often and wherever it is sent again.
+
+use serde_json::json;
+
+use crate::server::{Server, spans};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_is_answered_as_a_duplicate_and_stored_once() {
+    let server = Server::start().await;
+    let batch = spans(5);
+    let first = server.send(&batch).await;
+    let second = server.send(&batch).await;
+    assert_eq!((first.body["duplicate"].clone(), second.body["duplicate"].clone()), (json!(false), json!(true)));
+    assert_eq!(first.body["accepted"], second.body["accepted"]);
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_after_a_restart_is_a_duplicate_still() {
+    let mut server = Server::start().await;
+    let batch = spans(5);
+    server.send(&batch).await;
+    server.restart().await;
+    let again = server.send(&batch).await;
+    assert_eq!(again.body["duplicate"], true);
+    server.end().await;
+    assert_eq!(server.query("SELECT count() FROM spans").await, "5");
+    assert_eq!(server.query("SELECT signal, outcome, sum(count) FROM outcomes GROUP BY ALL ORDER BY ALL").await, "spans\tduplicate\t5\nspans\tstored\t5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_stored_by_another_server_is_stored_once() {
+    let one = Server::start().await;
+    let batch = spans(5);
+    one.send(&batch).await;
+    one.drained().await;
+    // Another server on the same database, with a log and a memory of its own; its look-ups find the batch.
+    let other = Server::with(&["--clickhouse-database", one.database()]).await;
+    let again = other.send(&batch).await;
+    other.drained().await;
+    assert_eq!(again.status, 202);
+    assert_eq!(one.query("SELECT count() FROM spans").await, "5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_batch_many_times_at_once_is_stored_once() {
+    let server = Server::start().await;
+    let batch = spans(5);
+    let answers = futures_util::future::join_all((0..20).map(|_| server.send(&batch))).await;
+    assert!(answers.iter().all(|answer| answer.status == 202 || answer.outcome() == (503, "batch_in_flight".to_owned())));
+    let fresh = answers.iter().filter(|answer| answer.body["duplicate"] == false).count();
+    assert_eq!(fresh, 1);
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_only_bad_events_is_acknowledged_and_counted() {
+    let server = Server::start().await;
+    let mut batch = spans(1);
+    batch["spans"][0]["duration_us"] = json!(-1);
+    assert_eq!(server.send(&batch).await.outcome(), (202, "accepted 0 rejected 1".to_owned()));
+    assert_eq!(server.stored("SELECT accepted, rejected FROM batches").await, "0\t1");
+}

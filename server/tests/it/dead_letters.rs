@@ -1,0 +1,62 @@
+//! What ClickHouse refuses for its content waits in the dead-letter folder; everything else goes in.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::engine::{PASSWORD, UNJANK, engine};
+use crate::server::{Server, spans};
+
+/// Runs `unjank dead-letter …` against the test's server; answers what it prints.
+fn dead_letter(server: &Server, arguments: &[&str]) -> String {
+    let output = Command::new(UNJANK)
+        .arg("dead-letter")
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(server.data_dir())
+        .args(["--clickhouse-url", &engine().url, "--clickhouse-password", PASSWORD, "--clickhouse-database", server.database()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const OUTCOMES: &str = "SELECT outcome, sum(count) AS events FROM outcomes GROUP BY outcome HAVING events != 0 ORDER BY outcome";
+
+async fn server_with_a_refused_batch() -> Server {
+    let server = Server::start().await;
+    server.send(&spans(1)).await;
+    server.drained().await;
+    server.query("ALTER TABLE spans ADD CONSTRAINT no_poison CHECK name != 'poison'").await;
+    let mut poisoned = spans(2);
+    poisoned["spans"][1]["name"] = json!("poison");
+    poisoned["metrics"] = json!([{"name": "fps", "time": "2026-11-20T11:59:59Z", "value": 60}]);
+    for batch in [spans(3), poisoned, spans(4)] {
+        assert_eq!(server.send(&batch).await.status, 202);
+    }
+    server.drained().await;
+    server
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_refused_rows_wait_and_a_retry_stores_them() {
+    let server = server_with_a_refused_batch().await;
+    assert_eq!(server.query("SELECT count() FROM spans").await, "8");
+    assert_eq!(server.query("SELECT count() FROM metrics").await, "1");
+    assert_eq!(server.query(OUTCOMES).await, "dead_letter\t2\nstored\t9");
+    let list = dead_letter(&server, &["list"]);
+    assert_eq!(list.lines().count(), 2, "{list}");
+    assert!(list.contains("\tspans\t2\t") && list.contains("no_poison"), "{list}");
+    server.query("ALTER TABLE spans DROP CONSTRAINT no_poison").await;
+    dead_letter(&server, &["retry", "--all"]);
+    assert_eq!(server.query("SELECT count() FROM spans").await, "10");
+    assert_eq!(server.query(OUTCOMES).await, "stored\t11");
+    assert_eq!(dead_letter(&server, &["list"]).lines().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_rows_count_as_rejected() {
+    let server = server_with_a_refused_batch().await;
+    dead_letter(&server, &["drop", "--all"]);
+    assert_eq!(server.query(OUTCOMES).await, "rejected\t2\nstored\t9");
+}

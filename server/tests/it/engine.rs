@@ -1,0 +1,37 @@
+//! The engine all tests of this run share: `unjank engine` in a process of its own, ended when the tests end.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+pub(crate) const UNJANK: &str = env!("CARGO_BIN_EXE_unjank");
+
+pub(crate) struct Engine {
+    pub(crate) url: String,
+    /// Keeps the process's standard input open: the engine ends when the tests do.
+    _child: Child,
+    _folder: tempfile::TempDir,
+}
+
+pub(crate) const PASSWORD: &str = "test";
+
+pub(crate) fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(start)
+}
+
+fn start() -> Engine {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(UNJANK)
+        .args(["engine", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--log", "warn", "--engine-dir"])
+        .arg(folder.path().join("engine"))
+        .env("UNJANK_ENGINE_PASSWORD", PASSWORD)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let ready: serde_json::Value = serde_json::from_str(&line).expect("the engine says where it listens");
+    Engine { url: ready["url"].as_str().unwrap().to_owned(), _child: child, _folder: folder }
+}

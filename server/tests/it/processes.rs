@@ -1,0 +1,172 @@
+//! The program itself: `unjank serve` with its embedded engine, killed and started again.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::engine::UNJANK;
+use crate::server::{NOW, spans};
+
+struct Program {
+    child: Child,
+    listen: String,
+    admin: String,
+    client: Client,
+}
+
+impl Program {
+    /// Starts `unjank serve` on `folder` and waits until it takes batches.
+    async fn start(folder: &Path) -> Self {
+        let file = folder.join("server.json");
+        let _there = std::fs::remove_file(&file).is_ok();
+        let child = Command::new(UNJANK)
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--flush-interval-ms", "50", "--log", "warn"])
+            .arg("--data-dir")
+            .arg(folder)
+            .env("UNJANK_INGEST_KEYS", "k=*")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let said: Value = loop {
+            match std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+                Some(said) => break said,
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        };
+        let url = |name: &str| format!("http://{}", said[name].as_str().unwrap());
+        Self { child, listen: url("listen"), admin: url("admin_listen"), client: Client::new() }
+    }
+
+    async fn send(&self, batch: &Value) -> Value {
+        let request = self.client.post(format!("{}/v1/ingest", self.listen)).bearer_auth("k").header("content-type", "application/json");
+        let response = request.body(batch.to_string()).send().await.unwrap();
+        assert_eq!(response.status(), 202);
+        response.json().await.unwrap()
+    }
+
+    /// Waits until ClickHouse answers and nothing waits in the log.
+    async fn drained(&self) {
+        let drained = async {
+            loop {
+                let ready = self.client.get(format!("{}/readyz", self.admin)).send().await.unwrap().text().await.unwrap();
+                let metrics = self.client.get(format!("{}/metrics", self.admin)).send().await.unwrap().text().await.unwrap();
+                if ready.contains("\"ready\"") && metrics.contains("unjank_log_pending_records 0\n") {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(120), drained).await.expect("the log drains");
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ended = self.child.kill().is_ok();
+        let _reaped = self.child.wait().is_ok();
+    }
+}
+
+fn unjank(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(UNJANK).args(arguments).arg("--data-dir").arg(folder).output().unwrap()
+}
+
+fn sql(folder: &Path, query: &str) -> String {
+    let output = unjank(folder, &["sql", query]);
+    assert!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// Batches are sent now: the program has the machine's clock.
+fn fresh_spans(count: usize) -> Value {
+    let mut batch = spans(count);
+    // Times of the example day; `sent_at` makes the server shift them to today.
+    batch["sent_at"] = json!(unjank_protocol::Timestamp::from_micros(NOW).to_string());
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_command_takes_a_batch_and_answers_a_query() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(folder.path()).await;
+    program.send(&fresh_spans(3)).await;
+    program.drained().await;
+    assert_eq!(sql(folder.path(), "SELECT name, count() FROM spans GROUP BY name"), "checkout\t3");
+    assert!(unjank(folder.path(), &["healthcheck"]).status.success());
+    let write = unjank(folder.path(), &["sql", "DROP TABLE spans"]);
+    assert!(!write.status.success(), "unjank sql only reads");
+    assert!(String::from_utf8_lossy(&write.stderr).contains("readonly"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_server_loses_nothing_it_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut acknowledged = 0;
+    for _ in 0..4 {
+        let mut program = Program::start(folder.path()).await;
+        for _ in 0..20 {
+            acknowledged += program.send(&fresh_spans(5)).await["accepted"].as_u64().unwrap();
+        }
+        program.kill();
+    }
+    let program = Program::start(folder.path()).await;
+    program.drained().await;
+    let counts = sql(folder.path(), "SELECT count(), uniqExact(span_id) FROM spans");
+    assert_eq!(counts, format!("{acknowledged}\t{acknowledged}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_engine_is_started_again_and_nothing_is_lost_or_doubled() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(folder.path()).await;
+    let mut acknowledged = 0;
+    for _ in 0..3 {
+        program.drained().await;
+        for _ in 0..10 {
+            acknowledged += program.send(&fresh_spans(5)).await["accepted"].as_u64().unwrap();
+        }
+        let engine: Value = serde_json::from_slice(&std::fs::read(folder.path().join("engine.json")).unwrap()).unwrap();
+        let killed = Command::new("kill").args(["-9", &engine["pid"].to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+    // Until the new engine answers, the old address is in `engine.json`.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    program.drained().await;
+    let counts = sql(folder.path(), "SELECT count(), uniqExact(span_id) FROM spans");
+    assert_eq!(counts, format!("{acknowledged}\t{acknowledged}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_on_the_same_folder_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Program::start(folder.path()).await;
+    let second = unjank(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+    assert!(!second.status.success());
+    let error = String::from_utf8_lossy(&second.stderr);
+    assert!(error.contains("in use"), "{error}");
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("unjank.toml");
+    let error = |config_text: &str| {
+        std::fs::write(&config, config_text).unwrap();
+        let output = unjank(folder.path(), &["--config", config.to_str().unwrap(), "serve", "--listen", "nowhere"]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(error("").contains("invalid value 'nowhere' for '--listen <ADDRESS>'"));
+    assert!(error("lisen = \"x\"").contains("there is no setting `lisen`"));
+    assert!(error("listen = [1]").contains("`listen` is array"));
+    assert!(error("log-max-bytes = 5").contains("invalid value '5' for '--log-max-bytes <BYTES>'"));
+    let sql = unjank(folder.path(), &["sql", "SELECT 1"]);
+    assert!(String::from_utf8_lossy(&sql.stderr).contains("start `unjank serve`"));
+}

@@ -1,0 +1,214 @@
+//! A server of the test's own: in this process, on free ports, with a database of its own on the shared engine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Parser;
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use unjank_server::clock::Clock;
+use unjank_server::config::{Serve, Shared};
+use unjank_server::{Listeners, serve};
+use uuid::Uuid;
+
+use crate::engine::{PASSWORD, engine};
+
+/// 2026-11-20T12:00:00Z: the time the example batch was sent at.
+pub(crate) const NOW: i64 = 1_795_176_000_000_000;
+pub(crate) const KEY: &str = "test-key";
+
+#[derive(Parser)]
+struct Settings {
+    #[command(flatten)]
+    shared: Shared,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+pub(crate) struct Server {
+    pub(crate) url: String,
+    pub(crate) admin_url: String,
+    pub(crate) client: Client,
+    pub(crate) folder: tempfile::TempDir,
+    database: String,
+    shutdown: CancellationToken,
+    running: Option<JoinHandle<anyhow::Result<()>>>,
+    arguments: Vec<String>,
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// A server with settings of its own, as flags.
+    pub(crate) async fn with(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("test_{}", Uuid::new_v4().simple());
+        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let mut server = Self {
+            url: String::new(),
+            admin_url: String::new(),
+            client: Client::new(),
+            folder,
+            database,
+            shutdown: CancellationToken::new(),
+            running: None,
+            arguments,
+        };
+        server.run().await;
+        server
+    }
+
+    async fn run(&mut self) {
+        let listeners = Listeners { public: free().await, admin: free().await };
+        self.url = format!("http://{}", listeners.public.local_addr().unwrap());
+        self.admin_url = format!("http://{}", listeners.admin.local_addr().unwrap());
+        let data_dir = self.folder.path().to_str().unwrap();
+        let keys = format!("{KEY}=com.example.shop,any-key=*");
+        let clickhouse = engine().url.as_str();
+        let mut line = vec!["unjank", "--data-dir", data_dir, "--clickhouse-url", clickhouse, "--clickhouse-password", PASSWORD];
+        line.extend(["--clickhouse-database", &self.database, "--ingest-keys", &keys, "--flush-interval-ms", "10"]);
+        // Later flags win, so a test may name another ClickHouse.
+        line.extend(self.arguments.iter().map(String::as_str));
+        let Settings { shared, serve: settings } = Settings::try_parse_from(line).unwrap();
+        self.shutdown = CancellationToken::new();
+        let shutdown = self.shutdown.clone();
+        let clock = Clock::new(|| NOW);
+        self.running = Some(tokio::spawn(async move { serve(&shared, &settings, listeners, clock, shutdown).await }));
+    }
+
+    /// Ends the server gently: all that was acknowledged is in ClickHouse then.
+    pub(crate) async fn end(&mut self) {
+        self.shutdown.cancel();
+        self.running.take().unwrap().await.unwrap().unwrap();
+    }
+
+    /// Ends the server and starts it again on the same folder and database.
+    pub(crate) async fn restart(&mut self) {
+        self.end().await;
+        self.run().await;
+    }
+
+    /// Restarts the server on the shared engine, whatever ClickHouse it was started with.
+    pub(crate) async fn point_at_the_engine(&mut self) {
+        self.arguments.retain(|argument| !argument.contains("127.0.0.1:9"));
+        self.arguments.retain(|argument| argument != "--clickhouse-url");
+        self.restart().await;
+    }
+
+    pub(crate) fn data_dir(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// A request to the ingest endpoint with a valid key.
+    pub(crate) fn request(&self) -> RequestBuilder {
+        self.client.post(format!("{}/v1/ingest", self.url)).bearer_auth(KEY).header("content-type", "application/json")
+    }
+
+    pub(crate) async fn send(&self, batch: &Value) -> Answer {
+        Answer::of(self.request().body(batch.to_string()).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn send_bytes(&self, bytes: impl Into<Vec<u8>>) -> Answer {
+        Answer::of(self.request().body(bytes.into()).send().await.unwrap()).await
+    }
+
+    /// Runs a query on the test's database; answers lines of tab-separated values.
+    pub(crate) async fn query(&self, sql: &str) -> String {
+        let request = self.client.post(&engine().url).query(&[("database", self.database.as_str())]);
+        let response = request.basic_auth("default", Some(PASSWORD)).body(sql.to_owned()).send().await.unwrap();
+        let (status, text) = (response.status(), response.text().await.unwrap());
+        assert!(status.is_success(), "{sql}: {text}");
+        text.trim_end().to_owned()
+    }
+
+    /// Waits until everything in the log is in ClickHouse, then runs the query.
+    pub(crate) async fn stored(&self, sql: &str) -> String {
+        self.drained().await;
+        self.query(sql).await
+    }
+
+    pub(crate) async fn drained(&self) {
+        tokio::time::timeout(Duration::from_secs(60), async {
+            while self.metric("unjank_log_pending_records").await > 0.0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+        .expect("the log drains");
+    }
+
+    pub(crate) async fn metrics(&self) -> String {
+        self.client.get(format!("{}/metrics", self.admin_url)).send().await.unwrap().text().await.unwrap()
+    }
+
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        let metrics = self.metrics().await;
+        let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        value.unwrap_or_else(|| panic!("no metric {name}"))
+    }
+}
+
+async fn free() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
+}
+
+/// What the server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) retry_after: Option<String>,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) async fn of(response: Response) -> Self {
+        let status = response.status();
+        let retry_after = response.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
+        let text = response.text().await.unwrap();
+        Self { status, retry_after, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+    }
+
+    /// The status and the code of the problem, or of the receipt its counts.
+    pub(crate) fn outcome(&self) -> (u16, String) {
+        let code = self.body["code"].as_str().map_or_else(
+            || format!("accepted {} rejected {}", self.body["accepted"], self.body["rejected"].as_array().map_or(0, Vec::len)),
+            str::to_owned,
+        );
+        (self.status.as_u16(), code)
+    }
+}
+
+/// An empty batch with an id of its own; a test adds what it is about.
+pub(crate) fn batch() -> Value {
+    json!({
+        "batch_id": Uuid::new_v4(),
+        "sent_at": "2026-11-20T12:00:00Z",
+        "resource": {"app_id": "com.example.shop", "app_version": "4.12.0", "install_id": "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11"},
+        "session_id": Uuid::new_v4(),
+    })
+}
+
+/// A valid span.
+pub(crate) fn span() -> Value {
+    json!({
+        "trace_id": format!("{:032x}", Uuid::new_v4().as_u128()),
+        "span_id": format!("{:016x}", Uuid::new_v4().as_u64_pair().0 | 1),
+        "name": "checkout", "kind": "manual", "start": "2026-11-20T11:59:58Z", "duration_us": 41250,
+    })
+}
+
+/// A batch of `count` valid spans.
+pub(crate) fn spans(count: usize) -> Value {
+    let mut batch = batch();
+    batch["spans"] = (0..count).map(|_| span()).collect();
+    batch
+}
