@@ -1,5 +1,6 @@
 //! `unjank-loadtest chaos`: kills under load, then counts.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,13 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
         args.load.rate != Rate::Max,
         "chaos needs an open loop: give --rate as a number"
     );
-    ensure_empty(args)?;
-    let mut server = Server::start(&args.server_bin, &args.data_dir)?;
+    let temporary = tempfile::tempdir().context("making a folder for the server's data")?;
+    let data_dir = match &args.data_dir {
+        Some(folder) => folder.clone(),
+        None => temporary.path().join("data"),
+    };
+    ensure_empty(&data_dir)?;
+    let mut server = Server::start(&args.server_bin, &data_dir)?;
     server.ready().await?;
     let admin_url = server.admin_url();
     let mut report = new_report("chaos", settings(&args.load));
@@ -49,7 +55,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
         verify: true,
         times: Times::OfRightClocks,
     });
-    let place = Place::own(&args.data_dir, &admin_url, args.drain_timeout)?;
+    let place = Place::own(&data_dir, &admin_url, args.drain_timeout)?;
     let watch = crate::watch::Watch::begin(None, None);
     let stops = Stops::default();
     let mut devices: JoinSet<Result<Outcome>> = JoinSet::new();
@@ -93,15 +99,15 @@ fn backoff() -> Backoff {
     }
 }
 
-fn ensure_empty(args: &ChaosArgs) -> Result<()> {
-    let empty = match std::fs::read_dir(&args.data_dir) {
+fn ensure_empty(folder: &Path) -> Result<()> {
+    let empty = match std::fs::read_dir(folder) {
         Ok(mut listing) => listing.next().is_none(),
         Err(_) => true,
     };
     ensure!(
         empty,
         "{} is not empty: chaos needs a store of its own",
-        args.data_dir.display()
+        folder.display()
     );
     Ok(())
 }

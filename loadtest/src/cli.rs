@@ -34,6 +34,10 @@ pub(crate) enum Command {
     ///   unjank-loadtest run --key K --replay recorded/ --data-dir ./data --verify
     #[command(verbatim_doc_comment)]
     Run(Box<RunArgs>),
+    /// Start a server with an empty store, send it recorded batches, each twice, and verify.
+    ///
+    /// For a server that runs already: `run --replay`.
+    Replay(Box<ReplayArgs>),
     /// Start a server, kill it and its engine at random moments under load, and verify that nothing is lost or doubled.
     ///
     /// Only processes that this command has started are killed: the server by its process, the engine by the process id in
@@ -206,13 +210,39 @@ pub(crate) struct OutputArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The `unjank` binary.
+    #[arg(long)]
+    pub(crate) server_bin: PathBuf,
+    /// The folder of the recorded batches, one JSON file each.
+    #[arg(long)]
+    pub(crate) dir: PathBuf,
+    /// How bodies are compressed.
+    #[arg(long, value_enum, default_value = "zstd")]
+    pub(crate) encoding: Encoding,
+    /// Connections, each with one request at a time.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) connections: u16,
+    #[command(flatten)]
+    pub(crate) retry: RetryArgs,
+    /// Compare what was acknowledged with what ClickHouse holds. Exit code 1 when they differ.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// How long the server may take to drain its log.
+    #[arg(long, default_value = "120s", value_parser = duration)]
+    pub(crate) drain_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ChaosArgs {
     /// The `unjank` binary.
     #[arg(long)]
     pub(crate) server_bin: PathBuf,
-    /// An empty folder for the server's data, made when it is not there.
+    /// An empty folder for the server's data, made when it is not there; kept. Without it: a temporary folder.
     #[arg(long)]
-    pub(crate) data_dir: PathBuf,
+    pub(crate) data_dir: Option<PathBuf>,
     /// How often the server is killed (SIGKILL) and started again.
     #[arg(long, default_value_t = 20)]
     pub(crate) kills: u32,
@@ -224,6 +254,7 @@ pub(crate) struct ChaosArgs {
     pub(crate) kill_every: Duration,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+    /// How long the server may take to drain its log.
     #[arg(long, default_value = "300s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
     #[command(flatten)]

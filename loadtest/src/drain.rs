@@ -11,11 +11,14 @@ use crate::store;
 /// The gauge that says how much the server's log still holds.
 const PENDING: &str = "unjank_log_pending_records";
 const POLL: Duration = Duration::from_millis(250);
-/// Without the gauge: the log counts as drained when no row has come for so long.
-const QUIET: Duration = Duration::from_secs(6);
+/// How long the tables must not have grown while the gauge says 0: it is set only now and then, and new records wait a
+/// second for company.
+const QUIET: Duration = Duration::from_millis(2_500);
+/// The same without the gauge.
+const QUIET_WITHOUT_WORD: Duration = Duration::from_secs(6);
 
-/// Waits for the server's log to be empty: by its own word when `admin_url` is given and the gauge is there, else until
-/// the tables stop growing. Answers how long it took.
+/// Waits for the server's log to be empty: by its own word when `admin_url` is given and the gauge is there, and until the
+/// tables stop growing. Answers how long it took until then.
 pub(crate) async fn wait(
     admin_url: Option<&str>,
     clickhouse: &ClickHouse,
@@ -23,34 +26,44 @@ pub(crate) async fn wait(
 ) -> Result<Duration> {
     let begun = Instant::now();
     let mut rows = 0;
-    let mut grown_at = Instant::now();
-    let mut last_word = "the admin listener did not answer".to_owned();
+    let mut quiet_since = begun;
     while begun.elapsed() < timeout {
         let word = match admin_url {
             Some(url) => pending(url).await,
             None => Ok(None),
         };
-        match word {
-            Ok(Some(0.0)) => return Ok(begun.elapsed()),
-            Ok(Some(records)) => last_word = format!("its log still holds {records} records"),
-            Ok(None) => {
-                let now = store::all_rows(clickhouse).await?;
-                if now != rows {
-                    (rows, grown_at) = (now, Instant::now());
-                } else if grown_at.elapsed() > QUIET {
-                    return Ok(begun.elapsed());
-                }
-                last_word = "its tables still grow".to_owned();
-                tokio::time::sleep(POLL).await;
-            }
+        let (quiet, obstacle) = match word {
+            Ok(Some(0.0)) => (QUIET, None),
+            Ok(Some(records)) => (
+                QUIET,
+                Some(format!("its log still holds {records} records")),
+            ),
+            Ok(None) => (QUIET_WITHOUT_WORD, None),
             // A server that restarts answers again soon.
-            Err(error) => last_word = format!("{error:#}"),
+            Err(error) => (QUIET, Some(format!("{error:#}"))),
+        };
+        if let Some(obstacle) = obstacle {
+            quiet_since = Instant::now();
+            if begun.elapsed() + POLL >= timeout {
+                bail!("{}", too_slow(timeout, &obstacle));
+            }
+        } else {
+            let now = store::all_rows(clickhouse).await?;
+            if now != rows {
+                (rows, quiet_since) = (now, Instant::now());
+            } else if quiet_since.elapsed() > quiet {
+                return Ok(quiet_since.saturating_duration_since(begun));
+            }
         }
         tokio::time::sleep(POLL).await;
     }
-    bail!(
-        "the server has not drained its log within {} s: {last_word}. Can it reach ClickHouse? Its own log tells. \
-         Wait longer with --drain-timeout",
+    bail!("{}", too_slow(timeout, "its tables still grow"))
+}
+
+fn too_slow(timeout: Duration, obstacle: &str) -> String {
+    format!(
+        "the server has not drained its log within {} s: {obstacle}. Can it reach ClickHouse? Its own log tells. Wait longer \
+         with --drain-timeout",
         timeout.as_secs()
     )
 }

@@ -1,6 +1,6 @@
 //! `unjank-loadtest`: simulated devices that send to unjank, and a check of what arrived.
 //!
-//! Reads top-down: `run`, `chaos` and `bench` are the commands; `workload` puts a load together from `plan` (who sends when),
+//! Reads top-down: `run`, `replay`, `chaos` and `bench` are the commands; `workload` puts a load together from `plan` (who sends when),
 //! `parcel` (what), `generator` and `pacing` (ahead, then in time), `delivery` and `post` (sending, retrying); `ledger` keeps
 //! the devices' books, `verify` compares them with the store's.
 
@@ -49,6 +49,7 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = match &cli.command {
         Command::Run(args) => &args.output,
+        Command::Replay(args) => &args.output,
         Command::Chaos(args) => &args.output,
         Command::Bench(args) => &args.output,
     };
@@ -69,6 +70,7 @@ async fn main() -> ExitCode {
 async fn work(command: &Command) -> Result<Report> {
     match command {
         Command::Run(args) => run::run(args).await,
+        Command::Replay(args) => replay::run_alone(args).await,
         Command::Chaos(args) => chaos::run(args).await,
         Command::Bench(args) => bench::run(args).await,
     }

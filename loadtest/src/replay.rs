@@ -7,34 +7,62 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use unjank_protocol::Batch;
 
-use crate::cli::RunArgs;
+use crate::cli::ReplayArgs;
 use crate::ledger::Ledger;
 use crate::load::{self, LoadSettings, Outcome, Stops};
 use crate::outcomes::Repeats;
 use crate::parcel::{Encoding, Manifest, Parcel};
 use crate::report::{Measured, Report};
 use crate::run::{Check, Place, new_report};
+use crate::server::{KEY, Server};
 use crate::store::Scope;
 use crate::workload::Way;
 
-/// Sends every file of `folder` once, then again; the second time each must be answered as a duplicate.
-pub(crate) async fn run(args: &RunArgs, place: &Place, folder: &Path) -> Result<Report> {
-    let parcels = read(folder, args.load.encoding)?;
-    let way = Way::new(&args.url, &args.key, &args.retry);
-    let settings = BTreeMap::from([
-        ("folder", folder.display().to_string()),
-        ("files", parcels.len().to_string()),
-        (
-            "encoding",
-            format!("{:?}", args.load.encoding).to_lowercase(),
-        ),
-    ]);
+/// What to send, and how.
+pub(crate) struct Recording<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) encoding: Encoding,
+    pub(crate) connections: u16,
+    pub(crate) verify: bool,
+    pub(crate) way: Way,
+}
+
+/// `unjank-loadtest replay`: to a server of one's own, started with an empty store.
+pub(crate) async fn run_alone(args: &ReplayArgs) -> Result<Report> {
+    let folder = tempfile::tempdir().context("making a folder for the server's data")?;
+    let data_dir = folder.path().join("data");
+    let mut server = Server::start(&args.server_bin, &data_dir)?;
+    server.ready().await?;
+    let place = Place::own(&data_dir, &server.admin_url(), args.drain_timeout)?;
+    let recording = Recording {
+        folder: &args.dir,
+        encoding: args.encoding,
+        connections: args.connections,
+        verify: args.verify,
+        way: Way {
+            url: server.url(),
+            key: KEY.to_owned(),
+            backoff: args.retry.backoff(),
+            timeout: args.retry.timeout,
+        },
+    };
+    let mut report = run(&recording, &place).await?;
+    report.server_version = server.version();
+    server.stop().await?;
+    Ok(report)
+}
+
+/// Sends every file of the folder once, then again; the second time each must be answered as a duplicate.
+pub(crate) async fn run(recording: &Recording<'_>, place: &Place) -> Result<Report> {
+    let parcels = read(recording.folder, recording.encoding)?;
+    let encoding = format!("{:?}", recording.encoding).to_lowercase();
+    let settings = BTreeMap::from([("files", parcels.len().to_string()), ("encoding", encoding)]);
     let mut report = new_report("replay", settings);
     let fresh = place.is_fresh().await?;
     let mut outcomes = Vec::new();
     for name in ["First time", "Second time"] {
         let watch = place.watch();
-        let outcome = send(args, &way, parcels.clone()).await?;
+        let outcome = send(recording, parcels.clone()).await?;
         let drain = place.drain().await?;
         report.add(&Measured {
             name,
@@ -57,7 +85,7 @@ pub(crate) async fn run(args: &RunArgs, place: &Place, folder: &Path) -> Result<
             second.tally.duplicates, second.tally.batches
         ));
     }
-    if args.verify {
+    if recording.verify {
         let check = Check {
             scope: scope(&first.ledger, &parcels),
             // When some were duplicates the first time, the books hold their first sending from before.
@@ -83,14 +111,14 @@ fn judge_first(outcome: &Outcome) -> Option<String> {
     })
 }
 
-async fn send(args: &RunArgs, way: &Way, parcels: Vec<Parcel>) -> Result<Outcome> {
+async fn send(recording: &Recording<'_>, parcels: Vec<Parcel>) -> Result<Outcome> {
     let stops = Stops::default();
-    let carrier = way.carrier(args.load.connections, &stops)?;
+    let carrier = recording.way.carrier(recording.connections, &stops)?;
     let settings = LoadSettings {
-        outstanding: usize::from(args.load.connections),
+        outstanding: usize::from(recording.connections),
         expected: None,
         stop_after: None,
-        verify: args.verify,
+        verify: recording.verify,
         grace: None,
     };
     let parcels = parcels.into_iter().map(Ok);

@@ -14,17 +14,26 @@ use crate::load::{Outcome, Stops};
 use crate::outcomes::{self, Repeats};
 use crate::plan::Rate;
 use crate::processes::Machine;
+use crate::replay::{self, Recording};
 use crate::report::{Measured, Report, Verification};
 use crate::store::{self, RunStore, Scope};
 use crate::verify::{self, TableCheck};
 use crate::watch::Watch;
 use crate::workload::{Way, Workload, new_tag};
-use crate::{clock, console, drain, replay};
+use crate::{clock, console, drain};
 
 pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     let place = Place::new(args)?;
+    let way = Way::new(&args.url, &args.key, &args.retry);
     if let Some(folder) = &args.replay {
-        return replay::run(args, &place, folder).await;
+        let recording = Recording {
+            folder,
+            encoding: args.load.encoding,
+            connections: args.load.connections,
+            verify: args.verify,
+            way,
+        };
+        return replay::run(&recording, &place).await;
     }
     let workload = Workload {
         load: args.load.clone(),
@@ -42,7 +51,6 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
         !args.prepare || args.load.rate != Rate::Max || args.batches.is_some(),
         "--prepare with --rate max needs --batches: how many to build"
     );
-    let way = Way::new(&args.url, &args.key, &args.retry);
     let stops = Stops::default();
     let mut report = new_report("run", settings(&args.load));
     let fresh = place.is_fresh().await?;
@@ -227,7 +235,7 @@ impl Place {
             clickhouse,
             scope: check.scope,
         };
-        let tables = verify::compare(ledger, &run_store).await?;
+        let tables = compare_patiently(ledger, &run_store).await?;
         let outcomes = if check.fresh {
             Some(outcomes::compare(ledger, &check.repeated, check.repeats, clickhouse).await?)
         } else {
@@ -242,4 +250,20 @@ impl Place {
             accepted_though_spoilt: ledger.accepted_though_spoilt,
         })
     }
+}
+
+/// Rows may still be on their way though the log seemed drained: looks again while rows are missing and more arrive.
+async fn compare_patiently(ledger: &Ledger, store: &RunStore<'_>) -> Result<Vec<TableCheck>> {
+    const PAUSE: Duration = Duration::from_secs(5);
+    let mut tables = verify::compare(ledger, store).await?;
+    while tables.iter().any(|check| check.lost > 0) {
+        tokio::time::sleep(PAUSE).await;
+        let again = verify::compare(ledger, store).await?;
+        let arrived = again != tables;
+        tables = again;
+        if !arrived {
+            break;
+        }
+    }
+    Ok(tables)
 }

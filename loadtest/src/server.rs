@@ -1,7 +1,9 @@
 //! A server of one's own: started, found ready, killed, started again.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -118,7 +120,7 @@ impl Server {
             return Ok(false);
         };
         let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        if !is_engine(&cmdline) {
+        if !is_engine(&cmdline, &self.binary) {
             return Ok(false);
         }
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
@@ -180,11 +182,13 @@ impl Drop for Server {
     }
 }
 
-/// A process that is an unjank engine: nothing else may be killed by a number from a file.
-fn is_engine(cmdline: &[u8]) -> bool {
+/// Whether a process is an engine of `binary`: nothing else may be killed by a number from a file.
+fn is_engine(cmdline: &[u8], binary: &Path) -> bool {
     let mut arguments = cmdline.split(|byte| *byte == 0);
-    let program = arguments.next().unwrap_or_default();
-    program.ends_with(b"unjank") && arguments.any(|argument| argument == b"engine")
+    let program = Path::new(OsStr::from_bytes(arguments.next().unwrap_or_default()));
+    program.file_name().is_some()
+        && program.file_name() == binary.file_name()
+        && arguments.next() == Some(b"engine".as_slice())
 }
 
 fn log_path(data_dir: &Path) -> PathBuf {
@@ -230,9 +234,12 @@ mod tests {
 
     #[test]
     fn only_an_unjank_engine_is_taken_for_one() {
-        assert!(is_engine(b"/opt/unjank\0engine\0--data-dir\0/x\0"));
-        assert!(!is_engine(b"/opt/unjank\0serve\0"));
-        assert!(!is_engine(b"/usr/bin/vim\0engine\0"));
-        assert!(!is_engine(b""));
+        let binary = Path::new("target/release/unjank");
+        let engine = |cmdline: &[u8]| is_engine(cmdline, binary);
+        assert!(engine(b"/opt/unjank\0engine\0--data-dir\0/x\0"));
+        assert!(!engine(b"/opt/unjank\0serve\0"));
+        assert!(!engine(b"/opt/unjank\0sql\0engine\0"));
+        assert!(!engine(b"/usr/bin/vim\0engine\0"));
+        assert!(!engine(b""));
     }
 }
