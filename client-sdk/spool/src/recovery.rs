@@ -60,7 +60,10 @@ pub(crate) struct Active {
 struct Found {
     name: SegmentName,
     floor: Seq,
+    /// Its last number is that of the last readable record.
     extent: Extent,
+    /// The last number used, readable or not.
+    last_used: Seq,
     damage: Vec<Damage>,
 }
 
@@ -73,8 +76,8 @@ pub(crate) fn open(
 ) -> Result<Opened, OpenError> {
     let mut recovery = Recovery::default();
     let mut segments = scan_all(dir, trimmed, &mut recovery)?;
-    let last_seq = segments.last().map_or(0, |last| last.extent.last_seq);
-    recovery.next_seq = last_seq.max(trimmed).saturating_add(1);
+    let last_used = segments.last().map_or(0, |last| last.last_used);
+    recovery.next_seq = last_used.max(trimmed).saturating_add(1);
 
     let mut table = Table::new(trimmed);
     let last = segments.pop();
@@ -117,7 +120,7 @@ fn scan_all(dir: &Path, trimmed: Seq, recovery: &mut Recovery) -> Result<Vec<Fou
     for name in names {
         floor = floor.max(name.first_seq.saturating_sub(1));
         let found = scan(dir, name, floor, trimmed, recovery)?;
-        floor = found.extent.last_seq;
+        floor = found.last_used;
         segments.push(found);
     }
     Ok(segments)
@@ -149,6 +152,7 @@ fn scan(
             return Err(OpenError::Version { path, version });
         }
         for (seq, payload) in &block.records {
+            extent.last_seq = *seq;
             extent.records = extent.records.saturating_add(1);
             if *seq > trimmed {
                 recovery.count(*seq, payload.len());
@@ -156,11 +160,12 @@ fn scan(
         }
         damage.append(&mut block.damage);
     }
-    extent.last_seq = cursor.last_seq();
+    let last_used = cursor.last_seq();
     Ok(Found {
         name,
         floor,
         extent,
+        last_used,
         damage,
     })
 }
@@ -206,8 +211,8 @@ fn reopen(
         found.extent.bytes = torn.offset;
         file.cut(torn.offset)?;
     }
-    let is_behind = found.extent.records == 0 && found.name.first_seq < recovery.next_seq;
-    if is_behind && found.extent.bytes <= EMPTY {
+    let is_empty = found.extent.records == 0 && found.extent.bytes <= EMPTY;
+    if is_empty && found.name.first_seq < recovery.next_seq {
         // Left over from an attempt to create it, after which the log went on elsewhere.
         disk::remove(&path)?;
         disk::sync_dir(dir)?;
@@ -220,13 +225,15 @@ fn reopen(
     } else {
         file.sync()?;
     }
-    // Appending behind a destroyed header would put good records into a bad place.
+    // Appending behind a destroyed header would put good records into a bad place, and numbers that are
+    // skipped inside a segment would make `DropReport` inexact.
+    let is_behind = found.extent.last_seq.saturating_add(1) < recovery.next_seq;
     let is_headless = found.damage.iter().any(|damage| damage.offset == 0);
     let is_full = found.extent.bytes >= segment_bytes;
     recovery.damaged.append(&mut found.damage);
     let (name, written) = (found.name, found.extent);
     let id = table.push(dir, name, found.floor, written);
-    Ok((!is_headless && !is_full).then_some(Active {
+    Ok((!is_headless && !is_full && !is_behind).then_some(Active {
         id,
         name,
         file,

@@ -1,0 +1,69 @@
+//! One thread appends, one reads, one trims: the way it is used.
+
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use unjank_spool::{AppendError, Chunk, Log, Options};
+
+use crate::folder::{Folder, payload};
+
+const RECORDS: u64 = 30_000;
+
+fn append_all_of_them(log: &mut Log) {
+    let mut next = 1;
+    while next <= RECORDS {
+        let group: Vec<_> = (next..=RECORDS)
+            .take(17)
+            .map(|seq| payload(seq, (seq % 90) as usize))
+            .collect();
+        let all = log.append_all(&group);
+        next += all.count as u64;
+        log.sync().unwrap();
+        match all.error {
+            None => {}
+            Some(AppendError::Full { .. }) => thread::yield_now(),
+            Some(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn every_record_passes_once_and_in_order_through_a_log_that_is_often_full() {
+    let folder = Folder::new();
+    let options = Options {
+        segment_bytes: 4000,
+        max_bytes: 40_000,
+        ..folder.options()
+    };
+    let (mut log, _) = Log::open(options).unwrap();
+    let (mut reader, trimmer) = (log.reader(), log.trimmer());
+    let (done, to_trim) = sync_channel(4);
+    thread::scope(|scope| {
+        scope.spawn(|| append_all_of_them(&mut log));
+        scope.spawn(move || {
+            let (mut expected, mut chunk) = (1, Chunk::default());
+            while expected <= RECORDS {
+                if !reader.read_into(&mut chunk, 3000).unwrap() {
+                    thread::yield_now();
+                }
+                for record in chunk.iter() {
+                    assert_eq!(record.seq, expected);
+                    assert_eq!(record.payload, payload(expected, (expected % 90) as usize));
+                    expected += 1;
+                }
+                if let Some(seq) = chunk.last_seq() {
+                    done.send(seq).unwrap();
+                }
+            }
+        });
+        scope.spawn(move || {
+            for seq in to_trim {
+                trimmer.trim(seq).unwrap();
+            }
+        });
+    });
+    assert_eq!(
+        (log.durable_seq(), log.oldest_seq()),
+        (RECORDS, RECORDS + 1)
+    );
+}
