@@ -1,5 +1,7 @@
 //! The writer: appending and syncing. What else it has to do is in [`upkeep`].
 
+#[cfg(test)]
+mod failing_disk;
 mod upkeep;
 
 use std::fs::File;
