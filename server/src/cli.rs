@@ -18,7 +18,7 @@ use crate::store::{ClickHouse, EngineFile, Target};
 
 /// Performance of apps in the field: devices report, unjank keeps, classifies and answers.
 #[derive(Parser, Debug)]
-#[command(name = "unjank", version, max_term_width = 120, propagate_version = true)]
+#[command(name = "unjank", version, max_term_width = 120, propagate_version = true, args_override_self = true)]
 #[command(after_help = "Start with `unjank serve`. Every setting is a flag, an environment variable (UNJANK_…) and a line of a TOML file (--config).")]
 pub struct Cli {
     #[command(flatten)]
@@ -112,6 +112,12 @@ pub(crate) fn external(shared: &Shared, url: &str) -> Target {
         user: shared.clickhouse_user.clone(),
         password: shared.clickhouse_password.reveal().to_owned(),
         database: shared.clickhouse_database.clone(),
-        compress: true,
+        compress: !is_loopback(url),
     }
+}
+
+/// Compressing what never leaves the machine only costs CPU.
+fn is_loopback(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.", "[::1]"].iter().any(|host| rest.starts_with(host))
 }

@@ -28,13 +28,13 @@ pub struct IngestMetrics {
 pub struct LogMetrics {
     pub bytes: IntGauge,
     pub max_bytes: IntGauge,
+    pub pending_records: IntGauge,
     pub sync_seconds: Histogram,
     pub damaged_ranges: IntCounter,
 }
 
 #[derive(Clone)]
 pub struct WriterMetrics {
-    pub pending: IntGauge,
     pub rows: IntCounter,
     pub ranges: IntCounter,
     pub failures: IntCounter,
@@ -103,11 +103,11 @@ impl Metrics {
             log: LogMetrics {
                 bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
                 max_bytes: make.gauge("unjank_log_max_bytes", "Bytes the ingest log may take on disk."),
+                pending_records: make.gauge("unjank_log_pending_records", "Records of the ingest log that are not in ClickHouse yet."),
                 sync_seconds: make.histogram("unjank_log_sync_seconds", "Time of a group of records to become durable."),
                 damaged_ranges: make.counter("unjank_log_damaged_ranges_total", "Damaged places found in the ingest log."),
             },
             writer: WriterMetrics {
-                pending: make.gauge("unjank_log_pending_records", "Records of the ingest log that are not in ClickHouse yet."),
                 rows: make.counter("unjank_writer_rows_total", "Rows inserted into ClickHouse."),
                 ranges: make.counter("unjank_writer_ranges_total", "Ranges of the ingest log drained."),
                 failures: make.counter("unjank_writer_failures_total", "Attempts to drain a range that failed and are repeated."),

@@ -12,6 +12,7 @@
 
 mod batch;
 mod id;
+mod jank;
 mod lenient;
 mod limits;
 mod names;
@@ -22,6 +23,7 @@ mod timestamp;
 
 pub use batch::{Batch, Resource};
 pub use id::{SpanId, TraceId};
+pub use jank::{Frame, Jank, JankSample, JankStrategy, LogLine};
 pub use lenient::{Attributes, Histogram};
 pub use limits::Limits;
 pub use names::{
@@ -29,8 +31,8 @@ pub use names::{
 };
 pub use receipt::{Problem, RateLimit, Receipt, Rejected};
 pub use signals::{
-    AppStart, Code, Dropped, Frame, FrameWindow, Jank, JankSample, JankStrategy, LogLine, Metric,
-    PageLoad, PageRequest, Phase, Recomposition, SdkHealth, Span, SpanEvent, Traffic,
+    AppStart, Code, Dropped, FrameWindow, Metric, PageLoad, PageRequest, Phase, Recomposition,
+    SdkHealth, Span, SpanEvent, Traffic,
 };
 pub use text::Text;
 pub use timestamp::{Day, Timestamp};

@@ -1,7 +1,9 @@
 //! What was on the wire once must read for ever. Golden files are only ever added to.
 
 use serde_json::Value;
-use unjank_protocol::{AppStartKind, Batch, JankKind, Network, Receipt, SpanKind, SpanStatus, Timestamp};
+use unjank_protocol::{
+    AppStartKind, Batch, JankKind, Network, Receipt, SpanKind, SpanStatus, Timestamp,
+};
 
 const BATCH: &str = include_str!("golden/batch_v1.json");
 const FUTURE: &str = include_str!("golden/batch_v1_from_the_future.json");
@@ -17,9 +19,11 @@ fn without_nothing(value: Value) -> Value {
         _ => false,
     };
     match value {
-        Value::Object(map) => {
-            map.into_iter().map(|(key, value)| (key, without_nothing(value))).filter(|(_, value)| !is_nothing(value)).collect()
-        }
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| (key, without_nothing(value)))
+            .filter(|(_, value)| !is_nothing(value))
+            .collect(),
         Value::Array(list) => list.into_iter().map(without_nothing).collect(),
         Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
         other => other,
@@ -31,7 +35,9 @@ fn contains(whole: &Value, part: &Value, path: &str) {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
             for (key, value) in part {
-                let found = whole.get(key).unwrap_or_else(|| panic!("{path}.{key} is lost"));
+                let found = whole
+                    .get(key)
+                    .unwrap_or_else(|| panic!("{path}.{key} is lost"));
                 contains(found, value, &format!("{path}.{key}"));
             }
         }
@@ -53,19 +59,40 @@ fn every_field_of_a_batch_survives_reading_and_writing() {
     let batch: Batch<'_> = serde_json::from_str(BATCH).unwrap();
     assert_eq!(batch.events(), 9);
     let written = serde_json::to_value(&batch).unwrap();
-    contains(&without_nothing(written), &without_nothing(serde_json::from_str(BATCH).unwrap()), "batch");
+    contains(
+        &without_nothing(written),
+        &without_nothing(serde_json::from_str(BATCH).unwrap()),
+        "batch",
+    );
 }
 
 #[test]
 fn a_batch_from_a_later_version_reads_with_unknown_names_as_other() {
     let batch: Batch<'_> = serde_json::from_str(FUTURE).unwrap();
     let span = &batch.spans[0];
-    assert_eq!((span.kind, span.status, span.network), (SpanKind::Other, SpanStatus::Other, Network::Other));
-    assert_eq!(span.trace_id.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
-    assert_eq!(span.start, Timestamp::parse("2026-11-20T09:59:58Z").unwrap());
-    let attributes: Vec<_> = span.attributes.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(
+        (span.kind, span.status, span.network),
+        (SpanKind::Other, SpanStatus::Other, Network::Other)
+    );
+    assert_eq!(
+        span.trace_id.to_string(),
+        "4bf92f3577b34da6a3ce929d0e0e4736"
+    );
+    assert_eq!(
+        span.start,
+        Timestamp::parse("2026-11-20T09:59:58Z").unwrap()
+    );
+    let attributes: Vec<_> = span
+        .attributes
+        .0
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
     assert_eq!(attributes, [("n", "3"), ("on", "true"), ("none", "")]);
-    assert_eq!((batch.janks[0].kind, batch.janks[0].stack[0].line), (JankKind::Other, -2));
+    assert_eq!(
+        (batch.janks[0].kind, batch.janks[0].stack[0].line),
+        (JankKind::Other, -2)
+    );
     assert_eq!(batch.app_starts[0].kind, AppStartKind::Other);
     assert_eq!(batch.session_id, uuid::Uuid::nil());
 }
@@ -73,5 +100,8 @@ fn a_batch_from_a_later_version_reads_with_unknown_names_as_other() {
 #[test]
 fn a_receipt_reads_and_writes_the_same() {
     let receipt: Receipt<'_> = serde_json::from_str(RECEIPT).unwrap();
-    assert_eq!(serde_json::to_value(&receipt).unwrap(), serde_json::from_str::<Value>(RECEIPT).unwrap());
+    assert_eq!(
+        serde_json::to_value(&receipt).unwrap(),
+        serde_json::from_str::<Value>(RECEIPT).unwrap()
+    );
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use unjank_protocol::{
-    Attributes, Batch, Code, Day, Frame, Histogram, Jank, JankKind, JankStrategy, Metric, Network, Resource, Span, SpanEvent, SpanId, SpanKind,
-    SpanStatus, Text, Timestamp, TraceId, Traffic,
+    Attributes, Batch, Code, Day, Frame, Histogram, Jank, JankKind, JankStrategy, Metric, Network,
+    Resource, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId, Traffic,
 };
 use uuid::Uuid;
 

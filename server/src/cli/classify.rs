@@ -32,27 +32,31 @@ Examples:
   unjank classify --rules rules.toml < stack.txt    try your own rules
   unjank classify --json < batch.json | jq '.[].class.title'
   unjank classify --print-rules > rules.toml        start from the built-in rules, which explain the format")]
-pub struct ClassifyArgs {
+pub(super) struct ClassifyArgs {
     /// The rule file to use, instead of the built-in rules
     ///
     /// Say `built_in = true` in it to have the built-in rules follow your own.
     #[arg(long, env = "UNJANK_RULES", value_name = "FILE")]
-    pub rules: Option<PathBuf>,
+    rules: Option<PathBuf>,
 
     /// Print JSON: a list with one entry per stack
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 
     /// Print the built-in rules with comments on the format, and exit
     #[arg(long)]
-    pub print_rules: bool,
+    print_rules: bool,
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// When the rules or the input cannot be read, or the output cannot be written.
-pub fn run(args: &ClassifyArgs, input: impl Read, mut out: impl Write) -> anyhow::Result<()> {
+pub(super) fn run(
+    args: &ClassifyArgs,
+    input: impl Read,
+    mut out: impl Write,
+) -> anyhow::Result<()> {
     if args.print_rules {
         return Ok(out.write_all(Rules::built_in_toml().as_bytes())?);
     }
@@ -322,7 +326,7 @@ mod tests {
     #[test]
     fn what_is_not_a_stack_is_refused() {
         for (input, reason) in [
-            ("hello", "no stack frame"),
+            ("hello", "no line of the input is a stack frame"),
             ("{\"resource\": {}}", "holds no stack"),
             ("[1, 2]", "[0] is neither"),
             ("{", "begins like JSON"),

@@ -41,5 +41,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    // A gauge that is always true is read when it is asked for.
+    app.metrics.log.pending_records.set(i64::try_from(app.log.pending_records()).unwrap_or(i64::MAX));
     ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], app.metrics.render()).into_response()
 }

@@ -52,6 +52,8 @@ struct Inner {
 struct State {
     /// Payload bytes that are durable and not drained.
     pending_bytes: AtomicU64,
+    /// The last record that is drained.
+    drained: AtomicU64,
     full: AtomicBool,
     failing: AtomicBool,
     metrics: LogMetrics,
@@ -93,6 +95,7 @@ impl IngestLog {
         metrics.bytes.set(i64::try_from(log.bytes()).unwrap_or(i64::MAX));
         let state = Arc::new(State {
             pending_bytes: AtomicU64::new(recovery.bytes),
+            drained: AtomicU64::new(0),
             full: AtomicBool::new(false),
             failing: AtomicBool::new(false),
             metrics,
@@ -191,9 +194,20 @@ impl IngestLog {
         self.0.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Records that wait to be drained.
+    pub fn pending_records(&self) -> u64 {
+        self.0.durable.borrow().saturating_sub(self.0.state.drained.load(Ordering::Relaxed))
+    }
+
+    /// Everything up to `through` was drained in an earlier life.
+    pub(super) fn resume_at(&self, through: Seq) {
+        self.0.state.drained.store(through, Ordering::Relaxed);
+    }
+
     /// Everything up to `through` is in ClickHouse: its space comes back, in whole segments.
-    pub fn drained(&self, through: Seq, records: &LogRecords) {
+    pub(super) fn drained(&self, through: Seq, records: &LogRecords) {
         let bytes = records.bytes as u64;
+        self.resume_at(through);
         let pending = &self.0.state.pending_bytes;
         pending.store(pending.load(Ordering::Relaxed).saturating_sub(bytes), Ordering::Relaxed);
         if let Err(error) = self.0.trimmer.trim(through) {

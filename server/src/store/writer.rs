@@ -55,6 +55,7 @@ impl Writer {
         metrics: WriterMetrics,
     ) -> std::io::Result<Self> {
         let drain = Drain::load(&settings.state)?;
+        log.resume_at(drain.done);
         Ok(Self { log, clickhouse, dead_letters, settings, metrics, drain })
     }
 
@@ -84,7 +85,6 @@ impl Writer {
     /// False when there is nothing left to do and there will not be.
     async fn wait_for_records(&self, shutdown: &CancellationToken) -> bool {
         let mut durable = self.log.durable();
-        self.metrics.pending.set(self.pending());
         if self.drain.range.is_some() {
             return true;
         }
@@ -104,18 +104,12 @@ impl Writer {
                 () = sleep(self.settings.flush_interval) => {}
             }
         }
-        self.metrics.pending.set(self.pending());
         true
     }
 
     async fn enough_waits(&self) {
         let mut durable = self.log.durable();
         while self.log.pending_bytes() < self.settings.eager_bytes && durable.changed().await.is_ok() {}
-    }
-
-    fn pending(&self) -> i64 {
-        let durable = *self.log.durable().borrow();
-        i64::try_from(durable.saturating_sub(self.drain.done)).unwrap_or(i64::MAX)
     }
 
     async fn drain_one_range(&mut self) -> Result<(), Failure> {

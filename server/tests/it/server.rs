@@ -21,6 +21,7 @@ pub(crate) const NOW: i64 = 1_795_176_000_000_000;
 pub(crate) const KEY: &str = "test-key";
 
 #[derive(Parser)]
+#[command(args_override_self = true)]
 struct Settings {
     #[command(flatten)]
     shared: Shared,
@@ -137,7 +138,7 @@ impl Server {
     }
 
     pub(crate) async fn drained(&self) {
-        tokio::time::timeout(Duration::from_secs(60), async {
+        tokio::time::timeout(Duration::from_secs(20), async {
             while self.metric("unjank_log_pending_records").await > 0.0 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

@@ -1,0 +1,150 @@
+//! Stalls of the main loop and the stacks caught in them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::lenient::null_as_default;
+use crate::signals::{is_whole, whole};
+use crate::{JankKind, Network, Text, Timestamp};
+
+/// The main loop was blocked, with the stack caught while it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Jank<'a> {
+    /// `jank` or `anr`.
+    #[serde(default)]
+    pub kind: JankKind,
+    /// The screen.
+    #[serde(borrow, default)]
+    pub page: Text<'a>,
+    /// When the stall began.
+    pub start: Timestamp,
+    /// How long it lasted, in milliseconds: 0 to 24 h.
+    pub duration_ms: i64,
+    /// The thread that was blocked.
+    #[serde(borrow, default)]
+    pub thread: Text<'a>,
+    /// Whether the app was in the foreground.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub foreground: bool,
+    /// The rule that noticed it.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub strategy: JankStrategy,
+    /// Time since the app started, in milliseconds.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub uptime_ms: u64,
+    /// The network.
+    #[serde(default)]
+    pub network: Network,
+    /// The stack of the blocked thread, innermost frame first; at most 128 frames.
+    #[serde(borrow, default, deserialize_with = "null_as_default")]
+    pub stack: Vec<Frame<'a>>,
+    /// Further stacks of the same stall, at most 64.
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub samples: Vec<JankSample<'a>>,
+    /// The last log lines and screens before the stall, oldest first; at most 64.
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub run_log: Vec<LogLine<'a>>,
+    /// The share of such janks that is sent.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub sample_rate: f64,
+}
+
+/// N times over threshold T within a period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JankStrategy {
+    /// T, in milliseconds.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub threshold_ms: u32,
+    /// N.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub count: u32,
+    /// The period, in milliseconds; 0 for a single stall.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub period_ms: u32,
+}
+
+/// A further stack of a stall.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JankSample<'a> {
+    /// Time from the start of the stall, in milliseconds.
+    pub offset_ms: u32,
+    /// The stack then, innermost frame first.
+    #[serde(borrow)]
+    pub stack: Vec<Frame<'a>>,
+}
+
+/// A line of the run log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine<'a> {
+    /// When.
+    pub time: Timestamp,
+    /// The line, or the name of a screen.
+    #[serde(borrow)]
+    pub message: Text<'a>,
+}
+
+/// One frame of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame<'a> {
+    /// Fully qualified class; empty where the language has none.
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    pub class: Text<'a>,
+    /// Library, image or package.
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    pub module: Text<'a>,
+    /// The function.
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    pub function: Text<'a>,
+    /// The source file.
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    pub file: Text<'a>,
+    /// The line, from 1; 0 or below when not known (the JVM says -2 for native methods).
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_unknown"
+    )]
+    pub line: i64,
+    /// Whether the frame is native code called from a managed language.
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_false"
+    )]
+    pub native: bool,
+    /// Build id of the image, in hex, for symbolication.
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    pub build_id: Text<'a>,
+    /// Offset of the instruction in the image, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+}
+
+fn is_empty(text: &Text<'_>) -> bool {
+    text.as_str().is_empty()
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_unknown(line: &i64) -> bool {
+    *line <= 0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
