@@ -21,7 +21,7 @@ use crate::workload::{Way, Workload, new_tag};
 /// Batches of the warm-up, which also tells how many the measurement needs.
 const WARM_UP: u64 = 1_000;
 /// Batches of every signal, for the sizes on disk.
-const MIXED: u64 = 500;
+const MIXED: u64 = 3_000;
 
 pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
     let folder = tempfile::tempdir().context("making a folder for the server's data")?;

@@ -103,6 +103,18 @@ impl Store for RunStore<'_> {
             .map(|row| Ok((field(row, 0)?, field(row, 1)?)))
             .collect()
     }
+
+    async fn stacks(&self, table: &str) -> Result<(u64, u64)> {
+        let sql = format!(
+            "SELECT uniqExact(hash), uniqExactIf(hash, hash IN (SELECT stack_hash FROM {table})) \
+             FROM (SELECT arrayJoin(arrayPushBack(`samples.stack_hash`, stack_hash)) AS hash FROM janks WHERE {}) \
+             WHERE hash != 0",
+            self.scope.rows(),
+        );
+        let rows = self.clickhouse.rows(&sql).await?;
+        let row = rows.first().context("a count without an answer")?;
+        Ok((field(row, 0)?, field(row, 1)?))
+    }
 }
 
 fn field<T: std::str::FromStr>(row: &[String], index: usize) -> Result<T> {

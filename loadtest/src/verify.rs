@@ -20,6 +20,9 @@ pub(crate) trait Store {
 
     /// How often each batch id stands in the table of batches.
     async fn batches(&self) -> Result<HashMap<Uuid, u64>>;
+
+    /// How many distinct stacks the janks name, and how many of them `table` holds.
+    async fn stacks(&self, table: &str) -> Result<(u64, u64)>;
 }
 
 /// The comparison of one table.
@@ -64,14 +67,29 @@ impl TableCheck {
 /// Sessions looked at row by row in one query.
 const SESSIONS_AT_ONCE: usize = 500;
 
-/// Compares every signal, and the table of batches.
+/// Compares every signal, the table of batches, and whether the stacks are there that janks name.
 pub(crate) async fn compare(ledger: &Ledger, store: &impl Store) -> Result<Vec<TableCheck>> {
     let mut checks = Vec::new();
     for signal in SIGNALS {
         checks.push(compare_signal(ledger, store, signal).await?);
     }
     checks.push(compare_batches(ledger, store).await?);
+    for table in ["stacks", "stack_classes"] {
+        checks.push(compare_stacks(store, table).await?);
+    }
     Ok(checks)
+}
+
+/// A stack is stored once however many janks have it, and says the same again harmlessly: only a missing one is wrong.
+async fn compare_stacks(store: &impl Store, table: &str) -> Result<TableCheck> {
+    let (named, held) = store.stacks(table).await?;
+    Ok(TableCheck {
+        table: table.to_owned(),
+        expected: named,
+        found: held,
+        lost: named.saturating_sub(held),
+        ..TableCheck::default()
+    })
 }
 
 /// Sums by session first; row by row only where they differ.

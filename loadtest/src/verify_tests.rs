@@ -10,6 +10,7 @@ use crate::post::Acceptance;
 struct Memory {
     rows: Vec<(Uuid, u64)>,
     batches: Vec<Uuid>,
+    missing_stacks: u64,
 }
 
 impl Store for Memory {
@@ -34,6 +35,15 @@ impl Store for Memory {
             *counts.entry(*id).or_default() += 1;
         }
         Ok(counts)
+    }
+
+    async fn stacks(&self, table: &str) -> Result<(u64, u64)> {
+        let missing = if table == "stacks" {
+            self.missing_stacks
+        } else {
+            0
+        };
+        Ok((9, 9 - missing))
     }
 }
 
@@ -77,13 +87,17 @@ async fn spans(ledger: &Ledger, memory: &Memory) -> TableCheck {
     compare(ledger, memory).await.unwrap().swap_remove(0)
 }
 
+fn table<'a>(checks: &'a [TableCheck], name: &str) -> &'a TableCheck {
+    checks.iter().find(|check| check.table == name).unwrap()
+}
+
 #[tokio::test]
 async fn a_right_store_is_found_right() {
     let (ledger, memory) = right();
     let checks = compare(&ledger, &memory).await.unwrap();
     assert!(checks.iter().all(TableCheck::holds), "{checks:?}");
     assert_eq!((checks[0].expected, checks[0].found), (800, 800));
-    assert_eq!(checks.last().unwrap().found, 80);
+    assert_eq!(table(&checks, "batches").found, 80);
 }
 
 #[tokio::test]
@@ -174,9 +188,18 @@ async fn a_batch_missing_from_the_table_of_batches_or_there_twice_is_found() {
     let (ledger, mut memory) = right();
     memory.batches[3] = memory.batches[4];
     let checks = compare(&ledger, &memory).await.unwrap();
-    let batches = checks.last().unwrap();
+    let batches = table(&checks, "batches");
     assert_eq!(
         (batches.lost, batches.doubled, batches.unexpected),
         (1, 1, 0)
     );
+}
+
+#[tokio::test]
+async fn a_stack_that_a_jank_names_and_nobody_holds_is_found() {
+    let (ledger, mut memory) = right();
+    memory.missing_stacks = 2;
+    let checks = compare(&ledger, &memory).await.unwrap();
+    assert_eq!(table(&checks, "stacks").lost, 2);
+    assert!(table(&checks, "stack_classes").holds());
 }
