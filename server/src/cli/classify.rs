@@ -2,7 +2,7 @@
 //!
 //! Reads a stack and prints; needs no server and no database, so that rules can be tried before they are deployed.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
@@ -57,30 +57,41 @@ pub(super) fn run(
     input: impl Read,
     mut out: impl Write,
 ) -> anyhow::Result<()> {
+    match out.write_all(answer(args, input)?.as_bytes()) {
+        // `| head` has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+fn answer(args: &ClassifyArgs, input: impl Read) -> anyhow::Result<String> {
     if args.print_rules {
-        return Ok(out.write_all(Rules::built_in_toml().as_bytes())?);
+        return Ok(Rules::built_in_toml().to_owned());
     }
     let rules = read_rules(args)?;
     let mut text = String::new();
-    let read = input
-        .take(MAX_INPUT_BYTES + 1)
-        .read_to_string(&mut text)
-        .context("the input is not readable as UTF-8 text")?;
-    if read as u64 > MAX_INPUT_BYTES {
+    let read = input.take(MAX_INPUT_BYTES + 1).read_to_string(&mut text);
+    if read.context("the input is not readable as UTF-8 text")? as u64 > MAX_INPUT_BYTES {
         bail!("the input is larger than {MAX_INPUT_BYTES} bytes: send a part of it");
     }
-    match json(&text)? {
-        Some(value) => classify(args, &rules, &stacks_of(&value)?, &mut out),
-        None => classify(
-            args,
-            &rules,
-            &[Stack {
-                name: String::new(),
-                frames: parse_text(&text)?,
-            }],
-            &mut out,
-        ),
+    let value = json(&text)?;
+    let stacks = match &value {
+        Some(value) => stacks_of(value)?,
+        None => vec![Stack {
+            name: String::new(),
+            frames: parse_text(&text)?,
+        }],
+    };
+    let entries = stacks.iter().map(|stack| Entry {
+        stack: &stack.name,
+        stack_hash: stack_hash(&stack.frames).to_string(),
+        explanation: rules.explain(&stack.frames),
+    });
+    let entries: Vec<Entry<'_>> = entries.collect();
+    if args.json {
+        return Ok(serde_json::to_string_pretty(&entries)? + "\n");
     }
+    Ok(tables(&rules, &entries))
 }
 
 fn read_rules(args: &ClassifyArgs) -> anyhow::Result<Rules> {
@@ -108,34 +119,21 @@ struct Entry<'s> {
     explanation: Explanation,
 }
 
-fn classify(
-    args: &ClassifyArgs,
-    rules: &Rules,
-    stacks: &[Stack<'_>],
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
-    let entries = stacks.iter().map(|stack| Entry {
-        stack: &stack.name,
-        stack_hash: stack_hash(&stack.frames).to_string(),
-        explanation: rules.explain(&stack.frames),
-    });
-    if args.json {
-        serde_json::to_writer_pretty(&mut *out, &entries.collect::<Vec<_>>())?;
-        return Ok(writeln!(out)?);
+fn tables(rules: &Rules, entries: &[Entry<'_>]) -> String {
+    let mut parts: Vec<String> = rules
+        .warnings()
+        .iter()
+        .map(|warning| format!("warning: {warning}\n"))
+        .collect();
+    for entry in entries {
+        let heading = if entry.stack.is_empty() {
+            String::new()
+        } else {
+            format!("== {}\n", entry.stack)
+        };
+        parts.push(format!("{heading}{}", entry.explanation));
     }
-    for warning in rules.warnings() {
-        writeln!(out, "warning: {warning}\n")?;
-    }
-    for (position, entry) in entries.enumerate() {
-        if position > 0 {
-            writeln!(out)?;
-        }
-        if !entry.stack.is_empty() {
-            writeln!(out, "== {}", entry.stack)?;
-        }
-        write!(out, "{}", entry.explanation)?;
-    }
-    Ok(())
+    parts.join("\n")
 }
 
 /// The input as JSON; nothing when it is text.

@@ -18,10 +18,10 @@ use self::sections::Sections;
 /// No line of the text is a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no stack frame in the {lines} lines of input{}. Known are stacks of the JVM (`at com.example.Cart.pay(Cart.kt:42)`), \
-     Android tombstones (`#00 pc 0004f9a8 /system/lib64/libc.so (read+8)`), gdb, lldb, Rust backtraces, iOS crash reports, \
-     Dart (`#0 Cart.pay (package:shop/cart.dart:42:7)`) and JavaScript (V8, Hermes, JavaScriptCore)",
-    .first.as_ref().map(|first| format!(", of which the first is {first:?}")).unwrap_or_default()
+    "no line of the input is a stack frame{}. Known are stacks of the JVM (`at com.example.Cart.pay(Cart.kt:42)`), \
+     Android tombstones (`#00 pc 0004f9a8 /system/lib64/libc.so (read+8)`), gdb, lldb, Rust backtraces, iOS crash \
+     reports, Dart (`#0 Cart.pay (package:shop/cart.dart:42:7)`) and JavaScript (V8, Hermes, JavaScriptCore)",
+    .first.as_ref().map(|first| format!(" (of {lines}; the first is {first:?})")).unwrap_or_default()
 )]
 pub struct ParseError {
     /// How many lines there were.
