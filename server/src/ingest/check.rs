@@ -179,6 +179,7 @@ impl<'c> Checks<'c> {
 
     pub(super) fn histogram(&self, histogram: &mut Histogram) {
         self.list(&mut histogram.0);
+        histogram.0.sort_unstable();
     }
 
     /// The resource is never refused for a long string; it is cut like any other.

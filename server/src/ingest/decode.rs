@@ -19,8 +19,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded<'_>, Refusal> {
     let body = std::str::from_utf8(body).map_err(|error| Refusal::NotUtf8(error.valid_up_to()))?;
     match serde_json::from_str::<Batch<'_>>(body) {
         Ok(batch) => Ok(Decoded { batch, rejected: Vec::new() }),
-        Err(error) if error.classify() == Category::Data => decode_event_by_event(body),
-        Err(error) => Err(not_json(&error)),
+        Err(_) => decode_event_by_event(body),
     }
 }
 

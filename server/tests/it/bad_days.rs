@@ -44,8 +44,8 @@ async fn every_bad_request_gets_its_documented_answer() {
     NaN: 400 invalid_json
     not utf-8: 400 invalid_utf8
     a list: 400 invalid_envelope
-    deep: 400 invalid_json
-    deep lists: 400 invalid_json
+    deep: 400 invalid_envelope
+    deep lists: 422 invalid_resource
     twice the same field: 400 invalid_envelope
     no batch id: 400 invalid_envelope
     bad batch id: 400 invalid_envelope
@@ -73,11 +73,11 @@ async fn a_problem_says_what_to_do() {
     let problem: Value = response.json().await.unwrap();
     insta::assert_json_snapshot!(problem, @r#"
     {
-      "type": "about:blank",
-      "title": "Bad Request",
-      "status": 400,
+      "code": "invalid_json",
       "detail": "the body is not JSON: EOF while parsing an object (line 1, column 1)",
-      "code": "invalid_json"
+      "status": 400,
+      "title": "Bad Request",
+      "type": "about:blank"
     }
     "#);
 }

@@ -160,10 +160,10 @@ fn mistakes_on_the_command_line_are_explained() {
     let config = folder.path().join("unjank.toml");
     let error = |config_text: &str| {
         std::fs::write(&config, config_text).unwrap();
-        let output = unjank(folder.path(), &["--config", config.to_str().unwrap(), "serve", "--listen", "nowhere"]);
+        let output = unjank(folder.path(), &["--config", config.to_str().unwrap(), "serve"]);
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(error("").contains("invalid value 'nowhere' for '--listen <ADDRESS>'"));
+    assert!(error("listen = \"nowhere\"").contains("invalid value 'nowhere' for '--listen <ADDRESS>'"));
     assert!(error("lisen = \"x\"").contains("there is no setting `lisen`"));
     assert!(error("listen = [1]").contains("`listen` is array"));
     assert!(error("log-max-bytes = 5").contains("invalid value '5' for '--log-max-bytes <BYTES>'"));
