@@ -185,41 +185,75 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), DiskError> {
     }
 }
 
-/// Takes the folder for this log, until the returned file is closed.
-pub(crate) fn lock_dir(dir: &Path) -> Result<File, OpenError> {
-    let path = dir.join("lock");
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .doing("create", &path)?;
-    if try_lock(&file).doing("lock", &path)? {
-        Ok(file)
-    } else {
-        Err(OpenError::InUse {
-            dir: dir.to_owned(),
-        })
+/// A folder taken for one log.
+#[derive(Debug)]
+pub(crate) struct DirLock(File);
+
+impl DirLock {
+    pub(crate) fn take(dir: &Path) -> Result<Self, OpenError> {
+        let path = dir.join("lock");
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .doing("create", &path)?;
+        if flock::try_lock(&file).doing("lock", &path)? {
+            Ok(Self(file))
+        } else {
+            Err(OpenError::InUse {
+                dir: dir.to_owned(),
+            })
+        }
+    }
+}
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process being forked right now has a copy of it until it executes
+        // its program, and the lock would stay until then.
+        drop(flock::unlock(&self.0));
     }
 }
 
 #[cfg(not(target_os = "android"))]
-fn try_lock(file: &File) -> io::Result<bool> {
-    match file.try_lock() {
-        Ok(()) => Ok(true),
-        Err(fs::TryLockError::WouldBlock) => Ok(false),
-        Err(fs::TryLockError::Error(error)) => Err(error),
+mod flock {
+    use std::fs::{File, TryLockError};
+    use std::io;
+
+    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+        match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    pub(super) fn unlock(file: &File) -> io::Result<()> {
+        file.unlock()
     }
 }
 
 /// The standard library's lock answers "unsupported" on Android before Rust 1.98, although the system has it.
 #[cfg(target_os = "android")]
-fn try_lock(file: &File) -> io::Result<bool> {
-    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-        Err(error) => Err(error.into()),
+mod flock {
+    use std::fs::File;
+    use std::io;
+
+    use rustix::fs::{FlockOperation, flock};
+    use rustix::io::Errno;
+
+    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn unlock(file: &File) -> io::Result<()> {
+        Ok(flock(file, FlockOperation::Unlock)?)
     }
 }
 

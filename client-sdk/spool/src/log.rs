@@ -4,10 +4,9 @@
 mod failing_disk;
 mod upkeep;
 
-use std::fs::File;
 use std::sync::Arc;
 
-use crate::disk::{self, SegmentFile};
+use crate::disk::{self, DirLock, SegmentFile};
 use crate::format::{RecordHeader, SegmentName, framed, random_tag};
 use crate::reader::Reader;
 use crate::recovery::{self, Opened};
@@ -35,7 +34,7 @@ pub struct Log {
     health: Health,
     /// What went for an append that then failed: reported with the next one.
     dropped: DropReport,
-    _lock: File,
+    _lock: DirLock,
 }
 
 /// What has to be done before anything can be appended.
@@ -79,7 +78,7 @@ impl Log {
     pub fn open(options: Options) -> Result<(Self, Recovery), OpenError> {
         let segment_bytes = options.effective_segment_bytes()?;
         disk::create_dir(&options.dir)?;
-        let lock = disk::lock_dir(&options.dir)?;
+        let lock = DirLock::take(&options.dir)?;
         let (hint, trimmed) = TrimmedFile::open(&options.dir)?;
         let tag = random_tag();
         let opened = recovery::open(&options.dir, trimmed, tag, segment_bytes)?;

@@ -1,9 +1,9 @@
 //! One thread appends, one reads, one trims: the way it is used.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use unjank_spool::{AppendError, Chunk, Log, Options};
+use unjank_spool::{AppendError, Chunk, Log, Options, Reader, Seq};
 
 use crate::folder::{Folder, payload};
 
@@ -27,6 +27,23 @@ fn append_all_of_them(log: &mut Log) {
     }
 }
 
+fn read_all_of_them(reader: &mut Reader, done: &SyncSender<Seq>) {
+    let (mut expected, mut chunk) = (1, Chunk::default());
+    while expected <= RECORDS {
+        if !reader.read_into(&mut chunk, 3000).unwrap() {
+            thread::yield_now();
+        }
+        for record in chunk.iter() {
+            assert_eq!(record.seq, expected);
+            assert_eq!(record.payload, payload(expected, (expected % 90) as usize));
+            expected += 1;
+        }
+        if let Some(seq) = chunk.last_seq() {
+            done.send(seq).unwrap();
+        }
+    }
+}
+
 #[test]
 fn every_record_passes_once_and_in_order_through_a_log_that_is_often_full() {
     let folder = Folder::new();
@@ -40,26 +57,9 @@ fn every_record_passes_once_and_in_order_through_a_log_that_is_often_full() {
     let (done, to_trim) = sync_channel(4);
     thread::scope(|scope| {
         scope.spawn(|| append_all_of_them(&mut log));
+        scope.spawn(move || read_all_of_them(&mut reader, &done));
         scope.spawn(move || {
-            let (mut expected, mut chunk) = (1, Chunk::default());
-            while expected <= RECORDS {
-                if !reader.read_into(&mut chunk, 3000).unwrap() {
-                    thread::yield_now();
-                }
-                for record in chunk.iter() {
-                    assert_eq!(record.seq, expected);
-                    assert_eq!(record.payload, payload(expected, (expected % 90) as usize));
-                    expected += 1;
-                }
-                if let Some(seq) = chunk.last_seq() {
-                    done.send(seq).unwrap();
-                }
-            }
-        });
-        scope.spawn(move || {
-            for seq in to_trim {
-                trimmer.trim(seq).unwrap();
-            }
+            to_trim.iter().for_each(|seq| trimmer.trim(seq).unwrap());
         });
     });
     assert_eq!(

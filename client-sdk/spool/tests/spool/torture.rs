@@ -97,15 +97,13 @@ fn a_log_with_any_byte_changed_loses_at_most_the_record_it_belongs_to() {
     let (original, places) = small_log();
     for (segment, path) in original.segments().iter().enumerate() {
         for (at, byte) in fs::read(path).unwrap().into_iter().enumerate() {
-            for pattern in [byte ^ 0x01, byte ^ 0x80, byte ^ 0xff, 0x00] {
-                if pattern == byte {
-                    continue;
-                }
+            let expected = survivors(&places, |place| {
+                place.segment != segment || !place.bytes.contains(&at)
+            });
+            let patterns = [byte ^ 0x01, byte ^ 0x80, byte ^ 0xff, 0x00];
+            for pattern in patterns.into_iter().filter(|pattern| *pattern != byte) {
                 let folder = original.copy();
                 damage(&folder.segments()[segment], |bytes| bytes[at] = pattern);
-                let expected = survivors(&places, |place| {
-                    place.segment != segment || !place.bytes.contains(&at)
-                });
                 let what = format!("segment {segment}, byte {at} is {pattern:#x}");
                 let (log, recovery) = folder.open();
                 assert!(
@@ -113,7 +111,7 @@ fn a_log_with_any_byte_changed_loses_at_most_the_record_it_belongs_to() {
                     "{what}"
                 );
                 drop(log);
-                check(&folder, expected, &what);
+                check(&folder, expected.clone(), &what);
             }
         }
     }
@@ -128,7 +126,7 @@ fn a_stretch_of_zeros_anywhere_costs_only_the_records_it_touches() {
             let gone = begin..length.min(begin + 70);
             let folder = original.copy();
             damage(&folder.segments()[segment], |bytes| {
-                bytes[gone.clone()].fill(0)
+                bytes[gone.clone()].fill(0);
             });
             let expected = survivors(&places, |place| {
                 place.segment != segment
@@ -181,7 +179,7 @@ fn a_payload_that_quotes_a_log_is_never_taken_for_one() {
     let expected = vec![(first, b"first".to_vec()), (last, b"last".to_vec())];
     // With the quoting record's header gone, its payload is scanned for records.
     damage(&folder.segments()[0], |bytes| {
-        bytes[HEADER * 2 + 5 + 3] ^= 1
+        bytes[HEADER * 2 + 5 + 3] ^= 1;
     });
     check(&folder, expected, "a quoted record");
 }
