@@ -40,7 +40,9 @@ const LOOK_UP_PATIENCE: Duration = Duration::from_secs(1);
 impl App {
     /// Whether ClickHouse holds the batch already. When it cannot be asked, the writer asks before it inserts.
     pub async fn stored_before(&self, project: &str, batch_id: Uuid) -> bool {
-        let look_up = self.clickhouse.stored_batches(project, std::slice::from_ref(&batch_id));
+        let look_up = self
+            .clickhouse
+            .stored_batches(project, std::slice::from_ref(&batch_id));
         match tokio::time::timeout(LOOK_UP_PATIENCE, look_up).await {
             Ok(Ok(stored)) => stored.contains(&batch_id),
             Ok(Err(_)) | Err(_) => false,

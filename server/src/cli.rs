@@ -18,8 +18,16 @@ use crate::store::{ClickHouse, EngineFile, Target};
 
 /// Performance of apps in the field: devices report, unjank keeps, classifies and answers.
 #[derive(Parser, Debug)]
-#[command(name = "unjank", version, max_term_width = 120, propagate_version = true, args_override_self = true)]
-#[command(after_help = "Start with `unjank serve`. Every setting is a flag, an environment variable (UNJANK_…) and a line of a TOML file (--config).")]
+#[command(
+    name = "unjank",
+    version,
+    max_term_width = 120,
+    propagate_version = true,
+    args_override_self = true
+)]
+#[command(
+    after_help = "Start with `unjank serve`. Every setting is a flag, an environment variable (UNJANK_…) and a line of a TOML file (--config)."
+)]
 pub struct Cli {
     #[command(flatten)]
     shared: Shared,
@@ -36,11 +44,12 @@ enum Command {
     /// Bring ClickHouse's schema up to date and exit. `serve` does the same at start.
     Migrate,
     /// Run one read-only query against the store the server uses, tab-separated by default.
-    #[command(after_help = "Example: unjank sql 'SELECT name, count() FROM spans GROUP BY name ORDER BY 2 DESC LIMIT 10'")]
+    #[command(
+        after_help = "Example: unjank sql 'SELECT name, count() FROM spans GROUP BY name ORDER BY 2 DESC LIMIT 10'"
+    )]
     Sql(sql::SqlArgs),
     /// Ask a running server whether it can accept batches; exit code 0 when it can.
     Healthcheck(healthcheck::HealthcheckArgs),
-    /// Explain how a stack is classified: which frame and which rule decided.
     Classify(classify::ClassifyArgs),
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
     DeadLetter(dead_letter::DeadLetterArgs),
@@ -58,7 +67,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Migrate => server::migrate(&shared),
         Command::Sql(sql) => sql::run(&shared, &sql),
         Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),
-        Command::Classify(classify) => classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock()),
+        Command::Classify(classify) => {
+            classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
+        }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
     };
     match result {
@@ -75,8 +86,11 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 
 /// Logs go to standard error: JSON for machines, plain text for a person at a terminal.
 fn start_logging(shared: &Shared) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&shared.log).map_err(|error| anyhow::anyhow!("--log `{}`: {error}", shared.log))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter = EnvFilter::try_new(&shared.log)
+        .map_err(|error| anyhow::anyhow!("--log `{}`: {error}", shared.log))?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     let started = if shared.log_plain || std::io::stderr().is_terminal() {
         builder.with_target(false).try_init()
     } else {
@@ -86,7 +100,9 @@ fn start_logging(shared: &Shared) -> anyhow::Result<()> {
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
 }
 
 /// The ClickHouse the server uses: by its URL, or the embedded engine of a running server.
@@ -98,7 +114,13 @@ fn store_in_use(shared: &Shared) -> anyhow::Result<ClickHouse> {
             let engine = EngineFile::read(&file).map_err(|error| {
                 anyhow::anyhow!("no embedded engine runs under {} ({error}): start `unjank serve`, or name a store with --clickhouse-url", shared.data_dir.display())
             })?;
-            Target { url: engine.url, user: engine.user, password: engine.password, database: shared.clickhouse_database.clone(), compress: false }
+            Target {
+                url: engine.url,
+                user: engine.user,
+                password: engine.password,
+                database: shared.clickhouse_database.clone(),
+                compress: false,
+            }
         }
     };
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
@@ -119,5 +141,7 @@ pub(crate) fn external(shared: &Shared, url: &str) -> Target {
 /// Compressing what never leaves the machine only costs CPU.
 fn is_loopback(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["localhost", "127.", "[::1]"].iter().any(|host| rest.starts_with(host))
+    ["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|host| rest.starts_with(host))
 }

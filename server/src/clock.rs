@@ -13,8 +13,13 @@ impl Clock {
     #[must_use]
     pub fn system() -> Self {
         Self::new(|| {
-            #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
-            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the one place that reads the machine's clock"
+            )]
+            let since_epoch = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
             i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
         })
     }

@@ -18,27 +18,53 @@ pub struct Shared {
     pub config: Option<PathBuf>,
 
     /// The folder for everything kept on this machine: ingest log, dead letters, embedded engine.
-    #[arg(long, env = "UNJANK_DATA_DIR", value_name = "DIR", default_value = "data", global = true)]
+    #[arg(
+        long,
+        env = "UNJANK_DATA_DIR",
+        value_name = "DIR",
+        default_value = "data",
+        global = true
+    )]
     pub data_dir: PathBuf,
 
     /// What to log: a level, or directives such as `info,unjank_server::store=debug`.
-    #[arg(long, env = "UNJANK_LOG", value_name = "FILTER", default_value = "info", global = true)]
+    #[arg(
+        long,
+        env = "UNJANK_LOG",
+        value_name = "FILTER",
+        default_value = "info",
+        global = true
+    )]
     pub log: String,
 
     /// Log for people instead of for machines (JSON). On by itself when standard error is a terminal.
     #[arg(long, env = "UNJANK_LOG_PLAIN", global = true)]
     pub log_plain: bool,
 
-    /// ClickHouse by HTTP, such as http://clickhouse:8123. Unset: the embedded engine under the data folder.
+    /// ClickHouse by HTTP, such as <http://clickhouse:8123>. Unset: the embedded engine under the data folder.
     #[arg(long, env = "UNJANK_CLICKHOUSE_URL", value_name = "URL", global = true)]
     pub clickhouse_url: Option<String>,
 
     /// The ClickHouse user.
-    #[arg(long, env = "UNJANK_CLICKHOUSE_USER", value_name = "NAME", default_value = "default", global = true)]
+    #[arg(
+        long,
+        env = "UNJANK_CLICKHOUSE_USER",
+        value_name = "NAME",
+        default_value = "default",
+        global = true
+    )]
     pub clickhouse_user: String,
 
     /// The ClickHouse user's password.
-    #[arg(long, env = "UNJANK_CLICKHOUSE_PASSWORD", value_name = "SECRET", default_value = "", hide_env_values = true, hide_default_value = true, global = true)]
+    #[arg(
+        long,
+        env = "UNJANK_CLICKHOUSE_PASSWORD",
+        value_name = "SECRET",
+        default_value = "",
+        hide_env_values = true,
+        hide_default_value = true,
+        global = true
+    )]
     pub clickhouse_password: Secret,
 
     /// The ClickHouse database; made when it does not exist.
@@ -46,11 +72,22 @@ pub struct Shared {
     pub clickhouse_database: String,
 
     /// The embedded engine's library (libchdb.so). Unset: fetched once with npm and cached.
-    #[arg(long, env = "UNJANK_ENGINE_LIBRARY", value_name = "FILE", global = true)]
+    #[arg(
+        long,
+        env = "UNJANK_ENGINE_LIBRARY",
+        value_name = "FILE",
+        global = true
+    )]
     pub engine_library: Option<PathBuf>,
 
     /// The program that runs as `… engine`. Unset: this one.
-    #[arg(long, env = "UNJANK_ENGINE_PROGRAM", value_name = "FILE", global = true, hide = true)]
+    #[arg(
+        long,
+        env = "UNJANK_ENGINE_PROGRAM",
+        value_name = "FILE",
+        global = true,
+        hide = true
+    )]
     pub engine_program: Option<PathBuf>,
 
     /// Where fetched libraries are cached. Unset: `unjank/engine` in the user's cache folder.
@@ -62,15 +99,31 @@ pub struct Shared {
 #[derive(Args, Clone, Debug)]
 pub struct Serve {
     /// The public address: devices, people.
-    #[arg(long, env = "UNJANK_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(
+        long,
+        env = "UNJANK_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8080"
+    )]
     pub listen: SocketAddr,
 
     /// The operators' address: metrics, health. Keep it off the internet.
-    #[arg(long, env = "UNJANK_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
+    #[arg(
+        long,
+        env = "UNJANK_ADMIN_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:9090"
+    )]
     pub admin_listen: SocketAddr,
 
     /// Ingest keys, `key=app_id,…`; `key=*` allows any app. The same key may stand several times, for several apps.
-    #[arg(long, env = "UNJANK_INGEST_KEYS", value_name = "KEYS", default_value = "", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "UNJANK_INGEST_KEYS",
+        value_name = "KEYS",
+        default_value = "",
+        hide_env_values = true
+    )]
     pub ingest_keys: IngestKeys,
 
     /// The project the ingest keys belong to.
@@ -175,7 +228,9 @@ fn plain_name(name: &str, what: &str) -> Result<String, String> {
     if (1..=64).contains(&name.len()) && name.bytes().all(plain) {
         return Ok(name.to_owned());
     }
-    Err(format!("{what} is named with 1 to 64 letters, digits, dashes and underscores"))
+    Err(format!(
+        "{what} is named with 1 to 64 letters, digits, dashes and underscores"
+    ))
 }
 
 /// Parses the command line, the environment and the TOML file into one command.
@@ -208,36 +263,61 @@ fn config_argument(arguments: &[std::ffi::OsString]) -> Option<PathBuf> {
 }
 
 /// The settings of the file become the defaults of their flags, in every command that has them.
-fn with_file(mut command: clap::Command, file: &std::path::Path) -> Result<clap::Command, clap::Error> {
+fn with_file(
+    mut command: clap::Command,
+    file: &std::path::Path,
+) -> Result<clap::Command, clap::Error> {
     let failed = |command: &mut clap::Command, error: String| {
-        command.error(clap::error::ErrorKind::ValueValidation, format!("{}: {error}", file.display()))
+        command.error(
+            clap::error::ErrorKind::ValueValidation,
+            format!("{}: {error}", file.display()),
+        )
     };
-    let text = std::fs::read_to_string(file).map_err(|error| failed(&mut command, error.to_string()))?;
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| failed(&mut command, error.to_string()))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| failed(&mut command, error.to_string()))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| failed(&mut command, error.to_string()))?;
     for (key, value) in table {
         let value = match value {
             toml::Value::String(text) => text,
             toml::Value::Integer(number) => number.to_string(),
             toml::Value::Boolean(flag) => flag.to_string(),
-            other => return Err(failed(&mut command, format!("`{key}` is {}, a setting is text, a whole number or true/false", other.type_str()))),
+            other => {
+                return Err(failed(
+                    &mut command,
+                    format!(
+                        "`{key}` is {}, a setting is text, a whole number or true/false",
+                        other.type_str()
+                    ),
+                ));
+            }
         };
         let id = key.replace('-', "_");
         let (changed, known) = set_default(command, &id, &value);
         command = changed;
         if !known {
-            return Err(failed(&mut command, format!("there is no setting `{key}`: see `unjank serve --help`")));
+            return Err(failed(
+                &mut command,
+                format!("there is no setting `{key}`: see `unjank serve --help`"),
+            ));
         }
     }
     Ok(command)
 }
 
 fn set_default(mut command: clap::Command, id: &str, value: &str) -> (clap::Command, bool) {
-    let mut known = command.get_arguments().any(|argument| argument.get_id() == id);
+    let mut known = command
+        .get_arguments()
+        .any(|argument| argument.get_id() == id);
     if known {
         let value = value.to_owned();
         command = command.mut_arg(id, |argument| argument.default_value(value));
     }
-    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
     for name in names {
         command = command.mut_subcommand(name, |subcommand| {
             let (subcommand, has) = set_default(subcommand, id, value);

@@ -18,8 +18,14 @@ impl FromStr for IngestKeys {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut keys = Vec::new();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-            let (key, app) = entry.split_once('=').ok_or("each entry is `key=app_id`, or `key=*` for any app")?;
+        for entry in text
+            .split(',')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+        {
+            let (key, app) = entry
+                .split_once('=')
+                .ok_or("each entry is `key=app_id`, or `key=*` for any app")?;
             if key.is_empty() || app.is_empty() {
                 return Err("a key or an app id is empty: each entry is `key=app_id`, or `key=*` for any app".to_owned());
             }
@@ -50,7 +56,9 @@ pub struct Access {
 
 impl Access {
     pub fn new(keys: &IngestKeys, project: &str) -> Self {
-        Self { devices: ArcSwap::from_pointee(devices(keys, project)) }
+        Self {
+            devices: ArcSwap::from_pointee(devices(keys, project)),
+        }
     }
 
     /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
@@ -71,9 +79,14 @@ fn devices(keys: &IngestKeys, project: &str) -> HashMap<KeyHash, Arc<Device>> {
     let project: Arc<str> = Arc::from(project);
     let device = |apps: Vec<String>| {
         let any = apps.iter().any(|app| app == "*");
-        Arc::new(Device { project: Arc::clone(&project), apps: (!any).then(|| Arc::from(apps)) })
+        Arc::new(Device {
+            project: Arc::clone(&project),
+            apps: (!any).then(|| Arc::from(apps)),
+        })
     };
-    apps.into_iter().map(|(key, apps)| (hash(key), device(apps))).collect()
+    apps.into_iter()
+        .map(|(key, apps)| (hash(key), device(apps)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -84,7 +97,10 @@ mod tests {
     fn a_key_is_for_its_apps_and_a_star_for_any() {
         let keys: IngestKeys = "k1=com.a, k1=com.b,k2=*".parse().unwrap();
         let access = Access::new(&keys, "shop");
-        assert_eq!(access.device("k1").unwrap().apps.as_deref(), Some(&["com.a".to_owned(), "com.b".to_owned()][..]));
+        assert_eq!(
+            access.device("k1").unwrap().apps.as_deref(),
+            Some(&["com.a".to_owned(), "com.b".to_owned()][..])
+        );
         assert_eq!(access.device("k2").unwrap().apps, None);
         assert!(access.device("k3").is_none());
         assert!("k1".parse::<IngestKeys>().is_err());

@@ -11,5 +11,7 @@ pub fn fingerprint(parts: &[&[u8]]) -> u64 {
         hasher.update(part);
     }
     let digest = hasher.finalize();
-    digest.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+    digest
+        .first_chunk::<8>()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }

@@ -30,7 +30,10 @@ use crate::app::App;
 pub fn public(app: Arc<App>) -> Router {
     let routes = Router::new()
         // The body is read by `body`, which has limits of its own: compressed, decompressed, time and memory.
-        .route("/v1/ingest", post(ingest::ingest).layer(DefaultBodyLimit::disable()))
+        .route(
+            "/v1/ingest",
+            post(ingest::ingest).layer(DefaultBodyLimit::disable()),
+        )
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz));
     middleware(routes).with_state(app)
@@ -52,9 +55,14 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         .set_x_request_id(MakeRequestUuid)
         // Keys never reach a log.
         .sensitive_headers([AUTHORIZATION])
-        .layer(TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)))
+        .layer(
+            TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)),
+        )
         .propagate_x_request_id()
         // A bug in one request is one 500, not a dead connection.
         .layer(CatchPanicLayer::custom(|_| problem::internal()));
-    routes.fallback(|| async { Problem::not_found() }).method_not_allowed_fallback(|| async { Problem::method_not_allowed() }).layer(stack)
+    routes
+        .fallback(|| async { Problem::not_found() })
+        .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+        .layer(stack)
 }

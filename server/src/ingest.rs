@@ -43,7 +43,9 @@ pub struct Device {
 
 impl Device {
     fn allows(&self, app_id: &str) -> bool {
-        self.apps.as_ref().is_none_or(|apps| apps.iter().any(|app| app == app_id))
+        self.apps
+            .as_ref()
+            .is_none_or(|apps| apps.iter().any(|app| app == app_id))
     }
 }
 
@@ -51,7 +53,11 @@ impl Device {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the body is not JSON: {detail} (line {line}, column {column})")]
-    NotJson { detail: String, line: usize, column: usize },
+    NotJson {
+        detail: String,
+        line: usize,
+        column: usize,
+    },
     #[error("the body is not UTF-8: the first bad byte is at offset {0}")]
     NotUtf8(usize),
     #[error("the envelope is not valid: {0}")]
@@ -93,13 +99,18 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
     let decode::Decoded { batch, rejected } = decode::decode(body)?;
     let events = batch.events() + rejected.len();
     if events > context.limits.events {
-        return Err(Refusal::TooManyEvents { events, limit: context.limits.events });
+        return Err(Refusal::TooManyEvents {
+            events,
+            limit: context.limits.events,
+        });
     }
     if batch.resource.app_id.is_empty() {
         return Err(Refusal::Resource("`app_id` is empty".to_owned()));
     }
     if !context.device.allows(&batch.resource.app_id) {
-        return Err(Refusal::WrongApp(batch.resource.app_id.as_str().chars().take(128).collect()));
+        return Err(Refusal::WrongApp(
+            batch.resource.app_id.as_str().chars().take(128).collect(),
+        ));
     }
     Ok(Assembly::new(batch, rejected, context).finish())
 }
@@ -117,24 +128,54 @@ struct Assembly<'a, 'c> {
 impl<'a, 'c> Assembly<'a, 'c> {
     fn new(batch: Batch<'a>, rejected: Vec<Rejected>, context: &'c Context<'c>) -> Self {
         let checks = Checks::new(context.limits, context.received_at, batch.sent_at);
-        Self { batch, context, checks, rejected, truncated: 0, events: Vec::new() }
+        Self {
+            batch,
+            context,
+            checks,
+            rejected,
+            truncated: 0,
+            events: Vec::new(),
+        }
     }
 
     fn finish(mut self) -> Accepted {
         self.checks.resource(&mut self.batch.resource);
         self.validate();
-        self.rejected.sort_by_key(|rejected| (rejected.signal, rejected.index));
-        let mut record = RecordBuilder::new(&self.context.device.project, self.batch.batch_id, self.context.received_at);
+        self.rejected
+            .sort_by_key(|rejected| (rejected.signal, rejected.index));
+        let mut record = RecordBuilder::new(
+            &self.context.device.project,
+            self.batch.batch_id,
+            self.context.received_at,
+        );
         for (signal, events) in &self.events {
-            record.count(Count { signal: signal.as_str(), outcome: Outcome::Stored, reason: "", events: *events });
+            record.count(Count {
+                signal: signal.as_str(),
+                outcome: Outcome::Stored,
+                reason: "",
+                events: *events,
+            });
         }
         for (signal, code, events) in counted(&self.rejected) {
-            record.count(Count { signal: signal.as_str(), outcome: Outcome::Rejected, reason: code, events });
+            record.count(Count {
+                signal: signal.as_str(),
+                outcome: Outcome::Rejected,
+                reason: code,
+                events,
+            });
         }
-        let accepted: u64 = self.events.iter().map(|(_, events)| u64::from(*events)).sum();
+        let accepted: u64 = self
+            .events
+            .iter()
+            .map(|(_, events)| u64::from(*events))
+            .sum();
         let new_stacks = self.rows(&mut record, accepted);
         for rejected in &self.rejected {
-            match self.events.iter_mut().find(|(signal, _)| *signal == rejected.signal) {
+            match self
+                .events
+                .iter_mut()
+                .find(|(signal, _)| *signal == rejected.signal)
+            {
                 Some((_, events)) => *events += 1,
                 None => self.events.push((rejected.signal, 1)),
             }
@@ -220,7 +261,11 @@ impl Sieve<'_, '_> {
         let already = self.rejected.len();
         let mut index = 0;
         events.retain_mut(|event| {
-            let at = decode::original_index(self.rejected.get(..already).unwrap_or_default(), E::SIGNAL, index);
+            let at = decode::original_index(
+                self.rejected.get(..already).unwrap_or_default(),
+                E::SIGNAL,
+                index,
+            );
             index += 1;
             match event.check(self.checks) {
                 Ok(()) => {
@@ -244,7 +289,10 @@ impl Sieve<'_, '_> {
 fn counted(rejected: &[Rejected]) -> Vec<(Signal, &str, u32)> {
     let mut counts: Vec<(Signal, &str, u32)> = Vec::new();
     for one in rejected {
-        match counts.iter_mut().find(|(signal, code, _)| *signal == one.signal && *code == one.code) {
+        match counts
+            .iter_mut()
+            .find(|(signal, code, _)| *signal == one.signal && *code == one.code)
+        {
             Some((_, _, events)) => *events += 1,
             None => counts.push((one.signal, &one.code, 1)),
         }

@@ -17,4 +17,5 @@ pub mod task;
 
 mod app;
 
+pub use app::App;
 pub use serve::{Listeners, serve};

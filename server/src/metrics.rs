@@ -1,7 +1,8 @@
 //! All metrics of the server, declared once. The first sentence of each is its HELP text; labels come from closed sets.
 
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
+    Registry, TextEncoder,
 };
 
 /// Every metric, on a registry of its own: two servers in one process do not mix.
@@ -67,14 +68,24 @@ impl Maker {
     }
 
     fn latency(name: &str, help: &str) -> HistogramOpts {
-        let buckets = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+        let buckets = [
+            0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
+        ];
         HistogramOpts::new(name, help).buckets(buckets.to_vec())
     }
 
-    #[expect(clippy::expect_used, reason = "names and labels are constants: a mistake shows in every test")]
-    fn register<M: prometheus::core::Collector + Clone + 'static>(&self, metric: prometheus::Result<M>) -> M {
+    #[expect(
+        clippy::expect_used,
+        reason = "names and labels are constants: a mistake shows in every test"
+    )]
+    fn register<M: prometheus::core::Collector + Clone + 'static>(
+        &self,
+        metric: prometheus::Result<M>,
+    ) -> M {
         let metric = metric.expect("a valid metric");
-        self.0.register(Box::new(metric.clone())).expect("a metric registered once");
+        self.0
+            .register(Box::new(metric.clone()))
+            .expect("a metric registered once");
         metric
     }
 }
@@ -89,32 +100,82 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         let make = Maker(Registry::new());
-        let build = make.register(prometheus::IntGaugeVec::new(Opts::new("unjank_build_info", "The running version."), &["version"]));
+        let build = make.register(prometheus::IntGaugeVec::new(
+            Opts::new("unjank_build_info", "The running version."),
+            &["version"],
+        ));
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         #[cfg(target_os = "linux")]
-        let _already = make.0.register(Box::new(prometheus::process_collector::ProcessCollector::for_self())).is_err();
+        let _already = make
+            .0
+            .register(Box::new(
+                prometheus::process_collector::ProcessCollector::for_self(),
+            ))
+            .is_err();
         Self {
             ingest: IngestMetrics {
-                requests: make.counters("unjank_ingest_requests_total", "Requests to the ingest endpoint, by HTTP status and code.", &["status", "code"]),
-                events: make.counters("unjank_ingest_events_total", "Events received, by signal and outcome as acknowledged.", &["signal", "outcome"]),
-                body_bytes: make.counter("unjank_ingest_body_bytes_total", "Bytes of request bodies as sent."),
-                seconds: make.histogram("unjank_ingest_request_seconds", "Time from a request's head to its answer."),
+                requests: make.counters(
+                    "unjank_ingest_requests_total",
+                    "Requests to the ingest endpoint, by HTTP status and code.",
+                    &["status", "code"],
+                ),
+                events: make.counters(
+                    "unjank_ingest_events_total",
+                    "Events received, by signal and outcome as acknowledged.",
+                    &["signal", "outcome"],
+                ),
+                body_bytes: make.counter(
+                    "unjank_ingest_body_bytes_total",
+                    "Bytes of request bodies as sent.",
+                ),
+                seconds: make.histogram(
+                    "unjank_ingest_request_seconds",
+                    "Time from a request's head to its answer.",
+                ),
             },
             log: LogMetrics {
                 bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
-                max_bytes: make.gauge("unjank_log_max_bytes", "Bytes the ingest log may take on disk."),
-                pending_records: make.gauge("unjank_log_pending_records", "Records of the ingest log that are not in ClickHouse yet."),
-                sync_seconds: make.histogram("unjank_log_sync_seconds", "Time of a group of records to become durable."),
-                damaged_ranges: make.counter("unjank_log_damaged_ranges_total", "Damaged places found in the ingest log."),
+                max_bytes: make.gauge(
+                    "unjank_log_max_bytes",
+                    "Bytes the ingest log may take on disk.",
+                ),
+                pending_records: make.gauge(
+                    "unjank_log_pending_records",
+                    "Records of the ingest log that are not in ClickHouse yet.",
+                ),
+                sync_seconds: make.histogram(
+                    "unjank_log_sync_seconds",
+                    "Time of a group of records to become durable.",
+                ),
+                damaged_ranges: make.counter(
+                    "unjank_log_damaged_ranges_total",
+                    "Damaged places found in the ingest log.",
+                ),
             },
             writer: WriterMetrics {
                 rows: make.counter("unjank_writer_rows_total", "Rows inserted into ClickHouse."),
-                ranges: make.counter("unjank_writer_ranges_total", "Ranges of the ingest log drained."),
-                failures: make.counter("unjank_writer_failures_total", "Attempts to drain a range that failed and are repeated."),
-                insert_seconds: make.histograms("unjank_clickhouse_insert_seconds", "Time of an INSERT, by table.", &["table"]),
-                dead_letter_rows: make.counter("unjank_dead_letter_rows_total", "Rows that ClickHouse refused for their content."),
+                ranges: make.counter(
+                    "unjank_writer_ranges_total",
+                    "Ranges of the ingest log drained.",
+                ),
+                failures: make.counter(
+                    "unjank_writer_failures_total",
+                    "Attempts to drain a range that failed and are repeated.",
+                ),
+                insert_seconds: make.histograms(
+                    "unjank_clickhouse_insert_seconds",
+                    "Time of an INSERT, by table.",
+                    &["table"],
+                ),
+                dead_letter_rows: make.counter(
+                    "unjank_dead_letter_rows_total",
+                    "Rows that ClickHouse refused for their content.",
+                ),
             },
-            engine_restarts: make.counter("unjank_engine_restarts_total", "Times the embedded engine was started again."),
+            engine_restarts: make.counter(
+                "unjank_engine_restarts_total",
+                "Times the embedded engine was started again.",
+            ),
             registry: make.0,
         }
     }

@@ -22,7 +22,8 @@ use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::stacks::Rules;
 use crate::store::{
-    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target, Writer, WriterSettings, migrate,
+    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target,
+    Writer, WriterSettings, migrate,
 };
 use crate::task::Tasks;
 
@@ -44,7 +45,10 @@ impl ServerFile {
     pub fn read(data_dir: &Path) -> anyhow::Result<Self> {
         let path = data_dir.join("server.json");
         let bytes = std::fs::read(&path).map_err(|error| {
-            anyhow::anyhow!("{} does not read ({error}): no server runs on this data folder; name its address", path.display())
+            anyhow::anyhow!(
+                "{} does not read ({error}): no server runs on this data folder; name its address",
+                path.display()
+            )
         })?;
         Ok(serde_json::from_slice(&bytes)?)
     }
@@ -60,57 +64,30 @@ const EAGER_BYTES: u64 = 16 << 20;
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs a server until `shutdown`. Nothing that was acknowledged is lost, however it ends.
-pub async fn serve(shared: &Shared, settings: &Serve, listeners: Listeners, clock: Clock, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let data_dir = &shared.data_dir;
-    std::fs::create_dir_all(data_dir).map_err(|error| anyhow::anyhow!("the data folder {} cannot be made: {error}", data_dir.display()))?;
-    let metrics = Metrics::new();
-    let log = IngestLog::open(
-        LogSettings { dir: data_dir.join("log"), max_bytes: settings.log_max_bytes, max_record_bytes: record_limit(settings) },
-        metrics.log.clone(),
-    )?;
-    let seen = Arc::new(Seen::new(SEEN_BATCHES, clock.now()));
-    let recalled = log.recall(|project, batch_id, received_at| seen.recall(project, batch_id, received_at))?;
-    tracing::info!(records = recalled, folder = %data_dir.display(), "the ingest log is open");
-    let clickhouse = ClickHouse::away(&shared.clickhouse_database);
-    let dead_letters = DeadLetters::open(data_dir.join("dead-letter"), settings.dead_letter_max_bytes)?;
-    let writer_settings = WriterSettings {
-        flush_interval: settings.flush_interval(),
-        range_bytes: RANGE_BYTES,
-        eager_bytes: EAGER_BYTES,
-        state: data_dir.join("drain.json"),
-    };
-    let writer = Writer::open(log.clone(), clickhouse.clone(), dead_letters, writer_settings, metrics.writer.clone())?;
-    let restarts = metrics.engine_restarts.clone();
-    let app = Arc::new(App {
-        access: Access::new(&settings.ingest_keys, &settings.project),
-        limits: limits(settings),
-        rules: rules(settings)?,
-        known_stacks: KnownStacks::new(KNOWN_STACKS),
-        seen,
-        outcome_counts: OutcomeCounts::default(),
-        log,
-        clickhouse: clickhouse.clone(),
-        metrics,
-        body_budget: BodyBudget::new(settings.max_body_memory_bytes),
-        body_timeout: settings.body_timeout(),
-        small_decoders: Arc::new(Semaphore::new(16)),
-        large_decoders: Arc::new(Semaphore::new(1)),
-        clock,
-    });
-    if settings.ingest_keys.is_empty() {
-        tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
-    }
-
+pub async fn serve(
+    shared: &Shared,
+    settings: &Serve,
+    listeners: Listeners,
+    clock: Clock,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let app = Arc::new(open(shared, settings, clock)?);
+    let writer = open_writer(shared, settings, &app)?;
     let (front, middle, back) = (Tasks::default(), Tasks::default(), Tasks::default());
     let give_up = CancellationToken::new();
-    start_store(shared, settings, &clickhouse, restarts, &back)?;
+    start_store(shared, settings, &app, &back)?;
     middle.spawn("writer", writer.run(middle.shutdown(), give_up.clone()));
-    front.spawn("outcome counts", write_counts(Arc::clone(&app), front.shutdown()));
-    start_listeners(&app, settings, listeners, &front, data_dir)?;
+    front.spawn(
+        "outcome counts",
+        write_counts(Arc::clone(&app), front.shutdown()),
+    );
+    start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
 
     shutdown.cancelled().await;
     // In order: no new requests, then what they left goes to ClickHouse, then ClickHouse ends.
-    front.end(settings.shutdown_timeout().max(Duration::from_secs(1))).await;
+    front
+        .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
+        .await;
     flush_counts(&app).await;
     if !middle.end(settings.shutdown_timeout()).await {
         tracing::warn!("the ingest log is not drained: what is left is drained at the next start");
@@ -121,6 +98,68 @@ pub async fn serve(shared: &Shared, settings: &Serve, listeners: Listeners, cloc
     app.log.close().await;
     tracing::info!("ended");
     Ok(())
+}
+
+/// Opens what is kept on this machine, and puts together what handlers share.
+fn open(shared: &Shared, settings: &Serve, clock: Clock) -> anyhow::Result<App> {
+    let data_dir = &shared.data_dir;
+    std::fs::create_dir_all(data_dir).map_err(|error| {
+        anyhow::anyhow!(
+            "the data folder {} cannot be made: {error}",
+            data_dir.display()
+        )
+    })?;
+    let metrics = Metrics::new();
+    let log_settings = LogSettings {
+        dir: data_dir.join("log"),
+        max_bytes: settings.log_max_bytes,
+        max_record_bytes: record_limit(settings),
+    };
+    let log = IngestLog::open(log_settings, metrics.log.clone())?;
+    let seen = Arc::new(Seen::new(SEEN_BATCHES, clock.now()));
+    let recalled =
+        log.recall(|project, batch_id, received_at| seen.recall(project, batch_id, received_at))?;
+    tracing::info!(records = recalled, folder = %data_dir.display(), "the ingest log is open");
+    if settings.ingest_keys.is_empty() {
+        tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
+    }
+    Ok(App {
+        access: Access::new(&settings.ingest_keys, &settings.project),
+        limits: limits(settings),
+        rules: rules(settings)?,
+        known_stacks: KnownStacks::new(KNOWN_STACKS),
+        seen,
+        outcome_counts: OutcomeCounts::default(),
+        log,
+        clickhouse: ClickHouse::away(&shared.clickhouse_database),
+        metrics,
+        body_budget: BodyBudget::new(settings.max_body_memory_bytes),
+        body_timeout: settings.body_timeout(),
+        small_decoders: Arc::new(Semaphore::new(16)),
+        large_decoders: Arc::new(Semaphore::new(1)),
+        clock,
+    })
+}
+
+fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<Writer> {
+    let dead_letters = DeadLetters::open(
+        shared.data_dir.join("dead-letter"),
+        settings.dead_letter_max_bytes,
+    )?;
+    let writer_settings = WriterSettings {
+        flush_interval: settings.flush_interval(),
+        range_bytes: RANGE_BYTES,
+        eager_bytes: EAGER_BYTES,
+        state: shared.data_dir.join("drain.json"),
+    };
+    let metrics = app.metrics.writer.clone();
+    Ok(Writer::open(
+        app.log.clone(),
+        app.clickhouse.clone(),
+        dead_letters,
+        writer_settings,
+        metrics,
+    )?)
 }
 
 fn limits(settings: &Serve) -> Limits {
@@ -135,21 +174,30 @@ fn limits(settings: &Serve) -> Limits {
 
 /// Rows take less than their JSON, but for small events with the columns of many tables.
 fn record_limit(settings: &Serve) -> u32 {
-    u32::try_from(settings.max_decompressed_bytes.saturating_mul(2)).unwrap_or(u32::MAX).max(16 << 20)
+    u32::try_from(settings.max_decompressed_bytes.saturating_mul(2))
+        .unwrap_or(u32::MAX)
+        .max(16 << 20)
 }
 
 fn rules(settings: &Serve) -> anyhow::Result<Rules> {
     let Some(path) = &settings.rules else {
         return Ok(Rules::built_in());
     };
-    let text = std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
-    Rules::parse(&text).map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
+    let rules = Rules::parse(&text)
+        .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
+    for warning in rules.warnings() {
+        tracing::warn!(rules = %path.display(), "{warning}");
+    }
+    Ok(rules)
 }
 
-fn start_store(shared: &Shared, settings: &Serve, clickhouse: &ClickHouse, restarts: prometheus::IntCounter, tasks: &Tasks) -> anyhow::Result<()> {
+fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> anyhow::Result<()> {
+    let clickhouse = app.clickhouse.clone();
     if let Some(url) = &shared.clickhouse_url {
         let target = external(shared, url);
-        tasks.spawn("clickhouse", connect(clickhouse.clone(), target, tasks.shutdown()));
+        tasks.spawn("clickhouse", connect(clickhouse, target, tasks.shutdown()));
         return Ok(());
     }
     let engine = EngineSettings {
@@ -160,7 +208,7 @@ fn start_store(shared: &Shared, settings: &Serve, clickhouse: &ClickHouse, resta
         max_memory_bytes: settings.engine_max_memory_bytes,
         log: shared.log.clone(),
     };
-    let engine = EmbeddedEngine::new(engine, clickhouse.clone(), restarts);
+    let engine = EmbeddedEngine::new(engine, clickhouse, app.metrics.engine_restarts.clone());
     tasks.spawn("engine", engine.run(tasks.shutdown()));
     Ok(())
 }
@@ -179,7 +227,9 @@ async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationT
     loop {
         match migrate(&fresh).await {
             Ok(_) => break,
-            Err(failure) => tracing::error!(%failure, url = target.url, "ClickHouse cannot be used yet; events are kept in the ingest log"),
+            Err(failure) => {
+                tracing::error!(%failure, url = target.url, "ClickHouse cannot be used yet; events are kept in the ingest log");
+            }
         }
         tokio::select! {
             () = shutdown.cancelled() => return,
@@ -190,15 +240,35 @@ async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationT
     tracing::info!(url = target.url, "ClickHouse is ready");
 }
 
-fn start_listeners(app: &Arc<App>, settings: &Serve, listeners: Listeners, tasks: &Tasks, data_dir: &Path) -> anyhow::Result<()> {
-    let file = ServerFile { listen: listeners.public.local_addr()?, admin_listen: listeners.admin.local_addr()?, pid: std::process::id() };
+fn start_listeners(
+    app: &Arc<App>,
+    settings: &Serve,
+    listeners: Listeners,
+    tasks: &Tasks,
+    data_dir: &Path,
+) -> anyhow::Result<()> {
+    let file = ServerFile {
+        listen: listeners.public.local_addr()?,
+        admin_listen: listeners.admin.local_addr()?,
+        pid: std::process::id(),
+    };
     let connections = ListenerSettings {
         max_connections: usize::try_from(settings.max_connections).unwrap_or(usize::MAX),
         header_timeout: settings.body_timeout().max(Duration::from_secs(10)),
         patience: settings.shutdown_timeout(),
     };
-    let public = serve_connections(listeners.public, http::public(Arc::clone(app)), connections.clone(), tasks.shutdown());
-    let admin = serve_connections(listeners.admin, http::admin(Arc::clone(app)), connections, tasks.shutdown());
+    let public = serve_connections(
+        listeners.public,
+        http::public(Arc::clone(app)),
+        connections.clone(),
+        tasks.shutdown(),
+    );
+    let admin = serve_connections(
+        listeners.admin,
+        http::admin(Arc::clone(app)),
+        connections,
+        tasks.shutdown(),
+    );
     tasks.spawn("public listener", public);
     tasks.spawn("admin listener", admin);
     std::fs::write(data_dir.join("server.json"), serde_json::to_vec(&file)?)?;

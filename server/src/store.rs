@@ -9,16 +9,19 @@ mod migrations;
 mod native;
 mod range;
 mod record;
+mod tally;
 mod writer;
 
 pub use self::clickhouse::{ClickHouse, Failure, Target};
-pub use self::columns::{FrameBuilder, Kind};
-pub use self::dead_letter::{DeadLetter, DeadLetters};
+pub use self::columns::{FrameBuilder, Inner, Kind, Layout};
+pub use self::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
 pub use self::embedded::{
-    EmbeddedEngine, EngineFile, EngineReady, EngineSettings, PASSWORD_VARIABLE as ENGINE_PASSWORD_VARIABLE, library as engine_library,
+    EmbeddedEngine, EngineFile, EngineReady, EngineSettings,
+    PASSWORD_VARIABLE as ENGINE_PASSWORD_VARIABLE, library as engine_library,
 };
-pub use self::log::{IngestLog, LogError, LogSettings};
+pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;
+pub use self::native::{BadFrame, Frame};
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
 pub use self::writer::{Writer, WriterSettings};
 
@@ -27,8 +30,13 @@ pub(crate) use self::columns::uuid_bytes;
 /// For the benchmark: joins the frames of `records` table by table, as the writer does. Answers the bytes of the blocks.
 #[doc(hidden)]
 pub fn bench_join(records: &[Vec<u8>]) -> usize {
-    let mut tables: std::collections::BTreeMap<&[u8], Vec<native::Frame<'_>>> = std::collections::BTreeMap::new();
-    for frame in records.iter().filter_map(|bytes| Record::read(bytes).ok()).flat_map(|record| record.frames) {
+    let mut tables: std::collections::BTreeMap<&[u8], Vec<Frame<'_>>> =
+        std::collections::BTreeMap::new();
+    for frame in records
+        .iter()
+        .filter_map(|bytes| Record::read(bytes).ok())
+        .flat_map(|record| record.frames)
+    {
         tables.entry(frame.key()).or_default().push(frame);
     }
     let mut bytes = 0;

@@ -17,7 +17,10 @@ impl Tasks {
     /// Starts a task. It should watch [`Tasks::shutdown`].
     pub fn spawn(&self, name: &'static str, future: impl Future<Output = ()> + Send + 'static) {
         let guarded = async move {
-            #[expect(clippy::disallowed_methods, reason = "the one place that spawns: it joins and names")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the one place that spawns: it joins and names"
+            )]
             if let Err(error) = tokio::spawn(future).await {
                 tracing::error!(task = name, %error, "a background task failed");
             }
@@ -35,6 +38,8 @@ impl Tasks {
     pub async fn end(&self, patience: Duration) -> bool {
         self.shutdown.cancel();
         self.tracker.close();
-        tokio::time::timeout(patience, self.tracker.wait()).await.is_ok()
+        tokio::time::timeout(patience, self.tracker.wait())
+            .await
+            .is_ok()
     }
 }

@@ -42,9 +42,21 @@ pub(super) fn run(shared: &Shared, args: &DeadLetterArgs) -> anyhow::Result<()> 
     match &args.command {
         Command::List => {
             writeln!(out, "id\ttable\trows\treceived_at\terror")?;
-            for DeadLetter { id, table, rows, received_at, error, .. } in folder.list()? {
+            for DeadLetter {
+                id,
+                table,
+                rows,
+                received_at,
+                error,
+                ..
+            } in folder.list()?
+            {
                 let received_at = Timestamp::from_micros(received_at);
-                writeln!(out, "{id}\t{table}\t{rows}\t{received_at}\t{}", error.replace(['\n', '\t'], " "))?;
+                writeln!(
+                    out,
+                    "{id}\t{table}\t{rows}\t{received_at}\t{}",
+                    error.replace(['\n', '\t'], " ")
+                )?;
             }
             Ok(())
         }
@@ -53,21 +65,45 @@ pub(super) fn run(shared: &Shared, args: &DeadLetterArgs) -> anyhow::Result<()> 
     }
 }
 
-fn each(shared: &Shared, folder: &DeadLetters, items: &Items, retry: bool, out: &mut impl Write) -> anyhow::Result<()> {
-    let ids = if items.all { folder.list()?.into_iter().map(|item| item.id).collect() } else { items.ids.clone() };
+fn each(
+    shared: &Shared,
+    folder: &DeadLetters,
+    items: &Items,
+    retry: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let ids = if items.all {
+        folder.list()?.into_iter().map(|item| item.id).collect()
+    } else {
+        items.ids.clone()
+    };
     let clickhouse = store_in_use(shared)?;
     let runtime = runtime()?;
     let mut failed = 0;
     for id in &ids {
-        let done = if retry { runtime.block_on(folder.retry(id, &clickhouse)) } else { runtime.block_on(folder.drop_item(id, &clickhouse)) };
+        let done = if retry {
+            runtime.block_on(folder.retry(id, &clickhouse))
+        } else {
+            runtime.block_on(folder.drop_item(id, &clickhouse))
+        };
         match done {
-            Ok(item) => writeln!(out, "{id}: {} {} rows of {}", if retry { "stored" } else { "dropped" }, item.rows, item.table)?,
+            Ok(item) => writeln!(
+                out,
+                "{id}: {} {} rows of {}",
+                if retry { "stored" } else { "dropped" },
+                item.rows,
+                item.table
+            )?,
             Err(error) => {
                 failed += 1;
                 writeln!(out, "{id}: {error}")?;
             }
         }
     }
-    anyhow::ensure!(failed == 0, "{failed} of {} items are still there", ids.len());
+    anyhow::ensure!(
+        failed == 0,
+        "{failed} of {} items are still there",
+        ids.len()
+    );
     Ok(())
 }

@@ -13,7 +13,9 @@ use crate::config::Shared;
 use crate::store::{ENGINE_PASSWORD_VARIABLE, EngineReady, engine_library};
 
 #[derive(Args, Debug)]
-#[command(after_help = "The password of the user `default` comes from the environment variable UNJANK_ENGINE_PASSWORD.")]
+#[command(
+    after_help = "The password of the user `default` comes from the environment variable UNJANK_ENGINE_PASSWORD."
+)]
 pub(super) struct EngineArgs {
     /// Where to listen; port 0 takes a free one. Keep it on loopback.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8123")]
@@ -41,7 +43,10 @@ pub(super) struct EngineArgs {
 }
 
 pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "a password is not a setting: it never stands in a file or an argument")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a password is not a setting: it never stands in a file or an argument"
+    )]
     let password = std::env::var(ENGINE_PASSWORD_VARIABLE).unwrap_or_default();
     anyhow::ensure!(
         !password.is_empty() || args.listen.ip().is_loopback(),
@@ -54,7 +59,10 @@ pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
         return Ok(writeln!(std::io::stdout(), "{}", library.display())?);
     }
     let options = EngineOptions {
-        data_dir: args.engine_dir.clone().unwrap_or_else(|| shared.data_dir.join("engine")),
+        data_dir: args
+            .engine_dir
+            .clone()
+            .unwrap_or_else(|| shared.data_dir.join("engine")),
         library,
         password,
         max_memory_bytes: args.max_memory_bytes,
@@ -62,7 +70,9 @@ pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
     };
     runtime()?.block_on(async {
         let listener = TcpListener::bind(args.listen).await?;
-        let ready = EngineReady { url: format!("http://{}", listener.local_addr()?) };
+        let ready = EngineReady {
+            url: format!("http://{}", listener.local_addr()?),
+        };
         let until_stdin_ends = args.until_stdin_ends;
         let on_ready = move || {
             let mut out = std::io::stdout().lock();

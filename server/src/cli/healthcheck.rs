@@ -25,16 +25,23 @@ pub(super) fn run(shared: &Shared, args: &HealthcheckArgs) -> anyhow::Result<()>
         None => ServerFile::read(&shared.data_dir)?.admin_listen,
     };
     let (status, body) = runtime()?.block_on(async {
-        tokio::time::timeout(Duration::from_secs(10), ask(address)).await.map_err(|_| anyhow::anyhow!("{address} did not answer within 10 s"))?
+        tokio::time::timeout(Duration::from_secs(10), ask(address))
+            .await
+            .map_err(|_| anyhow::anyhow!("{address} did not answer within 10 s"))?
     })?;
     anyhow::ensure!(status.is_success(), "{address} answers {status}: {body}");
     Ok(())
 }
 
 async fn ask(address: SocketAddr) -> anyhow::Result<(hyper::StatusCode, String)> {
-    let stream = tokio::net::TcpStream::connect(address).await.map_err(|error| anyhow::anyhow!("no server answers on {address}: {error}"))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let request = hyper::Request::get("/readyz").header("host", address.to_string()).body(Empty::<Bytes>::new())?;
+    let stream = tokio::net::TcpStream::connect(address)
+        .await
+        .map_err(|error| anyhow::anyhow!("no server answers on {address}: {error}"))?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let request = hyper::Request::get("/readyz")
+        .header("host", address.to_string())
+        .body(Empty::<Bytes>::new())?;
     let answer = async {
         let response = sender.send_request(request).await?;
         let status = response.status();

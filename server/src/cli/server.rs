@@ -15,7 +15,10 @@ use crate::store::{self, ClickHouse};
 pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
-        let listeners = Listeners { public: bind(settings.listen, "--listen").await?, admin: bind(settings.admin_listen, "--admin-listen").await? };
+        let listeners = Listeners {
+            public: bind(settings.listen, "--listen").await?,
+            admin: bind(settings.admin_listen, "--admin-listen").await?,
+        };
         let shutdown = CancellationToken::new();
         let signals = watch_signals(shutdown.clone())?;
         let served = serve(shared, settings, listeners, Clock::system(), shutdown).await;
@@ -28,7 +31,9 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
 }
 
 async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| anyhow::anyhow!("cannot listen on {address}: {error}; choose another address with {flag}"))
+    TcpListener::bind(address).await.map_err(|error| {
+        anyhow::anyhow!("cannot listen on {address}: {error}; choose another address with {flag}")
+    })
 }
 
 /// The first SIGINT or SIGTERM ends the server gently, the second at once.
@@ -46,17 +51,24 @@ fn watch_signals(shutdown: CancellationToken) -> anyhow::Result<tokio::task::Joi
                 #[expect(clippy::exit, reason = "the operator insists")]
                 std::process::exit(1);
             }
-            tracing::info!("ending: finishing requests, draining the ingest log; once more to end at once");
+            tracing::info!(
+                "ending: finishing requests, draining the ingest log; once more to end at once"
+            );
             shutdown.cancel();
         }
     };
-    #[expect(clippy::disallowed_methods, reason = "it ends with the process and has nothing to join")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it ends with the process and has nothing to join"
+    )]
     Ok(tokio::spawn(watch))
 }
 
 pub(super) fn migrate(shared: &Shared) -> anyhow::Result<()> {
     let Some(url) = &shared.clickhouse_url else {
-        anyhow::bail!("the embedded engine is migrated by `unjank serve` at start; for a ClickHouse server give --clickhouse-url");
+        anyhow::bail!(
+            "the embedded engine is migrated by `unjank serve` at start; for a ClickHouse server give --clickhouse-url"
+        );
     };
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
     clickhouse.point_at(Some(&external(shared, url)));

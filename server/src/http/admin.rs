@@ -37,11 +37,26 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
         (Err(_), _) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
     let log = log.err().unwrap_or("ok");
-    (code, Json(Readiness { status, log, clickhouse })).into_response()
+    (
+        code,
+        Json(Readiness {
+            status,
+            log,
+            clickhouse,
+        }),
+    )
+        .into_response()
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     // A gauge that is always true is read when it is asked for.
-    app.metrics.log.pending_records.set(i64::try_from(app.log.pending_records()).unwrap_or(i64::MAX));
-    ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], app.metrics.render()).into_response()
+    app.metrics
+        .log
+        .pending_records
+        .set(i64::try_from(app.log.pending_records()).unwrap_or(i64::MAX));
+    (
+        [(CONTENT_TYPE, prometheus::TEXT_FORMAT)],
+        app.metrics.render(),
+    )
+        .into_response()
 }

@@ -31,12 +31,20 @@ struct Share {
 
 impl BodyBudget {
     pub fn new(bytes: u64) -> Self {
-        let kib = usize::try_from(bytes / 1024).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
-        Self { kib: Arc::new(Semaphore::new(kib)) }
+        let kib = usize::try_from(bytes / 1024)
+            .unwrap_or(usize::MAX)
+            .clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            kib: Arc::new(Semaphore::new(kib)),
+        }
     }
 
     fn share(&self) -> Share {
-        Share { kib: Arc::clone(&self.kib), permits: Vec::new(), bytes: 0 }
+        Share {
+            kib: Arc::clone(&self.kib),
+            permits: Vec::new(),
+            bytes: 0,
+        }
     }
 }
 
@@ -47,7 +55,9 @@ impl Share {
             return Ok(());
         }
         let kib = u32::try_from((bytes - self.bytes).div_ceil(1024)).unwrap_or(u32::MAX);
-        let permit = Arc::clone(&self.kib).try_acquire_many_owned(kib).map_err(|_| Problem::overloaded())?;
+        let permit = Arc::clone(&self.kib)
+            .try_acquire_many_owned(kib)
+            .map_err(|_| Problem::overloaded())?;
         self.bytes += kib as usize * 1024;
         self.permits.push(permit);
         Ok(())
@@ -81,9 +91,16 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
 }
 
 fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let media_type = value.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Problem::content_type()) }
+    if media_type.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(Problem::content_type())
+    }
 }
 
 /// Reads a JSON body of at most `limit` bytes as sent, within `patience`.
@@ -96,14 +113,23 @@ pub(super) async fn receive(
 ) -> Result<Received, Problem> {
     require_json(headers)?;
     let encoding = encoding(headers)?;
-    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
+    let declared = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.parse().ok());
     if declared.is_some_and(|length: usize| length > limit) {
         return Err(Problem::too_large(limit));
     }
     let mut share = budget.share();
     share.hold(declared.unwrap_or_default())?;
-    let bytes = tokio::time::timeout(patience, collect(body, limit, &mut share)).await.map_err(|_| Problem::stalled())??;
-    Ok(Received { bytes, encoding, _share: share })
+    let bytes = tokio::time::timeout(patience, collect(body, limit, &mut share))
+        .await
+        .map_err(|_| Problem::stalled())??;
+    Ok(Received {
+        bytes,
+        encoding,
+        _share: share,
+    })
 }
 
 async fn collect(mut body: Body, limit: usize, share: &mut Share) -> Result<Bytes, Problem> {
@@ -128,7 +154,11 @@ async fn collect(mut body: Body, limit: usize, share: &mut Share) -> Result<Byte
             rest.extend_from_slice(&data);
         }
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    Ok(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    })
 }
 
 /// Windows larger than this are refused: a few bytes must not make us allocate much.
@@ -147,9 +177,17 @@ impl Received {
     }
 
     /// Decompresses at most `limit` bytes and hands them to `consume`.
-    pub(super) fn decompressed<T>(&self, limit: usize, consume: impl FnOnce(&[u8]) -> T) -> Result<T, Problem> {
+    pub(super) fn decompressed<T>(
+        &self,
+        limit: usize,
+        consume: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, Problem> {
         if self.encoding == Encoding::Identity {
-            return if self.bytes.len() > limit { Err(Problem::inflates_too_far(limit)) } else { Ok(consume(&self.bytes)) };
+            return if self.bytes.len() > limit {
+                Err(Problem::inflates_too_far(limit))
+            } else {
+                Ok(consume(&self.bytes))
+            };
         }
         SCRATCH.with_borrow_mut(|(zstd, buffer)| {
             buffer.clear();
@@ -167,11 +205,23 @@ impl Received {
 
 fn gunzip(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Problem> {
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    MultiGzDecoder::new(bytes).take(most).read_to_end(out).map_err(|_| Problem::corrupt_encoding("gzip"))?;
-    if out.len() > limit { Err(Problem::inflates_too_far(limit)) } else { Ok(()) }
+    MultiGzDecoder::new(bytes)
+        .take(most)
+        .read_to_end(out)
+        .map_err(|_| Problem::corrupt_encoding("gzip"))?;
+    if out.len() > limit {
+        Err(Problem::inflates_too_far(limit))
+    } else {
+        Ok(())
+    }
 }
 
-fn unzstd(bytes: &[u8], limit: usize, context: &mut Option<Decompressor<'static>>, out: &mut Vec<u8>) -> Result<(), Problem> {
+fn unzstd(
+    bytes: &[u8],
+    limit: usize,
+    context: &mut Option<Decompressor<'static>>,
+    out: &mut Vec<u8>,
+) -> Result<(), Problem> {
     let corrupt = || Problem::corrupt_encoding("zstd");
     let declared = zstd::zstd_safe::get_frame_content_size(bytes).map_err(|_| corrupt())?;
     let declared = declared.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
@@ -192,7 +242,13 @@ fn unzstd(bytes: &[u8], limit: usize, context: &mut Option<Decompressor<'static>
     }
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|_| corrupt())?;
-    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(|_| corrupt())?;
+    decoder
+        .window_log_max(ZSTD_WINDOW_LOG_MAX)
+        .map_err(|_| corrupt())?;
     decoder.take(most).read_to_end(out).map_err(|_| corrupt())?;
-    if out.len() > limit { Err(Problem::inflates_too_far(limit)) } else { Ok(()) }
+    if out.len() > limit {
+        Err(Problem::inflates_too_far(limit))
+    } else {
+        Ok(())
+    }
 }

@@ -16,12 +16,18 @@ impl FromRequestParts<Arc<App>> for Device {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let header = parts.headers.get(AUTHORIZATION).ok_or_else(Problem::no_key)?;
+        let header = parts
+            .headers
+            .get(AUTHORIZATION)
+            .ok_or_else(Problem::no_key)?;
         let text = header.to_str().map_err(|_| Problem::unknown_key())?;
         let (scheme, key) = text.split_once(' ').ok_or_else(Problem::no_key)?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(Problem::no_key());
         }
-        app.access.device(key.trim()).map(Self).ok_or_else(Problem::unknown_key)
+        app.access
+            .device(key.trim())
+            .map(Self)
+            .ok_or_else(Problem::unknown_key)
     }
 }

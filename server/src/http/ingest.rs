@@ -15,7 +15,7 @@ use super::device::Device;
 use super::problem::Problem;
 use crate::app::App;
 use crate::ingest::{Accepted, Arrival, Context, accept};
-use crate::store::Outcome;
+use crate::store::{Count, Outcome};
 use crate::{ingest, metrics::IngestMetrics};
 
 pub(super) async fn ingest(
@@ -35,7 +35,10 @@ pub(super) async fn ingest(
         Ok(_) => (StatusCode::ACCEPTED, "accepted"),
         Err(problem) => (problem.status, problem.code),
     };
-    metrics.requests.with_label_values(&[status.as_str(), code]).inc();
+    metrics
+        .requests
+        .with_label_values(&[status.as_str(), code])
+        .inc();
     metrics.seconds.observe(started.elapsed().as_secs_f64());
     match answer {
         Ok(receipt) => (status, Json(receipt)).into_response(),
@@ -43,30 +46,63 @@ pub(super) async fn ingest(
     }
 }
 
-async fn store(app: &Arc<App>, device: &Arc<ingest::Device>, headers: &HeaderMap, body: Body) -> Result<Receipt<'static>, Problem> {
+async fn store(
+    app: &Arc<App>,
+    device: &Arc<ingest::Device>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Receipt<'static>, Problem> {
     let stored = store_batch(app, device, headers, body).await;
     if let Err(problem) = &stored
         // A batch that comes back is counted then.
         && !problem.status.is_server_error()
     {
-        app.outcome_counts.add(&device.project, "batch", Outcome::Rejected, problem.code, 1);
+        let refused = Count {
+            signal: "batch",
+            outcome: Outcome::Rejected,
+            reason: problem.code,
+            events: 1,
+        };
+        app.outcome_counts.add(&device.project, refused);
     }
     stored
 }
 
-async fn store_batch(app: &Arc<App>, device: &Arc<ingest::Device>, headers: &HeaderMap, body: Body) -> Result<Receipt<'static>, Problem> {
-    let received = receive(headers, body, app.limits.compressed_bytes, app.body_timeout, &app.body_budget).await?;
+async fn store_batch(
+    app: &Arc<App>,
+    device: &Arc<ingest::Device>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Receipt<'static>, Problem> {
+    let received = receive(
+        headers,
+        body,
+        app.limits.compressed_bytes,
+        app.body_timeout,
+        &app.body_budget,
+    )
+    .await?;
     let received_at = app.clock.now();
-    app.metrics.ingest.body_bytes.inc_by(received.wire_bytes() as u64);
+    app.metrics
+        .ingest
+        .body_bytes
+        .inc_by(received.wire_bytes() as u64);
     let accepted = take_apart(app, device, received, received_at).await?;
     let batch_id = accepted.receipt.batch_id;
     let ticket = match app.seen.arrive(&device.project, batch_id, received_at) {
         Arrival::Duplicate => return Ok(duplicate(app, accepted)),
         Arrival::InFlight => return Err(Problem::in_flight()),
-        Arrival::New { ticket, look_up: false } => ticket,
-        Arrival::New { ticket, look_up: true } => {
+        Arrival::New {
+            ticket,
+            look_up: false,
+        } => ticket,
+        Arrival::New {
+            ticket,
+            look_up: true,
+        } => {
             if app.stored_before(&device.project, batch_id).await {
-                app.seen.found_stored(&device.project, batch_id, received_at);
+                app.seen
+                    .found_stored(&device.project, batch_id, received_at);
                 return Ok(duplicate(app, accepted));
             }
             ticket
@@ -83,10 +119,22 @@ async fn store_batch(app: &Arc<App>, device: &Arc<ingest::Device>, headers: &Hea
 const SMALL_BODY: usize = 128 * 1024;
 
 /// At most as many batches are in memory decompressed as there are permits.
-async fn take_apart(app: &Arc<App>, device: &Arc<ingest::Device>, received: Received, received_at: i64) -> Result<Accepted, Problem> {
+async fn take_apart(
+    app: &Arc<App>,
+    device: &Arc<ingest::Device>,
+    received: Received,
+    received_at: i64,
+) -> Result<Accepted, Problem> {
     let small = received.wire_bytes() <= SMALL_BODY;
-    let permits = if small { &app.small_decoders } else { &app.large_decoders };
-    let permit = Arc::clone(permits).acquire_owned().await.map_err(|_| Problem::overloaded())?;
+    let permits = if small {
+        &app.small_decoders
+    } else {
+        &app.large_decoders
+    };
+    let permit = Arc::clone(permits)
+        .acquire_owned()
+        .await
+        .map_err(|_| Problem::overloaded())?;
     let (app, device) = (Arc::clone(app), Arc::clone(device));
     let work = move || {
         let context = Context {
@@ -97,31 +145,62 @@ async fn take_apart(app: &Arc<App>, device: &Arc<ingest::Device>, received: Rece
             received_at,
             wire_bytes: received.wire_bytes(),
         };
-        let accepted = received.decompressed(app.limits.decompressed_bytes, |json| accept(json, &context));
+        let accepted =
+            received.decompressed(app.limits.decompressed_bytes, |json| accept(json, &context));
         drop(permit);
         Ok(accepted??)
     };
     if small {
         return work();
     }
-    tokio::task::spawn_blocking(work).await.map_err(|_| Problem::overloaded())?
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Problem::overloaded())?
 }
 
 fn duplicate(app: &App, accepted: Accepted) -> Receipt<'static> {
     for (signal, events) in &accepted.events {
-        app.outcome_counts.add(&accepted.project, signal.as_str(), Outcome::Duplicate, "batch", *events);
-        app.metrics.ingest.events.with_label_values(&[signal.as_str(), Outcome::Duplicate.as_str()]).inc_by(u64::from(*events));
+        let count = Count {
+            signal: signal.as_str(),
+            outcome: Outcome::Duplicate,
+            reason: "batch",
+            events: *events,
+        };
+        app.outcome_counts.add(&accepted.project, count);
+        let labels = [signal.as_str(), Outcome::Duplicate.as_str()];
+        app.metrics
+            .ingest
+            .events
+            .with_label_values(&labels)
+            .inc_by(u64::from(*events));
     }
-    Receipt { duplicate: true, ..accepted.receipt }
+    Receipt {
+        duplicate: true,
+        ..accepted.receipt
+    }
 }
 
-fn count(metrics: &IngestMetrics, receipt: &Receipt<'_>, events: &[(unjank_protocol::Signal, u32)]) {
+fn count(
+    metrics: &IngestMetrics,
+    receipt: &Receipt<'_>,
+    events: &[(unjank_protocol::Signal, u32)],
+) {
     for (signal, events) in events {
-        let rejected = receipt.rejected.iter().filter(|rejected| rejected.signal == *signal).count() as u64;
+        let rejected = receipt
+            .rejected
+            .iter()
+            .filter(|rejected| rejected.signal == *signal)
+            .count() as u64;
         let stored = u64::from(*events).saturating_sub(rejected);
-        metrics.events.with_label_values(&[signal.as_str(), Outcome::Stored.as_str()]).inc_by(stored);
+        metrics
+            .events
+            .with_label_values(&[signal.as_str(), Outcome::Stored.as_str()])
+            .inc_by(stored);
         if rejected > 0 {
-            metrics.events.with_label_values(&[signal.as_str(), Outcome::Rejected.as_str()]).inc_by(rejected);
+            metrics
+                .events
+                .with_label_values(&[signal.as_str(), Outcome::Rejected.as_str()])
+                .inc_by(rejected);
         }
     }
 }

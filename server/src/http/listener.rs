@@ -24,18 +24,27 @@ pub struct ListenerSettings {
 }
 
 /// Serves until `shutdown`, then lets requests under way finish.
-pub async fn serve_connections(listener: TcpListener, router: Router, settings: ListenerSettings, shutdown: CancellationToken) {
+pub async fn serve_connections(
+    listener: TcpListener,
+    router: Router,
+    settings: ListenerSettings,
+    shutdown: CancellationToken,
+) {
     let slots = Arc::new(Semaphore::new(settings.max_connections));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(settings.header_timeout);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(settings.header_timeout);
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
             accepted = accept(&listener, &slots) => accepted,
         };
-        let Some((stream, slot)) = accepted else { continue };
+        let Some((stream, slot)) = accepted else {
+            continue;
+        };
         let service = TowerToHyperService::new(router.clone());
         let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
         connections.spawn(async move {
@@ -48,12 +57,20 @@ pub async fn serve_connections(listener: TcpListener, router: Router, settings: 
         while connections.try_join_next().is_some() {}
     }
     drop(listener);
-    if tokio::time::timeout(settings.patience, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests under way did not finish in time and are cut off; devices will send them again");
+    if tokio::time::timeout(settings.patience, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "requests under way did not finish in time and are cut off; devices will send them again"
+        );
     }
 }
 
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+async fn accept(
+    listener: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
     let slot = Arc::clone(slots).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, _)) => {

@@ -18,7 +18,12 @@ pub(super) struct Problem {
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), header: None }
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+            header: None,
+        }
     }
 
     fn with(mut self, name: HeaderName, value: &'static str) -> Self {
@@ -27,57 +32,113 @@ impl Problem {
     }
 
     pub(super) fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path")
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing at this path",
+        )
     }
 
     pub(super) fn method_not_allowed() -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "this path does not take this method",
+        )
     }
 
     pub(super) fn no_key() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "key_missing", "send `Authorization: Bearer <ingest key>`").with(WWW_AUTHENTICATE, "Bearer")
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "key_missing",
+            "send `Authorization: Bearer <ingest key>`",
+        )
+        .with(WWW_AUTHENTICATE, "Bearer")
     }
 
     pub(super) fn unknown_key() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "key_unknown", "this ingest key is unknown or revoked").with(WWW_AUTHENTICATE, "Bearer")
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "key_unknown",
+            "this ingest key is unknown or revoked",
+        )
+        .with(WWW_AUTHENTICATE, "Bearer")
     }
 
     pub(super) fn content_type() -> Self {
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", "send `Content-Type: application/json`")
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type",
+            "send `Content-Type: application/json`",
+        )
     }
 
     pub(super) fn content_encoding() -> Self {
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_encoding", "the body may be sent as identity, gzip or zstd")
-            .with(ACCEPT_ENCODING, "gzip, zstd")
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_encoding",
+            "the body may be sent as identity, gzip or zstd",
+        )
+        .with(ACCEPT_ENCODING, "gzip, zstd")
     }
 
     pub(super) fn too_large(limit: usize) -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("the body may be {limit} bytes as sent: split the batch"))
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("the body may be {limit} bytes as sent: split the batch"),
+        )
     }
 
     pub(super) fn inflates_too_far(limit: usize) -> Self {
         let detail = format!("the body may be {limit} bytes after decompression: split the batch");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "decompressed_too_large", detail)
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "decompressed_too_large",
+            detail,
+        )
     }
 
     pub(super) fn corrupt_encoding(encoding: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "corrupt_encoding", format!("the body is not valid {encoding}"))
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "corrupt_encoding",
+            format!("the body is not valid {encoding}"),
+        )
     }
 
     pub(super) fn truncated() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "body_truncated", "the body ended before its declared length")
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "body_truncated",
+            "the body ended before its declared length",
+        )
     }
 
     pub(super) fn stalled() -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "body_stalled", "the body took too long to arrive: send it again")
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_stalled",
+            "the body took too long to arrive: send it again",
+        )
     }
 
     pub(super) fn overloaded() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "too much is on its way in: send it again later").with(RETRY_AFTER, "5")
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "overloaded",
+            "too much is on its way in: send it again later",
+        )
+        .with(RETRY_AFTER, "5")
     }
 
     pub(super) fn in_flight() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "batch_in_flight", "the same batch is being stored by another request").with(RETRY_AFTER, "1")
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "batch_in_flight",
+            "the same batch is being stored by another request",
+        )
+        .with(RETRY_AFTER, "1")
     }
 }
 
@@ -101,7 +162,13 @@ impl From<LogError> for Problem {
             LogError::Full => ("log_full", "30"),
             LogError::Busy => ("overloaded", "5"),
             LogError::Failed(_) => ("not_durable", "15"),
-            LogError::TooLarge => return Self::new(StatusCode::PAYLOAD_TOO_LARGE, "record_too_large", error.to_string()),
+            LogError::TooLarge => {
+                return Self::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "record_too_large",
+                    error.to_string(),
+                );
+            }
         };
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).with(RETRY_AFTER, wait)
     }
@@ -117,7 +184,12 @@ impl IntoResponse for Problem {
             code: self.code.to_owned(),
         };
         let json = serde_json::to_vec(&body).unwrap_or_default();
-        let mut response = (self.status, [(CONTENT_TYPE, "application/problem+json")], json).into_response();
+        let mut response = (
+            self.status,
+            [(CONTENT_TYPE, "application/problem+json")],
+            json,
+        )
+            .into_response();
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, value);
         }
@@ -128,5 +200,10 @@ impl IntoResponse for Problem {
 /// The answer when a handler panics.
 pub(super) fn internal() -> Response {
     tracing::error!("a request handler panicked");
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something is wrong with the server: send it again later").into_response()
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "something is wrong with the server: send it again later",
+    )
+    .into_response()
 }

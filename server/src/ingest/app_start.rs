@@ -21,7 +21,11 @@ impl Event for AppStart<'_> {
     }
 
     fn columns(starts: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
-        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.same(
+            Kind::U16,
+            "refresh_hz",
+            envelope.resource.refresh_hz.to_le_bytes(),
+        );
         frame.symbols("page", starts.iter().map(|start| start.page.as_str()));
         frame.networks(starts.iter().map(|start| start.network));
         frame.symbols("kind", starts.iter().map(|start| start.kind.as_str()));

@@ -33,11 +33,19 @@ pub(super) struct Reject {
 
 impl Reject {
     pub(super) fn new(code: &'static str, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into() }
+        Self {
+            code,
+            detail: detail.into(),
+        }
     }
 
     pub(super) fn at(self, signal: Signal, index: u32) -> Rejected {
-        Rejected { signal, index, code: self.code.to_owned(), detail: self.detail }
+        Rejected {
+            signal,
+            index,
+            code: self.code.to_owned(),
+            detail: self.detail,
+        }
     }
 }
 
@@ -56,8 +64,15 @@ pub(super) struct Checks<'c> {
 impl<'c> Checks<'c> {
     /// skew = receive time − `sent_at`.
     pub(super) fn new(limits: &'c Limits, received_at: i64, sent_at: Option<Timestamp>) -> Self {
-        let skew_us = sent_at.map_or(0, |sent_at| Timestamp::from_micros(received_at).micros_since(sent_at));
-        Self { limits, received_at, skew_us, truncated: Cell::new(false) }
+        let skew_us = sent_at.map_or(0, |sent_at| {
+            Timestamp::from_micros(received_at).micros_since(sent_at)
+        });
+        Self {
+            limits,
+            received_at,
+            skew_us,
+            truncated: Cell::new(false),
+        }
     }
 
     pub(super) fn skew_us(&self) -> i64 {
@@ -65,7 +80,11 @@ impl<'c> Checks<'c> {
     }
 
     fn shift_us(&self) -> i64 {
-        if self.skew_us.abs() > SKEW_FLOOR_US { self.skew_us } else { 0 }
+        if self.skew_us.abs() > SKEW_FLOOR_US {
+            self.skew_us
+        } else {
+            0
+        }
     }
 
     /// Whether anything was cut since the last call.
@@ -94,19 +113,27 @@ impl<'c> Checks<'c> {
     /// Corrects a time inside an event that was already checked; one that is off stays, clamped to what a column holds.
     pub(super) fn inner_time(&self, time: &mut Timestamp) {
         let shifted = time.shifted(self.shift_us()).as_micros();
-        let nearest = self.received_at.saturating_sub(shifted).clamp(-30 * DAY_US, 30 * DAY_US);
+        let nearest = self
+            .received_at
+            .saturating_sub(shifted)
+            .clamp(-30 * DAY_US, 30 * DAY_US);
         *time = Timestamp::from_micros(self.received_at - nearest);
     }
 
     /// Corrects a natural day and refuses one too old or ahead. A day more is allowed than for times: time zones.
     pub(super) fn day(&self, day: &mut unjank_protocol::Day) -> Result<(), Reject> {
         let sent = *day;
-        let noon = i64::from(day.as_days()).saturating_mul(DAY_US).saturating_add(DAY_US / 2);
+        let noon = i64::from(day.as_days())
+            .saturating_mul(DAY_US)
+            .saturating_add(DAY_US / 2);
         let noon = noon.saturating_add(self.shift_us());
         *day = unjank_protocol::Day::of(Timestamp::from_micros(noon));
         let age = self.received_at.saturating_sub(noon);
         if age > self.limits.age_us.saturating_add(2 * DAY_US) || age < -2 * DAY_US {
-            return Err(Reject::new("time_out_of_range", format!("{sent} is too old or ahead (after correction: {day})")));
+            return Err(Reject::new(
+                "time_out_of_range",
+                format!("{sent} is too old or ahead (after correction: {day})"),
+            ));
         }
         Ok(())
     }
@@ -115,28 +142,43 @@ impl<'c> Checks<'c> {
         if (0..=self.limits.span_us).contains(&value) {
             return Ok(());
         }
-        Err(Reject::new("duration_out_of_range", format!("`{name}` is {value}, allowed is 0 to {}", self.limits.span_us)))
+        Err(Reject::new(
+            "duration_out_of_range",
+            format!(
+                "`{name}` is {value}, allowed is 0 to {}",
+                self.limits.span_us
+            ),
+        ))
     }
 
     pub(super) fn duration_ms(&self, name: &str, value: i64) -> Result<(), Reject> {
         if (0..=DAY_MS).contains(&value) {
             return Ok(());
         }
-        Err(Reject::new("duration_out_of_range", format!("`{name}` is {value}, allowed is 0 to {DAY_MS}")))
+        Err(Reject::new(
+            "duration_out_of_range",
+            format!("`{name}` is {value}, allowed is 0 to {DAY_MS}"),
+        ))
     }
 
     pub(super) fn sample_rate(&self, rate: f64) -> Result<(), Reject> {
         if rate > 0.0 && rate <= 1.0 {
             return Ok(());
         }
-        Err(Reject::new("sample_rate_out_of_range", format!("`sample_rate` is {rate}, allowed is above 0 to 1")))
+        Err(Reject::new(
+            "sample_rate_out_of_range",
+            format!("`sample_rate` is {rate}, allowed is above 0 to 1"),
+        ))
     }
 
     pub(super) fn finite(&self, name: &str, value: f64) -> Result<(), Reject> {
         if value.is_finite() {
             return Ok(());
         }
-        Err(Reject::new("value_not_finite", format!("`{name}` is {value}")))
+        Err(Reject::new(
+            "value_not_finite",
+            format!("`{name}` is {value}"),
+        ))
     }
 
     pub(super) fn required(&self, name: &str, text: &Text<'_>) -> Result<(), Reject> {

@@ -18,13 +18,20 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded<'_>, Refusal> {
     // Once for the whole body costs less than once for every string.
     let body = std::str::from_utf8(body).map_err(|error| Refusal::NotUtf8(error.valid_up_to()))?;
     match serde_json::from_str::<Batch<'_>>(body) {
-        Ok(batch) => Ok(Decoded { batch, rejected: Vec::new() }),
+        Ok(batch) => Ok(Decoded {
+            batch,
+            rejected: Vec::new(),
+        }),
         Err(_) => decode_event_by_event(body),
     }
 }
 
 fn not_json(error: &serde_json::Error) -> Refusal {
-    Refusal::NotJson { detail: plain(error), line: error.line(), column: error.column() }
+    Refusal::NotJson {
+        detail: plain(error),
+        line: error.line(),
+        column: error.column(),
+    }
 }
 
 /// The envelope, with every list still raw text.
@@ -62,7 +69,9 @@ fn decode_event_by_event(body: &str) -> Result<Decoded<'_>, Refusal> {
         _ => not_json(&error),
     })?;
     let missing = |name: &str| Refusal::Envelope(format!("`{name}` is missing"));
-    let resource = raw.resource.ok_or_else(|| Refusal::Resource("it is missing".to_owned()))?;
+    let resource = raw
+        .resource
+        .ok_or_else(|| Refusal::Resource("it is missing".to_owned()))?;
     let resource: Resource<'_> =
         serde_json::from_str(resource.get()).map_err(|error| Refusal::Resource(plain(&error)))?;
     let mut rejected = Vec::new();

@@ -19,18 +19,47 @@ impl Event for FrameWindow<'_> {
     }
 
     fn columns(windows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
-        let own_or_device = |hz| if hz == 0 { envelope.resource.refresh_hz } else { hz };
-        frame.u16s("refresh_hz", windows.iter().map(|window| own_or_device(window.refresh_hz)));
+        let own_or_device = |hz| {
+            if hz == 0 {
+                envelope.resource.refresh_hz
+            } else {
+                hz
+            }
+        };
+        frame.u16s(
+            "refresh_hz",
+            windows
+                .iter()
+                .map(|window| own_or_device(window.refresh_hz)),
+        );
         frame.symbols("page", windows.iter().map(|window| window.page.as_str()));
         frame.networks(windows.iter().map(|window| window.network));
         frame.u64s("uptime_ms", windows.iter().map(|window| window.uptime_ms));
         frame.times("start", windows.iter().map(|window| window.start));
-        frame.millis("duration_ms", windows.iter().map(|window| window.duration_ms));
-        frame.u32s("frames_drawn", windows.iter().map(|window| window.frames_drawn));
-        frame.u32s("frames_dropped", windows.iter().map(|window| window.frames_dropped));
-        frame.u32s("slow_frames", windows.iter().map(|window| window.slow_frames));
-        frame.u32s("frozen_frames", windows.iter().map(|window| window.frozen_frames));
-        frame.u32s("longest_drop", windows.iter().map(|window| window.longest_drop));
+        frame.millis(
+            "duration_ms",
+            windows.iter().map(|window| window.duration_ms),
+        );
+        frame.u32s(
+            "frames_drawn",
+            windows.iter().map(|window| window.frames_drawn),
+        );
+        frame.u32s(
+            "frames_dropped",
+            windows.iter().map(|window| window.frames_dropped),
+        );
+        frame.u32s(
+            "slow_frames",
+            windows.iter().map(|window| window.slow_frames),
+        );
+        frame.u32s(
+            "frozen_frames",
+            windows.iter().map(|window| window.frozen_frames),
+        );
+        frame.u32s(
+            "longest_drop",
+            windows.iter().map(|window| window.longest_drop),
+        );
         frame.u32s("jank_ms", windows.iter().map(|window| window.jank_ms));
         frame.u32s("delay_ms", windows.iter().map(|window| window.delay_ms));
         let counts = windows.iter().map(|window| window.frame_time_hist.0.len());
@@ -39,6 +68,9 @@ impl Event for FrameWindow<'_> {
             inner.fixed(buckets().map(|(bucket, _)| bucket.to_le_bytes()));
             inner.fixed(buckets().map(|(_, count)| count.to_le_bytes()));
         });
-        frame.f64s("sample_rate", windows.iter().map(|window| window.sample_rate));
+        frame.f64s(
+            "sample_rate",
+            windows.iter().map(|window| window.sample_rate),
+        );
     }
 }

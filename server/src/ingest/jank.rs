@@ -37,7 +37,11 @@ impl Event for Jank<'_> {
     }
 
     fn columns(janks: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
-        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.same(
+            Kind::U16,
+            "refresh_hz",
+            envelope.resource.refresh_hz.to_le_bytes(),
+        );
         frame.symbols("page", janks.iter().map(|jank| jank.page.as_str()));
         frame.networks(janks.iter().map(|jank| jank.network));
         frame.u64s("uptime_ms", janks.iter().map(|jank| jank.uptime_ms));
@@ -46,10 +50,22 @@ impl Event for Jank<'_> {
         frame.millis("duration_ms", janks.iter().map(|jank| jank.duration_ms));
         frame.symbols("thread", janks.iter().map(|jank| jank.thread.as_str()));
         frame.flags("foreground", janks.iter().map(|jank| jank.foreground));
-        frame.u32s("strategy_threshold_ms", janks.iter().map(|jank| jank.strategy.threshold_ms));
-        frame.u32s("strategy_count", janks.iter().map(|jank| jank.strategy.count));
-        frame.u32s("strategy_period_ms", janks.iter().map(|jank| jank.strategy.period_ms));
-        frame.u64s("stack_hash", janks.iter().map(|jank| stack_hash(&jank.stack)));
+        frame.u32s(
+            "strategy_threshold_ms",
+            janks.iter().map(|jank| jank.strategy.threshold_ms),
+        );
+        frame.u32s(
+            "strategy_count",
+            janks.iter().map(|jank| jank.strategy.count),
+        );
+        frame.u32s(
+            "strategy_period_ms",
+            janks.iter().map(|jank| jank.strategy.period_ms),
+        );
+        frame.u64s(
+            "stack_hash",
+            janks.iter().map(|jank| stack_hash(&jank.stack)),
+        );
         let counts = || janks.iter().map(|jank| jank.samples.len());
         let samples = || janks.iter().flat_map(|jank| &jank.samples);
         frame.lists(Kind::U32List, "samples.offset_ms", counts(), |inner| {
@@ -99,12 +115,18 @@ pub(super) fn stack_rows(
     let version = context.rules.version();
     let mut keys = HashSet::new();
     let mut stacks = Vec::new();
-    let all = janks.iter().flat_map(|jank| std::iter::once(&jank.stack).chain(jank.samples.iter().map(|sample| &sample.stack)));
+    let all = janks.iter().flat_map(|jank| {
+        std::iter::once(&jank.stack).chain(jank.samples.iter().map(|sample| &sample.stack))
+    });
     for frames in all.filter(|frames| !frames.is_empty()) {
         let hash = stack_hash(frames);
         let key = StackKey::new(project, version, hash);
         if !context.known_stacks.contains(key) && keys.insert(key) {
-            stacks.push(NewStack { hash, frames, class: context.rules.classify(frames) });
+            stacks.push(NewStack {
+                hash,
+                frames,
+                class: context.rules.classify(frames),
+            });
         }
     }
     if !stacks.is_empty() {
@@ -118,16 +140,32 @@ fn frames_of(envelope: &Envelope<'_>, stacks: &[NewStack<'_>]) -> FrameBuilder {
     let mut rows = FrameBuilder::new("stacks", stacks.len());
     rows.same_text(Kind::Sym, "project", envelope.project);
     rows.u64s("stack_hash", stacks.iter().map(|stack| stack.hash));
-    rows.same(Kind::Micros, "received_at", envelope.received_at.to_le_bytes());
+    rows.same(
+        Kind::Micros,
+        "received_at",
+        envelope.received_at.to_le_bytes(),
+    );
     let counts = || stacks.iter().map(|stack| stack.frames.len());
     let frames = || stacks.iter().flat_map(|stack| stack.frames);
-    rows.lists(Kind::SymList, "frames.class", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.class)));
-    rows.lists(Kind::SymList, "frames.module", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.module)));
-    rows.lists(Kind::SymList, "frames.function", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.function)));
-    rows.lists(Kind::SymList, "frames.file", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.file)));
-    rows.lists(Kind::SymList, "frames.build_id", counts(), |inner| inner.symbols(frames().map(|frame| &*frame.build_id)));
+    rows.lists(Kind::SymList, "frames.class", counts(), |inner| {
+        inner.symbols(frames().map(|frame| &*frame.class));
+    });
+    rows.lists(Kind::SymList, "frames.module", counts(), |inner| {
+        inner.symbols(frames().map(|frame| &*frame.module));
+    });
+    rows.lists(Kind::SymList, "frames.function", counts(), |inner| {
+        inner.symbols(frames().map(|frame| &*frame.function));
+    });
+    rows.lists(Kind::SymList, "frames.file", counts(), |inner| {
+        inner.symbols(frames().map(|frame| &*frame.file));
+    });
+    rows.lists(Kind::SymList, "frames.build_id", counts(), |inner| {
+        inner.symbols(frames().map(|frame| &*frame.build_id));
+    });
     rows.lists(Kind::U32List, "frames.line", counts(), |inner| {
-        inner.fixed(frames().map(|frame| u32::try_from(frame.line).unwrap_or_default().to_le_bytes()));
+        inner.fixed(
+            frames().map(|frame| u32::try_from(frame.line).unwrap_or_default().to_le_bytes()),
+        );
     });
     rows.lists(Kind::U64List, "frames.offset", counts(), |inner| {
         inner.fixed(frames().map(|frame| frame.offset.unwrap_or_default().to_le_bytes()));
@@ -135,17 +173,40 @@ fn frames_of(envelope: &Envelope<'_>, stacks: &[NewStack<'_>]) -> FrameBuilder {
     rows
 }
 
-fn classes_of(envelope: &Envelope<'_>, rules_version: u32, stacks: &[NewStack<'_>]) -> FrameBuilder {
+fn classes_of(
+    envelope: &Envelope<'_>,
+    rules_version: u32,
+    stacks: &[NewStack<'_>],
+) -> FrameBuilder {
     let mut rows = FrameBuilder::new("stack_classes", stacks.len());
     rows.same_text(Kind::Sym, "project", envelope.project);
     rows.same(Kind::U32, "rules_version", rules_version.to_le_bytes());
     rows.u64s("stack_hash", stacks.iter().map(|stack| stack.hash));
     rows.u64s("group_id", stacks.iter().map(|stack| stack.class.group_id));
-    rows.symbols("category", stacks.iter().map(|stack| stack.class.category.as_str()));
-    rows.strings("culprit", stacks.iter().map(|stack| stack.class.culprit.as_str()));
-    rows.symbols("owner", stacks.iter().map(|stack| stack.class.owner.as_str()));
-    rows.strings("title", stacks.iter().map(|stack| stack.class.title.as_str()));
-    rows.flags("not_a_cause", stacks.iter().map(|stack| stack.class.not_a_cause));
-    rows.same(Kind::Micros, "classified_at", envelope.received_at.to_le_bytes());
+    rows.symbols(
+        "category",
+        stacks.iter().map(|stack| stack.class.category.as_str()),
+    );
+    rows.strings(
+        "culprit",
+        stacks.iter().map(|stack| stack.class.culprit.as_str()),
+    );
+    rows.symbols(
+        "owner",
+        stacks.iter().map(|stack| stack.class.owner.as_str()),
+    );
+    rows.strings(
+        "title",
+        stacks.iter().map(|stack| stack.class.title.as_str()),
+    );
+    rows.flags(
+        "not_a_cause",
+        stacks.iter().map(|stack| stack.class.not_a_cause),
+    );
+    rows.same(
+        Kind::Micros,
+        "classified_at",
+        envelope.received_at.to_le_bytes(),
+    );
     rows
 }

@@ -11,7 +11,11 @@ pub struct StackKey(u64);
 
 impl StackKey {
     pub fn new(project: &str, rules_version: u32, stack_hash: u64) -> Self {
-        Self(fingerprint(&[project.as_bytes(), &rules_version.to_le_bytes(), &stack_hash.to_le_bytes()]))
+        Self(fingerprint(&[
+            project.as_bytes(),
+            &rules_version.to_le_bytes(),
+            &stack_hash.to_le_bytes(),
+        ]))
     }
 }
 
@@ -24,12 +28,17 @@ pub struct KnownStacks {
 impl KnownStacks {
     /// Remembers at least `most / 2` and at most `most` stacks.
     pub fn new(most: usize) -> Self {
-        Self { generations: Mutex::default(), most }
+        Self {
+            generations: Mutex::default(),
+            most,
+        }
     }
 
     pub fn contains(&self, key: StackKey) -> bool {
         let generations = self.lock();
-        generations.iter().any(|generation| generation.contains(&key))
+        generations
+            .iter()
+            .any(|generation| generation.contains(&key))
     }
 
     /// Only once their rows are durable.
@@ -45,6 +54,8 @@ impl KnownStacks {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, [HashSet<StackKey>; 2]> {
-        self.generations.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.generations
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -17,7 +17,10 @@ impl Event for Metric<'_> {
         checks.finite("max", self.max.unwrap_or_default())?;
         checks.sample_rate(self.sample_rate)?;
         if self.count == Some(0) {
-            return Err(Reject::new("count_out_of_range", "`count` is 0: a sample stands for at least one value"));
+            return Err(Reject::new(
+                "count_out_of_range",
+                "`count` is 0: a sample stands for at least one value",
+            ));
         }
         checks.text(&mut self.name);
         checks.text(&mut self.page);
@@ -26,7 +29,11 @@ impl Event for Metric<'_> {
     }
 
     fn columns(metrics: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
-        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.same(
+            Kind::U16,
+            "refresh_hz",
+            envelope.resource.refresh_hz.to_le_bytes(),
+        );
         frame.symbols("page", metrics.iter().map(|metric| metric.page.as_str()));
         frame.networks(metrics.iter().map(|metric| metric.network));
         frame.u64s("uptime_ms", metrics.iter().map(|metric| metric.uptime_ms));
@@ -34,15 +41,31 @@ impl Event for Metric<'_> {
         frame.times("time", metrics.iter().map(|metric| metric.time));
         frame.f64s("value", metrics.iter().map(|metric| metric.value));
         // A single sample is its own least and greatest value.
-        frame.f64s("min", metrics.iter().map(|metric| metric.min.unwrap_or(metric.value)));
-        frame.f64s("max", metrics.iter().map(|metric| metric.max.unwrap_or(metric.value)));
-        frame.u64s("count", metrics.iter().map(|metric| metric.count.unwrap_or(1)));
+        frame.f64s(
+            "min",
+            metrics
+                .iter()
+                .map(|metric| metric.min.unwrap_or(metric.value)),
+        );
+        frame.f64s(
+            "max",
+            metrics
+                .iter()
+                .map(|metric| metric.max.unwrap_or(metric.value)),
+        );
+        frame.u64s(
+            "count",
+            metrics.iter().map(|metric| metric.count.unwrap_or(1)),
+        );
         let counts = metrics.iter().map(|metric| metric.attributes.0.len());
         frame.lists(Kind::SymStrMap, "attributes", counts, |inner| {
             let pairs = || metrics.iter().flat_map(|metric| &metric.attributes.0);
             inner.symbols(pairs().map(|(key, _)| key.as_str()));
             inner.strings(pairs().map(|(_, value)| value.as_str()));
         });
-        frame.f64s("sample_rate", metrics.iter().map(|metric| metric.sample_rate));
+        frame.f64s(
+            "sample_rate",
+            metrics.iter().map(|metric| metric.sample_rate),
+        );
     }
 }

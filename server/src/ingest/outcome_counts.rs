@@ -15,22 +15,32 @@ pub struct OutcomeCounts {
 }
 
 impl OutcomeCounts {
-    pub fn add(&self, project: &Arc<str>, signal: &'static str, outcome: Outcome, reason: &'static str, events: u32) {
+    pub fn add(&self, project: &Arc<str>, count: Count<'static>) {
+        let key = (count.signal, count.outcome, count.reason);
         let mut counts = self.lock();
-        let count = counts.entry(Arc::clone(project)).or_default().entry((signal, outcome, reason)).or_default();
-        *count = count.saturating_add(events);
+        let of_project = counts.entry(Arc::clone(project)).or_default();
+        let events = of_project.entry(key).or_default();
+        *events = events.saturating_add(count.events);
     }
 
     /// Takes the counts as records for the log, one a project.
     pub fn take(&self, now: i64) -> Vec<Vec<u8>> {
         let counts = std::mem::take(&mut *self.lock());
-        counts.into_iter().map(|(project, counts)| {
-            let mut record = RecordBuilder::new(&project, NO_BATCH, now);
-            for ((signal, outcome, reason), events) in counts {
-                record.count(Count { signal, outcome, reason, events });
-            }
-            record.finish()
-        }).collect()
+        counts
+            .into_iter()
+            .map(|(project, counts)| {
+                let mut record = RecordBuilder::new(&project, NO_BATCH, now);
+                for ((signal, outcome, reason), events) in counts {
+                    record.count(Count {
+                        signal,
+                        outcome,
+                        reason,
+                        events,
+                    });
+                }
+                record.finish()
+            })
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, HashMap<Key, u32>>> {

@@ -13,7 +13,11 @@ impl Event for PageLoad<'_> {
         checks.required("page", &self.page)?;
         checks.time(&mut self.start)?;
         checks.duration_ms("total_ms", self.total_ms)?;
-        for (name, part) in [("t1_ms", self.t1_ms), ("t2_ms", self.t2_ms), ("t3_ms", self.t3_ms)] {
+        for (name, part) in [
+            ("t1_ms", self.t1_ms),
+            ("t2_ms", self.t2_ms),
+            ("t3_ms", self.t3_ms),
+        ] {
             checks.duration_ms(name, part.unwrap_or_default())?;
         }
         checks.sample_rate(self.sample_rate)?;
@@ -26,7 +30,11 @@ impl Event for PageLoad<'_> {
     }
 
     fn columns(loads: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
-        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.same(
+            Kind::U16,
+            "refresh_hz",
+            envelope.resource.refresh_hz.to_le_bytes(),
+        );
         frame.symbols("page", loads.iter().map(|load| load.page.as_str()));
         frame.networks(loads.iter().map(|load| load.network));
         frame.u64s("uptime_ms", loads.iter().map(|load| load.uptime_ms));

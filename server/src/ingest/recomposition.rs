@@ -21,7 +21,11 @@ impl Event for Recomposition<'_> {
     }
 
     fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
-        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.same(
+            Kind::U16,
+            "refresh_hz",
+            envelope.resource.refresh_hz.to_le_bytes(),
+        );
         frame.symbols("page", rows.iter().map(|row| row.page.as_str()));
         frame.networks(rows.iter().map(|row| row.network));
         frame.u64s("uptime_ms", rows.iter().map(|row| row.uptime_ms));

@@ -44,24 +44,44 @@ impl<'e> Envelope<'e> {
         frame.same_text(Kind::Sym, "os_name", &resource.os_name);
         frame.same_text(Kind::Sym, "os_version", &resource.os_version);
         frame.same_text(Kind::Sym, "device_model", &resource.device_model);
-        frame.same_text(Kind::Sym, "device_manufacturer", &resource.device_manufacturer);
+        frame.same_text(
+            Kind::Sym,
+            "device_manufacturer",
+            &resource.device_manufacturer,
+        );
         frame.same_text(Kind::Sym, "device_class", &resource.device_class);
         frame.same_text(Kind::Sym, "locale", &resource.locale);
         frame.same_text(Kind::Str, "user_id", &resource.user_id);
-        frame.same(Kind::U64, "config_revision", self.config_revision.to_le_bytes());
+        frame.same(
+            Kind::U64,
+            "config_revision",
+            self.config_revision.to_le_bytes(),
+        );
     }
 
     fn identity(&self, frame: &mut FrameBuilder) {
         frame.same_text(Kind::Sym, "project", self.project);
         frame.same_text(Kind::Sym, "app_id", &self.resource.app_id);
-        frame.same(Kind::Uuid, "install_id", uuid_bytes(self.resource.install_id.as_u128()));
-        frame.same(Kind::Uuid, "session_id", uuid_bytes(self.session_id.as_u128()));
+        frame.same(
+            Kind::Uuid,
+            "install_id",
+            uuid_bytes(self.resource.install_id.as_u128()),
+        );
+        frame.same(
+            Kind::Uuid,
+            "session_id",
+            uuid_bytes(self.session_id.as_u128()),
+        );
         frame.same(Kind::Micros, "received_at", self.received_at.to_le_bytes());
     }
 }
 
 /// The rows of one signal, unless there are none.
-pub(super) fn signal_rows<E: Event>(record: &mut RecordBuilder, envelope: &Envelope<'_>, events: &[E]) {
+pub(super) fn signal_rows<E: Event>(
+    record: &mut RecordBuilder,
+    envelope: &Envelope<'_>,
+    events: &[E],
+) {
     if events.is_empty() {
         return;
     }
@@ -79,21 +99,35 @@ pub(super) struct BatchCounts {
 }
 
 /// The batch itself: its id is remembered, so that a retry is stored once.
-pub(super) fn batch_rows(envelope: &Envelope<'_>, batch: &Batch<'_>, counts: &BatchCounts) -> FrameBuilder {
+pub(super) fn batch_rows(
+    envelope: &Envelope<'_>,
+    batch: &Batch<'_>,
+    counts: &BatchCounts,
+) -> FrameBuilder {
     let mut frame = FrameBuilder::new("batches", 1);
     envelope.identity(&mut frame);
     frame.same(Kind::Uuid, "batch_id", uuid_bytes(batch.batch_id.as_u128()));
     // A device's clock may say anything; the column holds what it can, the skew says the rest.
-    let sent_at = counts.sent_at.map_or(0, |time| time.as_micros().clamp(0, 7_258_118_400_000_000));
+    let sent_at = counts
+        .sent_at
+        .map_or(0, |time| time.as_micros().clamp(0, 7_258_118_400_000_000));
     frame.same(Kind::Micros, "sent_at", sent_at.to_le_bytes());
     frame.same(Kind::I64, "skew_us", counts.skew_us.to_le_bytes());
     frame.same_text(Kind::Sym, "app_version", &envelope.resource.app_version);
     frame.same_text(Kind::Sym, "sdk_name", &envelope.resource.sdk_name);
     frame.same_text(Kind::Sym, "sdk_version", &envelope.resource.sdk_version);
-    frame.same(Kind::U64, "config_revision", envelope.config_revision.to_le_bytes());
+    frame.same(
+        Kind::U64,
+        "config_revision",
+        envelope.config_revision.to_le_bytes(),
+    );
     frame.same(Kind::U64, "accepted", counts.accepted.to_le_bytes());
     frame.same(Kind::U64, "rejected", counts.rejected.to_le_bytes());
-    frame.same(Kind::U64, "wire_bytes", (envelope.wire_bytes as u64).to_le_bytes());
+    frame.same(
+        Kind::U64,
+        "wire_bytes",
+        (envelope.wire_bytes as u64).to_le_bytes(),
+    );
     frame
 }
 
@@ -134,15 +168,25 @@ impl Columns for FrameBuilder {
     }
 
     fn times(&mut self, name: &str, values: impl Iterator<Item = Timestamp>) {
-        self.fixed(Kind::Micros, name, values.map(|time| time.as_micros().to_le_bytes()));
+        self.fixed(
+            Kind::Micros,
+            name,
+            values.map(|time| time.as_micros().to_le_bytes()),
+        );
     }
 
     fn millis(&mut self, name: &str, values: impl Iterator<Item = i64>) {
-        self.u32s(name, values.map(|millis| u32::try_from(millis).unwrap_or_default()));
+        self.u32s(
+            name,
+            values.map(|millis| u32::try_from(millis).unwrap_or_default()),
+        );
     }
 
     fn optional_millis(&mut self, name: &str, values: impl Iterator<Item = Option<i64>> + Clone) {
-        self.optional_u32s(name, values.map(|value| value.and_then(|millis| u32::try_from(millis).ok())));
+        self.optional_u32s(
+            name,
+            values.map(|value| value.and_then(|millis| u32::try_from(millis).ok())),
+        );
     }
 
     fn networks(&mut self, values: impl Iterator<Item = Network>) {

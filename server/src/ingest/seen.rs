@@ -1,7 +1,8 @@
 //! Which batches arrived lately: a device's retry is answered as a duplicate and stored once.
 //!
-//! The memory is bounded. It is complete for batches received since `complete_since`; whether an older one was stored is
-//! asked of the `batches` table. What slips through (ClickHouse away, several replicas) the writer finds before it inserts.
+//! The memory is bounded, and complete for batches received since it began. Whether a batch made before that was stored is
+//! asked of the `batches` table. What slips through (a device's clock ahead, ClickHouse away, several replicas) the writer
+//! finds before it inserts.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,12 +11,12 @@ use uuid::Uuid;
 
 use crate::fingerprint::fingerprint;
 
-/// Clocks of devices differ from ours; ids made this much before the memory begins are looked up all the same.
-const CLOCK_MARGIN_US: i64 = 10 * 60 * 1_000_000;
-
 pub enum Arrival {
     /// Not in memory. `look_up`: it may have been stored before the memory began.
-    New { ticket: Ticket, look_up: bool },
+    New {
+        ticket: Ticket,
+        look_up: bool,
+    },
     Duplicate,
     /// Another request with the same batch is being made durable right now.
     InFlight,
@@ -65,8 +66,18 @@ struct Generation {
 impl Seen {
     /// Remembers at least `most / 2` and at most `most` batches. `now`: the memory knows nothing of before.
     pub fn new(most: usize, now: i64) -> Self {
-        let empty = || Generation { keys: HashSet::new(), since: now };
-        Self { memory: Mutex::new(Memory { in_flight: HashSet::new(), young: empty(), old: empty() }), most }
+        let empty = || Generation {
+            keys: HashSet::new(),
+            since: now,
+        };
+        Self {
+            memory: Mutex::new(Memory {
+                in_flight: HashSet::new(),
+                young: empty(),
+                old: empty(),
+            }),
+            most,
+        }
     }
 
     pub fn arrive(self: &Arc<Self>, project: &str, batch_id: Uuid, now: i64) -> Arrival {
@@ -78,8 +89,15 @@ impl Seen {
         if !memory.in_flight.insert(key) {
             return Arrival::InFlight;
         }
-        let look_up = made_at(batch_id).is_none_or(|made| made < memory.old.since.saturating_add(CLOCK_MARGIN_US));
-        Arrival::New { ticket: Ticket { key, seen: Arc::clone(self), received_at: now }, look_up }
+        let look_up = made_at(batch_id).is_none_or(|made| made < memory.old.since);
+        Arrival::New {
+            ticket: Ticket {
+                key,
+                seen: Arc::clone(self),
+                received_at: now,
+            },
+            look_up,
+        }
     }
 
     /// A batch found in the log at start, oldest first: the memory reaches back to it.
@@ -94,7 +112,8 @@ impl Seen {
 
     /// A batch found in the `batches` table: remembered, so that the next retry costs no look-up.
     pub fn found_stored(&self, project: &str, batch_id: Uuid, now: i64) {
-        self.lock().remember(Self::key(project, batch_id), now, self.most);
+        self.lock()
+            .remember(Self::key(project, batch_id), now, self.most);
     }
 
     fn key(project: &str, batch_id: Uuid) -> Key {
@@ -123,7 +142,10 @@ fn made_at(id: Uuid) -> Option<i64> {
         return None;
     }
     let (seconds, nanos) = id.get_timestamp()?.to_unix();
-    i64::try_from(seconds).ok()?.checked_mul(1_000_000)?.checked_add(i64::from(nanos / 1_000))
+    i64::try_from(seconds)
+        .ok()?
+        .checked_mul(1_000_000)?
+        .checked_add(i64::from(nanos / 1_000))
 }
 
 #[cfg(test)]
@@ -143,13 +165,20 @@ mod tests {
     #[test]
     fn a_stored_batch_is_a_duplicate_and_an_abandoned_one_is_not() {
         let seen = seen();
-        let Arrival::New { ticket, .. } = arrive(&seen, 1) else { panic!("new") };
+        let Arrival::New { ticket, .. } = arrive(&seen, 1) else {
+            panic!("new")
+        };
         assert!(matches!(arrive(&seen, 1), Arrival::InFlight));
         drop(ticket);
-        let Arrival::New { ticket, .. } = arrive(&seen, 1) else { panic!("new again") };
+        let Arrival::New { ticket, .. } = arrive(&seen, 1) else {
+            panic!("new again")
+        };
         ticket.stored();
         assert!(matches!(arrive(&seen, 1), Arrival::Duplicate));
-        assert!(matches!(seen.arrive("other", Uuid::from_u128(1), NOW), Arrival::New { .. }));
+        assert!(matches!(
+            seen.arrive("other", Uuid::from_u128(1), NOW),
+            Arrival::New { .. }
+        ));
     }
 
     #[test]
@@ -164,17 +193,30 @@ mod tests {
         assert!(memory.young.keys.len() + memory.old.keys.len() <= 8);
         drop(memory);
         assert!(matches!(arrive(&seen, 99), Arrival::Duplicate));
-        assert!(matches!(arrive(&seen, 0), Arrival::New { look_up: true, .. }));
+        assert!(matches!(
+            arrive(&seen, 0),
+            Arrival::New { look_up: true, .. }
+        ));
     }
 
     #[test]
     fn only_ids_made_before_the_memory_began_are_looked_up() {
         let seen = seen();
         let at = |seconds: i64| {
-            let time = uuid::Timestamp::from_unix(uuid::NoContext, (NOW / 1_000_000 + seconds).cast_unsigned(), 0);
+            let time = uuid::Timestamp::from_unix(
+                uuid::NoContext,
+                (NOW / 1_000_000 + seconds).cast_unsigned(),
+                0,
+            );
             Uuid::new_v7(time)
         };
-        assert!(matches!(seen.arrive("shop", at(3_600), NOW), Arrival::New { look_up: false, .. }));
-        assert!(matches!(seen.arrive("shop", at(-3_600), NOW), Arrival::New { look_up: true, .. }));
+        assert!(matches!(
+            seen.arrive("shop", at(3_600), NOW),
+            Arrival::New { look_up: false, .. }
+        ));
+        assert!(matches!(
+            seen.arrive("shop", at(-3_600), NOW),
+            Arrival::New { look_up: true, .. }
+        ));
     }
 }

@@ -38,29 +38,64 @@ impl Event for Span<'_> {
     }
 
     fn columns(spans: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
-        frame.same(Kind::U16, "refresh_hz", envelope.resource.refresh_hz.to_le_bytes());
+        frame.same(
+            Kind::U16,
+            "refresh_hz",
+            envelope.resource.refresh_hz.to_le_bytes(),
+        );
         frame.symbols("page", spans.iter().map(|span| span.page.as_str()));
         frame.networks(spans.iter().map(|span| span.network));
         frame.u64s("uptime_ms", spans.iter().map(|span| span.uptime_ms));
-        frame.fixed(Kind::Uuid, "trace_id", spans.iter().map(|span| uuid_bytes(span.trace_id.0)));
+        frame.fixed(
+            Kind::Uuid,
+            "trace_id",
+            spans.iter().map(|span| uuid_bytes(span.trace_id.0)),
+        );
         frame.u64s("span_id", spans.iter().map(|span| span.span_id.0));
-        frame.u64s("parent_span_id", spans.iter().map(|span| span.parent_span_id.map_or(0, |id| id.0)));
+        frame.u64s(
+            "parent_span_id",
+            spans
+                .iter()
+                .map(|span| span.parent_span_id.map_or(0, |id| id.0)),
+        );
         frame.symbols("name", spans.iter().map(|span| span.name.as_str()));
         frame.symbols("kind", spans.iter().map(|span| span.kind.as_str()));
         frame.times("start", spans.iter().map(|span| span.start));
-        frame.u64s("duration_us", spans.iter().map(|span| u64::try_from(span.duration_us).unwrap_or_default()));
+        frame.u64s(
+            "duration_us",
+            spans
+                .iter()
+                .map(|span| u64::try_from(span.duration_us).unwrap_or_default()),
+        );
         frame.symbols("thread", spans.iter().map(|span| span.thread.as_str()));
-        frame.flags("on_main_thread", spans.iter().map(|span| span.on_main_thread));
+        frame.flags(
+            "on_main_thread",
+            spans.iter().map(|span| span.on_main_thread),
+        );
         frame.symbols("status", spans.iter().map(|span| span.status.as_str()));
-        frame.symbols("code_class", spans.iter().map(|span| span.code.class.as_str()));
-        frame.symbols("code_function", spans.iter().map(|span| span.code.function.as_str()));
-        frame.symbols("code_file", spans.iter().map(|span| span.code.file.as_str()));
+        frame.symbols(
+            "code_class",
+            spans.iter().map(|span| span.code.class.as_str()),
+        );
+        frame.symbols(
+            "code_function",
+            spans.iter().map(|span| span.code.function.as_str()),
+        );
+        frame.symbols(
+            "code_file",
+            spans.iter().map(|span| span.code.file.as_str()),
+        );
         frame.u32s("code_line", spans.iter().map(|span| span.code.line));
-        frame.lists(Kind::SymStrMap, "attributes", spans.iter().map(|span| span.attributes.0.len()), |inner| {
-            let pairs = || spans.iter().flat_map(|span| &span.attributes.0);
-            inner.symbols(pairs().map(|(key, _)| key.as_str()));
-            inner.strings(pairs().map(|(_, value)| value.as_str()));
-        });
+        frame.lists(
+            Kind::SymStrMap,
+            "attributes",
+            spans.iter().map(|span| span.attributes.0.len()),
+            |inner| {
+                let pairs = || spans.iter().flat_map(|span| &span.attributes.0);
+                inner.symbols(pairs().map(|(key, _)| key.as_str()));
+                inner.strings(pairs().map(|(_, value)| value.as_str()));
+            },
+        );
         let counts = || spans.iter().map(|span| span.events.len());
         let events = || spans.iter().flat_map(|span| &span.events);
         frame.lists(Kind::MicrosList, "events.time", counts(), |inner| {

@@ -18,13 +18,18 @@ impl Event for Traffic<'_> {
 
     fn columns(rows: &[Self], _: &Envelope<'_>, frame: &mut FrameBuilder) {
         // Days near the time of receipt, as checked: they fit ClickHouse's 16 bits until 2149.
-        let days = rows.iter().map(|row| u16::try_from(row.day.as_days()).unwrap_or_default());
+        let days = rows
+            .iter()
+            .map(|row| u16::try_from(row.day.as_days()).unwrap_or_default());
         frame.fixed(Kind::Date, "day", days.map(u16::to_le_bytes));
         frame.symbols("source", rows.iter().map(|row| row.source.as_str()));
         frame.networks(rows.iter().map(|row| row.network));
         frame.u64s("tx_bytes", rows.iter().map(|row| row.tx_bytes));
         frame.u64s("rx_bytes", rows.iter().map(|row| row.rx_bytes));
         frame.u64s("requests", rows.iter().map(|row| row.requests));
-        frame.u64s("failed_requests", rows.iter().map(|row| row.failed_requests));
+        frame.u64s(
+            "failed_requests",
+            rows.iter().map(|row| row.failed_requests),
+        );
     }
 }

@@ -24,9 +24,20 @@ pub struct Target {
 
 impl Target {
     pub fn client(&self) -> Client {
-        let compression = if self.compress { Compression::Lz4 } else { Compression::None };
-        let client = Client::default().with_url(&self.url).with_user(&self.user).with_compression(compression);
-        if self.password.is_empty() { client } else { client.with_password(&self.password) }
+        let compression = if self.compress {
+            Compression::Lz4
+        } else {
+            Compression::None
+        };
+        let client = Client::default()
+            .with_url(&self.url)
+            .with_user(&self.user)
+            .with_compression(compression);
+        if self.password.is_empty() {
+            client
+        } else {
+            client.with_password(&self.password)
+        }
     }
 }
 
@@ -95,7 +106,10 @@ const END_TIMEOUT: Duration = Duration::from_secs(300);
 impl ClickHouse {
     /// A handle to nothing yet.
     pub fn away(database: &str) -> Self {
-        Self { client: Arc::default(), database: Arc::from(database) }
+        Self {
+            client: Arc::default(),
+            database: Arc::from(database),
+        }
     }
 
     pub fn database(&self) -> &str {
@@ -104,11 +118,15 @@ impl ClickHouse {
 
     /// Points the handle at `target`, or at nothing.
     pub fn point_at(&self, target: Option<&Target>) {
-        self.client.store(target.map(|target| Arc::new(target.client())));
+        self.client
+            .store(target.map(|target| Arc::new(target.client())));
     }
 
     pub fn client(&self) -> Result<Client, Failure> {
-        let client = self.client.load_full().ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))?;
+        let client = self
+            .client
+            .load_full()
+            .ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))?;
         Ok((*client).clone())
     }
 
@@ -122,8 +140,17 @@ impl ClickHouse {
     }
 
     /// Inserts a block exactly once: the same token with the same rows again changes nothing.
-    pub(super) async fn insert(&self, table: &str, mut block: Block<'_>, token: &str) -> Result<(), Failure> {
-        let sql = format!("INSERT INTO `{}`.`{table}` ({}) FORMAT Native", self.database, block.column_list());
+    pub(super) async fn insert(
+        &self,
+        table: &str,
+        mut block: Block<'_>,
+        token: &str,
+    ) -> Result<(), Failure> {
+        let sql = format!(
+            "INSERT INTO `{}`.`{table}` ({}) FORMAT Native",
+            self.database,
+            block.column_list()
+        );
         let mut insert = self
             .client()?
             .insert_formatted_with(sql)
@@ -140,14 +167,20 @@ impl ClickHouse {
     }
 
     /// Which of `ids` the project's `batches` already hold.
-    pub async fn stored_batches(&self, project: &str, ids: &[Uuid]) -> Result<HashSet<Uuid>, Failure> {
+    pub async fn stored_batches(
+        &self,
+        project: &str,
+        ids: &[Uuid],
+    ) -> Result<HashSet<Uuid>, Failure> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
         // UUIDs are hex and dashes: they cannot break out of their quotes.
-        let ids: Vec<String> = ids.iter().map(|id| format!("toUInt128(toUUID('{id}'))")).collect();
+        let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+        // One array literal parses in a tenth of the time of as many expressions.
         let sql = format!(
-            "SELECT DISTINCT batch_id FROM `{}`.batches WHERE project = {{project:String}} AND toUInt128(batch_id) IN ({})",
+            "SELECT DISTINCT batch_id FROM `{}`.batches WHERE project = {{project:String}} \
+             AND toUInt128(batch_id) IN (SELECT toUInt128(toUUID(arrayJoin([{}]))))",
             self.database,
             ids.join(", ")
         );
@@ -156,7 +189,12 @@ impl ClickHouse {
             #[serde(with = "clickhouse::serde::uuid")]
             batch_id: Uuid,
         }
-        let rows = self.client()?.query(&sql).param("project", project).fetch_all::<Stored>().await?;
+        let rows = self
+            .client()?
+            .query(&sql)
+            .param("project", project)
+            .fetch_all::<Stored>()
+            .await?;
         Ok(rows.into_iter().map(|row| row.batch_id).collect())
     }
 }

@@ -62,7 +62,7 @@ pub enum Layout {
     /// Bytes per value; a byte per row says which are missing, before the values.
     OrNull(usize),
     /// Rows of several values; a map is a list of two columns.
-    List(&'static [Layout]),
+    List(&'static [Self]),
 }
 
 impl Kind {
@@ -189,12 +189,20 @@ impl FrameBuilder {
         put_name(&mut schema, table);
         let columns_at = schema.len();
         schema.extend_from_slice(&[0, 0]);
-        Self { schema, columns: 0, columns_at, data: Vec::with_capacity(256 + rows * 128), rows, symbols: SymbolTable::default() }
+        Self {
+            schema,
+            columns: 0,
+            columns_at,
+            data: Vec::with_capacity(256 + rows * 128),
+            rows,
+            symbols: SymbolTable::default(),
+        }
     }
 
     /// Ends the frame and appends it to `out`.
     pub fn finish(mut self, out: &mut Vec<u8>) {
-        self.schema[self.columns_at..self.columns_at + 2].copy_from_slice(&self.columns.to_le_bytes());
+        self.schema[self.columns_at..self.columns_at + 2]
+            .copy_from_slice(&self.columns.to_le_bytes());
         put_len(out, self.schema.len());
         out.extend_from_slice(&self.schema);
         put_len(out, self.rows);
@@ -215,14 +223,22 @@ impl FrameBuilder {
     }
 
     pub fn same_text(&mut self, kind: Kind, name: &str, value: &str) {
-        debug_assert!(matches!(kind.layout(), Layout::Str | Layout::Sym), "column {name}");
+        debug_assert!(
+            matches!(kind.layout(), Layout::Str | Layout::Sym),
+            "column {name}"
+        );
         self.column(kind, name, |data, _| {
             data.push(SAME);
             put_string(data, value.as_bytes());
         });
     }
 
-    pub fn fixed<const N: usize>(&mut self, kind: Kind, name: &str, values: impl Iterator<Item = [u8; N]>) {
+    pub fn fixed<const N: usize>(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        values: impl Iterator<Item = [u8; N]>,
+    ) {
         debug_assert_eq!(kind.layout(), Layout::Fixed(N), "column {name}");
         self.column(kind, name, |data, _| put_fixed(data, values));
     }
@@ -245,7 +261,13 @@ impl FrameBuilder {
     }
 
     /// A list or a map: how many values each row has, then the inner columns over all of them.
-    pub fn lists(&mut self, kind: Kind, name: &str, counts: impl Iterator<Item = usize>, inner: impl FnOnce(&mut Inner<'_>)) {
+    pub fn lists(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        counts: impl Iterator<Item = usize>,
+        inner: impl FnOnce(&mut Inner<'_>),
+    ) {
         debug_assert!(matches!(kind.layout(), Layout::List(_)), "column {name}");
         self.column(kind, name, |data, symbols| {
             let start = data.len();
@@ -264,7 +286,12 @@ impl FrameBuilder {
         });
     }
 
-    fn column(&mut self, kind: Kind, name: &str, body: impl FnOnce(&mut Vec<u8>, &mut SymbolTable)) {
+    fn column(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        body: impl FnOnce(&mut Vec<u8>, &mut SymbolTable),
+    ) {
         self.schema.push(kind as u8);
         put_name(&mut self.schema, name);
         self.columns += 1;
@@ -354,12 +381,16 @@ impl SymbolTable {
                 continue;
             }
             let hash = self.hasher.hash_one(value);
-            let found = self.table.find(hash, |(at, _)| dictionary[*at as usize] == value).map(|(at, _)| *at);
+            let found = self
+                .table
+                .find(hash, |(at, _)| dictionary[*at as usize] == value)
+                .map(|(at, _)| *at);
             let index = found.unwrap_or_else(|| {
                 let index = dictionary.len() as u32;
                 dictionary.push(value);
                 put_string(data, value.as_bytes());
-                self.table.insert_unique(hash, (index, hash), |(_, hash)| *hash);
+                self.table
+                    .insert_unique(hash, (index, hash), |(_, hash)| *hash);
                 index
             });
             last = Some((value, index));
@@ -383,7 +414,11 @@ pub(crate) fn put_indexes(data: &mut Vec<u8>, indexes: &[u32], count: usize) {
         data.extend(indexes.iter().map(|index| *index as u8));
     } else if count <= 1 << 16 {
         data.push(2);
-        data.extend(indexes.iter().flat_map(|index| (*index as u16).to_le_bytes()));
+        data.extend(
+            indexes
+                .iter()
+                .flat_map(|index| (*index as u16).to_le_bytes()),
+        );
     } else {
         data.push(4);
         data.extend(indexes.iter().flat_map(|index| index.to_le_bytes()));

@@ -38,7 +38,9 @@ pub struct DeadLetters {
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeadLetterError {
-    #[error("the dead-letter folder {0} has reached its limit: run `unjank dead-letter list`, then retry or drop items")]
+    #[error(
+        "the dead-letter folder {0} has reached its limit: run `unjank dead-letter list`, then retry or drop items"
+    )]
     Full(PathBuf),
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
@@ -63,7 +65,8 @@ impl DeadLetters {
             return Err(DeadLetterError::Full(self.folder.clone()));
         }
         let path = self.path(&item.id);
-        let mut file = serde_json::to_vec(item).map_err(|error| DeadLetterError::Damaged(path.clone(), error.to_string()))?;
+        let mut file = serde_json::to_vec(item)
+            .map_err(|error| DeadLetterError::Damaged(path.clone(), error.to_string()))?;
         file.push(b'\n');
         file.extend_from_slice(frame);
         replace_durably(&path, &file).map_err(|error| DeadLetterError::Io(path, error))
@@ -85,7 +88,11 @@ impl DeadLetters {
         let mut size = (0, 0);
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            if entry.path().extension().is_some_and(|extension| extension == EXTENSION) {
+            if entry
+                .path()
+                .extension()
+                .is_some_and(|extension| extension == EXTENSION)
+            {
                 size.0 += 1;
                 size.1 += entry.metadata().map_err(failed)?.len();
             }
@@ -99,7 +106,10 @@ impl DeadLetters {
         let mut items = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == EXTENSION)
+            {
                 items.push(read(&path)?.0);
             }
         }
@@ -108,7 +118,11 @@ impl DeadLetters {
     }
 
     /// Sends an item again, with the token it was first sent with. On success it is stored and gone from here.
-    pub async fn retry(&self, id: &str, clickhouse: &ClickHouse) -> Result<DeadLetter, DeadLetterError> {
+    pub async fn retry(
+        &self,
+        id: &str,
+        clickhouse: &ClickHouse,
+    ) -> Result<DeadLetter, DeadLetterError> {
         let (item, bytes) = read(&self.path(id))?;
         let frame = Frame::read(&bytes).map_err(Failure::from)?;
         let block = Block::join(&[frame]).map_err(Failure::from)?;
@@ -119,28 +133,59 @@ impl DeadLetters {
     }
 
     /// Gives an item up: its events count as rejected.
-    pub async fn drop_item(&self, id: &str, clickhouse: &ClickHouse) -> Result<DeadLetter, DeadLetterError> {
+    pub async fn drop_item(
+        &self,
+        id: &str,
+        clickhouse: &ClickHouse,
+    ) -> Result<DeadLetter, DeadLetterError> {
         let (item, _) = read(&self.path(id))?;
-        self.recount(&item, Outcome::Rejected, "dropped_by_operator", clickhouse).await?;
+        self.recount(&item, Outcome::Rejected, "dropped_by_operator", clickhouse)
+            .await?;
         self.forget(id)?;
         Ok(item)
     }
 
     /// Takes the events out of `dead_letter` and counts them as what they became.
-    async fn recount(&self, item: &DeadLetter, outcome: Outcome, reason: &str, clickhouse: &ClickHouse) -> Result<(), Failure> {
+    async fn recount(
+        &self,
+        item: &DeadLetter,
+        outcome: Outcome,
+        reason: &str,
+        clickhouse: &ClickHouse,
+    ) -> Result<(), Failure> {
         let rows = i64::try_from(item.rows).unwrap_or(i64::MAX);
-        let counts = [(Outcome::DeadLetter, "refused_by_store", -rows), (outcome, reason, rows)];
+        let counts = [
+            (Outcome::DeadLetter, "refused_by_store", -rows),
+            (outcome, reason, rows),
+        ];
         let mut frame = FrameBuilder::new("outcomes", counts.len());
-        frame.same(Kind::DateTime, "hour", hour_of(item.received_at).to_le_bytes());
+        frame.same(
+            Kind::DateTime,
+            "hour",
+            hour_of(item.received_at).to_le_bytes(),
+        );
         frame.same_text(Kind::Sym, "project", &item.project);
         frame.same_text(Kind::Sym, "signal", &item.table);
-        frame.symbols("outcome", counts.iter().map(|(outcome, _, _)| outcome.as_str()));
+        frame.symbols(
+            "outcome",
+            counts.iter().map(|(outcome, _, _)| outcome.as_str()),
+        );
         frame.symbols("reason", counts.iter().map(|(_, reason, _)| *reason));
-        frame.fixed(Kind::I64, "count", counts.iter().map(|(_, _, events)| events.to_le_bytes()));
+        frame.fixed(
+            Kind::I64,
+            "count",
+            counts.iter().map(|(_, _, events)| events.to_le_bytes()),
+        );
         let mut bytes = Vec::new();
         frame.finish(&mut bytes);
         let block = Block::join(&[Frame::read(&bytes)?])?;
-        clickhouse.insert("outcomes", block, &format!("{}:{}", item.token, outcome.as_str())).await
+        clickhouse
+            .insert(
+                "outcomes",
+                block,
+                &format!("{}:{}", item.token, outcome.as_str()),
+            )
+            .await
     }
 
     fn path(&self, id: &str) -> PathBuf {
@@ -159,7 +204,8 @@ fn read(path: &PathBuf) -> Result<(DeadLetter, Vec<u8>), DeadLetterError> {
     let mut reader = BufReader::new(File::open(path).map_err(failed)?);
     let mut line = Vec::new();
     reader.read_until(b'\n', &mut line).map_err(failed)?;
-    let item = serde_json::from_slice(&line).map_err(|error| DeadLetterError::Damaged(path.clone(), error.to_string()))?;
+    let item = serde_json::from_slice(&line)
+        .map_err(|error| DeadLetterError::Damaged(path.clone(), error.to_string()))?;
     let mut frame = Vec::new();
     reader.read_to_end(&mut frame).map_err(failed)?;
     Ok((item, frame))

@@ -47,7 +47,10 @@ impl EngineFile {
     }
 
     fn write(&self, path: &Path) -> std::io::Result<()> {
-        replace_durably(path, &serde_json::to_vec(self).map_err(std::io::Error::other)?)?;
+        replace_durably(
+            path,
+            &serde_json::to_vec(self).map_err(std::io::Error::other)?,
+        )?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -69,14 +72,23 @@ pub fn library(explicit: Option<&Path>, cache_dir: Option<&Path>) -> anyhow::Res
         Some(folder) => folder.to_owned(),
         None => default_cache_dir()?,
     };
-    Ok(unjank_engine::library::locate_or_fetch(explicit, &cache_dir, &|message| tracing::info!("{message}"))?)
+    Ok(unjank_engine::library::locate_or_fetch(
+        explicit,
+        &cache_dir,
+        &|message| tracing::info!("{message}"),
+    )?)
 }
 
 /// `~/.cache/unjank/engine`, by the XDG rules.
 fn default_cache_dir() -> anyhow::Result<PathBuf> {
     let from_home = || std::env::home_dir().map(|home| home.join(".cache"));
-    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()).or_else(from_home);
-    let base = base.ok_or_else(|| anyhow::anyhow!("there is no home folder to cache the engine's library in: set --cache-dir"))?;
+    let base = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(from_home);
+    let base = base.ok_or_else(|| {
+        anyhow::anyhow!("there is no home folder to cache the engine's library in: set --cache-dir")
+    })?;
     Ok(base.join("unjank").join("engine"))
 }
 
@@ -98,8 +110,16 @@ pub struct EmbeddedEngine {
 }
 
 impl EmbeddedEngine {
-    pub fn new(settings: EngineSettings, clickhouse: ClickHouse, restarts: prometheus::IntCounter) -> Self {
-        Self { settings, clickhouse, restarts }
+    pub fn new(
+        settings: EngineSettings,
+        clickhouse: ClickHouse,
+        restarts: prometheus::IntCounter,
+    ) -> Self {
+        Self {
+            settings,
+            clickhouse,
+            restarts,
+        }
     }
 
     /// Keeps an engine running until `shutdown`, then ends it cleanly.
@@ -109,7 +129,9 @@ impl EmbeddedEngine {
             let started = Instant::now();
             match self.live(&shutdown).await {
                 Ok(()) => break,
-                Err(error) => tracing::error!(%error, restart_in_ms = pause.as_millis(), "the embedded engine is down; events are kept in the ingest log"),
+                Err(error) => {
+                    tracing::error!(%error, restart_in_ms = pause.as_millis(), "the embedded engine is down; events are kept in the ingest log");
+                }
             }
             self.clickhouse.point_at(None);
             if started.elapsed() >= HEALTHY {
@@ -127,8 +149,13 @@ impl EmbeddedEngine {
     /// One life of the engine. `Ok` only at shutdown.
     async fn live(&self, shutdown: &CancellationToken) -> anyhow::Result<()> {
         let password = Uuid::new_v4().simple().to_string();
-        let (explicit, cache_dir) = (self.settings.library.clone(), self.settings.cache_dir.clone());
-        let library = tokio::task::spawn_blocking(move || library(explicit.as_deref(), cache_dir.as_deref())).await??;
+        let (explicit, cache_dir) = (
+            self.settings.library.clone(),
+            self.settings.cache_dir.clone(),
+        );
+        let library =
+            tokio::task::spawn_blocking(move || library(explicit.as_deref(), cache_dir.as_deref()))
+                .await??;
         let mut child = self.spawn(&password, &library)?;
         // Taken out, since waiting for a child closes its standard input, which would end it.
         let lifeline = child.stdin.take();
@@ -147,7 +174,13 @@ impl EmbeddedEngine {
         fresh.point_at(Some(&target));
         migrate(&fresh).await?;
         let pid = child.id().unwrap_or_default();
-        EngineFile { url, user: target.user.clone(), password, pid }.write(&self.settings.data_dir.join("engine.json"))?;
+        EngineFile {
+            url,
+            user: target.user.clone(),
+            password,
+            pid,
+        }
+        .write(&self.settings.data_dir.join("engine.json"))?;
         self.clickhouse.point_at(Some(&target));
         tracing::info!(url = target.url, pid, "the embedded engine is ready");
         tokio::select! {
@@ -175,7 +208,9 @@ impl EmbeddedEngine {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| anyhow::anyhow!("{} does not start: {error}", settings.program.display()))?;
+            .map_err(|error| {
+                anyhow::anyhow!("{} does not start: {error}", settings.program.display())
+            })?;
         Ok(child)
     }
 }
@@ -183,9 +218,14 @@ impl EmbeddedEngine {
 type Stdout = tokio::io::Lines<BufReader<tokio::process::ChildStdout>>;
 
 async fn ready_line(child: &mut Child) -> anyhow::Result<(String, Stdout)> {
-    let stdout = child.stdout.take().ok_or_else(|| anyhow::anyhow!("it has no standard output"))?;
+    let stdout = child
+        .stdout
+        .take()
+        .ok_or_else(|| anyhow::anyhow!("it has no standard output"))?;
     let mut lines = BufReader::new(stdout).lines();
-    let line = timeout(START_PATIENCE, lines.next_line()).await.map_err(|_| anyhow::anyhow!("it did not get ready within {START_PATIENCE:?}"))??;
+    let line = timeout(START_PATIENCE, lines.next_line())
+        .await
+        .map_err(|_| anyhow::anyhow!("it did not get ready within {START_PATIENCE:?}"))??;
     let Some(line) = line else {
         anyhow::bail!("it ended before it was ready: {}", child.wait().await?);
     };
@@ -196,7 +236,9 @@ async fn ready_line(child: &mut Child) -> anyhow::Result<(String, Stdout)> {
 async fn stop(mut child: Child, lifeline: Option<ChildStdin>) -> anyhow::Result<()> {
     drop(lifeline);
     if timeout(STOP_PATIENCE, child.wait()).await.is_err() {
-        tracing::warn!("the embedded engine did not end by itself and is killed; nothing is lost, it recovers at the next start");
+        tracing::warn!(
+            "the embedded engine did not end by itself and is killed; nothing is lost, it recovers at the next start"
+        );
         child.kill().await?;
     }
     Ok(())

@@ -26,7 +26,9 @@ pub struct LogSettings {
 /// Why a record is not durable. Nothing was acknowledged.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LogError {
-    #[error("the ingest log is at its limit, since ClickHouse does not take events: send it again later")]
+    #[error(
+        "the ingest log is at its limit, since ClickHouse does not take events: send it again later"
+    )]
     Full,
     #[error("too many batches wait for the disk: send it again later")]
     Busy,
@@ -79,7 +81,10 @@ impl IngestLog {
     pub fn open(settings: LogSettings, metrics: LogMetrics) -> anyhow::Result<Self> {
         // A segment must hold the largest record, and the log four segments.
         let quarter = u32::try_from(settings.max_bytes / 4).unwrap_or(u32::MAX);
-        let max_record_bytes = settings.max_record_bytes.min(quarter.saturating_sub(256)).min(unjank_spool::MAX_RECORD_BYTES);
+        let max_record_bytes = settings
+            .max_record_bytes
+            .min(quarter.saturating_sub(256))
+            .min(unjank_spool::MAX_RECORD_BYTES);
         let (log, recovery) = Log::open(Options {
             dir: settings.dir,
             segment_bytes: SEGMENT_BYTES.max(u64::from(max_record_bytes) + 256),
@@ -89,10 +94,17 @@ impl IngestLog {
         })?;
         for damage in &recovery.damaged {
             metrics.damaged_ranges.inc();
-            tracing::error!(?damage, "the ingest log is damaged here; what follows is read");
+            tracing::error!(
+                ?damage,
+                "the ingest log is damaged here; what follows is read"
+            );
         }
-        metrics.max_bytes.set(i64::try_from(settings.max_bytes).unwrap_or(i64::MAX));
-        metrics.bytes.set(i64::try_from(log.bytes()).unwrap_or(i64::MAX));
+        metrics
+            .max_bytes
+            .set(i64::try_from(settings.max_bytes).unwrap_or(i64::MAX));
+        metrics
+            .bytes
+            .set(i64::try_from(log.bytes()).unwrap_or(i64::MAX));
         let state = Arc::new(State {
             pending_bytes: AtomicU64::new(recovery.bytes),
             drained: AtomicU64::new(0),
@@ -103,18 +115,34 @@ impl IngestLog {
         let (queue, commands) = mpsc::channel(QUEUE);
         let (durable, durable_seen) = watch::channel(log.durable_seq());
         let (reader, trimmer) = (log.reader(), log.trimmer());
-        let disk = Disk { log, commands, durable, state: Arc::clone(&state) };
-        thread::Builder::new().name("ingest-log".to_owned()).spawn(move || disk.run())?;
-        Ok(Self(Arc::new(Inner { queue, durable: durable_seen, reader: Mutex::new(reader), trimmer, state })))
+        let disk = Disk {
+            log,
+            commands,
+            durable,
+            state: Arc::clone(&state),
+        };
+        thread::Builder::new()
+            .name("ingest-log".to_owned())
+            .spawn(move || disk.run())?;
+        Ok(Self(Arc::new(Inner {
+            queue,
+            durable: durable_seen,
+            reader: Mutex::new(reader),
+            trimmer,
+            state,
+        })))
     }
 
     /// Makes a record durable: returns once it is on disk.
     pub async fn append(&self, record: Vec<u8>) -> Result<(), LogError> {
         let (done, answer) = oneshot::channel();
-        self.0.queue.try_send(Command::Append(Append { record, done })).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => LogError::Busy,
-            mpsc::error::TrySendError::Closed(_) => ended(),
-        })?;
+        self.0
+            .queue
+            .try_send(Command::Append(Append { record, done }))
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => LogError::Busy,
+                mpsc::error::TrySendError::Closed(_) => ended(),
+            })?;
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
@@ -144,11 +172,12 @@ impl IngestLog {
         reader.seek(0);
         let mut records = 0;
         while let Some(chunk) = reader.next_chunk(GROUP_BYTES)? {
-            for record in chunk.iter().filter_map(|record| Record::read(record.payload).ok()) {
-                records += 1;
-                if !record.frames.is_empty() {
-                    recall(record.project, record.batch_id, record.received_at);
-                }
+            records += chunk.len() as u64;
+            let parsed = chunk
+                .iter()
+                .filter_map(|record| Record::read(record.payload).ok());
+            for record in parsed.filter(|record| !record.frames.is_empty()) {
+                recall(record.project, record.batch_id, record.received_at);
             }
         }
         Ok(records)
@@ -177,7 +206,9 @@ impl IngestLog {
         }
         let mut records = LogRecords::default();
         while records.bytes < bytes {
-            let Some(chunk) = reader.next_chunk((bytes - records.bytes).min(GROUP_BYTES))? else { break };
+            let Some(chunk) = reader.next_chunk((bytes - records.bytes).min(GROUP_BYTES))? else {
+                break;
+            };
             let reached_last = chunk.last_seq().is_some_and(|seq| seq >= last);
             let (buffer, places) = chunk.into_parts();
             let places: Vec<_> = places.into_iter().filter(|(seq, _)| *seq <= last).collect();
@@ -196,7 +227,10 @@ impl IngestLog {
 
     /// Records that wait to be drained.
     pub fn pending_records(&self) -> u64 {
-        self.0.durable.borrow().saturating_sub(self.0.state.drained.load(Ordering::Relaxed))
+        self.0
+            .durable
+            .borrow()
+            .saturating_sub(self.0.state.drained.load(Ordering::Relaxed))
     }
 
     /// Everything up to `through` was drained in an earlier life.
@@ -209,7 +243,10 @@ impl IngestLog {
         let bytes = records.bytes as u64;
         self.resume_at(through);
         let pending = &self.0.state.pending_bytes;
-        pending.store(pending.load(Ordering::Relaxed).saturating_sub(bytes), Ordering::Relaxed);
+        pending.store(
+            pending.load(Ordering::Relaxed).saturating_sub(bytes),
+            Ordering::Relaxed,
+        );
         if let Err(error) = self.0.trimmer.trim(through) {
             tracing::warn!(%error, "space of the ingest log did not come back; it is tried again with the next range");
         }
@@ -221,22 +258,31 @@ fn ended() -> LogError {
     LogError::Failed("the server is ending".to_owned())
 }
 
+/// Where in a buffer the records are.
+type Places = Vec<(Seq, Range<usize>)>;
+
 /// Records read, in the buffers they were read into.
 #[derive(Default)]
 pub struct LogRecords {
-    chunks: Vec<(Vec<u8>, Vec<(Seq, Range<usize>)>)>,
+    chunks: Vec<(Vec<u8>, Places)>,
     bytes: usize,
 }
 
 impl LogRecords {
     pub fn iter(&self) -> impl Iterator<Item = (Seq, &[u8])> {
         self.chunks.iter().flat_map(|(buffer, places)| {
-            places.iter().filter_map(move |(seq, place)| Some((*seq, buffer.get(place.clone())?)))
+            places
+                .iter()
+                .filter_map(move |(seq, place)| Some((*seq, buffer.get(place.clone())?)))
         })
     }
 
     pub fn last_seq(&self) -> Option<Seq> {
-        self.chunks.iter().rev().find_map(|(_, places)| places.last()).map(|(seq, _)| *seq)
+        self.chunks
+            .iter()
+            .rev()
+            .find_map(|(_, places)| places.last())
+            .map(|(seq, _)| *seq)
     }
 }
 
@@ -253,7 +299,9 @@ impl Disk {
         let mut group = Vec::new();
         let mut close = None;
         while close.is_none() {
-            let Some(first) = self.commands.blocking_recv() else { break };
+            let Some(first) = self.commands.blocking_recv() else {
+                break;
+            };
             self.gather(first, &mut group, &mut close);
             self.store(&mut group);
         }
@@ -265,7 +313,12 @@ impl Disk {
     }
 
     /// Takes everything that waits, up to a size.
-    fn gather(&mut self, first: Command, group: &mut Vec<Append>, close: &mut Option<oneshot::Sender<()>>) {
+    fn gather(
+        &mut self,
+        first: Command,
+        group: &mut Vec<Append>,
+        close: &mut Option<oneshot::Sender<()>>,
+    ) {
         let mut bytes = 0;
         let mut next = Some(first);
         while let Some(command) = next {
@@ -279,16 +332,23 @@ impl Disk {
                     group.push(append);
                 }
             }
-            next = if bytes < GROUP_BYTES { self.commands.try_recv().ok() } else { None };
+            next = if bytes < GROUP_BYTES {
+                self.commands.try_recv().ok()
+            } else {
+                None
+            };
         }
     }
 
     /// Appends a group, syncs once, and answers each.
     fn store(&mut self, group: &mut Vec<Append>) {
-        let mut waiting = group.drain(..).collect::<Vec<_>>();
+        let mut waiting = std::mem::take(group);
         let mut appended = Vec::with_capacity(waiting.len());
         while !waiting.is_empty() {
-            let records: Vec<&[u8]> = waiting.iter().map(|append| append.record.as_slice()).collect();
+            let records: Vec<&[u8]> = waiting
+                .iter()
+                .map(|append| append.record.as_slice())
+                .collect();
             let AppendedAll { count, error, .. } = self.log.append_all(&records);
             let rest = waiting.split_off(count);
             appended.append(&mut waiting);
@@ -305,12 +365,17 @@ impl Disk {
         let timer = self.state.metrics.sync_seconds.start_timer();
         let synced = self.log.sync();
         timer.observe_duration();
-        self.state.metrics.bytes.set(i64::try_from(self.log.bytes()).unwrap_or(i64::MAX));
+        self.state
+            .metrics
+            .bytes
+            .set(i64::try_from(self.log.bytes()).unwrap_or(i64::MAX));
         match synced {
             Ok(durable) => {
                 self.state.failing.store(false, Ordering::Relaxed);
                 let bytes: usize = appended.iter().map(|append| append.record.len()).sum();
-                self.state.pending_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                self.state
+                    .pending_bytes
+                    .fetch_add(bytes as u64, Ordering::Relaxed);
                 self.durable.send_replace(durable);
                 for append in appended {
                     // The client may have gone; its retry is a duplicate.

@@ -31,11 +31,22 @@ struct Applied {
 /// Applies what is missing, in order. Answers the names of what was applied.
 pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failure> {
     let database = clickhouse.database();
-    clickhouse.client()?.query("CREATE DATABASE IF NOT EXISTS {database:Identifier}").param("database", database).execute().await?;
+    clickhouse
+        .client()?
+        .query("CREATE DATABASE IF NOT EXISTS {database:Identifier}")
+        .param("database", database)
+        .execute()
+        .await?;
     let client = clickhouse.client()?.with_database(database);
     client.query(CREATE_LEDGER).execute().await?;
-    let ledger = client.query("SELECT ?fields FROM schema_migrations FINAL").fetch_all::<Applied>().await?;
-    let ledger: HashMap<String, u64> = ledger.into_iter().map(|row| (row.name, row.checksum)).collect();
+    let ledger = client
+        .query("SELECT ?fields FROM schema_migrations FINAL")
+        .fetch_all::<Applied>()
+        .await?;
+    let ledger: HashMap<String, u64> = ledger
+        .into_iter()
+        .map(|row| (row.name, row.checksum))
+        .collect();
     let mut applied = Vec::new();
     for migration in MIGRATIONS {
         let checksum = fingerprint(&[migration.sql.as_bytes()]);
@@ -50,7 +61,12 @@ pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failu
                     client.query_raw(statement).execute().await?;
                 }
                 let mut insert = client.insert::<Applied>("schema_migrations").await?;
-                insert.write(&Applied { name: migration.name.to_owned(), checksum }).await?;
+                insert
+                    .write(&Applied {
+                        name: migration.name.to_owned(),
+                        checksum,
+                    })
+                    .await?;
                 insert.end().await?;
                 tracing::info!(migration = migration.name, "applied");
                 applied.push(migration.name);
@@ -63,6 +79,8 @@ pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failu
 /// Splits at semicolons that end a line, and drops comments, which may hold any character.
 fn statements(sql: &'static str) -> impl Iterator<Item = &'static str> {
     sql.split(";\n").map(str::trim).filter(|statement| {
-        statement.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with("--"))
+        statement
+            .lines()
+            .any(|line| !line.trim().is_empty() && !line.trim_start().starts_with("--"))
     })
 }

@@ -5,7 +5,9 @@
 
 use hashbrown::HashMap;
 
-use super::columns::{EMPTY, Kind, LISTS, Layout, PLAIN, SAME, SYMBOLS, put_indexes, put_string, put_varint};
+use super::columns::{
+    EMPTY, Kind, LISTS, Layout, PLAIN, SAME, SYMBOLS, put_indexes, put_string, put_varint,
+};
 
 /// A frame that does not read: damage that the log's checksums missed, or a bug.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +31,13 @@ impl<'f> Frame<'f> {
         let schema = cursor.sized()?;
         let rows = cursor.len()?;
         let table = Cursor(schema).name()?;
-        Ok(Self { bytes, schema, table, rows, data: cursor.0 })
+        Ok(Self {
+            bytes,
+            schema,
+            table,
+            rows,
+            data: cursor.0,
+        })
     }
 
     /// The frame as it stands in the log.
@@ -56,7 +64,7 @@ impl<'f> Frame<'f> {
 }
 
 /// The frames of one table and column list, ready to be written a column at a time.
-pub struct Block<'f> {
+pub(super) struct Block<'f> {
     columns: Vec<(Kind, &'f str)>,
     parts: Vec<Part<'f>>,
     rows: usize,
@@ -70,25 +78,40 @@ struct Part<'f> {
 
 impl<'f> Block<'f> {
     /// All of `frames` must have the same key.
-    pub fn join(frames: &[Frame<'f>]) -> Result<Self, BadFrame> {
+    pub(super) fn join(frames: &[Frame<'f>]) -> Result<Self, BadFrame> {
         let first = frames.first().ok_or(BadFrame("no frames"))?;
-        let parts: Vec<_> = frames.iter().map(|frame| Part { rows: frame.rows, rest: Cursor(frame.data) }).collect();
+        let parts: Vec<_> = frames
+            .iter()
+            .map(|frame| Part {
+                rows: frame.rows,
+                rest: Cursor(frame.data),
+            })
+            .collect();
         let rows = parts.iter().map(|part| part.rows).sum();
-        Ok(Self { columns: first.columns()?, parts, rows, next: 0 })
+        Ok(Self {
+            columns: first.columns()?,
+            parts,
+            rows,
+            next: 0,
+        })
     }
 
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
     /// `a, b, c`: for the INSERT statement.
-    pub fn column_list(&self) -> String {
-        let names: Vec<String> = self.columns.iter().map(|(_, name)| format!("`{name}`")).collect();
+    pub(super) fn column_list(&self) -> String {
+        let names: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(_, name)| format!("`{name}`"))
+            .collect();
         names.join(", ")
     }
 
     /// The next piece of the block, or `None` after the last column.
-    pub fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, BadFrame> {
+    pub(super) fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, BadFrame> {
         let Some((kind, name)) = self.columns.get(self.next).copied() else {
             return Ok(None);
         };
@@ -116,7 +139,9 @@ type Piece<'f> = (usize, Cursor<'f>);
 fn put_prefix(out: &mut Vec<u8>, layout: Layout) {
     const SHARED_DICTIONARIES_WITH_ADDITIONAL_KEYS: u64 = 1;
     match layout {
-        Layout::Sym => out.extend_from_slice(&SHARED_DICTIONARIES_WITH_ADDITIONAL_KEYS.to_le_bytes()),
+        Layout::Sym => {
+            out.extend_from_slice(&SHARED_DICTIONARIES_WITH_ADDITIONAL_KEYS.to_le_bytes());
+        }
         Layout::List(inner) => inner.iter().for_each(|layout| put_prefix(out, *layout)),
         Layout::Fixed(_) | Layout::OrNull(_) | Layout::Str => {}
     }
@@ -124,9 +149,13 @@ fn put_prefix(out: &mut Vec<u8>, layout: Layout) {
 
 fn put_column(out: &mut Vec<u8>, layout: Layout, pieces: Vec<Piece<'_>>) -> Result<(), BadFrame> {
     match layout {
-        Layout::Fixed(width) => pieces.into_iter().try_for_each(|piece| put_fixed(out, width, piece)),
+        Layout::Fixed(width) => pieces
+            .into_iter()
+            .try_for_each(|piece| put_fixed(out, width, piece)),
         Layout::OrNull(width) => put_optional(out, width, &pieces),
-        Layout::Str => pieces.into_iter().try_for_each(|piece| put_strings(out, piece)),
+        Layout::Str => pieces
+            .into_iter()
+            .try_for_each(|piece| put_strings(out, piece)),
         Layout::Sym => put_symbols(out, pieces),
         Layout::List(inner) => put_lists(out, inner, pieces),
     }
@@ -155,7 +184,11 @@ fn put_optional(out: &mut Vec<u8>, width: usize, pieces: &[Piece<'_>]) -> Result
                 return Err(BadFrame("an optional column of another form"));
             }
             let marks = body.take(*rows)?;
-            out.extend_from_slice(if skip_marks { body.take(width * rows)? } else { marks });
+            out.extend_from_slice(if skip_marks {
+                body.take(width * rows)?
+            } else {
+                marks
+            });
         }
     }
     Ok(())
@@ -179,7 +212,10 @@ fn put_symbols<'f>(out: &mut Vec<u8>, pieces: Vec<Piece<'f>>) -> Result<(), BadF
     if total == 0 {
         return Ok(());
     }
-    let mut merged = Merged { numbers: HashMap::new(), keys: Vec::new() };
+    let mut merged = Merged {
+        numbers: HashMap::new(),
+        keys: Vec::new(),
+    };
     let mut indexes: Vec<u32> = Vec::with_capacity(total);
     for (rows, mut body) in pieces {
         match body.u8()? {
@@ -209,7 +245,12 @@ impl<'f> Merged<'f> {
         })
     }
 
-    fn renumber(&mut self, indexes: &mut Vec<u32>, rows: usize, mut body: Cursor<'f>) -> Result<(), BadFrame> {
+    fn renumber(
+        &mut self,
+        indexes: &mut Vec<u32>,
+        rows: usize,
+        mut body: Cursor<'f>,
+    ) -> Result<(), BadFrame> {
         const OUTSIDE: BadFrame = BadFrame("an index outside its dictionary");
         let count = body.len()?;
         let mut new_number = Vec::with_capacity(count);
@@ -221,7 +262,9 @@ impl<'f> Merged<'f> {
         let bytes = body.take(width * rows)?;
         let at = |index: usize| new_number.get(index).copied().ok_or(OUTSIDE);
         match width {
-            1 => bytes.iter().try_for_each(|byte| at(usize::from(*byte)).map(|number| indexes.push(number))),
+            1 => bytes
+                .iter()
+                .try_for_each(|byte| at(usize::from(*byte)).map(|number| indexes.push(number))),
             2 => bytes.as_chunks::<2>().0.iter().try_for_each(|pair| {
                 at(usize::from(u16::from_le_bytes(*pair))).map(|number| indexes.push(number))
             }),
@@ -246,7 +289,8 @@ impl<'f> Merged<'f> {
         put_indexes(out, indexes, self.keys.len());
         // The index type is the power of two of its width, and stands in the flags.
         let power = out.remove(width_at).trailing_zeros();
-        out[flags_at..flags_at + 8].copy_from_slice(&(HAS_ADDITIONAL_KEYS | u64::from(power)).to_le_bytes());
+        out[flags_at..flags_at + 8]
+            .copy_from_slice(&(HAS_ADDITIONAL_KEYS | u64::from(power)).to_le_bytes());
     }
 }
 
@@ -283,13 +327,19 @@ pub(crate) struct Cursor<'f>(pub(crate) &'f [u8]);
 
 impl<'f> Cursor<'f> {
     pub(crate) fn take(&mut self, len: usize) -> Result<&'f [u8], BadFrame> {
-        let (head, tail) = self.0.split_at_checked(len).ok_or(BadFrame("it ends too soon"))?;
+        let (head, tail) = self
+            .0
+            .split_at_checked(len)
+            .ok_or(BadFrame("it ends too soon"))?;
         self.0 = tail;
         Ok(head)
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], BadFrame> {
-        let (head, tail) = self.0.split_first_chunk::<N>().ok_or(BadFrame("it ends too soon"))?;
+        let (head, tail) = self
+            .0
+            .split_first_chunk::<N>()
+            .ok_or(BadFrame("it ends too soon"))?;
         self.0 = tail;
         Ok(*head)
     }

@@ -36,10 +36,17 @@ impl Drain {
     pub(super) fn load(path: &Path) -> io::Result<Self> {
         match fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("{} does not read: {error}", path.display()))
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("{} does not read: {error}", path.display()),
+                )
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let drain = Self { log_id: Uuid::new_v4(), done: 0, range: None };
+                let drain = Self {
+                    log_id: Uuid::new_v4(),
+                    done: 0,
+                    range: None,
+                };
                 drain.save(path)?;
                 Ok(drain)
             }
@@ -81,10 +88,18 @@ mod tests {
         let path = folder.path().join("drain.json");
         let mut drain = Drain::load(&path).unwrap();
         drain.done = 7;
-        drain.range = Some(Range { first: 8, last: 9, duplicates: vec![9], one_by_one: vec!["spans".to_owned()] });
+        drain.range = Some(Range {
+            first: 8,
+            last: 9,
+            duplicates: vec![9],
+            one_by_one: vec!["spans".to_owned()],
+        });
         drain.save(&path).unwrap();
         assert_eq!(Drain::load(&path).unwrap(), drain);
         fs::write(&path, b"{").unwrap();
-        assert_eq!(Drain::load(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(
+            Drain::load(&path).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
     }
 }

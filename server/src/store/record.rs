@@ -34,7 +34,14 @@ impl Outcome {
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        [Self::Stored, Self::Rejected, Self::Duplicate, Self::DeadLetter].into_iter().find(|one| one.as_str() == name)
+        [
+            Self::Stored,
+            Self::Rejected,
+            Self::Duplicate,
+            Self::DeadLetter,
+        ]
+        .into_iter()
+        .find(|one| one.as_str() == name)
     }
 }
 
@@ -67,7 +74,13 @@ impl RecordBuilder {
         bytes.extend_from_slice(&received_at.to_le_bytes());
         let outcomes_at = bytes.len();
         bytes.extend_from_slice(&[0, 0]);
-        Self { bytes, outcomes_at, outcomes: 0, frames_at: 0, frames: 0 }
+        Self {
+            bytes,
+            outcomes_at,
+            outcomes: 0,
+            frames_at: 0,
+            frames: 0,
+        }
     }
 
     /// All counts come before the first frame.
@@ -101,7 +114,8 @@ impl RecordBuilder {
             self.frames_at = self.bytes.len();
             self.bytes.extend_from_slice(&[0, 0]);
         }
-        self.bytes[self.outcomes_at..self.outcomes_at + 2].copy_from_slice(&self.outcomes.to_le_bytes());
+        self.bytes[self.outcomes_at..self.outcomes_at + 2]
+            .copy_from_slice(&self.outcomes.to_le_bytes());
         self.bytes[self.frames_at..self.frames_at + 2].copy_from_slice(&self.frames.to_le_bytes());
         self.bytes
     }
@@ -126,7 +140,9 @@ impl<'r> Record<'r> {
     pub fn read(bytes: &'r [u8]) -> Result<Self, BadFrame> {
         let mut cursor = Cursor(bytes);
         if cursor.u8()? != VERSION {
-            return Err(BadFrame("a record of a later version: run the version of unjank that wrote it"));
+            return Err(BadFrame(
+                "a record of a later version: run the version of unjank that wrote it",
+            ));
         }
         let project = cursor.name()?;
         let batch_id = Uuid::from_bytes(cursor.array()?);
@@ -134,16 +150,28 @@ impl<'r> Record<'r> {
         let mut outcomes = Vec::new();
         for _ in 0..cursor.u16()? {
             let signal = cursor.name()?;
-            let outcome = Outcome::from_name(cursor.name()?).ok_or(BadFrame("an unknown outcome"))?;
+            let outcome =
+                Outcome::from_name(cursor.name()?).ok_or(BadFrame("an unknown outcome"))?;
             let reason = cursor.name()?;
             let events = u32::from_le_bytes(cursor.array()?);
-            outcomes.push(Count { signal, outcome, reason, events });
+            outcomes.push(Count {
+                signal,
+                outcome,
+                reason,
+                events,
+            });
         }
         let mut frames = Vec::new();
         for _ in 0..cursor.u16()? {
             frames.push(Frame::read(cursor.sized()?)?);
         }
-        Ok(Self { project, batch_id, received_at, outcomes, frames })
+        Ok(Self {
+            project,
+            batch_id,
+            received_at,
+            outcomes,
+            frames,
+        })
     }
 
     /// Only the batch id: what is asked of ClickHouse before a range is inserted.

@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
-use super::columns::{FrameBuilder, Kind};
-use super::dead_letter::{DeadLetter, DeadLetters, hour_of};
+use super::dead_letter::{DeadLetter, DeadLetters};
 use super::log::{IngestLog, LogRecords};
 use super::native::{Block, Frame};
 use super::range::{Drain, Range};
-use super::record::{Outcome, Record};
+use super::record::Record;
+use super::tally::Tally;
 use crate::fingerprint::fingerprint;
 use crate::metrics::WriterMetrics;
 
@@ -56,7 +56,14 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let drain = Drain::load(&settings.state)?;
         log.resume_at(drain.done);
-        Ok(Self { log, clickhouse, dead_letters, settings, metrics, drain })
+        Ok(Self {
+            log,
+            clickhouse,
+            dead_letters,
+            settings,
+            metrics,
+            drain,
+        })
     }
 
     /// Drains until `shutdown`, then what is left without waiting for more, until `give_up`.
@@ -109,7 +116,9 @@ impl Writer {
 
     async fn enough_waits(&self) {
         let mut durable = self.log.durable();
-        while self.log.pending_bytes() < self.settings.eager_bytes && durable.changed().await.is_ok() {}
+        while self.log.pending_bytes() < self.settings.eager_bytes
+            && durable.changed().await.is_ok()
+        {}
     }
 
     async fn drain_one_range(&mut self) -> Result<(), Failure> {
@@ -133,15 +142,27 @@ impl Writer {
     /// Cuts the next range and writes it down.
     async fn cut(&mut self) -> Result<(Range, LogRecords), Failure> {
         let first = self.drain.done + 1;
-        let records = self.read(first, self.settings.range_bytes, u64::MAX).await?;
+        let records = self
+            .read(first, self.settings.range_bytes, u64::MAX)
+            .await?;
         let Some(last) = records.last_seq() else {
             // Damage at the end of what was durable: skip to where the log goes on.
             let durable = *self.log.durable().borrow();
-            let range = Range { first, last: durable, duplicates: Vec::new(), one_by_one: Vec::new() };
+            let range = Range {
+                first,
+                last: durable,
+                duplicates: Vec::new(),
+                one_by_one: Vec::new(),
+            };
             return Ok((range, records));
         };
         let duplicates = self.duplicates(&records).await?;
-        let range = Range { first, last, duplicates, one_by_one: Vec::new() };
+        let range = Range {
+            first,
+            last,
+            duplicates,
+            one_by_one: Vec::new(),
+        };
         self.drain.range = Some(range.clone());
         self.save().await?;
         Ok((range, records))
@@ -150,8 +171,14 @@ impl Writer {
     /// Records whose batch is stored already, or stands earlier in the same range.
     async fn duplicates(&self, records: &LogRecords) -> Result<Vec<u64>, Failure> {
         let mut ids: HashMap<&str, Vec<Uuid>> = HashMap::new();
-        let parsed: Vec<_> = records.iter().filter_map(|(seq, bytes)| Some((seq, Record::read(bytes).ok()?))).collect();
-        for (_, record) in parsed.iter().filter(|(_, record)| !record.frames.is_empty()) {
+        let parsed: Vec<_> = records
+            .iter()
+            .filter_map(|(seq, bytes)| Some((seq, Record::read(bytes).ok()?)))
+            .collect();
+        for (_, record) in parsed
+            .iter()
+            .filter(|(_, record)| !record.frames.is_empty())
+        {
             ids.entry(record.project).or_default().push(record.batch_id);
         }
         let mut taken: HashSet<(&str, Uuid)> = HashSet::new();
@@ -159,8 +186,13 @@ impl Writer {
             let stored = self.clickhouse.stored_batches(project, &ids).await?;
             taken.extend(stored.into_iter().map(|id| (project, id)));
         }
-        let with_batch = parsed.iter().filter(|(_, record)| !record.frames.is_empty());
-        Ok(with_batch.filter(|(_, record)| !taken.insert((record.project, record.batch_id))).map(|(seq, _)| *seq).collect())
+        let with_batch = parsed
+            .iter()
+            .filter(|(_, record)| !record.frames.is_empty());
+        Ok(with_batch
+            .filter(|(_, record)| !taken.insert((record.project, record.batch_id)))
+            .map(|(seq, _)| *seq)
+            .collect())
     }
 
     /// Sends every table of the range, then the counts. Answers how many rows went in.
@@ -178,16 +210,27 @@ impl Writer {
             };
             let duplicate = duplicates.contains(&seq);
             tally.add_record(&record, duplicate);
-            if !duplicate {
-                for frame in record.frames {
-                    let sent = Sent { seq, frame, project: record.project, received_at: record.received_at };
-                    tables.entry(frame.key()).or_default().push(sent);
-                }
+            let Record {
+                project,
+                received_at,
+                frames,
+                ..
+            } = record;
+            for frame in frames.into_iter().filter(|_| !duplicate) {
+                let sent = Sent {
+                    seq,
+                    frame,
+                    project,
+                    received_at,
+                };
+                tables.entry(frame.key()).or_default().push(sent);
             }
         }
         let mut rows = 0;
         // `batches` last: when a batch is found there, its events are in.
-        let (batches, signals): (Vec<_>, Vec<_>) = tables.values().partition(|sent| sent.first().is_some_and(Sent::is_batches));
+        let (batches, signals): (Vec<_>, Vec<_>) = tables
+            .values()
+            .partition(|sent| sent.first().is_some_and(Sent::is_batches));
         for sent in signals.into_iter().chain(batches) {
             rows += self.send_table(range, sent, &mut tally).await?;
         }
@@ -195,27 +238,46 @@ impl Writer {
         Ok(rows)
     }
 
-    async fn send_table(&mut self, range: &Range, sent: &[Sent<'_>], tally: &mut Tally) -> Result<u64, Failure> {
+    async fn send_table(
+        &mut self,
+        range: &Range,
+        sent: &[Sent<'_>],
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
         let Some(Sent { frame, .. }) = sent.first() else {
             return Ok(0);
         };
         let table = frame.table;
-        let one_by_one = |drain: &Drain| drain.range.as_ref().is_some_and(|range| range.one_by_one.iter().any(|name| name == table));
+        let one_by_one = |drain: &Drain| {
+            drain
+                .range
+                .as_ref()
+                .is_some_and(|range| range.one_by_one.iter().any(|name| name == table))
+        };
         if !one_by_one(&self.drain) {
             let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
             let block = Block::join(&frames)?;
             let rows = block.rows() as u64;
             let token = self.token(&format!("{}-{}", range.first, range.last), frame);
-            let timer = self.metrics.insert_seconds.with_label_values(&[table]).start_timer();
+            let timer = self
+                .metrics
+                .insert_seconds
+                .with_label_values(&[table])
+                .start_timer();
             let inserted = self.clickhouse.insert(table, block, &token).await;
             timer.observe_duration();
             match inserted {
                 Ok(()) => return Ok(rows),
                 Err(Failure::Content(error)) => {
-                    tracing::warn!(table, error, "ClickHouse refused a block for its content: its rows go record by record");
-                    if let Some(range) = &mut self.drain.range {
-                        range.one_by_one.push(table.to_owned());
-                    }
+                    tracing::warn!(
+                        table,
+                        error,
+                        "ClickHouse refused a block for its content: its rows go record by record"
+                    );
+                    let range = self.drain.range.as_mut();
+                    range
+                        .into_iter()
+                        .for_each(|range| range.one_by_one.push(table.to_owned()));
                     self.save().await?;
                 }
                 Err(later) => return Err(later),
@@ -230,16 +292,34 @@ impl Writer {
 
     /// One record's rows of one table; what is refused goes to the dead-letter folder.
     async fn send_alone(&self, sent: &Sent<'_>, tally: &mut Tally) -> Result<u64, Failure> {
-        let Sent { seq, frame, project, received_at } = *sent;
+        let Sent {
+            seq,
+            frame,
+            project,
+            received_at,
+        } = *sent;
         let token = self.token(&seq.to_string(), &frame);
         let id = format!("{}-{seq:016x}-{}", self.drain.log_id, frame.table);
-        match self.clickhouse.insert(frame.table, Block::join(&[frame])?, &token).await {
+        match self
+            .clickhouse
+            .insert(frame.table, Block::join(&[frame])?, &token)
+            .await
+        {
             Ok(()) => {
-                self.dead_letters.forget(&id).map_err(|error| Failure::Later(error.to_string()))?;
+                self.dead_letters
+                    .forget(&id)
+                    .map_err(|error| Failure::Later(error.to_string()))?;
                 Ok(frame.rows as u64)
             }
             Err(Failure::Content(error)) => {
-                tracing::error!(table = frame.table, project, rows = frame.rows, error, id, "rows went to the dead-letter folder");
+                tracing::error!(
+                    table = frame.table,
+                    project,
+                    rows = frame.rows,
+                    error,
+                    id,
+                    "rows went to the dead-letter folder"
+                );
                 self.metrics.dead_letter_rows.inc_by(frame.rows as u64);
                 let item = DeadLetter {
                     id,
@@ -250,8 +330,10 @@ impl Writer {
                     error,
                     token,
                 };
-                self.dead_letters.keep(&item, frame.bytes()).map_err(|error| Failure::Later(error.to_string()))?;
-                tally.to_dead_letter(&item);
+                self.dead_letters
+                    .keep(&item, frame.bytes())
+                    .map_err(|error| Failure::Later(error.to_string()))?;
+                tally.move_to_dead_letter(&item);
                 Ok(0)
             }
             Err(later) => Err(later),
@@ -259,7 +341,11 @@ impl Writer {
     }
 
     fn keep_unreadable(&self, seq: u64, bytes: &[u8], error: &str) -> Result<(), Failure> {
-        tracing::error!(seq, error, "a record of the ingest log does not read: it went to the dead-letter folder");
+        tracing::error!(
+            seq,
+            error,
+            "a record of the ingest log does not read: it went to the dead-letter folder"
+        );
         let item = DeadLetter {
             id: format!("{}-{seq:016x}-record", self.drain.log_id),
             table: String::new(),
@@ -269,35 +355,37 @@ impl Writer {
             error: error.to_owned(),
             token: String::new(),
         };
-        self.dead_letters.keep(&item, bytes).map_err(|error| Failure::Later(error.to_string()))
+        self.dead_letters
+            .keep(&item, bytes)
+            .map_err(|error| Failure::Later(error.to_string()))
     }
 
     async fn send_tally(&self, range: &Range, tally: &Tally) -> Result<(), Failure> {
-        if tally.counts.is_empty() {
+        let Some(bytes) = tally.frame() else {
             return Ok(());
-        }
-        let counts = || tally.counts.iter();
-        let mut frame = FrameBuilder::new("outcomes", tally.counts.len());
-        frame.fixed(Kind::DateTime, "hour", counts().map(|(key, _)| key.hour.to_le_bytes()));
-        frame.symbols("project", counts().map(|(key, _)| key.project.as_str()));
-        frame.symbols("signal", counts().map(|(key, _)| key.signal.as_str()));
-        frame.symbols("outcome", counts().map(|(key, _)| key.outcome.as_str()));
-        frame.symbols("reason", counts().map(|(key, _)| key.reason.as_str()));
-        frame.fixed(Kind::I64, "count", counts().map(|(_, events)| events.to_le_bytes()));
-        let mut bytes = Vec::new();
-        frame.finish(&mut bytes);
+        };
         let frame = Frame::read(&bytes)?;
         let token = self.token(&format!("{}-{}", range.first, range.last), &frame);
-        self.clickhouse.insert("outcomes", Block::join(&[frame])?, &token).await
+        self.clickhouse
+            .insert("outcomes", Block::join(&[frame])?, &token)
+            .await
     }
 
     /// The same rows always get the same token, and no others ever do.
     fn token(&self, what: &str, frame: &Frame<'_>) -> String {
-        format!("{}:{what}:{}:{:016x}", self.drain.log_id, frame.table, fingerprint(&[frame.key()]))
+        format!(
+            "{}:{what}:{}:{:016x}",
+            self.drain.log_id,
+            frame.table,
+            fingerprint(&[frame.key()])
+        )
     }
 
     async fn read(&self, first: u64, bytes: usize, last: u64) -> Result<LogRecords, Failure> {
-        self.log.read(first, bytes, last).await.map_err(|error| Failure::Later(format!("the ingest log does not read: {error}")))
+        self.log
+            .read(first, bytes, last)
+            .await
+            .map_err(|error| Failure::Later(format!("the ingest log does not read: {error}")))
     }
 
     async fn save(&self) -> Result<(), Failure> {
@@ -305,7 +393,10 @@ impl Writer {
         let saved = tokio::task::spawn_blocking(move || drain.save(&path)).await;
         match saved {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Failure::Later(format!("{}: {error}", self.settings.state.display()))),
+            Ok(Err(error)) => Err(Failure::Later(format!(
+                "{}: {error}",
+                self.settings.state.display()
+            ))),
             Err(error) => Err(Failure::Later(error.to_string())),
         }
     }
@@ -323,50 +414,5 @@ struct Sent<'r> {
 impl Sent<'_> {
     fn is_batches(&self) -> bool {
         self.frame.table == "batches"
-    }
-}
-
-/// Counts of outcomes of a range, in a fixed order.
-#[derive(Default)]
-struct Tally {
-    counts: BTreeMap<TallyKey, i64>,
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct TallyKey {
-    hour: u32,
-    project: String,
-    signal: String,
-    outcome: Outcome,
-    reason: String,
-}
-
-impl Tally {
-    fn add_record(&mut self, record: &Record<'_>, duplicate: bool) {
-        for count in &record.outcomes {
-            let (outcome, reason) = if duplicate { (Outcome::Duplicate, "batch") } else { (count.outcome, count.reason) };
-            self.add(record.received_at, record.project, count.signal, (outcome, reason), i64::from(count.events));
-        }
-    }
-
-    fn to_dead_letter(&mut self, item: &DeadLetter) {
-        // Only signals have outcomes; `stacks` and `batches` are not events.
-        if unjank_protocol::Signal::from_name(&item.table) == unjank_protocol::Signal::Other {
-            return;
-        }
-        let rows = i64::try_from(item.rows).unwrap_or(i64::MAX);
-        self.add(item.received_at, &item.project, &item.table, (Outcome::Stored, ""), -rows);
-        self.add(item.received_at, &item.project, &item.table, (Outcome::DeadLetter, "refused_by_store"), rows);
-    }
-
-    fn add(&mut self, received_at: i64, project: &str, signal: &str, (outcome, reason): (Outcome, &str), events: i64) {
-        let key = TallyKey {
-            hour: hour_of(received_at),
-            project: project.to_owned(),
-            signal: signal.to_owned(),
-            outcome,
-            reason: reason.to_owned(),
-        };
-        *self.counts.entry(key).or_default() += events;
     }
 }

@@ -10,15 +10,19 @@ fn sources(folder: &str, extensions: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(ROOT).join(folder)];
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
         for path in entries.map(|entry| entry.unwrap().path()) {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
-                let skipped = name.starts_with('.') || name.starts_with("target") || name == "node_modules" || name == "data";
-                if !skipped {
-                    folders.push(path);
-                }
-            } else if path.extension().is_some_and(|extension| extensions.iter().any(|one| extension == *one)) {
+                let skipped = ["target", "node_modules", "data", "."];
+                let skipped = skipped.iter().any(|start| name.starts_with(start));
+                folders.extend((!skipped).then_some(path));
+            } else if path
+                .extension()
+                .is_some_and(|extension| extensions.iter().any(|one| extension == *one))
+            {
                 let text = fs::read_to_string(&path).unwrap();
                 found.push((path, text));
             }
@@ -32,7 +36,9 @@ fn sources(folder: &str, extensions: &[&str]) -> Vec<(PathBuf, String)> {
 fn mentions(folder: &str, words: &[&str]) -> Vec<String> {
     let files = sources(folder, &["rs"]).into_iter();
     let offending = files.filter(|(_, text)| words.iter().any(|word| text.contains(word)));
-    offending.map(|(path, _)| path.display().to_string()).collect()
+    offending
+        .map(|(path, _)| path.display().to_string())
+        .collect()
 }
 
 #[test]
@@ -51,14 +57,28 @@ fn file_names_say_what_is_inside() {
     for (path, _) in sources("", &["rs", "ts", "svelte"]) {
         let stem = path.file_stem().unwrap().to_string_lossy();
         assert!(!vague.contains(&&*stem), "{} says nothing", path.display());
-        assert!(stem != "mod", "{}: modules are foo.rs beside foo/", path.display());
+        assert!(
+            stem != "mod",
+            "{}: modules are foo.rs beside foo/",
+            path.display()
+        );
     }
 }
 
 #[test]
 fn ingest_and_stacks_know_no_http_and_no_driver() {
     for folder in ["server/src/ingest", "server/src/stacks"] {
-        let found = mentions(folder, &["axum", "hyper", "clickhouse::", "sqlx", "StatusCode", "tokio"]);
+        let found = mentions(
+            folder,
+            &[
+                "axum",
+                "hyper",
+                "clickhouse::",
+                "sqlx",
+                "StatusCode",
+                "tokio",
+            ],
+        );
         assert!(found.is_empty(), "{found:?}");
     }
 }
@@ -81,26 +101,51 @@ fn only_the_store_knows_sql() {
 
 #[test]
 fn the_store_imports_nothing_above_it() {
-    let found = mentions("server/src/store", &["crate::http", "crate::ingest", "crate::app", "crate::cli", "crate::config"]);
+    let found = mentions(
+        "server/src/store",
+        &[
+            "crate::http",
+            "crate::ingest",
+            "crate::app",
+            "crate::cli",
+            "crate::config",
+        ],
+    );
     assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
 fn the_crates_of_the_device_bring_no_runtime() {
-    for manifest in ["client-sdk/protocol/Cargo.toml", "client-sdk/spool/Cargo.toml"] {
+    for manifest in [
+        "client-sdk/protocol/Cargo.toml",
+        "client-sdk/spool/Cargo.toml",
+    ] {
         let text = fs::read_to_string(Path::new(ROOT).join(manifest)).unwrap();
         let dependencies = text.split("[dev-dependencies]").next().unwrap();
         for heavy in ["tokio", "axum", "hyper", "reqwest"] {
-            assert!(!dependencies.contains(heavy), "{manifest} depends on {heavy}");
+            assert!(
+                !dependencies.contains(heavy),
+                "{manifest} depends on {heavy}"
+            );
         }
     }
 }
 
 #[test]
 fn every_module_says_what_lives_in_it() {
-    for folder in ["server/src", "server/engine/src", "client-sdk/protocol/src", "client-sdk/spool/src", "loadtest/src"] {
+    for folder in [
+        "server/src",
+        "server/engine/src",
+        "client-sdk/protocol/src",
+        "client-sdk/spool/src",
+        "loadtest/src",
+    ] {
         for (path, text) in sources(folder, &["rs"]) {
-            assert!(text.starts_with("//!"), "{} has no module documentation", path.display());
+            assert!(
+                text.starts_with("//!"),
+                "{} has no module documentation",
+                path.display()
+            );
         }
     }
 }

@@ -8,30 +8,76 @@ use tokio::net::TcpStream;
 
 use crate::server::{Answer, KEY, Server, batch, span, spans};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_bad_request_gets_its_documented_answer() {
-    let server = Server::start().await;
+/// Bodies that are wrong, each in its own way.
+fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
     let good = spans(1).to_string();
-    let cases: Vec<(&str, Vec<u8>)> = vec![
+    let not_utf8 = good.replace("checkout", "\u{7f}").into_bytes();
+    let not_utf8 = not_utf8
+        .into_iter()
+        .map(|byte| if byte == 0x7f { 0xff } else { byte })
+        .collect();
+    let deep_lists = [
+        "{\"x\":".to_owned(),
+        "[".repeat(100_000),
+        "]".repeat(100_000),
+        "}".to_owned(),
+    ];
+    vec![
         ("not json", b"hello".to_vec()),
         ("empty", Vec::new()),
         ("cut off", good.as_bytes()[..good.len() / 2].to_vec()),
         ("NaN", good.replace("41250", "NaN").into_bytes()),
-        ("not utf-8", good.replace("checkout", "\u{7f}").into_bytes().into_iter().map(|byte| if byte == 0x7f { 0xff } else { byte }).collect()),
+        ("not utf-8", not_utf8),
         ("a list", b"[]".to_vec()),
-        ("deep", [b"{\"batch_id\":".repeat(200)].concat()),
-        ("deep lists", [b"{\"x\":".to_vec(), b"[".repeat(100_000), b"]".repeat(100_000), b"}".to_vec()].concat()),
-        ("twice the same field", good.replacen('{', "{\"spans\":[],", 1).into_bytes()),
-        ("no batch id", edited(|batch| batch["batch_id"] = Value::Null)),
-        ("bad batch id", edited(|batch| batch["batch_id"] = json!("7"))),
-        ("bad sent_at", edited(|batch| batch["sent_at"] = json!("yesterday"))),
-        ("spans not a list", edited(|batch| batch["spans"] = json!({"a": 1}))),
-        ("no resource", edited(|batch| batch["resource"] = Value::Null)),
-        ("bad install id", edited(|batch| batch["resource"]["install_id"] = json!("me"))),
-        ("no app", edited(|batch| batch["resource"]["app_id"] = json!(""))),
-        ("another app", edited(|batch| batch["resource"]["app_id"] = json!("com.example.other"))),
-        ("a number too large", good.replace("41250", "1e999").into_bytes()),
-    ];
+        ("deep", b"{\"batch_id\":".repeat(200)),
+        ("deep lists", deep_lists.concat().into_bytes()),
+        (
+            "twice the same field",
+            good.replacen('{', "{\"spans\":[],", 1).into_bytes(),
+        ),
+        (
+            "no batch id",
+            edited(|batch| batch["batch_id"] = Value::Null),
+        ),
+        (
+            "bad batch id",
+            edited(|batch| batch["batch_id"] = json!("7")),
+        ),
+        (
+            "bad sent_at",
+            edited(|batch| batch["sent_at"] = json!("yesterday")),
+        ),
+        (
+            "spans not a list",
+            edited(|batch| batch["spans"] = json!({"a": 1})),
+        ),
+        (
+            "no resource",
+            edited(|batch| batch["resource"] = Value::Null),
+        ),
+        (
+            "bad install id",
+            edited(|batch| batch["resource"]["install_id"] = json!("me")),
+        ),
+        (
+            "no app",
+            edited(|batch| batch["resource"]["app_id"] = json!("")),
+        ),
+        (
+            "another app",
+            edited(|batch| batch["resource"]["app_id"] = json!("com.example.other")),
+        ),
+        (
+            "a number too large",
+            good.replace("41250", "1e999").into_bytes(),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_bad_request_gets_its_documented_answer() {
+    let server = Server::start().await;
+    let cases = bad_bodies();
     let mut answers = String::new();
     for (name, body) in cases {
         let (status, code) = server.send_bytes(body).await.outcome();
@@ -69,7 +115,10 @@ fn edited(edit: impl FnOnce(&mut Value)) -> Vec<u8> {
 async fn a_problem_says_what_to_do() {
     let server = Server::start().await;
     let response = server.request().body("{").send().await.unwrap();
-    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    assert_eq!(
+        response.headers()["content-type"],
+        "application/problem+json"
+    );
     let problem: Value = response.json().await.unwrap();
     insta::assert_json_snapshot!(problem, @r#"
     {
@@ -88,18 +137,76 @@ async fn keys_types_and_encodings_are_checked_before_the_body() {
     let url = format!("{}/v1/ingest", server.url);
     let post = || server.client.post(&url).body(spans(1).to_string());
     let json = "application/json";
-    let answer = |request: reqwest::RequestBuilder| async { Answer::of(request.send().await.unwrap()).await.outcome() };
-    assert_eq!(answer(post().header("content-type", json)).await, (401, "key_missing".to_owned()));
-    assert_eq!(answer(post().header("content-type", json).basic_auth("a", Some("b"))).await, (401, "key_missing".to_owned()));
-    assert_eq!(answer(post().header("content-type", json).bearer_auth("nope")).await, (401, "key_unknown".to_owned()));
-    assert_eq!(answer(post().bearer_auth(KEY)).await, (415, "content_type".to_owned()));
-    assert_eq!(answer(post().bearer_auth(KEY).header("content-type", "text/plain")).await, (415, "content_type".to_owned()));
-    assert_eq!(answer(post().bearer_auth(KEY).header("content-type", "application/json; charset=utf-8")).await.0, 202);
-    assert_eq!(answer(server.request().header("content-encoding", "br").body("x")).await, (415, "content_encoding".to_owned()));
-    assert_eq!(answer(server.request().header("content-encoding", "zstd").body("x")).await, (400, "corrupt_encoding".to_owned()));
-    assert_eq!(answer(server.request().header("content-encoding", "gzip").body("x")).await, (400, "corrupt_encoding".to_owned()));
-    assert_eq!(answer(server.client.get(&url)).await, (405, "method_not_allowed".to_owned()));
-    assert_eq!(answer(server.client.get(format!("{}/nothing", server.url))).await, (404, "not_found".to_owned()));
+    let answer = |request: reqwest::RequestBuilder| async {
+        Answer::of(request.send().await.unwrap()).await.outcome()
+    };
+    assert_eq!(
+        answer(post().header("content-type", json)).await,
+        (401, "key_missing".to_owned())
+    );
+    assert_eq!(
+        answer(
+            post()
+                .header("content-type", json)
+                .basic_auth("a", Some("b"))
+        )
+        .await,
+        (401, "key_missing".to_owned())
+    );
+    assert_eq!(
+        answer(post().header("content-type", json).bearer_auth("nope")).await,
+        (401, "key_unknown".to_owned())
+    );
+    assert_eq!(
+        answer(post().bearer_auth(KEY)).await,
+        (415, "content_type".to_owned())
+    );
+    assert_eq!(
+        answer(post().bearer_auth(KEY).header("content-type", "text/plain")).await,
+        (415, "content_type".to_owned())
+    );
+    assert_eq!(
+        answer(
+            post()
+                .bearer_auth(KEY)
+                .header("content-type", "application/json; charset=utf-8")
+        )
+        .await
+        .0,
+        202
+    );
+    assert_eq!(
+        answer(server.request().header("content-encoding", "br").body("x")).await,
+        (415, "content_encoding".to_owned())
+    );
+    assert_eq!(
+        answer(
+            server
+                .request()
+                .header("content-encoding", "zstd")
+                .body("x")
+        )
+        .await,
+        (400, "corrupt_encoding".to_owned())
+    );
+    assert_eq!(
+        answer(
+            server
+                .request()
+                .header("content-encoding", "gzip")
+                .body("x")
+        )
+        .await,
+        (400, "corrupt_encoding".to_owned())
+    );
+    assert_eq!(
+        answer(server.client.get(&url)).await,
+        (405, "method_not_allowed".to_owned())
+    );
+    assert_eq!(
+        answer(server.client.get(format!("{}/nothing", server.url))).await,
+        (404, "not_found".to_owned())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,26 +217,53 @@ async fn bombs_are_refused_while_they_inflate() {
     let zstd_of_unknown_size = zstd::stream::encode_all(std::io::Cursor::new(&zeros), 3).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     std::io::Write::write_all(&mut gzip, &zeros).unwrap();
-    for (encoding, body) in [("zstd", zstd), ("zstd", zstd_of_unknown_size), ("gzip", gzip.finish().unwrap())] {
+    for (encoding, body) in [
+        ("zstd", zstd),
+        ("zstd", zstd_of_unknown_size),
+        ("gzip", gzip.finish().unwrap()),
+    ] {
         assert!(body.len() < 100_000, "{encoding}: a small body");
-        let response = server.request().header("content-encoding", encoding).body(body).send().await.unwrap();
-        assert_eq!(Answer::of(response).await.outcome(), (413, "decompressed_too_large".to_owned()));
+        let response = server
+            .request()
+            .header("content-encoding", encoding)
+            .body(body)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            Answer::of(response).await.outcome(),
+            (413, "decompressed_too_large".to_owned())
+        );
     }
-    assert_eq!(server.send_bytes(vec![b' '; (1 << 20) + 1]).await.outcome(), (413, "body_too_large".to_owned()));
+    assert_eq!(
+        server.send_bytes(vec![b' '; (1 << 20) + 1]).await.outcome(),
+        (413, "body_too_large".to_owned())
+    );
 }
 
 /// Sends a request by hand: its head, then as much of a body as the test wants; answers the status line.
 async fn by_hand(server: &Server, head: &str, body: &[u8], close: bool) -> String {
-    let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap();
-    let head = format!("POST /v1/ingest HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\ncontent-type: application/json\r\n{head}\r\n\r\n");
+    let mut stream = TcpStream::connect(server.url.trim_start_matches("http://"))
+        .await
+        .unwrap();
+    let head = format!(
+        "POST /v1/ingest HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\ncontent-type: application/json\r\n{head}\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(body).await.unwrap();
     if close {
         stream.shutdown().await.unwrap();
     }
     let mut answer = vec![0; 4096];
-    let read = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut answer)).await.expect("an answer").unwrap_or(0);
-    String::from_utf8_lossy(&answer[..read]).lines().next().unwrap_or_default().to_owned()
+    let read = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut answer))
+        .await
+        .expect("an answer")
+        .unwrap_or(0);
+    String::from_utf8_lossy(&answer[..read])
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,12 +271,36 @@ async fn stalled_and_lying_clients_do_not_hold_the_server() {
     let server = Server::with(&["--body-timeout-ms", "200"]).await;
     let good = spans(1).to_string();
     let longer = good.len() + 10;
-    assert_eq!(by_hand(&server, &format!("content-length: {longer}"), good.as_bytes(), false).await, "HTTP/1.1 408 Request Timeout");
-    assert_eq!(by_hand(&server, "content-length: 99999999999", b"", false).await, "HTTP/1.1 413 Payload Too Large");
-    assert_eq!(by_hand(&server, "content-length: nonsense", b"", false).await, "HTTP/1.1 400 Bad Request");
-    assert_eq!(by_hand(&server, "transfer-encoding: chunked", b"5\r\nhel", false).await, "HTTP/1.1 408 Request Timeout");
+    assert_eq!(
+        by_hand(
+            &server,
+            &format!("content-length: {longer}"),
+            good.as_bytes(),
+            false
+        )
+        .await,
+        "HTTP/1.1 408 Request Timeout"
+    );
+    assert_eq!(
+        by_hand(&server, "content-length: 99999999999", b"", false).await,
+        "HTTP/1.1 413 Payload Too Large"
+    );
+    assert_eq!(
+        by_hand(&server, "content-length: nonsense", b"", false).await,
+        "HTTP/1.1 400 Bad Request"
+    );
+    assert_eq!(
+        by_hand(&server, "transfer-encoding: chunked", b"5\r\nhel", false).await,
+        "HTTP/1.1 408 Request Timeout"
+    );
     // A client that hangs up in mid-body gets nothing and leaves nothing.
-    let gone = by_hand(&server, &format!("content-length: {longer}"), good.as_bytes(), true).await;
+    let gone = by_hand(
+        &server,
+        &format!("content-length: {longer}"),
+        good.as_bytes(),
+        true,
+    )
+    .await;
     assert!(gone.is_empty() || gone.contains("400"), "{gone}");
     assert_eq!(server.send(&spans(1)).await.status, 202);
     assert_eq!(server.stored("SELECT count() FROM spans").await, "1");
@@ -151,7 +309,15 @@ async fn stalled_and_lying_clients_do_not_hold_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_log_refuses_at_once_and_keeps_what_it_has() {
     // No ClickHouse: nothing drains.
-    let mut server = Server::with(&["--clickhouse-url", "http://127.0.0.1:9", "--log-max-bytes", "2097152", "--shutdown-timeout-ms", "100"]).await;
+    let mut server = Server::with(&[
+        "--clickhouse-url",
+        "http://127.0.0.1:9",
+        "--log-max-bytes",
+        "2097152",
+        "--shutdown-timeout-ms",
+        "100",
+    ])
+    .await;
     let mut acknowledged = 0;
     let refused = loop {
         let answer = server.send(&big_batch()).await;
@@ -163,11 +329,21 @@ async fn a_full_log_refuses_at_once_and_keeps_what_it_has() {
     assert_eq!(refused.outcome(), (503, "log_full".to_owned()));
     assert!(refused.retry_after.is_some());
     assert!(acknowledged > 0);
-    let ready = server.client.get(format!("{}/readyz", server.url)).send().await.unwrap();
+    let ready = server
+        .client
+        .get(format!("{}/readyz", server.url))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(ready.status(), 503);
     // ClickHouse comes back: everything acknowledged is stored, and there is room again.
     server.point_at_the_engine().await;
-    assert_eq!(server.stored("SELECT uniqExact(session_id) FROM spans").await, acknowledged.to_string());
+    assert_eq!(
+        server
+            .stored("SELECT uniqExact(session_id) FROM spans")
+            .await,
+        acknowledged.to_string()
+    );
     assert_eq!(server.send(&spans(1)).await.status, 202);
 }
 
@@ -175,7 +351,15 @@ fn big_batch() -> Value {
     let mut batch = batch();
     let padded = |number: usize| {
         let mut span = span();
-        span["attributes"] = (0..40).map(|key| (format!("k{key}"), json!(format!("{number}-{}", "x".repeat(60))))).collect::<serde_json::Map<_, _>>().into();
+        span["attributes"] = (0..40)
+            .map(|key| {
+                (
+                    format!("k{key}"),
+                    json!(format!("{number}-{}", "x".repeat(60))),
+                )
+            })
+            .collect::<serde_json::Map<_, _>>()
+            .into();
         span
     };
     batch["spans"] = (0..40).map(padded).collect();
@@ -184,11 +368,28 @@ fn big_batch() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_clickhouse_is_away_batches_are_acknowledged_and_stored_later() {
-    let mut server = Server::with(&["--clickhouse-url", "http://127.0.0.1:9", "--shutdown-timeout-ms", "100"]).await;
+    let mut server = Server::with(&[
+        "--clickhouse-url",
+        "http://127.0.0.1:9",
+        "--shutdown-timeout-ms",
+        "100",
+    ])
+    .await;
     let batch = spans(3);
     assert_eq!(server.send(&batch).await.status, 202);
-    let ready = Answer::of(server.client.get(format!("{}/readyz", server.url)).send().await.unwrap()).await;
-    assert_eq!((ready.status.as_u16(), ready.body["status"].clone()), (200, json!("degraded")));
+    let ready = Answer::of(
+        server
+            .client
+            .get(format!("{}/readyz", server.url))
+            .send()
+            .await
+            .unwrap(),
+    )
+    .await;
+    assert_eq!(
+        (ready.status.as_u16(), ready.body["status"].clone()),
+        (200, json!("degraded"))
+    );
     server.point_at_the_engine().await;
     assert_eq!(server.send(&batch).await.body["duplicate"], true);
     assert_eq!(server.stored("SELECT count() FROM spans").await, "3");
@@ -196,7 +397,15 @@ async fn while_clickhouse_is_away_batches_are_acknowledged_and_stored_later() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_over_the_memory_budget_is_told_to_come_back() {
-    let server = Server::with(&["--max-body-memory-bytes", "1048576", "--max-compressed-bytes", "8388608", "--body-timeout-ms", "3000"]).await;
+    let server = Server::with(&[
+        "--max-body-memory-bytes",
+        "1048576",
+        "--max-compressed-bytes",
+        "8388608",
+        "--body-timeout-ms",
+        "3000",
+    ])
+    .await;
     let answer = server.send_bytes(vec![b' '; 2 << 20]).await;
     assert_eq!(answer.outcome(), (503, "overloaded".to_owned()));
     assert_eq!(server.send(&spans(1)).await.status, 202);

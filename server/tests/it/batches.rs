@@ -10,7 +10,13 @@ async fn a_retry_is_answered_as_a_duplicate_and_stored_once() {
     let batch = spans(5);
     let first = server.send(&batch).await;
     let second = server.send(&batch).await;
-    assert_eq!((first.body["duplicate"].clone(), second.body["duplicate"].clone()), (json!(false), json!(true)));
+    assert_eq!(
+        (
+            first.body["duplicate"].clone(),
+            second.body["duplicate"].clone()
+        ),
+        (json!(false), json!(true))
+    );
     assert_eq!(first.body["accepted"], second.body["accepted"]);
     assert_eq!(server.stored("SELECT count() FROM spans").await, "5");
 }
@@ -25,7 +31,12 @@ async fn a_retry_after_a_restart_is_a_duplicate_still() {
     assert_eq!(again.body["duplicate"], true);
     server.end().await;
     assert_eq!(server.query("SELECT count() FROM spans").await, "5");
-    assert_eq!(server.query("SELECT signal, outcome, sum(count) FROM outcomes GROUP BY ALL ORDER BY ALL").await, "spans\tduplicate\t5\nspans\tstored\t5");
+    assert_eq!(
+        server
+            .query("SELECT signal, outcome, sum(count) FROM outcomes GROUP BY ALL ORDER BY ALL")
+            .await,
+        "spans\tduplicate\t5\nspans\tstored\t5"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,8 +58,14 @@ async fn the_same_batch_many_times_at_once_is_stored_once() {
     let server = Server::start().await;
     let batch = spans(5);
     let answers = futures_util::future::join_all((0..20).map(|_| server.send(&batch))).await;
-    assert!(answers.iter().all(|answer| answer.status == 202 || answer.outcome() == (503, "batch_in_flight".to_owned())));
-    let fresh = answers.iter().filter(|answer| answer.body["duplicate"] == false).count();
+    assert!(
+        answers.iter().all(|answer| answer.status == 202
+            || answer.outcome() == (503, "batch_in_flight".to_owned()))
+    );
+    let fresh = answers
+        .iter()
+        .filter(|answer| answer.body["duplicate"] == false)
+        .count();
     assert_eq!(fresh, 1);
     assert_eq!(server.stored("SELECT count() FROM spans").await, "5");
 }
@@ -58,6 +75,14 @@ async fn a_batch_of_only_bad_events_is_acknowledged_and_counted() {
     let server = Server::start().await;
     let mut batch = spans(1);
     batch["spans"][0]["duration_us"] = json!(-1);
-    assert_eq!(server.send(&batch).await.outcome(), (202, "accepted 0 rejected 1".to_owned()));
-    assert_eq!(server.stored("SELECT accepted, rejected FROM batches").await, "0\t1");
+    assert_eq!(
+        server.send(&batch).await.outcome(),
+        (202, "accepted 0 rejected 1".to_owned())
+    );
+    assert_eq!(
+        server
+            .stored("SELECT accepted, rejected FROM batches")
+            .await,
+        "0\t1"
+    );
 }

@@ -14,10 +14,21 @@ fn dead_letter(server: &Server, arguments: &[&str]) -> String {
         .args(arguments)
         .arg("--data-dir")
         .arg(server.data_dir())
-        .args(["--clickhouse-url", &engine().url, "--clickhouse-password", PASSWORD, "--clickhouse-database", server.database()])
+        .args([
+            "--clickhouse-url",
+            &engine().url,
+            "--clickhouse-password",
+            PASSWORD,
+            "--clickhouse-database",
+            server.database(),
+        ])
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -27,7 +38,9 @@ async fn server_with_a_refused_batch() -> Server {
     let server = Server::start().await;
     server.send(&spans(1)).await;
     server.drained().await;
-    server.query("ALTER TABLE spans ADD CONSTRAINT no_poison CHECK name != 'poison'").await;
+    server
+        .query("ALTER TABLE spans ADD CONSTRAINT no_poison CHECK name != 'poison'")
+        .await;
     let mut poisoned = spans(2);
     poisoned["spans"][1]["name"] = json!("poison");
     poisoned["metrics"] = json!([{"name": "fps", "time": "2026-11-20T11:59:59Z", "value": 60}]);
@@ -46,8 +59,13 @@ async fn only_the_refused_rows_wait_and_a_retry_stores_them() {
     assert_eq!(server.query(OUTCOMES).await, "dead_letter\t2\nstored\t9");
     let list = dead_letter(&server, &["list"]);
     assert_eq!(list.lines().count(), 2, "{list}");
-    assert!(list.contains("\tspans\t2\t") && list.contains("no_poison"), "{list}");
-    server.query("ALTER TABLE spans DROP CONSTRAINT no_poison").await;
+    assert!(
+        list.contains("\tspans\t2\t") && list.contains("no_poison"),
+        "{list}"
+    );
+    server
+        .query("ALTER TABLE spans DROP CONSTRAINT no_poison")
+        .await;
     dead_letter(&server, &["retry", "--all"]);
     assert_eq!(server.query("SELECT count() FROM spans").await, "10");
     assert_eq!(server.query(OUTCOMES).await, "stored\t11");

@@ -23,7 +23,15 @@ pub(crate) fn engine() -> &'static Engine {
 fn start() -> Engine {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(UNJANK)
-        .args(["engine", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--log", "warn", "--engine-dir"])
+        .args([
+            "engine",
+            "--listen",
+            "127.0.0.1:0",
+            "--until-stdin-ends",
+            "--log",
+            "warn",
+            "--engine-dir",
+        ])
         .arg(folder.path().join("engine"))
         .env("UNJANK_ENGINE_PASSWORD", PASSWORD)
         .stdin(Stdio::piped())
@@ -31,7 +39,14 @@ fn start() -> Engine {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let ready: serde_json::Value = serde_json::from_str(&line).expect("the engine says where it listens");
-    Engine { url: ready["url"].as_str().unwrap().to_owned(), _child: child, _folder: folder }
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let ready: serde_json::Value =
+        serde_json::from_str(&line).expect("the engine says where it listens");
+    Engine {
+        url: ready["url"].as_str().unwrap().to_owned(),
+        _child: child,
+        _folder: folder,
+    }
 }

@@ -27,7 +27,11 @@ async fn the_example_batch_is_accepted_and_every_signal_is_stored() {
 async fn every_field_of_a_span_is_stored() {
     let server = Server::start().await;
     server.send(&example()).await;
-    insta::assert_snapshot!(server.stored("SELECT * EXCEPT (received_at) FROM spans FORMAT Vertical").await);
+    insta::assert_snapshot!(
+        server
+            .stored("SELECT * EXCEPT (received_at) FROM spans FORMAT Vertical")
+            .await
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,11 +40,27 @@ async fn every_field_of_the_other_signals_is_stored() {
     server.send(&example()).await;
     server.drained().await;
     let mut all = String::new();
-    for table in ["frame_windows", "janks", "traffic", "page_loads", "metrics", "app_starts", "recompositions", "sdk_health", "batches", "stacks"] {
+    for table in [
+        "frame_windows",
+        "janks",
+        "traffic",
+        "page_loads",
+        "metrics",
+        "app_starts",
+        "recompositions",
+        "sdk_health",
+        "batches",
+        "stacks",
+    ] {
         let own = "SELECT * EXCEPT (app_id, install_id, session_id, app_version, build, channel, os_name, os_version, device_model, \
             device_manufacturer, device_class, locale, user_id, config_revision)";
         let own = if table == "stacks" { "SELECT *" } else { own };
-        all += &format!("# {table}\n{}\n", server.query(&format!("{own} FROM {table} FORMAT Vertical")).await);
+        all += &format!(
+            "# {table}\n{}\n",
+            server
+                .query(&format!("{own} FROM {table} FORMAT Vertical"))
+                .await
+        );
     }
     insta::assert_snapshot!(all);
 }
@@ -52,11 +72,26 @@ async fn gzip_and_zstd_arrive_like_plain_json() {
     let zstd = zstd::bulk::compress(spans(3).to_string().as_bytes(), 3).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     std::io::Write::write_all(&mut gzip, spans(3).to_string().as_bytes()).unwrap();
-    for (encoding, body) in [("identity", plain.into_bytes()), ("zstd", zstd), ("gzip", gzip.finish().unwrap())] {
-        let response = server.request().header("content-encoding", encoding).body(body).send().await.unwrap();
+    for (encoding, body) in [
+        ("identity", plain.into_bytes()),
+        ("zstd", zstd),
+        ("gzip", gzip.finish().unwrap()),
+    ] {
+        let response = server
+            .request()
+            .header("content-encoding", encoding)
+            .body(body)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(response.status(), 202, "{encoding}");
     }
-    assert_eq!(server.stored("SELECT count(), uniqExact(span_id) FROM spans").await, "9\t9");
+    assert_eq!(
+        server
+            .stored("SELECT count(), uniqExact(span_id) FROM spans")
+            .await,
+        "9\t9"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +118,12 @@ async fn a_bad_event_never_spoils_its_batch() {
     mixed["metrics"] = json!([{"name": "fps", "time": "2026-11-20T11:59:59Z", "value": "NaN"}, {"name": "fps", "time": "2026-11-20T11:59:59Z", "value": 60}]);
     let answer = server.send(&mixed).await;
     assert_eq!(answer.outcome(), (202, "accepted 3 rejected 9".to_owned()));
-    let rejected: Vec<_> = answer.body["rejected"].as_array().unwrap().iter().map(|one| format!("{} {} {}", one["signal"], one["index"], one["code"])).collect();
+    let rejected: Vec<_> = answer.body["rejected"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {} {}", one["signal"], one["index"], one["code"]))
+        .collect();
     insta::assert_snapshot!(rejected.join("\n").replace('"', ""), @r"
     spans 1 invalid_event
     spans 2 duration_out_of_range
@@ -96,7 +136,8 @@ async fn a_bad_event_never_spoils_its_batch() {
     metrics 0 invalid_event
     ");
     assert_eq!(server.stored("SELECT count() FROM spans").await, "2");
-    let outcomes = "SELECT signal, outcome, reason, sum(count) FROM outcomes GROUP BY ALL ORDER BY ALL";
+    let outcomes =
+        "SELECT signal, outcome, reason, sum(count) FROM outcomes GROUP BY ALL ORDER BY ALL";
     insta::assert_snapshot!(server.query(outcomes).await, @r"
     metrics	rejected	invalid_event	1
     metrics	stored		1
@@ -115,14 +156,31 @@ async fn a_skewed_clock_is_corrected_and_a_slow_network_is_not() {
     let mut skewed = spans(1);
     skewed["sent_at"] = json!("2025-01-01T00:00:00Z");
     skewed["spans"][0]["start"] = json!("2024-12-31T23:59:50Z");
-    skewed["traffic"] = json!([{"day": "2024-12-31", "source": "api", "network": "wifi", "tx_bytes": 1}]);
+    skewed["traffic"] =
+        json!([{"day": "2024-12-31", "source": "api", "network": "wifi", "tx_bytes": 1}]);
     let mut slow = spans(1);
     slow["sent_at"] = json!("2026-11-20T11:59:45Z");
-    assert_eq!(server.send(&skewed).await.outcome().1, "accepted 2 rejected 0");
-    assert_eq!(server.send(&slow).await.outcome().1, "accepted 1 rejected 0");
-    assert_eq!(server.stored("SELECT start FROM spans ORDER BY start").await, "2026-11-20 11:59:50.000000\n2026-11-20 11:59:58.000000");
+    assert_eq!(
+        server.send(&skewed).await.outcome().1,
+        "accepted 2 rejected 0"
+    );
+    assert_eq!(
+        server.send(&slow).await.outcome().1,
+        "accepted 1 rejected 0"
+    );
+    assert_eq!(
+        server
+            .stored("SELECT start FROM spans ORDER BY start")
+            .await,
+        "2026-11-20 11:59:50.000000\n2026-11-20 11:59:58.000000"
+    );
     assert_eq!(server.query("SELECT day FROM traffic").await, "2026-11-20");
-    assert_eq!(server.query("SELECT skew_us FROM batches ORDER BY skew_us").await, "15000000\n59486400000000");
+    assert_eq!(
+        server
+            .query("SELECT skew_us FROM batches ORDER BY skew_us")
+            .await,
+        "15000000\n59486400000000"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,16 +188,31 @@ async fn what_is_too_long_is_cut_and_said() {
     let server = Server::start().await;
     let mut long = spans(2);
     long["spans"][0]["name"] = json!("é".repeat(2_000));
-    long["spans"][0]["attributes"] = (0..100).map(|number| (format!("k{number}"), json!("v"))).collect::<serde_json::Map<_, _>>().into();
+    long["spans"][0]["attributes"] = (0..100)
+        .map(|number| (format!("k{number}"), json!("v")))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
     let answer = server.send(&long).await;
-    assert_eq!((answer.body["accepted"].as_u64(), answer.body["truncated"].as_u64()), (Some(2), Some(1)));
+    assert_eq!(
+        (
+            answer.body["accepted"].as_u64(),
+            answer.body["truncated"].as_u64()
+        ),
+        (Some(2), Some(1))
+    );
     assert_eq!(server.stored("SELECT length(name) <= 1024, endsWith(name, '…'), length(attributes) FROM spans ORDER BY length(name) DESC LIMIT 1").await, "1\t1\t64");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_events_pass_and_one_more_is_refused() {
     let server = Server::with(&["--max-compressed-bytes", "33554432"]).await;
-    assert_eq!(server.send(&spans(10_000)).await.outcome(), (202, "accepted 10000 rejected 0".to_owned()));
-    assert_eq!(server.send(&spans(10_001)).await.outcome(), (413, "too_many_events".to_owned()));
+    assert_eq!(
+        server.send(&spans(10_000)).await.outcome(),
+        (202, "accepted 10000 rejected 0".to_owned())
+    );
+    assert_eq!(
+        server.send(&spans(10_001)).await.outcome(),
+        (413, "too_many_events".to_owned())
+    );
     assert_eq!(server.stored("SELECT count() FROM spans").await, "10000");
 }

@@ -1,5 +1,9 @@
 //! The server as its users meet it: over HTTP, on a real engine, with real bytes. One binary, one engine, one database a test.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says so by panicking"
+)]
 
 mod architecture;
 mod bad_days;

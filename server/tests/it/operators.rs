@@ -8,9 +8,32 @@ async fn a_server_with_its_store_is_ready() {
     server.send(&spans(1)).await;
     server.drained().await;
     for base in [&server.url, &server.admin_url] {
-        let ready = Answer::of(server.client.get(format!("{base}/readyz")).send().await.unwrap()).await;
-        assert_eq!((ready.status.as_u16(), ready.body["status"].as_str().unwrap().to_owned()), (200, "ready".to_owned()));
-        assert_eq!(server.client.get(format!("{base}/healthz")).send().await.unwrap().status(), 200);
+        let ready = Answer::of(
+            server
+                .client
+                .get(format!("{base}/readyz"))
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await;
+        assert_eq!(
+            (
+                ready.status.as_u16(),
+                ready.body["status"].as_str().unwrap().to_owned()
+            ),
+            (200, "ready".to_owned())
+        );
+        assert_eq!(
+            server
+                .client
+                .get(format!("{base}/healthz"))
+                .send()
+                .await
+                .unwrap()
+                .status(),
+            200
+        );
     }
 }
 
@@ -22,9 +45,24 @@ async fn metrics_are_for_operators_only_and_count_every_event() {
     server.send(&batch).await;
     server.send(&batch).await;
     server.send_bytes("{").await;
-    assert_eq!(server.client.get(format!("{}/metrics", server.url)).send().await.unwrap().status(), 404);
+    assert_eq!(
+        server
+            .client
+            .get(format!("{}/metrics", server.url))
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        404
+    );
     let metrics = server.metrics().await;
-    let ours: Vec<_> = metrics.lines().filter(|line| line.starts_with("unjank_ingest_requests_total") || line.starts_with("unjank_ingest_events_total")).collect();
+    let ours: Vec<_> = metrics
+        .lines()
+        .filter(|line| {
+            line.starts_with("unjank_ingest_requests_total")
+                || line.starts_with("unjank_ingest_events_total")
+        })
+        .collect();
     insta::assert_snapshot!(ours.join("\n"), @r#"
     unjank_ingest_events_total{outcome="duplicate",signal="spans"} 3
     unjank_ingest_events_total{outcome="rejected",signal="spans"} 1
@@ -40,5 +78,10 @@ async fn refused_batches_are_counted_in_the_store() {
     let mut server = Server::start().await;
     server.send_bytes("{").await;
     server.end().await;
-    assert_eq!(server.query("SELECT signal, outcome, reason, sum(count) FROM outcomes GROUP BY ALL").await, "batch\trejected\tinvalid_json\t1");
+    assert_eq!(
+        server
+            .query("SELECT signal, outcome, reason, sum(count) FROM outcomes GROUP BY ALL")
+            .await,
+        "batch\trejected\tinvalid_json\t1"
+    );
 }

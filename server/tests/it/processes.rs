@@ -23,7 +23,17 @@ impl Program {
         let file = folder.join("server.json");
         let _there = std::fs::remove_file(&file).is_ok();
         let child = Command::new(UNJANK)
-            .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--flush-interval-ms", "50", "--log", "warn"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--admin-listen",
+                "127.0.0.1:0",
+                "--flush-interval-ms",
+                "50",
+                "--log",
+                "warn",
+            ])
             .arg("--data-dir")
             .arg(folder)
             .env("UNJANK_INGEST_KEYS", "k=*")
@@ -31,35 +41,64 @@ impl Program {
             .spawn()
             .unwrap();
         let said: Value = loop {
-            match std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            match std::fs::read(&file)
+                .ok()
+                .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            {
                 Some(said) => break said,
                 None => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         };
         let url = |name: &str| format!("http://{}", said[name].as_str().unwrap());
-        Self { child, listen: url("listen"), admin: url("admin_listen"), client: Client::new() }
+        Self {
+            child,
+            listen: url("listen"),
+            admin: url("admin_listen"),
+            client: Client::new(),
+        }
     }
 
     async fn send(&self, batch: &Value) -> Value {
-        let request = self.client.post(format!("{}/v1/ingest", self.listen)).bearer_auth("k").header("content-type", "application/json");
+        let request = self
+            .client
+            .post(format!("{}/v1/ingest", self.listen))
+            .bearer_auth("k")
+            .header("content-type", "application/json");
         let response = request.body(batch.to_string()).send().await.unwrap();
         assert_eq!(response.status(), 202);
         response.json().await.unwrap()
     }
 
+    async fn admin(&self, path: &str) -> String {
+        let url = format!("{}{path}", self.admin);
+        self.client
+            .get(url)
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
+    }
+
+    async fn is_drained(&self) -> bool {
+        self.admin("/readyz").await.contains("\"ready\"")
+            && self
+                .admin("/metrics")
+                .await
+                .contains("unjank_log_pending_records 0\n")
+    }
+
     /// Waits until ClickHouse answers and nothing waits in the log.
     async fn drained(&self) {
         let drained = async {
-            loop {
-                let ready = self.client.get(format!("{}/readyz", self.admin)).send().await.unwrap().text().await.unwrap();
-                let metrics = self.client.get(format!("{}/metrics", self.admin)).send().await.unwrap().text().await.unwrap();
-                if ready.contains("\"ready\"") && metrics.contains("unjank_log_pending_records 0\n") {
-                    break;
-                }
+            while !self.is_drained().await {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(120), drained).await.expect("the log drains");
+        tokio::time::timeout(Duration::from_secs(120), drained)
+            .await
+            .expect("the log drains");
     }
 
     fn kill(&mut self) {
@@ -76,13 +115,25 @@ impl Drop for Program {
 }
 
 fn unjank(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(UNJANK).args(arguments).arg("--data-dir").arg(folder).output().unwrap()
+    Command::new(UNJANK)
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(folder)
+        .output()
+        .unwrap()
 }
 
 fn sql(folder: &Path, query: &str) -> String {
     let output = unjank(folder, &["sql", query]);
-    assert!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    assert!(
+        output.status.success(),
+        "{query}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
 }
 
 /// Batches are sent now: the program has the machine's clock.
@@ -99,7 +150,13 @@ async fn one_command_takes_a_batch_and_answers_a_query() {
     let program = Program::start(folder.path()).await;
     program.send(&fresh_spans(3)).await;
     program.drained().await;
-    assert_eq!(sql(folder.path(), "SELECT name, count() FROM spans GROUP BY name"), "checkout\t3");
+    assert_eq!(
+        sql(
+            folder.path(),
+            "SELECT name, count() FROM spans GROUP BY name"
+        ),
+        "checkout\t3"
+    );
     assert!(unjank(folder.path(), &["healthcheck"]).status.success());
     let write = unjank(folder.path(), &["sql", "DROP TABLE spans"]);
     assert!(!write.status.success(), "unjank sql only reads");
@@ -113,13 +170,18 @@ async fn a_killed_server_loses_nothing_it_acknowledged() {
     for _ in 0..4 {
         let mut program = Program::start(folder.path()).await;
         for _ in 0..20 {
-            acknowledged += program.send(&fresh_spans(5)).await["accepted"].as_u64().unwrap();
+            acknowledged += program.send(&fresh_spans(5)).await["accepted"]
+                .as_u64()
+                .unwrap();
         }
         program.kill();
     }
     let program = Program::start(folder.path()).await;
     program.drained().await;
-    let counts = sql(folder.path(), "SELECT count(), uniqExact(span_id) FROM spans");
+    let counts = sql(
+        folder.path(),
+        "SELECT count(), uniqExact(span_id) FROM spans",
+    );
     assert_eq!(counts, format!("{acknowledged}\t{acknowledged}"));
 }
 
@@ -131,16 +193,26 @@ async fn a_killed_engine_is_started_again_and_nothing_is_lost_or_doubled() {
     for _ in 0..3 {
         program.drained().await;
         for _ in 0..10 {
-            acknowledged += program.send(&fresh_spans(5)).await["accepted"].as_u64().unwrap();
+            acknowledged += program.send(&fresh_spans(5)).await["accepted"]
+                .as_u64()
+                .unwrap();
         }
-        let engine: Value = serde_json::from_slice(&std::fs::read(folder.path().join("engine.json")).unwrap()).unwrap();
-        let killed = Command::new("kill").args(["-9", &engine["pid"].to_string()]).status().unwrap();
+        let engine: Value =
+            serde_json::from_slice(&std::fs::read(folder.path().join("engine.json")).unwrap())
+                .unwrap();
+        let killed = Command::new("kill")
+            .args(["-9", &engine["pid"].to_string()])
+            .status()
+            .unwrap();
         assert!(killed.success());
     }
     // Until the new engine answers, the old address is in `engine.json`.
     tokio::time::sleep(Duration::from_millis(300)).await;
     program.drained().await;
-    let counts = sql(folder.path(), "SELECT count(), uniqExact(span_id) FROM spans");
+    let counts = sql(
+        folder.path(),
+        "SELECT count(), uniqExact(span_id) FROM spans",
+    );
     assert_eq!(counts, format!("{acknowledged}\t{acknowledged}"));
 }
 
@@ -148,7 +220,16 @@ async fn a_killed_engine_is_started_again_and_nothing_is_lost_or_doubled() {
 async fn a_second_server_on_the_same_folder_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let _first = Program::start(folder.path()).await;
-    let second = unjank(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+    let second = unjank(
+        folder.path(),
+        &[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin-listen",
+            "127.0.0.1:0",
+        ],
+    );
     assert!(!second.status.success());
     let error = String::from_utf8_lossy(&second.stderr);
     assert!(error.contains("in use"), "{error}");
@@ -160,10 +241,15 @@ fn mistakes_on_the_command_line_are_explained() {
     let config = folder.path().join("unjank.toml");
     let error = |config_text: &str| {
         std::fs::write(&config, config_text).unwrap();
-        let output = unjank(folder.path(), &["--config", config.to_str().unwrap(), "serve"]);
+        let output = unjank(
+            folder.path(),
+            &["--config", config.to_str().unwrap(), "serve"],
+        );
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(error("listen = \"nowhere\"").contains("invalid value 'nowhere' for '--listen <ADDRESS>'"));
+    assert!(
+        error("listen = \"nowhere\"").contains("invalid value 'nowhere' for '--listen <ADDRESS>'")
+    );
     assert!(error("lisen = \"x\"").contains("there is no setting `lisen`"));
     assert!(error("listen = [1]").contains("`listen` is array"));
     assert!(error("log-max-bytes = 5").contains("invalid value '5' for '--log-max-bytes <BYTES>'"));

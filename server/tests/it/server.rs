@@ -49,7 +49,10 @@ impl Server {
     pub(crate) async fn with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("test_{}", Uuid::new_v4().simple());
-        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let arguments = arguments
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .collect();
         let mut server = Self {
             url: String::new(),
             admin_url: String::new(),
@@ -65,21 +68,47 @@ impl Server {
     }
 
     async fn run(&mut self) {
-        let listeners = Listeners { public: free().await, admin: free().await };
+        let listeners = Listeners {
+            public: free().await,
+            admin: free().await,
+        };
         self.url = format!("http://{}", listeners.public.local_addr().unwrap());
         self.admin_url = format!("http://{}", listeners.admin.local_addr().unwrap());
         let data_dir = self.folder.path().to_str().unwrap();
         let keys = format!("{KEY}=com.example.shop,any-key=*");
         let clickhouse = engine().url.as_str();
-        let mut line = vec!["unjank", "--data-dir", data_dir, "--clickhouse-url", clickhouse, "--clickhouse-password", PASSWORD];
-        line.extend(["--clickhouse-database", &self.database, "--ingest-keys", &keys, "--flush-interval-ms", "10"]);
+        let mut line = vec![
+            "unjank",
+            "--data-dir",
+            data_dir,
+            "--clickhouse-url",
+            clickhouse,
+            "--clickhouse-password",
+            PASSWORD,
+        ];
+        line.extend([
+            "--clickhouse-database",
+            &self.database,
+            "--ingest-keys",
+            &keys,
+            "--flush-interval-ms",
+            "10",
+        ]);
         // Later flags win, so a test may name another ClickHouse.
         line.extend(self.arguments.iter().map(String::as_str));
-        let Settings { shared, serve: settings } = Settings::try_parse_from(line).unwrap();
+        let Settings {
+            shared,
+            serve: settings,
+        } = Settings::try_parse_from(line).unwrap();
         self.shutdown = CancellationToken::new();
         let shutdown = self.shutdown.clone();
         let clock = Clock::new(|| NOW);
-        self.running = Some(tokio::spawn(async move { serve(&shared, &settings, listeners, clock, shutdown).await }));
+        #[expect(clippy::disallowed_methods, reason = "`end` joins it")]
+        let running =
+            tokio::spawn(
+                async move { serve(&shared, &settings, listeners, clock, shutdown).await },
+            );
+        self.running = Some(running);
     }
 
     /// Ends the server gently: all that was acknowledged is in ClickHouse then.
@@ -96,8 +125,10 @@ impl Server {
 
     /// Restarts the server on the shared engine, whatever ClickHouse it was started with.
     pub(crate) async fn point_at_the_engine(&mut self) {
-        self.arguments.retain(|argument| !argument.contains("127.0.0.1:9"));
-        self.arguments.retain(|argument| argument != "--clickhouse-url");
+        self.arguments
+            .retain(|argument| !argument.contains("127.0.0.1:9"));
+        self.arguments
+            .retain(|argument| argument != "--clickhouse-url");
         self.restart().await;
     }
 
@@ -111,7 +142,10 @@ impl Server {
 
     /// A request to the ingest endpoint with a valid key.
     pub(crate) fn request(&self) -> RequestBuilder {
-        self.client.post(format!("{}/v1/ingest", self.url)).bearer_auth(KEY).header("content-type", "application/json")
+        self.client
+            .post(format!("{}/v1/ingest", self.url))
+            .bearer_auth(KEY)
+            .header("content-type", "application/json")
     }
 
     pub(crate) async fn send(&self, batch: &Value) -> Answer {
@@ -124,8 +158,16 @@ impl Server {
 
     /// Runs a query on the test's database; answers lines of tab-separated values.
     pub(crate) async fn query(&self, sql: &str) -> String {
-        let request = self.client.post(&engine().url).query(&[("database", self.database.as_str())]);
-        let response = request.basic_auth("default", Some(PASSWORD)).body(sql.to_owned()).send().await.unwrap();
+        let request = self
+            .client
+            .post(&engine().url)
+            .query(&[("database", self.database.as_str())]);
+        let response = request
+            .basic_auth("default", Some(PASSWORD))
+            .body(sql.to_owned())
+            .send()
+            .await
+            .unwrap();
         let (status, text) = (response.status(), response.text().await.unwrap());
         assert!(status.is_success(), "{sql}: {text}");
         text.trim_end().to_owned()
@@ -148,12 +190,21 @@ impl Server {
     }
 
     pub(crate) async fn metrics(&self) -> String {
-        self.client.get(format!("{}/metrics", self.admin_url)).send().await.unwrap().text().await.unwrap()
+        self.client
+            .get(format!("{}/metrics", self.admin_url))
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn metric(&self, name: &str) -> f64 {
         let metrics = self.metrics().await;
-        let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        let value = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         value.unwrap_or_else(|| panic!("no metric {name}"))
     }
 }
@@ -173,15 +224,28 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) async fn of(response: Response) -> Self {
         let status = response.status();
-        let retry_after = response.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
+        let retry_after = response
+            .headers()
+            .get("retry-after")
+            .map(|value| value.to_str().unwrap().to_owned());
         let text = response.text().await.unwrap();
-        Self { status, retry_after, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+        Self {
+            status,
+            retry_after,
+            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        }
     }
 
     /// The status and the code of the problem, or of the receipt its counts.
     pub(crate) fn outcome(&self) -> (u16, String) {
         let code = self.body["code"].as_str().map_or_else(
-            || format!("accepted {} rejected {}", self.body["accepted"], self.body["rejected"].as_array().map_or(0, Vec::len)),
+            || {
+                format!(
+                    "accepted {} rejected {}",
+                    self.body["accepted"],
+                    self.body["rejected"].as_array().map_or(0, Vec::len)
+                )
+            },
             str::to_owned,
         );
         (self.status.as_u16(), code)

@@ -36,13 +36,24 @@ async fn a_stack_is_stored_once_and_classified_by_the_rules() {
     for _ in 0..3 {
         let mut batch = batch();
         batch["janks"] = json!([jank(25), jank(25), jank(26)]);
-        assert_eq!(server.send(&batch).await.outcome().1, "accepted 3 rejected 0");
+        assert_eq!(
+            server.send(&batch).await.outcome().1,
+            "accepted 3 rejected 0"
+        );
     }
-    assert_eq!(server.stored("SELECT count(), uniqExact(stack_hash) FROM janks").await, "9\t2");
+    assert_eq!(
+        server
+            .stored("SELECT count(), uniqExact(stack_hash) FROM janks")
+            .await,
+        "9\t2"
+    );
     assert_eq!(server.query("SELECT count() FROM stacks").await, "2");
     // Lines differ, the group does not.
     let classes = "SELECT count(), uniqExact(group_id), any(category), any(culprit), any(owner), any(rules_version) FROM stack_classes";
-    assert_eq!(server.query(classes).await, "2\t1\tdatabase on main thread\tcom.example.shop.db.OrderDao.insert\tteam-orders\t7");
+    assert_eq!(
+        server.query(classes).await,
+        "2\t1\tdatabase on main thread\tcom.example.shop.db.OrderDao.insert\tteam-orders\t7"
+    );
     let joined = "SELECT count() FROM janks JOIN stack_classes USING (project, stack_hash) JOIN stacks USING (project, stack_hash)";
     assert_eq!(server.query(joined).await, "9");
 }
