@@ -98,13 +98,16 @@ impl Cursor {
             let left = end.saturating_sub(self.offset);
             let take = usize::try_from(left).unwrap_or(usize::MAX).min(want);
             disk::read(file, self.offset, take, &mut block.bytes)?;
-            let unread = self.walk(left == take as u64, block);
-            if unread > end.saturating_sub(self.offset) {
+            let Some(unread) = self.walk(left == take as u64, block) else {
+                continue;
+            };
+            if unread.framed() > end.saturating_sub(self.offset) {
                 // It promises more than the file has: torn off.
                 self.damaged_since.get_or_insert(self.offset);
+                self.last_seq = unread.seq;
                 self.offset = end;
             }
-            want = want.max(usize::try_from(unread).unwrap_or(usize::MAX));
+            want = want.max(usize::try_from(unread.framed()).unwrap_or(usize::MAX));
         }
         if self.offset >= end {
             self.end_damage(end, block);
@@ -112,11 +115,11 @@ impl Cursor {
         Ok(())
     }
 
-    /// Walks over the bytes read. Returns how many bytes the record needs at which it had to stop, or 0.
-    fn walk(&mut self, is_last: bool, block: &mut Block) -> u64 {
+    /// Walks over the bytes read. Returns the header of the record at which it had to stop, if there is one.
+    fn walk(&mut self, is_last: bool, block: &mut Block) -> Option<RecordHeader> {
         let start = self.offset;
         let mut at = self.skip_segment_header(&block.bytes);
-        let mut unread = 0;
+        let mut unread = None;
         while let Some(rest) = block.bytes.get(at..) {
             let here = start.saturating_add(at as u64);
             if rest.len() < RECORD_HEADER {
@@ -141,7 +144,7 @@ impl Cursor {
                         .saturating_add(header.length as usize)
                 }
                 Found::Unread(header) => {
-                    unread = header.framed();
+                    unread = Some(header);
                     break;
                 }
                 Found::Nothing => {
@@ -151,7 +154,7 @@ impl Cursor {
             };
         }
         let length = block.bytes.len();
-        if is_last && unread == 0 && at < length {
+        if is_last && unread.is_none() && at < length {
             // Too short for a record.
             self.damaged_since
                 .get_or_insert(start.saturating_add(at as u64));

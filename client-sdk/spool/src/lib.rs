@@ -6,6 +6,28 @@
 //! One thread owns the [`Log`]: it appends many records and calls [`Log::sync`] once. Other threads read
 //! with a [`Reader`], which sees synced records only, and give space back with a [`Trimmer`].
 //!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! use unjank_spool::{Log, Options};
+//!
+//! let (mut log, recovery) = Log::open(Options::new(dir.path(), 64 << 20))?;
+//! let (mut reader, trimmer) = (log.reader(), log.trimmer());
+//!
+//! log.append(b"a batch")?;
+//! log.append(b"another")?;
+//! assert_eq!(log.sync()?, recovery.next_seq + 1); // only now may they be acknowledged
+//!
+//! while let Some(chunk) = reader.next_chunk(1 << 20)? {
+//!     for record in chunk.iter() {
+//!         println!("{}: {} bytes", record.seq, record.payload.len());
+//!     }
+//!     if let Some(seq) = chunk.last_seq() {
+//!         trimmer.trim(seq)?; // whatever was done with them is durable elsewhere
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Format, version 1
 //! A folder holds `lock` (held while a [`Log`] lives), `trimmed` (see below) and segments. A segment is
 //! named `<first sequence number, 16 hex digits>-<tag, 8 hex digits>.segment`. Files with other names are
@@ -25,8 +47,8 @@
 //! * The tag is a random number drawn when the log is opened. It keeps bytes that merely look like a record
 //!   from being taken for one: a payload that quotes a record, a block that belonged to a deleted segment. It
 //!   is part of the file name so that it survives a destroyed segment header.
-//! * Sequence numbers increase strictly through all segments and are never used twice. They may have gaps:
-//!   a failed sync leaves one.
+//! * Sequence numbers increase strictly through all segments. The number of a record that was ever durable is
+//!   not used again. There may be gaps: a failed sync leaves one, and so does a torn record.
 //! * `trimmed` holds the highest sequence number given to [`Trimmer::trim`]. It is written without a sync,
 //!   as a hint: it survives the death of the process, so done records of a segment that could not be deleted
 //!   yet are not read again. When it is lost in a power cut they are read again, never skipped wrongly.
@@ -78,5 +100,5 @@ pub use reader::{Chunk, Reader, Record};
 pub use recovery::Recovery;
 pub use shared::{DropReport, Trimmer};
 
-/// The number of a record: strictly increasing, starting at 1, never used twice in one folder.
+/// The number of a record: strictly increasing, starting at 1; that of a durable record is never used again.
 pub type Seq = u64;

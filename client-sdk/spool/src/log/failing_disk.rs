@@ -297,3 +297,70 @@ fn a_failed_sync_gives_up_what_was_not_synced_even_if_the_next_sync_succeeds() {
     let (log, _) = Log::open(options(dir.path(), WhenFull::Refuse)).unwrap();
     assert_eq!(read_all(&log), expected);
 }
+
+#[test]
+fn a_sync_covers_every_segment_written_since_the_last_one() {
+    let dir = folder();
+    let (mut log, _) = Log::open(options(dir.path(), WhenFull::Refuse)).unwrap();
+    let mut syncs = |count: usize| {
+        assert!(log.append_all(&vec![[1; 60]; count]).error.is_none());
+        let (synced, plan) = fault::with(Plan::default(), || log.sync());
+        synced.unwrap();
+        (log.segments(), plan.tried)
+    };
+    // Four records fit into a segment.
+    assert_eq!(syncs(10), (3, 3));
+    assert_eq!(syncs(0), (3, 0));
+    assert_eq!(syncs(1), (3, 1));
+    assert_eq!(syncs(2), (4, 2));
+}
+
+#[test]
+fn what_went_for_an_append_that_failed_is_told_with_the_next() {
+    let dir = folder();
+    let (mut log, _) = Log::open(options(dir.path(), WhenFull::DropOldest)).unwrap();
+    let mut told = 0;
+    let mut appended = 0;
+    for _ in 0..100 {
+        for from in 0..8 {
+            let plan = Plan {
+                from,
+                until: from + 1,
+                ..Plan::default()
+            };
+            if let (Ok(done), _) = fault::with(plan, || log.append(&[1; 60])) {
+                told += done.dropped.records;
+                appended += 1;
+            }
+        }
+    }
+    log.sync().unwrap();
+    assert_eq!(
+        read_all(&log).len() as u64,
+        appended - told - log.dropped.records
+    );
+}
+
+#[test]
+fn what_a_failed_write_left_behind_is_never_read() {
+    // With the cut that follows it working, and failing as well.
+    for until in [1, 2] {
+        let dir = folder();
+        let (mut log, _) = Log::open(options(dir.path(), WhenFull::Refuse)).unwrap();
+        log.append(b"before").unwrap();
+        let plan = Plan {
+            from: 0,
+            until,
+            bytes: 10_000,
+            ..Plan::default()
+        };
+        let (all, plan) = fault::with(plan, || log.append_all(&[[1; 8]; 5]));
+        assert_eq!((all.count, plan.failed.len()), (0, until));
+        assert_eq!(log.append(b"as long!").unwrap().seq, 2);
+        log.sync().unwrap();
+        drop(log);
+        let (log, recovery) = Log::open(options(dir.path(), WhenFull::Refuse)).unwrap();
+        assert_eq!((recovery.records, recovery.torn_bytes), (2, 0));
+        assert_eq!(read_all(&log)[&2], b"as long!");
+    }
+}

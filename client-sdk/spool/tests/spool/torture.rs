@@ -183,3 +183,42 @@ fn a_payload_that_quotes_a_log_is_never_taken_for_one() {
     });
     check(&folder, expected, "a quoted record");
 }
+
+#[test]
+fn a_record_that_is_there_twice_is_read_once() {
+    let (original, places) = small_log();
+    let segments = original.segments();
+    let last = segments.len() - 1;
+    let repeated = places.iter().find(|place| place.segment == last).unwrap();
+    let folder = original.copy();
+    damage(&folder.segments()[last], |bytes| {
+        bytes.extend_from_within(repeated.bytes.clone());
+    });
+    check(&folder, survivors(&places, |_| true), "a repeated record");
+}
+
+#[test]
+fn the_number_of_a_torn_record_is_skipped_between_segments() {
+    let (original, places) = small_log();
+    let last = original.segments().len() - 1;
+    damage(&original.segments()[last], |bytes| {
+        bytes.truncate(bytes.len() - 1);
+    });
+    let (mut log, recovery) = original.open();
+    let torn = places.last().unwrap().record.0;
+    assert_eq!((recovery.next_seq, log.segments()), (torn + 1, last + 2));
+    assert_eq!(log.append(b"next").unwrap().seq, torn + 1);
+}
+
+#[test]
+fn numbers_do_not_go_back_even_if_all_segments_are_gone() {
+    let (folder, _) = small_log();
+    let (log, recovery) = folder.open();
+    log.trimmer().trim(recovery.next_seq - 1).unwrap();
+    drop(log);
+    folder
+        .segments()
+        .iter()
+        .for_each(|path| fs::remove_file(path).unwrap());
+    assert_eq!(folder.open().1.next_seq, recovery.next_seq);
+}
