@@ -69,6 +69,7 @@
 //!   sync would succeed without having written anything. Everything since the last good sync is given up: it
 //!   is cut from the file, never shown to a reader, and the log continues in a new segment. [`SyncError`]
 //!   says how many records that were; append them again.
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
