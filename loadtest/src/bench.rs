@@ -97,6 +97,7 @@ impl Bench<'_> {
         self.place.drain().await?;
         if let Some(clickhouse) = self.place.clickhouse() {
             store::optimize(clickhouse).await?;
+            report.span_columns = store::column_sizes(clickhouse, "spans").await?;
         }
         self.place.add_storage(report).await
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::load::Outcome;
 use crate::outcomes::OutcomeCheck;
 use crate::processes::{Cost, Machine};
-use crate::store::TableSize;
+use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;
 use crate::verify::TableCheck;
 use crate::watch::Watch;
@@ -29,6 +29,8 @@ pub(crate) struct Report {
     pub(crate) phases: Vec<Phase>,
     /// Rows and bytes of the whole database, whoever sent them.
     pub(crate) storage: Vec<TableSize>,
+    /// Columns of the table `spans`, when they were measured.
+    pub(crate) span_columns: Vec<ColumnSize>,
     pub(crate) verification: Option<Verification>,
     pub(crate) chaos: Option<Chaos>,
     pub(crate) warnings: Vec<String>,

@@ -109,6 +109,7 @@ pub(crate) fn new_report(kind: &'static str, settings: BTreeMap<&'static str, St
         settings,
         phases: Vec::new(),
         storage: Vec::new(),
+        span_columns: Vec::new(),
         verification: None,
         chaos: None,
         warnings: Vec::new(),

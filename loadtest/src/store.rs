@@ -159,6 +159,30 @@ pub(crate) async fn sizes(clickhouse: &ClickHouse) -> Result<Vec<TableSize>> {
         .collect()
 }
 
+/// What a column takes in the active parts of its table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct ColumnSize {
+    pub(crate) column: String,
+    pub(crate) bytes_per_row: f64,
+}
+
+/// The columns of a table, the largest first.
+pub(crate) async fn column_sizes(clickhouse: &ClickHouse, table: &str) -> Result<Vec<ColumnSize>> {
+    let sql = format!(
+        "SELECT column, sum(column_bytes_on_disk) / greatest(sum(rows), 1) AS bytes FROM system.parts_columns \
+         WHERE active AND database = 'unjank' AND table = '{table}' GROUP BY column ORDER BY bytes DESC"
+    );
+    let rows = clickhouse.rows(&sql).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ColumnSize {
+                column: field(row, 0)?,
+                bytes_per_row: field(row, 1)?,
+            })
+        })
+        .collect()
+}
+
 /// Merges every table of the database into as few parts as it can have.
 pub(crate) async fn optimize(clickhouse: &ClickHouse) -> Result<()> {
     let sql =

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use super::{Chaos, LoadReport, Phase, Report, Verification};
 use crate::outcomes::OutcomeCheck;
 use crate::processes::Machine;
-use crate::store::TableSize;
+use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;
 
 pub(crate) fn write(report: &Report, path: &Path) -> Result<()> {
@@ -46,6 +46,9 @@ pub(crate) fn text(report: &Report) -> String {
     }
     if !report.storage.is_empty() {
         out.storage(&report.storage);
+    }
+    if !report.span_columns.is_empty() {
+        out.span_columns(&report.span_columns);
     }
     if let Some(verification) = &report.verification {
         out.verification(verification);
@@ -173,6 +176,18 @@ impl Paper {
             ]
         });
         self.table(["table", "rows", "MiB", "bytes per row"], rows);
+    }
+
+    fn span_columns(&mut self, columns: &[ColumnSize]) {
+        const SHOWN: usize = 12;
+        self.line("\nA row of `spans` by column, the largest first:");
+        let rows = columns.iter().take(SHOWN).map(|size| {
+            [
+                format!("`{}`", size.column),
+                format!("{:.2}", size.bytes_per_row),
+            ]
+        });
+        self.table(["column", "bytes per row"], rows);
     }
 
     fn verification(&mut self, verification: &Verification) {
