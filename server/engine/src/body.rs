@@ -1,0 +1,98 @@
+//! The bodies of answers: whole, or arriving piece by piece from a statement's thread.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
+use tokio::time::Sleep;
+
+use crate::engine::Engine;
+use crate::output::Sent;
+use crate::running::Running;
+
+/// Between the last bytes of a failed answer and the end of its connection, so that they reach the client.
+const BREAK_OFF_AFTER: Duration = Duration::from_millis(30);
+
+/// Watches over a statement for its client: when the client is gone, a statement that only reads is stopped.
+pub(crate) struct ClientWatch {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) running: Arc<Running>,
+}
+
+impl Drop for ClientWatch {
+    fn drop(&mut self) {
+        if !self.running.is_finished() && self.running.only_reads() {
+            self.engine.stop(&self.running);
+        }
+    }
+}
+
+/// The body of an answer.
+pub(crate) enum AnswerBody {
+    Whole(Option<Bytes>),
+    Pieces {
+        pieces: mpsc::Receiver<Sent>,
+        _watch: ClientWatch,
+    },
+    /// Breaks off: an answer that ends here is not complete, and the client can see it.
+    BreakingOff(Pin<Box<Sleep>>),
+    Ended,
+}
+
+impl AnswerBody {
+    pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
+        Self::Whole(Some(text.into()))
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        loop {
+            match &mut *self {
+                Self::Whole(bytes) => {
+                    return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))));
+                }
+                Self::Pieces { pieces, .. } => match ready!(pieces.poll_recv(context)) {
+                    Some(Sent::Data(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                    Some(Sent::End) => *self = Self::Ended,
+                    None => {
+                        *self = Self::BreakingOff(Box::pin(tokio::time::sleep(BREAK_OFF_AFTER)))
+                    }
+                },
+                Self::BreakingOff(sleep) => {
+                    ready!(sleep.as_mut().poll(context));
+                    *self = Self::Ended;
+                    return Poll::Ready(Some(Err(io::Error::other(
+                        "the statement failed in mid-answer",
+                    ))));
+                }
+                Self::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Ended | Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            _ => SizeHint::default(),
+        }
+    }
+}
