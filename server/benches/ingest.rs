@@ -1,5 +1,8 @@
 //! What a span costs on its way in, step by step: decompress, decode, take apart, join into a block for ClickHouse.
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run should say so and stop")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a bench that cannot run should say so and stop"
+)]
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -30,8 +33,18 @@ fn batch(seed: u64) -> String {
     for index in 0..SPANS {
         let comma = if index == 0 { "" } else { "," };
         let (trace, span, parent) = (random(), random(), random());
-        let name = ["checkout", "CartActivity.onCreate", "feed.load", "OrderDao.insert", "image.decode"][(random() % 5) as usize];
-        let attributes = if index % 2 == 0 { r#"{"items":"3"}"# } else { "{}" };
+        let name = [
+            "checkout",
+            "CartActivity.onCreate",
+            "feed.load",
+            "OrderDao.insert",
+            "image.decode",
+        ][(random() % 5) as usize];
+        let attributes = if index % 2 == 0 {
+            r#"{"items":"3"}"#
+        } else {
+            "{}"
+        };
         write!(
             json,
             r#"{comma}{{"trace_id":"{trace:016x}{trace:016x}","span_id":"{span:016x}","parent_span_id":"{parent:016x}","name":"{name}","kind":"method","start":"2027-01-15T07:59:{:02}.{:03}Z","duration_us":{},"thread":"main","on_main_thread":true,"status":"ok","page":"CartActivity","network":"wifi","code":{{"class":"com.example.shop.Cart","function":"pay","file":"Cart.kt","line":42}},"attributes":{attributes},"sample_rate":0.1}}"#,
@@ -48,24 +61,63 @@ fn batch(seed: u64) -> String {
 fn ingest(criterion: &mut Criterion) {
     let json = batch(1);
     let packed = zstd::bulk::compress(json.as_bytes(), 3).unwrap();
-    let (rules, known_stacks, limits) = (Rules::built_in(), KnownStacks::new(1_000), Limits::default());
-    let device = Device { project: Arc::from("default"), apps: None };
-    let context = Context { device: &device, limits: &limits, rules: &rules, known_stacks: &known_stacks, received_at: NOW, wire_bytes: packed.len() };
-    assert_eq!(accept(json.as_bytes(), &context).unwrap().receipt.accepted, SPANS);
+    let (rules, known_stacks, limits) = (
+        Rules::built_in(),
+        KnownStacks::new(1_000),
+        Limits::default(),
+    );
+    let device = Device {
+        project: Arc::from("default"),
+        apps: None,
+    };
+    let context = Context {
+        device: &device,
+        limits: &limits,
+        rules: &rules,
+        known_stacks: &known_stacks,
+        received_at: NOW,
+        wire_bytes: packed.len(),
+    };
+    assert_eq!(
+        accept(json.as_bytes(), &context).unwrap().receipt.accepted,
+        SPANS
+    );
 
     let mut group = criterion.benchmark_group("per_span");
     group.throughput(Throughput::Elements(SPANS));
     let mut decompressor = zstd::bulk::Decompressor::new().unwrap();
     let mut buffer = Vec::with_capacity(json.len());
-    group.bench_function("unzstd", |bencher| bencher.iter(|| {
-        buffer.clear();
-        decompressor.decompress_to_buffer(&packed, &mut buffer).unwrap()
-    }));
-    group.bench_function("decode", |bencher| bencher.iter(|| serde_json::from_str::<Batch<'_>>(black_box(&json)).unwrap().spans.len()));
-    group.bench_function("accept", |bencher| bencher.iter(|| accept(black_box(json.as_bytes()), &context).unwrap().record.len()));
-    let records: Vec<Vec<u8>> = (0..500).map(|seed| accept(batch(seed + 1).as_bytes(), &context).unwrap().record).collect();
+    group.bench_function("unzstd", |bencher| {
+        bencher.iter(|| {
+            buffer.clear();
+            decompressor
+                .decompress_to_buffer(&packed, &mut buffer)
+                .unwrap()
+        });
+    });
+    group.bench_function("decode", |bencher| {
+        bencher.iter(|| {
+            serde_json::from_str::<Batch<'_>>(black_box(&json))
+                .unwrap()
+                .spans
+                .len()
+        });
+    });
+    group.bench_function("accept", |bencher| {
+        bencher.iter(|| {
+            accept(black_box(json.as_bytes()), &context)
+                .unwrap()
+                .record
+                .len()
+        });
+    });
+    let records: Vec<Vec<u8>> = (0..500)
+        .map(|seed| accept(batch(seed + 1).as_bytes(), &context).unwrap().record)
+        .collect();
     group.throughput(Throughput::Elements(SPANS * records.len() as u64));
-    group.bench_function("join", |bencher| bencher.iter(|| bench_join(black_box(&records))));
+    group.bench_function("join", |bencher| {
+        bencher.iter(|| bench_join(black_box(&records)));
+    });
     group.finish();
 }
 

@@ -142,6 +142,10 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_LOG_MAX_BYTES", value_name = "BYTES", default_value_t = 8 << 30, value_parser = clap::value_parser!(u64).range(1 << 20..))]
     pub log_max_bytes: u64,
 
+    /// Below this much free space on the disk of the data folder batches are refused (503): ClickHouse needs room to drain.
+    #[arg(long, env = "UNJANK_MIN_FREE_BYTES", value_name = "BYTES", default_value_t = 256 << 20)]
+    pub min_free_bytes: u64,
+
     /// The most the dead-letter folder may take on disk, in bytes.
     #[arg(long, env = "UNJANK_DEAD_LETTER_MAX_BYTES", value_name = "BYTES", default_value_t = 1 << 30)]
     pub dead_letter_max_bytes: u64,

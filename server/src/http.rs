@@ -56,7 +56,10 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         // Keys never reach a log.
         .sensitive_headers([AUTHORIZATION])
         .layer(
-            TraceLayer::new_for_http().make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)),
+            TraceLayer::new_for_http()
+                // Refusals are counted in metrics; a log line for each would bury the cause.
+                .on_failure(())
+                .make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)),
         )
         .propagate_x_request_id()
         // A bug in one request is one 500, not a dead connection.

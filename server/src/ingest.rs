@@ -219,9 +219,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
         batch.sdk_health = health.pop();
     }
 
-    fn rows(&mut self, record: &mut RecordBuilder, accepted: u64) -> Vec<StackKey> {
-        // Neighbours that are alike compress well, and a block that arrives in the table's order needs no sort.
-        self.batch.spans.sort_unstable_by_key(span::sort_key);
+    fn rows(&self, record: &mut RecordBuilder, accepted: u64) -> Vec<StackKey> {
         let batch = &self.batch;
         let envelope = Envelope::new(batch, self.context);
         rows::signal_rows(record, &envelope, &batch.spans);

@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use unjank_server::cli::{self, Cli};
 use unjank_server::config;
 
+/// Batches are many short-lived allocations on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli: Cli = match config::parse() {
         Ok(cli) => cli,

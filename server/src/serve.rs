@@ -114,6 +114,7 @@ fn open(shared: &Shared, settings: &Serve, clock: Clock) -> anyhow::Result<App> 
         dir: data_dir.join("log"),
         max_bytes: settings.log_max_bytes,
         max_record_bytes: record_limit(settings),
+        min_free_bytes: settings.min_free_bytes,
     };
     let log = IngestLog::open(log_settings, metrics.log.clone())?;
     let seen = Arc::new(Seen::new(SEEN_BATCHES, clock.now()));

@@ -160,6 +160,7 @@ impl From<LogError> for Problem {
     fn from(error: LogError) -> Self {
         let (code, wait) = match &error {
             LogError::Full => ("log_full", "30"),
+            LogError::DiskFull => ("disk_full", "30"),
             LogError::Busy => ("overloaded", "5"),
             LogError::Failed(_) => ("not_durable", "15"),
             LogError::TooLarge => {

@@ -6,14 +6,6 @@ use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
 use crate::store::{FrameBuilder, Kind, uuid_bytes};
 
-const HOUR_US: i64 = 3_600_000_000;
-
-/// The order of the table inside one session: hour, trace, start.
-pub(super) fn sort_key(span: &Span<'_>) -> (i64, u128, i64) {
-    let start = span.start.as_micros();
-    (start.div_euclid(HOUR_US), span.trace_id.0, start)
-}
-
 impl Event for Span<'_> {
     const SIGNAL: Signal = Signal::Spans;
 

@@ -21,6 +21,8 @@ pub struct LogSettings {
     pub dir: PathBuf,
     pub max_bytes: u64,
     pub max_record_bytes: u32,
+    /// Below this much free space nothing is taken: ClickHouse needs room to drain what is there.
+    pub min_free_bytes: u64,
 }
 
 /// Why a record is not durable. Nothing was acknowledged.
@@ -30,6 +32,8 @@ pub enum LogError {
         "the ingest log is at its limit, since ClickHouse does not take events: send it again later"
     )]
     Full,
+    #[error("the server's disk is nearly full: send it again later")]
+    DiskFull,
     #[error("too many batches wait for the disk: send it again later")]
     Busy,
     #[error("the batch cannot be made durable now: {0}")]
@@ -79,6 +83,7 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 
 impl IngestLog {
     pub fn open(settings: LogSettings, metrics: LogMetrics) -> anyhow::Result<Self> {
+        let (dir, min_free_bytes) = (settings.dir.clone(), settings.min_free_bytes);
         // A segment must hold the largest record, and the log four segments.
         let quarter = u32::try_from(settings.max_bytes / 4).unwrap_or(u32::MAX);
         let max_record_bytes = settings
@@ -119,6 +124,8 @@ impl IngestLog {
             log,
             commands,
             durable,
+            dir,
+            min_free_bytes,
             state: Arc::clone(&state),
         };
         thread::Builder::new()
@@ -291,6 +298,8 @@ struct Disk {
     log: Log,
     commands: mpsc::Receiver<Command>,
     durable: watch::Sender<Seq>,
+    dir: PathBuf,
+    min_free_bytes: u64,
     state: Arc<State>,
 }
 
@@ -303,7 +312,11 @@ impl Disk {
                 break;
             };
             self.gather(first, &mut group, &mut close);
-            self.store(&mut group);
+            if self.has_room() {
+                self.store(&mut group);
+            } else {
+                self.refuse_all(&mut group);
+            }
         }
         // The folder is free before anyone hears of it.
         drop(self);
@@ -337,6 +350,29 @@ impl Disk {
             } else {
                 None
             };
+        }
+    }
+
+    /// Whether the disk has room left for ClickHouse beside what is appended.
+    fn has_room(&self) -> bool {
+        let free =
+            rustix::fs::statvfs(&self.dir).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        // A disk that does not say is taken at its word when it is written to.
+        free.is_ok_and(|free| free >= self.min_free_bytes) || free.is_err()
+    }
+
+    /// Refuses a whole group without touching the disk.
+    fn refuse_all(&self, group: &mut Vec<Append>) {
+        self.fails("the disk is nearly full");
+        for append in group.drain(..) {
+            let _unheard = append.done.send(Err(LogError::DiskFull)).is_err();
+        }
+    }
+
+    /// Says once that batches are refused, until one is taken again.
+    fn fails(&self, why: &str) {
+        if !self.state.failing.swap(true, Ordering::Relaxed) {
+            tracing::error!(dir = %self.dir.display(), why, "batches are refused until the log can be written");
         }
     }
 
@@ -383,8 +419,7 @@ impl Disk {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "the ingest log cannot be synced: batches are refused");
-                self.state.failing.store(true, Ordering::Relaxed);
+                self.fails(&error.to_string());
                 let error = LogError::Failed(error.source.to_string());
                 for append in appended {
                     let _unheard = append.done.send(Err(error.clone())).is_err();
@@ -401,8 +436,7 @@ impl Disk {
             }
             AppendError::TooLarge { .. } => LogError::TooLarge,
             AppendError::Io { source, .. } => {
-                tracing::error!(%error, "the ingest log cannot be written: batches are refused");
-                self.state.failing.store(true, Ordering::Relaxed);
+                self.fails(&error.to_string());
                 LogError::Failed(source.to_string())
             }
         };

@@ -410,3 +410,18 @@ async fn a_body_over_the_memory_budget_is_told_to_come_back() {
     assert_eq!(answer.outcome(), (503, "overloaded".to_owned()));
     assert_eq!(server.send(&spans(1)).await.status, 202);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nearly_full_disk_refuses_before_anything_breaks() {
+    let server = Server::with(&["--min-free-bytes", "1000000000000000"]).await;
+    let refused = server.send(&spans(1)).await;
+    assert_eq!(refused.outcome(), (503, "disk_full".to_owned()));
+    assert!(refused.retry_after.is_some());
+    let ready = server
+        .client
+        .get(format!("{}/readyz", server.url))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(ready.status(), 503);
+}

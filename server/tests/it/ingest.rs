@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::server::{Server, batch, span, spans};
 
-const EXAMPLE: &str = include_str!("../../../client-sdk/protocol/tests/golden/batch_v1.json");
+pub(crate) const EXAMPLE: &str =
+    include_str!("../../../client-sdk/protocol/tests/golden/batch_v1.json");
 
 fn example() -> Value {
     serde_json::from_str(EXAMPLE).unwrap()

@@ -13,5 +13,6 @@ mod engine;
 mod ingest;
 mod operators;
 mod processes;
+mod schema;
 mod server;
 mod stacks;

@@ -179,6 +179,22 @@ impl Server {
         self.query(sql).await
     }
 
+    /// Waits until the server uses its ClickHouse: the schema is there.
+    pub(crate) async fn ready(&self) {
+        let ready = async {
+            loop {
+                let answer = self.client.get(format!("{}/readyz", self.url)).send().await;
+                if answer.unwrap().text().await.unwrap().contains("\"ready\"") {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), ready)
+            .await
+            .expect("the store is ready");
+    }
+
     pub(crate) async fn drained(&self) {
         tokio::time::timeout(Duration::from_secs(20), async {
             while self.metric("unjank_log_pending_records").await > 0.0 {

@@ -1,0 +1,60 @@
+//! The schema in ClickHouse and the rows we send agree to the letter: nothing is converted on the way in.
+
+use std::sync::Arc;
+
+use unjank_protocol::Limits;
+use unjank_server::ingest::{Context, Device, KnownStacks, accept};
+use unjank_server::stacks::Rules;
+use unjank_server::store::Record;
+
+use crate::ingest::EXAMPLE;
+use crate::server::{NOW, Server};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_column_we_send_has_the_type_its_table_declares() {
+    let server = Server::start().await;
+    server.ready().await;
+    let device = Device {
+        project: Arc::from("default"),
+        apps: None,
+    };
+    let context = Context {
+        device: &device,
+        limits: &Limits::default(),
+        rules: &Rules::built_in(),
+        known_stacks: &KnownStacks::new(8),
+        received_at: NOW,
+        wire_bytes: 1,
+    };
+    let record = accept(EXAMPLE.as_bytes(), &context).unwrap().record;
+    let frames = Record::read(&record).unwrap().frames;
+    assert_eq!(frames.len(), 12, "a frame for each table");
+    for frame in frames {
+        let ours: Vec<String> = frame
+            .columns()
+            .unwrap()
+            .iter()
+            .map(|(kind, name)| format!("{name}\t{}", kind.sql_type()))
+            .collect();
+        let declared = server
+            .query(&format!("SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{}' FORMAT TSVRaw", frame.table))
+            .await;
+        let mut declared: Vec<&str> = declared.lines().collect();
+        let mut ours: Vec<&str> = ours.iter().map(String::as_str).collect();
+        declared.sort_unstable();
+        ours.sort_unstable();
+        assert_eq!(ours, declared, "table {}", frame.table);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn migrations_run_once_and_run_again_without_harm() {
+    let mut server = Server::start().await;
+    server.ready().await;
+    let ledger = "SELECT name, count() FROM schema_migrations GROUP BY name ORDER BY name";
+    let first = server.query(ledger).await;
+    server.restart().await;
+    server.ready().await;
+    assert_eq!(server.query(ledger).await, first);
+    assert_eq!(first, "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1");
+}
