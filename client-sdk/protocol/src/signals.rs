@@ -1,11 +1,11 @@
-//! The events, a type for each signal. Definitions and formulas: `docs/signals.md` of the project.
+//! The events, a type for each signal, with units, ranges and formulas at each field.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::null_as_default;
 use crate::{
-    AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, Signal,
-    SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
+    AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, Signal, SpanId,
+    SpanKind, SpanStatus, Text, Timestamp, TraceId,
 };
 
 pub(crate) fn whole() -> f64 {
