@@ -18,6 +18,7 @@ use crate::running::{Running, Ticket};
 use crate::sessions::SessionUse;
 use crate::sql::{self, Head, InsertHead, Outline, StatementKind, quote_name, quote_text};
 
+const SYNTAX_ERROR: u32 = 62;
 /// The longest statement, without an INSERT's data.
 const LONGEST_TEXT: usize = 16 << 20;
 /// How much of an answer is read at a time.
@@ -267,7 +268,12 @@ impl Job {
             .unwrap_or("TabSeparated");
         output.set_format(format.to_owned());
         if outline.kind == StatementKind::Select {
-            return self.select(connection, outline, text, format, output);
+            match self.select(connection, outline, text, format, output) {
+                // Its own words for what is wrong, without the clause that was put into it.
+                Err(Stopped::Failed(exception))
+                    if exception.code == SYNTAX_ERROR && output.is_empty() => {}
+                result => return result,
+            }
         }
         let text = text.get(..outline.end).unwrap_or_default();
         let statement = Statement {
@@ -376,6 +382,12 @@ fn checked_outline(text: &[u8]) -> Result<Outline, Exception> {
     let outline = sql::outline(text);
     if outline.kind == StatementKind::Empty {
         return Err(Exception::syntax("Empty query"));
+    }
+    if outline.kind == StatementKind::Nonsense {
+        return Err(Exception::syntax(format!(
+            "Syntax error: failed at position 1: {}",
+            String::from_utf8_lossy(text.get(..40).unwrap_or(text))
+        )));
     }
     if outline.several {
         return Err(Exception::syntax(

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -133,8 +134,7 @@ impl Interface {
             Output::new(request.delivery.clone(), tag.clone(), self.runtime.clone())
                 .map_err(cannot_start)?;
         let (pieces, reader) = body_channel();
-        let input = Input::new(reader, request.body_packing, request.body_in_blocks)
-            .map_err(cannot_start)?;
+        let input = Input::new(reader, request.body_packing, request.body_in_blocks);
         let job = Job {
             engine: Arc::clone(&self.engine),
             request,
@@ -160,22 +160,22 @@ impl Interface {
             Ok(Beginning::Answer {
                 format,
                 counts,
+                elapsed,
                 body,
             }) => {
                 let body = AnswerBody::Pieces {
                     pieces: body,
                     _watch: watch,
                 };
-                Ok(success(
-                    body,
-                    &format,
-                    counts,
-                    packing,
-                    [
-                        ("x-clickhouse-exception-tag", &tag),
-                        ("x-clickhouse-timezone", zone.as_deref().unwrap_or("UTC")),
-                    ],
-                ))
+                let zone = zone.as_deref().unwrap_or("UTC");
+                let summary = summary(counts, elapsed);
+                let headers = [
+                    ("x-clickhouse-format", format.as_str()),
+                    ("x-clickhouse-summary", &summary),
+                    ("x-clickhouse-timezone", zone),
+                    ("x-clickhouse-exception-tag", &tag),
+                ];
+                Ok(success(body, &format, packing, headers))
             }
             Ok(Beginning::Error(exception)) => Err(exception),
             Err(_) => Err(Exception::new(
@@ -299,23 +299,25 @@ fn failure(exception: &Exception) -> Answer {
 fn success(
     body: AnswerBody,
     format: &str,
-    counts: Counts,
     packing: Packing,
-    more: [(&'static str, &str); 2],
+    more: [(&'static str, &str); 4],
 ) -> Answer {
     let mut answer = Response::new(body);
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(format)));
-    let encoding = match packing {
-        Packing::Plain => None,
-        Packing::Gzip => Some("gzip"),
-        Packing::Deflate => Some("deflate"),
-        Packing::Zstd => Some("zstd"),
-        Packing::Lz4 => Some("lz4"),
-    };
-    if let Some(encoding) = encoding {
+    if let Some(encoding) = packing.name() {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
     }
+    for (name, value) in more {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    answer
+}
+
+/// What the statement did so far, as ClickHouse says it.
+fn summary(counts: Counts, elapsed: Duration) -> String {
     let summary = serde_json::json!({
         "read_rows": counts.read_rows.to_string(),
         "read_bytes": counts.read_bytes.to_string(),
@@ -324,18 +326,9 @@ fn success(
         "total_rows_to_read": "0",
         "result_rows": counts.result_rows.to_string(),
         "result_bytes": counts.result_bytes.to_string(),
-        "elapsed_ns": "0",
+        "elapsed_ns": elapsed.as_nanos().to_string(),
     });
-    let summary = summary.to_string();
-    for (name, value) in more.into_iter().chain([
-        ("x-clickhouse-format", format),
-        ("x-clickhouse-summary", &summary),
-    ]) {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-    }
-    answer
+    summary.to_string()
 }
 
 /// Makes what an [`Interface`] shares.

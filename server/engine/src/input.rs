@@ -107,6 +107,17 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
+    /// As a `Content-Encoding` says it.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Gzip => Some("gzip"),
+            Self::Deflate => Some("deflate"),
+            Self::Zstd => Some("zstd"),
+            Self::Lz4 => Some("lz4"),
+        }
+    }
+
     /// By a `Content-Encoding` header.
     pub(crate) fn of(encoding: &str) -> Result<Self, Exception> {
         match encoding.trim().to_ascii_lowercase().as_str() {
@@ -122,13 +133,26 @@ impl Packing {
     }
 }
 
-/// A request's raw bytes: what the URL's query begins, then the unpacked body.
+/// A request's body, unpacked.
 pub(crate) struct Input {
+    body: Option<(BodyReader, Packing, bool)>,
     reader: Box<dyn Read + Send>,
 }
 
 impl Input {
-    pub(crate) fn new(body: BodyReader, packing: Packing, in_blocks: bool) -> io::Result<Self> {
+    /// The body as it comes; unpackers are put before it when it is first read, since some read ahead at once.
+    pub(crate) fn new(body: BodyReader, packing: Packing, in_blocks: bool) -> Self {
+        Self {
+            body: Some((body, packing, in_blocks)),
+            reader: Box::new(io::empty()),
+        }
+    }
+
+    fn open(
+        body: BodyReader,
+        packing: Packing,
+        in_blocks: bool,
+    ) -> io::Result<Box<dyn Read + Send>> {
         let reader: Box<dyn Read + Send> = match packing {
             Packing::Plain => Box::new(body),
             Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(body)),
@@ -140,16 +164,18 @@ impl Input {
             }
             Packing::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(body)),
         };
-        let reader: Box<dyn Read + Send> = if in_blocks {
+        Ok(if in_blocks {
             Box::new(BlockReader::new(BufReader::new(reader)))
         } else {
             reader
-        };
-        Ok(Self { reader })
+        })
     }
 
     /// Reads some more behind what `buffer` holds. `false` at the end.
     pub(crate) fn read_more(&mut self, buffer: &mut Vec<u8>) -> Result<bool, Exception> {
+        if let Some((body, packing, in_blocks)) = self.body.take() {
+            self.reader = Self::open(body, packing, in_blocks).map_err(unreadable)?;
+        }
         let filled = buffer.len();
         buffer.resize(filled + READ, 0);
         loop {
@@ -162,14 +188,14 @@ impl Input {
                     return Ok(count > 0);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(Exception::cannot_read(format!(
-                        "Cannot read the request's body: {error}"
-                    )));
-                }
+                Err(error) => return Err(unreadable(error)),
             }
         }
     }
+}
+
+fn unreadable(error: io::Error) -> Exception {
+    Exception::cannot_read(format!("Cannot read the request's body: {error}"))
 }
 
 /// Hands a body over, piece by piece, until its end, until it breaks off or until nobody reads any more.

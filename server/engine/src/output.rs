@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -110,6 +110,7 @@ pub(crate) enum Beginning {
     Answer {
         format: String,
         counts: Counts,
+        elapsed: Duration,
         body: mpsc::Receiver<Sent>,
     },
     /// Nothing was sent but the error.
@@ -151,6 +152,8 @@ pub(crate) struct Output {
     exception_tag: String,
     format: String,
     counts: Counts,
+    started: Instant,
+    empty: bool,
 }
 
 impl Output {
@@ -171,6 +174,8 @@ impl Output {
             exception_tag,
             format: String::new(),
             counts: Counts::default(),
+            started: Instant::now(),
+            empty: true,
         };
         Ok((output, receiver))
     }
@@ -180,8 +185,14 @@ impl Output {
         self.format = format;
     }
 
+    /// Whether nothing of the answer came yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.empty
+    }
+
     /// Takes a part of the answer, in the answer's format. Waits for a slow client, within limits.
     pub(crate) fn push(&mut self, data: &[u8]) -> Result<(), Stopped> {
+        self.empty = self.empty && data.is_empty();
         self.packer.write(data).map_err(failed)?;
         let gathered = self.packer.packed().len();
         if self.delivery.wait_for_end {
@@ -292,6 +303,7 @@ impl Output {
         let answer = Beginning::Answer {
             format: std::mem::take(&mut self.format),
             counts: self.counts,
+            elapsed: self.started.elapsed(),
             body,
         };
         drop(beginning.send(answer));

@@ -368,6 +368,8 @@ pub(crate) enum StatementKind {
     Look,
     /// Everything that changes something.
     Change,
+    /// No statement: a single word, or a sign. (The library takes some, such as `exit`, for commands to a console.)
+    Nonsense,
 }
 
 /// Reads a whole statement.
@@ -431,6 +433,8 @@ fn kind(text: &[u8], first: &Token, words: &[Token]) -> StatementKind {
         }
     } else if starts(&["SHOW", "DESCRIBE", "DESC", "EXPLAIN", "EXISTS"]) {
         StatementKind::Look
+    } else if words.len() < 2 || first.kind != Kind::Word {
+        StatementKind::Nonsense
     } else {
         StatementKind::Change
     }

@@ -121,6 +121,8 @@ fn statements_are_told_apart() {
     );
     assert_eq!(outline(b"DESCRIBE TABLE t").kind, StatementKind::Look);
     assert_eq!(outline(b"  ; ").kind, StatementKind::Empty);
+    assert_eq!(outline(b"exit;").kind, StatementKind::Nonsense);
+    assert_eq!(outline(b"\\q x").kind, StatementKind::Nonsense);
     assert!(outline(b"SELECT 1 INTO OUTFILE 'x'").names_client_file);
 }
 
