@@ -179,14 +179,16 @@ impl Server {
         self.query(sql).await
     }
 
+    async fn is_ready(&self) -> bool {
+        let url = format!("{}/readyz", self.url);
+        let answer = self.client.get(url).send().await.unwrap();
+        answer.text().await.unwrap().contains("\"ready\"")
+    }
+
     /// Waits until the server uses its ClickHouse: the schema is there.
     pub(crate) async fn ready(&self) {
         let ready = async {
-            loop {
-                let answer = self.client.get(format!("{}/readyz", self.url)).send().await;
-                if answer.unwrap().text().await.unwrap().contains("\"ready\"") {
-                    break;
-                }
+            while !self.is_ready().await {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
