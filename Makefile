@@ -27,7 +27,7 @@ replay: check-tools
 lint: check-tools
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items -q
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --locked --workspace --no-deps --document-private-items -q
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
 	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
 
