@@ -3,7 +3,7 @@
 //! ```text
 //! block = checksum [16], method u8, compressed u32 (with these 9 bytes), raw u32, data
 //! ```
-//! The checksum is CityHash128 (version 1.0.2) of everything behind it. Sizes are checked before anything is allocated.
+//! The checksum is `CityHash128` (version 1.0.2) of everything behind it. Sizes are checked before anything is allocated.
 
 use std::io::{self, Read};
 
@@ -47,7 +47,7 @@ impl<R: Read> BlockReader<R> {
         let [method, c0, c1, c2, c3, r0, r1, r2, r3] = header;
         let compressed = u32::from_le_bytes([c0, c1, c2, c3]) as usize;
         let raw = u32::from_le_bytes([r0, r1, r2, r3]) as usize;
-        if compressed < HEADER || compressed > LARGEST_BLOCK || raw > LARGEST_BLOCK {
+        if !(HEADER..=LARGEST_BLOCK).contains(&compressed) || raw > LARGEST_BLOCK {
             return Err(broken(format!(
                 "a compressed block of {compressed} bytes for {raw} is out of bounds ({LARGEST_BLOCK} at most)"
             )));

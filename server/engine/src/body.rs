@@ -13,11 +13,12 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
 use crate::engine::Engine;
+use crate::flush::Flushes;
 use crate::output::Sent;
 use crate::running::Running;
 
-/// Between the last bytes of a failed answer and the end of its connection, so that they reach the client.
-const BREAK_OFF_AFTER: Duration = Duration::from_millis(30);
+/// An answer that breaks off waits this long for a client that does not take its last bytes.
+const BREAK_OFF_AFTER: Duration = Duration::from_secs(30);
 
 /// Watches over a statement for its client: when the client is gone, a statement that only reads is stopped.
 pub(crate) struct ClientWatch {
@@ -27,7 +28,7 @@ pub(crate) struct ClientWatch {
 
 impl Drop for ClientWatch {
     fn drop(&mut self) {
-        if !self.running.is_finished() && self.running.only_reads() {
+        if self.running.is_left_alone() && !self.running.is_finished() {
             self.engine.stop(&self.running);
         }
     }
@@ -38,16 +39,32 @@ pub(crate) enum AnswerBody {
     Whole(Option<Bytes>),
     Pieces {
         pieces: mpsc::Receiver<Sent>,
+        flushes: Flushes,
         _watch: ClientWatch,
     },
-    /// Breaks off: an answer that ends here is not complete, and the client can see it.
-    BreakingOff(Pin<Box<Sleep>>),
+    /// Breaks off once its last bytes are on their way: the client can see that it is not complete.
+    BreakingOff {
+        flushes: Flushes,
+        count: u64,
+        patience: Pin<Box<Sleep>>,
+    },
     Ended,
 }
 
 impl AnswerBody {
     pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
         Self::Whole(Some(text.into()))
+    }
+}
+
+impl AnswerBody {
+    fn break_off(flushes: Flushes) -> Self {
+        let patience = Box::pin(tokio::time::sleep(BREAK_OFF_AFTER));
+        Self::BreakingOff {
+            count: flushes.count(),
+            flushes,
+            patience,
+        }
     }
 }
 
@@ -64,15 +81,20 @@ impl Body for AnswerBody {
                 Self::Whole(bytes) => {
                     return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))));
                 }
-                Self::Pieces { pieces, .. } => match ready!(pieces.poll_recv(context)) {
+                Self::Pieces {
+                    pieces, flushes, ..
+                } => match ready!(pieces.poll_recv(context)) {
                     Some(Sent::Data(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
                     Some(Sent::End) => *self = Self::Ended,
-                    None => {
-                        *self = Self::BreakingOff(Box::pin(tokio::time::sleep(BREAK_OFF_AFTER)))
-                    }
+                    None => *self = Self::break_off(flushes.clone()),
                 },
-                Self::BreakingOff(sleep) => {
-                    ready!(sleep.as_mut().poll(context));
+                Self::BreakingOff {
+                    flushes,
+                    count,
+                    patience,
+                } => {
+                    let left = flushes.poll_past(*count, context);
+                    ready!(if left.is_ready() { left } else { patience.as_mut().poll(context) });
                     *self = Self::Ended;
                     return Poll::Ready(Some(Err(io::Error::other(
                         "the statement failed in mid-answer",

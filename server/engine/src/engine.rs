@@ -22,12 +22,18 @@ const STOPS: usize = 4096;
 /// A statement that is told to stop before it has started is told again, this often.
 const STOP_TRIES: u32 = 200;
 
+/// The thread that stops statements, and the way to it.
+struct Stopper {
+    stops: SyncSender<Arc<Running>>,
+    thread: JoinHandle<()>,
+}
+
 /// The one engine of this process.
 pub(crate) struct Engine {
     api: &'static Api,
     path: String,
     settings: Vec<String>,
-    stopper: Mutex<Option<(SyncSender<Arc<Running>>, JoinHandle<()>)>>,
+    stopper: Mutex<Option<Stopper>>,
     /// Keeps other engines out of the data folder.
     _lock: File,
 }
@@ -76,7 +82,7 @@ impl Engine {
             api,
             path,
             settings,
-            stopper: Mutex::new(Some((stops, thread))),
+            stopper: Mutex::new(Some(Stopper { stops, thread })),
             _lock: lock,
         }))
     }
@@ -101,8 +107,8 @@ impl Engine {
     pub(crate) fn stop(&self, running: &Arc<Running>) {
         running.stop();
         let stopper = self.stopper.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((stops, _)) = stopper.as_ref()
-            && stops.try_send(Arc::clone(running)).is_err()
+        if let Some(stopper) = stopper.as_ref()
+            && stopper.stops.try_send(Arc::clone(running)).is_err()
         {
             tracing::warn!("too many statements are to be stopped at once; one goes on to its end");
         }
@@ -115,7 +121,7 @@ impl Engine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if let Some((stops, thread)) = stopper {
+        if let Some(Stopper { stops, thread }) = stopper {
             drop(stops);
             if thread.join().is_err() {
                 tracing::error!("the thread that stops statements had panicked");
@@ -164,7 +170,7 @@ fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(50))
+                std::thread::sleep(Duration::from_millis(50));
             }
             Err(TryLockError::WouldBlock) => anyhow::bail!(
                 "another engine has used the data folder {} for the last {} s: end it, or give this one another folder",

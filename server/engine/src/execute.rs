@@ -39,8 +39,8 @@ impl From<Exception> for Stopped {
     }
 }
 
-fn engine_error(text: String) -> Stopped {
-    Stopped::Failed(Exception::from_engine(&text))
+fn engine_error(text: impl AsRef<str>) -> Stopped {
+    Stopped::Failed(Exception::from_engine(text.as_ref()))
 }
 
 /// Runs the statement and gives its answer to `output`.
@@ -135,8 +135,10 @@ impl Job {
     /// Refuses what the request may not do. The engine itself sees to it where no session is in the way.
     fn check_reads_only(&mut self, outline: Option<&Outline>) -> Result<(), Exception> {
         let kind = outline.map_or(StatementKind::Change, |outline| outline.kind);
-        if matches!(kind, StatementKind::Select | StatementKind::Look) {
-            self.ticket.running.says_it_only_reads();
+        if matches!(kind, StatementKind::Select | StatementKind::Look)
+            && self.ticket.running.only_reads_for_nobody()
+        {
+            return Err(Exception::cancelled());
         }
         let asked = self
             .request
@@ -261,14 +263,10 @@ impl Job {
         text: &[u8],
         output: &mut Output,
     ) -> Result<Counts, Stopped> {
-        let format = outline
-            .format
-            .as_deref()
-            .or(self.request.format.as_deref())
-            .unwrap_or("TabSeparated");
+        let format = self.answer_format(outline);
         output.set_format(format.to_owned());
         if outline.kind == StatementKind::Select {
-            match self.select(connection, outline, text, format, output) {
+            match self.select(connection, outline, text, output) {
                 // Its own words for what is wrong, without the clause that was put into it.
                 Err(Stopped::Failed(exception))
                     if exception.code == SYNTAX_ERROR && output.is_empty() => {}
@@ -286,14 +284,19 @@ impl Job {
         Ok(answer.counts())
     }
 
+    fn answer_format<'a>(&'a self, outline: &'a Outline) -> &'a str {
+        let asked = outline.format.as_deref().or(self.request.format.as_deref());
+        asked.unwrap_or("TabSeparated")
+    }
+
     fn select(
         &self,
         connection: &mut Connection,
         outline: &Outline,
         text: &[u8],
-        format: &str,
         output: &mut Output,
     ) -> Result<Counts, Stopped> {
+        let format = self.answer_format(outline);
         let (mut reader, writer) = std::io::pipe().map_err(out_of_handles)?;
         let clause = format!(" INTO OUTFILE '{PIPES}/{}' TRUNCATE ", writer.as_raw_fd());
         let mut whole = text.get(..outline.output).unwrap_or_default().to_vec();
@@ -344,7 +347,7 @@ const PIPES: &str = if cfg!(target_os = "linux") {
     "/dev/fd"
 };
 
-fn out_of_handles(error: std::io::Error) -> Stopped {
+fn out_of_handles(error: impl std::fmt::Display) -> Stopped {
     Exception::new(
         439,
         "CANNOT_SCHEDULE_TASK",

@@ -19,6 +19,7 @@ use crate::engine::{Engine, STACK};
 use crate::exception::Exception;
 use crate::execute::{self, Job};
 use crate::ffi::Counts;
+use crate::flush::Flushes;
 use crate::formats::content_type;
 use crate::input::{Input, Packing, body_channel, pump};
 use crate::multipart;
@@ -90,11 +91,18 @@ impl Interface {
         body: Incoming,
         query_id: &mut Option<String>,
     ) -> Result<Answer, Exception> {
+        // Every connection puts its own there.
+        let flushes = parts
+            .extensions
+            .get::<Flushes>()
+            .cloned()
+            .unwrap_or_default();
         let mut pairs = request::pairs(parts.uri.query().unwrap_or_default())?;
         self.authenticate(&request::credentials(&parts.headers, &pairs))?;
-        let form = form_type(&parts.headers);
         let mut body = Some(body);
-        if let (Some(form), Some(body)) = (form, body.take_if(|_| form.is_some())) {
+        if let Some(form) = form_type(&parts.headers)
+            && let Some(body) = body.take()
+        {
             pairs.extend(multipart::fields(form, &self.whole(body).await?)?);
         }
         let request = Request::read(&parts, pairs, &self.options)?;
@@ -110,29 +118,14 @@ impl Interface {
             engine: Arc::clone(&self.engine),
             running: Arc::clone(&ticket.running),
         };
-        let zone = request
-            .settings
-            .iter()
-            .rfind(|(name, _)| name == "session_timezone")
-            .map(|(_, value)| value.clone());
-        let packing = request.delivery.packing;
+        let about = About::read(&request);
 
-        let tag = Uuid::new_v4()
-            .simple()
-            .to_string()
-            .chars()
-            .take(16)
-            .collect::<String>();
-        let cannot_start = |error: std::io::Error| {
-            Exception::new(
-                439,
-                "CANNOT_SCHEDULE_TASK",
-                format!("The statement cannot be started: {error}"),
-            )
-        };
-        let (output, beginning) =
-            Output::new(request.delivery.clone(), tag.clone(), self.runtime.clone())
-                .map_err(cannot_start)?;
+        let (output, beginning) = Output::new(
+            request.delivery.clone(),
+            about.tag.clone(),
+            self.runtime.clone(),
+        )
+        .map_err(cannot_start)?;
         let (pieces, reader) = body_channel();
         let input = Input::new(reader, request.body_packing, request.body_in_blocks);
         let job = Job {
@@ -143,7 +136,6 @@ impl Interface {
             session,
         };
         start(job, output, place).map_err(cannot_start)?;
-
         let pumped = async {
             match body {
                 Some(body) => pump(body, pieces, self.options.stall).await,
@@ -165,17 +157,10 @@ impl Interface {
             }) => {
                 let body = AnswerBody::Pieces {
                     pieces: body,
+                    flushes,
                     _watch: watch,
                 };
-                let zone = zone.as_deref().unwrap_or("UTC");
-                let summary = summary(counts, elapsed);
-                let headers = [
-                    ("x-clickhouse-format", format.as_str()),
-                    ("x-clickhouse-summary", &summary),
-                    ("x-clickhouse-timezone", zone),
-                    ("x-clickhouse-exception-tag", &tag),
-                ];
-                Ok(success(body, &format, packing, headers))
+                Ok(about.answer(body, &format, &summary(counts, elapsed)))
             }
             Ok(Beginning::Error(exception)) => Err(exception),
             Err(_) => Err(Exception::new(
@@ -248,6 +233,14 @@ impl Interface {
     }
 }
 
+fn cannot_start(error: impl std::fmt::Display) -> Exception {
+    Exception::new(
+        439,
+        "CANNOT_SCHEDULE_TASK",
+        format!("The statement cannot be started: {error}"),
+    )
+}
+
 /// Starts the statement on a thread of its own, which keeps the place until it ends.
 fn start(job: Job, output: Output, place: OwnedSemaphorePermit) -> std::io::Result<()> {
     std::thread::Builder::new()
@@ -296,24 +289,54 @@ fn failure(exception: &Exception) -> Answer {
     answer
 }
 
-fn success(
-    body: AnswerBody,
-    format: &str,
+/// What the headers of an answer say besides what the statement did.
+struct About {
+    /// Marks an error that comes after the first byte.
+    tag: String,
+    zone: String,
     packing: Packing,
-    more: [(&'static str, &str); 4],
-) -> Answer {
-    let mut answer = Response::new(body);
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(format)));
-    if let Some(encoding) = packing.name() {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
-    }
-    for (name, value) in more {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(HeaderName::from_static(name), value);
+}
+
+impl About {
+    fn read(request: &Request) -> Self {
+        let tag = Uuid::new_v4()
+            .simple()
+            .to_string()
+            .chars()
+            .take(16)
+            .collect();
+        let zone = request
+            .settings
+            .iter()
+            .rfind(|(name, _)| name == "session_timezone");
+        let zone = zone.map_or("UTC", |(_, zone)| zone).to_owned();
+        Self {
+            tag,
+            zone,
+            packing: request.delivery.packing,
         }
     }
-    answer
+
+    fn answer(&self, body: AnswerBody, format: &str, summary: &str) -> Answer {
+        let mut answer = Response::new(body);
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(format)));
+        if let Some(encoding) = self.packing.name() {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        }
+        let more = [
+            ("x-clickhouse-format", format),
+            ("x-clickhouse-summary", summary),
+            ("x-clickhouse-timezone", &self.zone),
+            ("x-clickhouse-exception-tag", &self.tag),
+        ];
+        for (name, value) in more {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        answer
+    }
 }
 
 /// What the statement did so far, as ClickHouse says it.

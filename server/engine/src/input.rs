@@ -194,7 +194,7 @@ impl Input {
     }
 }
 
-fn unreadable(error: io::Error) -> Exception {
+fn unreadable(error: impl std::fmt::Display) -> Exception {
     Exception::cannot_read(format!("Cannot read the request's body: {error}"))
 }
 

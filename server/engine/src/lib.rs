@@ -1,6 +1,6 @@
 //! ClickHouse's HTTP interface over the embedded ClickHouse library.
 //!
-//! [`serve`] runs it; [`library`] finds the library, or fetches it. The server's own client code then speaks to an
+//! [`serve()`] runs it; [`library`] finds the library, or fetches it. The server's own client code then speaks to an
 //! embedded engine and to a ClickHouse server in the same way. Nothing here knows what is stored.
 //!
 //! The way of a request: [`http`] authenticates it and finds it a place, [`execute`] runs its statement on a thread of its
@@ -12,6 +12,7 @@ mod engine;
 mod exception;
 mod execute;
 mod ffi;
+mod flush;
 mod formats;
 mod http;
 mod input;

@@ -232,21 +232,24 @@ impl Output {
     fn try_finish(&mut self) -> Result<(), Stopped> {
         self.packer.finish().map_err(failed)?;
         self.begin();
-        if let Some(mut file) = self.held.take() {
-            file.seek(SeekFrom::Start(0)).map_err(failed)?;
-            let mut piece = vec![0; PIECE];
-            loop {
-                let count = file.read(&mut piece).map_err(failed)?;
-                if count == 0 {
-                    break;
-                }
-                self.send(Sent::Data(Bytes::copy_from_slice(
-                    piece.get(..count).unwrap_or_default(),
-                )))?;
-            }
+        if let Some(file) = self.held.take() {
+            self.send_held(file)?;
         }
         self.send_packed()?;
         self.send(Sent::End)
+    }
+
+    fn send_held(&self, mut file: File) -> Result<(), Stopped> {
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut piece = vec![0; PIECE];
+        loop {
+            let count = file.read(&mut piece).map_err(failed)?;
+            if count == 0 {
+                return Ok(());
+            }
+            let data = piece.get(..count).unwrap_or_default();
+            self.send(Sent::Data(Bytes::copy_from_slice(data)))?;
+        }
     }
 
     /// The statement failed: a clean error when nothing was sent yet, else one that breaks the answer off.

@@ -17,6 +17,7 @@ pub(crate) struct Running {
     stopped: AtomicBool,
     finished: AtomicBool,
     only_reads: AtomicBool,
+    client_gone: AtomicBool,
 }
 
 impl Running {
@@ -33,13 +34,16 @@ impl Running {
         self.finished.load(Ordering::Acquire)
     }
 
-    /// It changes nothing, so nobody misses it when its client is gone.
-    pub(crate) fn only_reads(&self) -> bool {
-        self.only_reads.load(Ordering::Acquire)
+    /// Its client is gone. Answers whether nobody misses the statement now, since it changes nothing.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.client_gone.store(true, Ordering::SeqCst);
+        self.only_reads.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn says_it_only_reads(&self) {
-        self.only_reads.store(true, Ordering::Release);
+    /// It changes nothing. Answers whether its client is gone already. (Either this or `is_left_alone` sees the other.)
+    pub(crate) fn only_reads_for_nobody(&self) -> bool {
+        self.only_reads.store(true, Ordering::SeqCst);
+        self.client_gone.load(Ordering::SeqCst)
     }
 }
 
@@ -58,6 +62,7 @@ impl Registry {
             stopped: AtomicBool::new(false),
             finished: AtomicBool::new(false),
             only_reads: AtomicBool::new(false),
+            client_gone: AtomicBool::new(false),
         });
         let mut statements = self
             .statements

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::Engine;
+use crate::flush::{Counted, Flushes};
 use crate::http::{self, Interface};
 use crate::options::EngineOptions;
 
@@ -124,7 +125,15 @@ async fn accept(
 async fn client(interface: Arc<Interface>, stream: TcpStream, ending: CancellationToken) {
     // Answers are written in large pieces; waiting to fill a packet would only delay their ends.
     drop(stream.set_nodelay(true));
-    let service = service_fn(move |request| Arc::clone(&interface).answer(request));
+    let flushes = Flushes::default();
+    let stream = Counted {
+        stream,
+        flushes: flushes.clone(),
+    };
+    let service = service_fn(move |mut request| {
+        request.extensions_mut().insert(flushes.clone());
+        Arc::clone(&interface).answer(request)
+    });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())

@@ -49,22 +49,20 @@ impl<'a> Tokens<'a> {
                 _ if self.position >= self.text.len() => return true,
                 (b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c, _) => self.position += 1,
                 (b'-', b'-') | (b'#', b' ' | b'!') => self.skip_past(b"\n"),
-                (b'/', b'*') => {
-                    self.position += 2;
-                    let before = self.position;
-                    self.skip_past(b"*/");
-                    if !self
-                        .text
-                        .get(before..self.position)
-                        .unwrap_or_default()
-                        .ends_with(b"*/")
-                    {
-                        return false;
-                    }
-                }
+                (b'/', b'*') if !self.skip_comment() => return false,
+                (b'/', b'*') => {}
                 _ => return true,
             }
         }
+    }
+
+    /// Moves past a comment in slashes and stars. `false` when it does not end.
+    fn skip_comment(&mut self) -> bool {
+        self.position += 2;
+        let start = self.position;
+        self.skip_past(b"*/");
+        let comment = self.text.get(start..self.position).unwrap_or_default();
+        comment.ends_with(b"*/")
     }
 
     fn skip_past(&mut self, end: &[u8]) {
@@ -77,15 +75,11 @@ impl<'a> Tokens<'a> {
     fn skip_quoted(&mut self, quote: u8) -> bool {
         self.position += 1;
         while self.position < self.text.len() {
-            match (self.at(0), self.at(1)) {
-                (b'\\', _) => self.position += 2,
-                (first, second) if first == quote && second == quote => self.position += 2,
-                (first, _) => {
-                    self.position += 1;
-                    if first == quote {
-                        return true;
-                    }
-                }
+            let (first, second) = (self.at(0), self.at(1));
+            let escaped = first == b'\\' || (first == quote && second == quote);
+            self.position += if escaped { 2 } else { 1 };
+            if first == quote && !escaped {
+                return true;
             }
         }
         self.position = self.text.len();

@@ -5,7 +5,7 @@ fn insert(text: &str) -> (String, Option<String>, &str) {
         Head::Insert(found) => (
             found.statement.trim().to_owned(),
             found.format,
-            &text[found.data..],
+            text.get(found.data..).unwrap(),
         ),
         other => panic!("{text}: {other:?}"),
     }

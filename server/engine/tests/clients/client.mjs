@@ -57,7 +57,7 @@ const works = {
     })
     assert.deepEqual(found, [{ v: evil, l: ['a', "b'"], n: null }])
     const long = 'y'.repeat(100000)
-    assert.deepEqual(await rows(c, 'SELECT {v:String} AS v', { query_params: { v: long } }), [{ v: long }])
+    assert.deepEqual(await rows(c, 'SELECT {v:String} AS v', { query_params: { v: long }, use_multipart_params: true }), [{ v: long }])
     await c.close()
   },
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{PASSWORD, encode, refused, shared};
+use crate::support::{PASSWORD, encode, refused, shared, spawn};
 
 /// Fails after several million rows.
 const FAILS_LATE: &str = "SELECT throwIf(number = 3000000), rand64() FROM numbers(10000000)";
@@ -193,7 +193,7 @@ async fn who_waits_for_the_end_gets_a_large_answer_whole_and_counted() {
 async fn an_id_cannot_run_twice_at_once() {
     let engine = shared();
     let first = engine.post(&[("query_id", "twice")]).body("SELECT sleepEachRow(1) FROM numbers(3) SETTINGS function_sleep_max_microseconds_per_block = 0");
-    let first = tokio::spawn(first.send());
+    let first = spawn(first.send());
     engine
         .until_running("sleepEachRow(1) FROM numbers(3)", 1)
         .await;

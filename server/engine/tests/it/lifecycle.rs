@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Engine, Setup};
+use crate::support::{Engine, Setup, spawn};
 
 fn kept() -> Setup {
     Setup {
@@ -64,7 +64,7 @@ async fn the_end_waits_for_a_running_statement() {
         .post(&[])
         .body("SELECT sleepEachRow(1) FROM numbers(2)")
         .send();
-    let request = tokio::spawn(async { request.await.unwrap().text().await.unwrap() });
+    let request = spawn(async { request.await.unwrap().text().await.unwrap() });
     engine.until_running("sleepEachRow", 1).await;
     let ended = tokio::task::spawn_blocking(|| engine.end());
     assert_eq!(request.await.unwrap(), "0\n0\n");
@@ -78,7 +78,7 @@ async fn the_end_stops_a_statement_that_takes_too_long() {
         ..Setup::default()
     })
     .unwrap();
-    let request = tokio::spawn(
+    let request = spawn(
         engine
             .post(&[])
             .body("SELECT max(sipHash64(number)) FROM numbers(1000000000000)")

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Engine, PASSWORD, Setup, encode, refused, shared, until};
+use crate::support::{Engine, PASSWORD, Setup, encode, refused, shared, spawn, until};
 
 const ENDLESS: &str = "SELECT max(sipHash64(number)) FROM numbers(1000000000000)";
 
@@ -21,7 +21,7 @@ async fn too_many_statements_wait_and_then_are_refused() {
         let text = format!(
             "SELECT sleepEachRow(1) FROM numbers({seconds}) SETTINGS function_sleep_max_microseconds_per_block = 0"
         );
-        tokio::spawn(engine.post(&[]).body(text).send())
+        spawn(engine.post(&[]).body(text).send())
     };
     let holders = [hold(3), hold(3)];
     engine_is_full(&engine).await;
@@ -55,7 +55,7 @@ async fn many_statements_at_once_all_end_well() {
     let engine = shared();
     let asked: Vec<_> = (0..200)
         .map(|number| {
-            tokio::spawn(
+            spawn(
                 engine
                     .post(&[("param_n", &number.to_string())])
                     .body("SELECT {n:UInt32}, count() FROM numbers(100000)")

@@ -28,7 +28,7 @@ fn event(id: u64) -> Event {
         id,
         name: format!("event {id}"),
         kind: format!("kind {}", id % 3),
-        share: (id % 2 == 0).then_some(0.25),
+        share: id.is_multiple_of(2).then_some(0.25),
         list: vec![1, 2, 3],
     }
 }
@@ -80,16 +80,10 @@ async fn errors_come_out_as_errors() {
             .unwrap_err();
         assert!(error.to_string().contains("Code: 60. "), "{error}");
         let mut cursor = client
-            .query("SELECT throwIf(number = 3000000) FROM numbers(10000000)")
-            .fetch::<u8>()
+            .query("SELECT throwIf(number = 3000000), rand64() FROM numbers(10000000)")
+            .fetch::<(u8, u64)>()
             .unwrap();
-        let error = loop {
-            match cursor.next().await {
-                Ok(Some(_)) => {}
-                Ok(None) => panic!("a failed answer looked complete"),
-                Err(error) => break error,
-            }
-        };
+        let error = read_all(&mut cursor).await.unwrap_err();
         assert!(
             error.to_string().contains("Code: 395. "),
             "{compression:?}: {error}"
@@ -120,4 +114,11 @@ async fn an_insert_that_is_dropped_stores_nothing() {
             .unwrap(),
         0
     );
+}
+
+async fn read_all(
+    cursor: &mut clickhouse::query::RowCursor<(u8, u64)>,
+) -> clickhouse::error::Result<()> {
+    while cursor.next().await?.is_some() {}
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Sessions: what they keep, and that they are locked, checked and bounded.
 
-use crate::support::{Engine, Setup, shared};
+use crate::support::{Engine, Setup, shared, spawn};
 
 #[tokio::test]
 async fn a_session_keeps_its_tables_settings_and_database() {
@@ -63,10 +63,10 @@ async fn a_session_runs_one_statement_at_a_time() {
     let session = [("session_id", "busy")];
     let first = engine
         .post(&session)
-        .body("SELECT sleepEachRow(1) FROM numbers(2), system.one")
+        .body("SELECT sleepEachRow(1), 'busy session' FROM numbers(2)")
         .send();
-    let first = tokio::spawn(first);
-    engine.until_running("numbers(2), system.one", 1).await;
+    let first = spawn(first);
+    engine.until_running("busy session", 1).await;
     assert_eq!(engine.refusal(&session, "SELECT 1").await.0, 373);
     assert_eq!(first.await.unwrap().unwrap().status(), 200);
     assert_eq!(engine.ask(&session, "SELECT 1").await, "1\n");

@@ -72,6 +72,10 @@ pub(crate) fn shared() -> &'static Engine {
 
 impl Engine {
     /// Starts an engine, or answers with what it said instead of starting.
+    #[expect(
+        clippy::zombie_processes,
+        reason = "its `Drop` waits for it, and a test that panics here has no engine"
+    )]
     pub(crate) fn start(setup: &Setup) -> Result<Self, String> {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "support::engine_process", "--nocapture"])
@@ -211,6 +215,18 @@ impl Drop for Engine {
     }
 }
 
+/// Runs something beside the test.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test joins what it spawns, or ends with it"
+)]
+pub(crate) fn spawn<F>(work: F) -> tokio::task::JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    tokio::spawn(work)
+}
+
 /// Waits until something is so; fails when it does not become so.
 pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
     let wait = async {
@@ -307,7 +323,10 @@ async fn serve_until_stdin_ends(setup: Setup) -> anyhow::Result<()> {
 /// Past the test harness, which may capture what is printed.
 fn say(line: &str) {
     use std::io::Write;
-    writeln!(std::io::stdout(), "\n{line}").unwrap();
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\n{line}")
+        .and_then(|()| out.flush())
+        .unwrap();
 }
 
 /// A channel as the stream a request's body is made of.
