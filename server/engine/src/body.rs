@@ -57,6 +57,9 @@ impl AnswerBody {
     }
 }
 
+/// What a body polled gives: a frame, or its end.
+type Polled = Option<Result<Frame<Bytes>, io::Error>>;
+
 impl AnswerBody {
     fn break_off(flushes: Flushes) -> Self {
         let patience = Box::pin(tokio::time::sleep(BREAK_OFF_AFTER));
@@ -66,41 +69,53 @@ impl AnswerBody {
             patience,
         }
     }
+
+    /// Goes on until there is a frame or the end: `None` when the body has only become another.
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Polled>> {
+        let (next, polled) = match self {
+            Self::Whole(bytes) => {
+                return Poll::Ready(Some(bytes.take().map(|bytes| Ok(Frame::data(bytes)))));
+            }
+            Self::Pieces {
+                pieces, flushes, ..
+            } => match ready!(pieces.poll_recv(context)) {
+                Some(Sent::Data(data)) => return Poll::Ready(Some(Some(Ok(Frame::data(data))))),
+                Some(Sent::End) => (Self::Ended, None),
+                None => (Self::break_off(flushes.clone()), None),
+            },
+            Self::BreakingOff {
+                flushes,
+                count,
+                patience,
+            } => {
+                let left = flushes.poll_past(*count, context);
+                ready!(if left.is_ready() {
+                    left
+                } else {
+                    patience.as_mut().poll(context)
+                });
+                (
+                    Self::Ended,
+                    Some(Some(Err(io::Error::other(
+                        "the statement failed in mid-answer",
+                    )))),
+                )
+            }
+            Self::Ended => return Poll::Ready(Some(None)),
+        };
+        *self = next;
+        Poll::Ready(polled)
+    }
 }
 
 impl Body for AnswerBody {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Polled> {
         loop {
-            match &mut *self {
-                Self::Whole(bytes) => {
-                    return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))));
-                }
-                Self::Pieces {
-                    pieces, flushes, ..
-                } => match ready!(pieces.poll_recv(context)) {
-                    Some(Sent::Data(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
-                    Some(Sent::End) => *self = Self::Ended,
-                    None => *self = Self::break_off(flushes.clone()),
-                },
-                Self::BreakingOff {
-                    flushes,
-                    count,
-                    patience,
-                } => {
-                    let left = flushes.poll_past(*count, context);
-                    ready!(if left.is_ready() { left } else { patience.as_mut().poll(context) });
-                    *self = Self::Ended;
-                    return Poll::Ready(Some(Err(io::Error::other(
-                        "the statement failed in mid-answer",
-                    ))));
-                }
-                Self::Ended => return Poll::Ready(None),
+            if let Some(polled) = ready!(self.poll_step(context)) {
+                return Poll::Ready(polled);
             }
         }
     }

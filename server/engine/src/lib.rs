@@ -3,8 +3,8 @@
 //! [`serve()`] runs it; [`library`] finds the library, or fetches it. The server's own client code then speaks to an
 //! embedded engine and to a ClickHouse server in the same way. Nothing here knows what is stored.
 //!
-//! The way of a request: [`http`] authenticates it and finds it a place, [`execute`] runs its statement on a thread of its
-//! own, fed by [`input`] and answering through [`output`]. [`ffi`] is the only file that calls C.
+//! The way of a request: `http` authenticates it and finds it a place, `execute` runs its statement on a thread of its
+//! own, fed by `input` and answering through `output`. `ffi` is the only file that calls C.
 
 mod blocks;
 mod body;

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 
-const { createClient } = createRequire(import.meta.url)(process.env.CLIENT_MODULE)
-const FAILS_LATE = 'SELECT throwIf(number = 3000000) AS x, rand64() AS r FROM numbers(10000000)'
+const { ClickHouseLogLevel, createClient } = createRequire(import.meta.url)(process.env.CLIENT_MODULE)
+const FAILS_LATE = 'SELECT throwIf(number = 700000) AS x, rand64() AS r FROM numbers(2000000)'
 
 const client = (more = {}) =>
-  createClient({ url: process.env.ENGINE_URL, username: 'default', password: process.env.ENGINE_PASSWORD, ...more })
+  createClient({ log: { level: ClickHouseLogLevel.OFF }, url: process.env.ENGINE_URL, username: 'default', password: process.env.ENGINE_PASSWORD, ...more })
 
 const memory = () =>
   Number(readFileSync(`/proc/${process.env.ENGINE_PID}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024

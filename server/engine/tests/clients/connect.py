@@ -11,7 +11,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 url = urllib.parse.urlparse(os.environ["ENGINE_URL"])
 PASSWORD = os.environ["ENGINE_PASSWORD"]
-FAILS_LATE = "SELECT throwIf(number = 3000000) AS x, rand64() AS r FROM numbers(10000000)"
+FAILS_LATE = "SELECT throwIf(number = 700000) AS x, rand64() AS r FROM numbers(2000000)"
 
 
 def client(**more):

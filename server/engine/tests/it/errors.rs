@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::{PASSWORD, encode, refused, shared, spawn};
 
 /// Fails after several million rows.
-const FAILS_LATE: &str = "SELECT throwIf(number = 3000000), rand64() FROM numbers(10000000)";
+const FAILS_LATE: &str = "SELECT throwIf(number = 700000), rand64() FROM numbers(2000000)";
 
 #[tokio::test]
 async fn a_wrong_password_is_refused() {

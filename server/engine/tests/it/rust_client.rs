@@ -80,7 +80,7 @@ async fn errors_come_out_as_errors() {
             .unwrap_err();
         assert!(error.to_string().contains("Code: 60. "), "{error}");
         let mut cursor = client
-            .query("SELECT throwIf(number = 3000000), rand64() FROM numbers(10000000)")
+            .query("SELECT throwIf(number = 700000), rand64() FROM numbers(2000000)")
             .fetch::<(u8, u64)>()
             .unwrap();
         let error = read_all(&mut cursor).await.unwrap_err();
