@@ -1,3 +1,5 @@
+//! Reading statements: where their parts begin and end, and what they are.
+
 use super::*;
 
 fn insert(text: &str) -> (String, Option<String>, &str) {
