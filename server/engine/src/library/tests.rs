@@ -1,3 +1,5 @@
+//! Fetching, checking and unpacking the library, on archives made here.
+
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 
