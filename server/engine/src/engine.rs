@@ -49,6 +49,7 @@ impl Engine {
             )
         })?;
         let lock = lock(folder, options.lock_patience)?;
+        raise_file_limit();
         let folder = folder.canonicalize()?;
         let path = folder
             .to_str()
@@ -144,6 +145,8 @@ const CONNECTION_SETTINGS: [&str; 3] = [
 fn server_settings(options: &EngineOptions) -> Vec<String> {
     vec![
         format!("--max_server_memory_usage={}", options.max_memory_bytes),
+        // Threads of a burst of statements end after it; each holds three files open.
+        "--max_thread_pool_free_size=16".to_owned(),
         // A cache may take a part of the memory, not all of it.
         format!(
             "--mark_cache_size={}",
@@ -154,6 +157,21 @@ fn server_settings(options: &EngineOptions) -> Vec<String> {
             (options.max_memory_bytes / 16).min(256 << 20)
         ),
     ]
+}
+
+/// The usual limit of 1024 open files is little for a table of many parts and columns.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    ) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// Takes the folder for this engine, waiting for another to leave.
