@@ -6,8 +6,15 @@ use std::path::{Path, PathBuf};
 use tokio::io::AsyncReadExt;
 use unjank_engine::{EngineOptions, library, serve};
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    let served = runtime.block_on(run());
+    // Reading standard input cannot be called off; the process ends without waiting for it.
+    runtime.shutdown_background();
+    served
+}
+
+async fn run() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let data_dir = PathBuf::from(arguments.next().unwrap_or_else(|| "engine-data".to_owned()));
     let address = arguments
