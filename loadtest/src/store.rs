@@ -1,6 +1,7 @@
 //! The tables of unjank in ClickHouse, restricted to the rows of one run.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -181,6 +182,23 @@ pub(crate) async fn column_sizes(clickhouse: &ClickHouse, table: &str) -> Result
             })
         })
         .collect()
+}
+
+/// Waits until no merge runs and none has begun for two seconds, a minute at most: what a load costs includes them.
+pub(crate) async fn merged(clickhouse: &ClickHouse) -> Result<()> {
+    let begun = Instant::now();
+    let mut quiet_since = begun;
+    while quiet_since.elapsed() < Duration::from_secs(2) && begun.elapsed() < Duration::from_secs(60)
+    {
+        let running: u64 = clickhouse
+            .value("SELECT count() FROM system.merges WHERE database = 'unjank'")
+            .await?;
+        if running > 0 {
+            quiet_since = Instant::now();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
 }
 
 /// Merges every table of the database into as few parts as it can have.

@@ -1,7 +1,9 @@
 -- The raw tables: one a signal, one row an event.
 --
--- Neighbours are alike (project, hour, session), so they compress to a few bytes a row; questions by name are answered by
--- roll-ups. Every table remembers deduplication tokens, so that a range of the ingest log sent again is stored once.
+-- Rows lie by hour, in it as they came, a batch together: neighbours are alike, and a merge copies runs instead of weaving
+-- rows, which halves its cost against an order by session. Merges wait for ten parts' worth instead of five, so that a row is
+-- written a third less often. Bloom filters find a session or a trace; questions by name are answered by roll-ups.
+-- Every table remembers deduplication tokens, so that a range of the ingest log sent again is stored once.
 -- A column has the type that `server/src/store/columns.rs` sends: nothing is converted on the way in.
 
 -- The time between two marks in the code.
@@ -44,15 +46,18 @@ CREATE TABLE IF NOT EXISTS spans
     attributes          Map(LowCardinality(String), String),
     `events.time`       Array(DateTime64(6, 'UTC')),
     `events.name`       Array(LowCardinality(String)),
-    sample_rate         Float64
+    sample_rate         Float64,
+    INDEX session session_id TYPE bloom_filter(0.01),
+    INDEX trace trace_id TYPE bloom_filter(0.01)
 )
 ENGINE = MergeTree
 PARTITION BY toMonday(start)
-ORDER BY (project, toStartOfHour(start), session_id, trace_id, start)
+ORDER BY (project, toStartOfHour(start), received_at, session_id, start)
 SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- Frames over a short period on one page.
@@ -88,15 +93,17 @@ CREATE TABLE IF NOT EXISTS frame_windows
     jank_ms             UInt32 CODEC(T64, ZSTD(1)),
     delay_ms            UInt32 CODEC(T64, ZSTD(1)),
     frame_time_hist     Map(UInt32, UInt32),
-    sample_rate         Float64
+    sample_rate         Float64,
+    INDEX session session_id TYPE bloom_filter(0.01)
 )
 ENGINE = MergeTree
 PARTITION BY toMonday(start)
-ORDER BY (project, toStartOfHour(start), session_id, start)
+ORDER BY (project, toStartOfHour(start), received_at, session_id, start)
 SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- The main loop was blocked. The stack stands in `stacks`, its class in `stack_classes`.
@@ -135,15 +142,17 @@ CREATE TABLE IF NOT EXISTS janks
     `samples.stack_hash` Array(UInt64),
     `run_log.time`      Array(DateTime64(6, 'UTC')),
     `run_log.message`   Array(String),
-    sample_rate         Float64
+    sample_rate         Float64,
+    INDEX session session_id TYPE bloom_filter(0.01)
 )
 ENGINE = MergeTree
 PARTITION BY toMonday(start)
-ORDER BY (project, toStartOfHour(start), session_id, start)
+ORDER BY (project, toStartOfHour(start), received_at, session_id, start)
 SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- Bytes by natural day of the device, source and network. Rows of one day add up.
@@ -180,6 +189,7 @@ SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- How long a page took, in three parts that overlap; a missing part is NULL.
@@ -216,15 +226,17 @@ CREATE TABLE IF NOT EXISTS page_loads
     `requests.offset_ms` Array(Int32),
     `requests.duration_ms` Array(UInt32),
     `requests.status`   Array(UInt16),
-    sample_rate         Float64
+    sample_rate         Float64,
+    INDEX session session_id TYPE bloom_filter(0.01)
 )
 ENGINE = MergeTree
 PARTITION BY toMonday(start)
-ORDER BY (project, toStartOfHour(start), session_id, start)
+ORDER BY (project, toStartOfHour(start), received_at, session_id, start)
 SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- Samples from monitors.
@@ -257,15 +269,17 @@ CREATE TABLE IF NOT EXISTS metrics
     max                 Float64 CODEC(Gorilla, ZSTD(1)),
     count               UInt64 CODEC(T64, ZSTD(1)),
     attributes          Map(LowCardinality(String), String),
-    sample_rate         Float64
+    sample_rate         Float64,
+    INDEX session session_id TYPE bloom_filter(0.01)
 )
 ENGINE = MergeTree
 PARTITION BY toMonday(time)
-ORDER BY (project, toStartOfHour(time), session_id, name, time)
+ORDER BY (project, toStartOfHour(time), received_at, session_id, name, time)
 SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- How long the app took to start.
@@ -294,15 +308,17 @@ CREATE TABLE IF NOT EXISTS app_starts
     start               DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)),
     duration_ms         UInt32 CODEC(T64, ZSTD(1)),
     `phases.name`       Array(LowCardinality(String)),
-    `phases.duration_ms` Array(UInt32)
+    `phases.duration_ms` Array(UInt32),
+    INDEX session session_id TYPE bloom_filter(0.01)
 )
 ENGINE = MergeTree
 PARTITION BY toMonday(start)
-ORDER BY (project, toStartOfHour(start), session_id, start)
+ORDER BY (project, toStartOfHour(start), received_at, session_id, start)
 SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- UI functions redrawn.
@@ -333,15 +349,17 @@ CREATE TABLE IF NOT EXISTS recompositions
     window_ms           UInt32 CODEC(T64, ZSTD(1)),
     count               UInt32 CODEC(T64, ZSTD(1)),
     cause               LowCardinality(String),
-    sample_rate         Float64
+    sample_rate         Float64,
+    INDEX session session_id TYPE bloom_filter(0.01)
 )
 ENGINE = MergeTree
 PARTITION BY toMonday(start)
-ORDER BY (project, toStartOfHour(start), session_id, function, start)
+ORDER BY (project, toStartOfHour(start), received_at, session_id, function, start)
 SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';
 
 -- What the SDK itself cost and lost.
@@ -379,4 +397,5 @@ SETTINGS
     non_replicated_deduplication_window = 10000,
     fsync_after_insert = 1,
     fsync_part_directory = 1,
+    merge_selector_base = 10,
     default_compression_codec = 'ZSTD(1)';

@@ -7,7 +7,7 @@ use unjank_server::config;
 
 /// Batches are many short-lived allocations on several threads.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli: Cli = match config::parse() {

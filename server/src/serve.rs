@@ -55,12 +55,12 @@ impl ServerFile {
 }
 
 /// Batches remembered, to answer a retry without asking ClickHouse: at least half of this.
-const SEEN_BATCHES: usize = 400_000;
+const SEEN_BATCHES: usize = 900_000;
 /// Stacks remembered, not to write them again.
 const KNOWN_STACKS: usize = 200_000;
 /// A range of the log goes to ClickHouse as one INSERT per table: large blocks are cheap, and bounded they fit in memory.
-const RANGE_BYTES: usize = 24 << 20;
-const EAGER_BYTES: u64 = 16 << 20;
+const RANGE_BYTES: usize = 48 << 20;
+const EAGER_BYTES: u64 = 32 << 20;
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs a server until `shutdown`. Nothing that was acknowledged is lost, however it ends.
@@ -81,6 +81,7 @@ pub async fn serve(
         "outcome counts",
         write_counts(Arc::clone(&app), front.shutdown()),
     );
+    front.spawn("recall", recall_batches(Arc::clone(&app), front.shutdown()));
     start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
 
     shutdown.cancelled().await;
@@ -117,9 +118,8 @@ fn open(shared: &Shared, settings: &Serve, clock: Clock) -> anyhow::Result<App> 
         min_free_bytes: settings.min_free_bytes,
     };
     let log = IngestLog::open(log_settings, metrics.log.clone())?;
-    let seen = Arc::new(Seen::new(SEEN_BATCHES, clock.now()));
-    let recalled =
-        log.recall(|project, batch_id, received_at| seen.recall(project, batch_id, received_at))?;
+    let seen = Arc::new(Seen::new(SEEN_BATCHES));
+    let recalled = log.recall(|project, batch_id| seen.recall(project, batch_id))?;
     tracing::info!(records = recalled, folder = %data_dir.display(), "the ingest log is open");
     if settings.ingest_keys.is_empty() {
         tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
@@ -239,6 +239,30 @@ async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationT
     }
     clickhouse.point_at(Some(&target));
     tracing::info!(url = target.url, "ClickHouse is ready");
+}
+
+/// What was stored before this start is remembered again, as soon as ClickHouse can say it.
+async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
+    let recalled = async {
+        loop {
+            let recall = |project: &str, batch_id| app.seen.recall(project, batch_id);
+            match app
+                .clickhouse
+                .recall_batches(SEEN_BATCHES / 2, recall)
+                .await
+            {
+                Ok(batches) => return tracing::debug!(batches, "batches recalled from ClickHouse"),
+                Err(failure) => {
+                    tracing::debug!(%failure, "batches cannot be recalled yet");
+                    sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = recalled => {}
+    }
 }
 
 fn start_listeners(

@@ -116,7 +116,7 @@ impl Api {
         Some(Connection { api: self, handle })
     }
 
-    /// Joins the library's threads. Only when every connection is closed; afterwards none can be opened again.
+    /// Joins the library's threads, or says that it did not. When every connection is closed; afterwards none can be opened.
     #[expect(unsafe_code, reason = "C call")]
     pub(crate) fn shut_down(&self) -> bool {
         // SAFETY: callable at any time; with a connection still open it does nothing and says so.

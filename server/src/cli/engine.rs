@@ -37,6 +37,10 @@ pub(super) struct EngineArgs {
     #[arg(long)]
     fetch_only: bool,
 
+    /// How far it steps back for other processes, 0 to 19: a supervised one lets its server answer devices first.
+    #[arg(long, value_name = "LEVEL", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=19))]
+    nice: i32,
+
     /// End when standard input ends: how a supervisor takes its engine along.
     #[arg(long)]
     until_stdin_ends: bool,
@@ -57,6 +61,12 @@ pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
     let library = engine_library(explicit, shared.cache_dir.as_deref())?;
     if args.fetch_only {
         return Ok(writeln!(std::io::stdout(), "{}", library.display())?);
+    }
+    // Before there are threads, so that all have it.
+    if args.nice > 0
+        && let Err(error) = rustix::process::nice(args.nice)
+    {
+        tracing::warn!(%error, "the engine keeps its priority");
     }
     let options = EngineOptions {
         data_dir: args

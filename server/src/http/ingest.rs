@@ -89,24 +89,10 @@ async fn store_batch(
         .inc_by(received.wire_bytes() as u64);
     let accepted = take_apart(app, device, received, received_at).await?;
     let batch_id = accepted.receipt.batch_id;
-    let ticket = match app.seen.arrive(&device.project, batch_id, received_at) {
+    let ticket = match app.seen.arrive(&device.project, batch_id) {
         Arrival::Duplicate => return Ok(duplicate(app, accepted)),
         Arrival::InFlight => return Err(Problem::in_flight()),
-        Arrival::New {
-            ticket,
-            look_up: false,
-        } => ticket,
-        Arrival::New {
-            ticket,
-            look_up: true,
-        } => {
-            if app.stored_before(&device.project, batch_id).await {
-                app.seen
-                    .found_stored(&device.project, batch_id, received_at);
-                return Ok(duplicate(app, accepted));
-            }
-            ticket
-        }
+        Arrival::New(ticket) => ticket,
     };
     app.log.append(accepted.record).await?;
     ticket.stored();

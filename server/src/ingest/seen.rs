@@ -1,8 +1,8 @@
 //! Which batches arrived lately: a device's retry is answered as a duplicate and stored once.
 //!
-//! The memory is bounded, and complete for batches received since it began. Whether a batch made before that was stored is
-//! asked of the `batches` table. What slips through (a device's clock ahead, ClickHouse away, several replicas) the writer
-//! finds before it inserts.
+//! The memory is bounded: the latest batches, at a start filled from the ingest log and the `batches` table. A retry it does
+//! not know (long ago, or taken by another replica) is acknowledged as new; the writer finds it before it inserts. So an
+//! acknowledgement never waits for ClickHouse.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +12,7 @@ use uuid::Uuid;
 use crate::fingerprint::fingerprint;
 
 pub enum Arrival {
-    /// Not in memory. `look_up`: it may have been stored before the memory began.
-    New {
-        ticket: Ticket,
-        look_up: bool,
-    },
+    New(Ticket),
     Duplicate,
     /// Another request with the same batch is being made durable right now.
     InFlight,
@@ -26,14 +22,12 @@ pub enum Arrival {
 pub struct Ticket {
     key: Key,
     seen: Arc<Seen>,
-    received_at: i64,
 }
 
 impl Ticket {
     /// The batch is durable.
     pub fn stored(self) {
-        let mut memory = self.seen.lock();
-        memory.remember(self.key, self.received_at, self.seen.most);
+        self.seen.lock().remember(self.key, self.seen.most);
     }
 }
 
@@ -50,70 +44,42 @@ pub struct Seen {
     most: usize,
 }
 
+#[derive(Default)]
 struct Memory {
     /// Bounded by the requests under way.
     in_flight: HashSet<Key>,
-    young: Generation,
-    old: Generation,
-}
-
-struct Generation {
-    keys: HashSet<Key>,
-    /// When its first batch was received, in microseconds since the epoch.
-    since: i64,
+    young: HashSet<Key>,
+    old: HashSet<Key>,
 }
 
 impl Seen {
-    /// Remembers at least `most / 2` and at most `most` batches. `now`: the memory knows nothing of before.
-    pub fn new(most: usize, now: i64) -> Self {
-        let empty = || Generation {
-            keys: HashSet::new(),
-            since: now,
-        };
+    /// Remembers at least `most / 2` and at most `most` batches.
+    pub fn new(most: usize) -> Self {
         Self {
-            memory: Mutex::new(Memory {
-                in_flight: HashSet::new(),
-                young: empty(),
-                old: empty(),
-            }),
+            memory: Mutex::default(),
             most,
         }
     }
 
-    pub fn arrive(self: &Arc<Self>, project: &str, batch_id: Uuid, now: i64) -> Arrival {
+    pub fn arrive(self: &Arc<Self>, project: &str, batch_id: Uuid) -> Arrival {
         let key = Self::key(project, batch_id);
         let mut memory = self.lock();
-        if memory.young.keys.contains(&key) || memory.old.keys.contains(&key) {
+        if memory.young.contains(&key) || memory.old.contains(&key) {
             return Arrival::Duplicate;
         }
         if !memory.in_flight.insert(key) {
             return Arrival::InFlight;
         }
-        let look_up = made_at(batch_id).is_none_or(|made| made < memory.old.since);
-        Arrival::New {
-            ticket: Ticket {
-                key,
-                seen: Arc::clone(self),
-                received_at: now,
-            },
-            look_up,
-        }
+        Arrival::New(Ticket {
+            key,
+            seen: Arc::clone(self),
+        })
     }
 
-    /// A batch found in the log at start, oldest first: the memory reaches back to it.
-    pub fn recall(&self, project: &str, batch_id: Uuid, received_at: i64) {
-        let mut memory = self.lock();
-        if memory.old.keys.is_empty() && memory.young.keys.is_empty() {
-            memory.young.since = received_at;
-            memory.old.since = received_at;
-        }
-        memory.remember(Self::key(project, batch_id), received_at, self.most);
-    }
-
-    /// A batch found in the `batches` table: remembered, so that the next retry costs no look-up.
-    pub fn found_stored(&self, project: &str, batch_id: Uuid, now: i64) {
+    /// A batch that was stored before this start.
+    pub fn recall(&self, project: &str, batch_id: Uuid) {
         self.lock()
-            .remember(Self::key(project, batch_id), now, self.most);
+            .remember(Self::key(project, batch_id), self.most);
     }
 
     fn key(project: &str, batch_id: Uuid) -> Key {
@@ -126,97 +92,54 @@ impl Seen {
 }
 
 impl Memory {
-    fn remember(&mut self, key: Key, received_at: i64, most: usize) {
-        if self.young.keys.len() >= most / 2 {
+    fn remember(&mut self, key: Key, most: usize) {
+        if self.young.len() >= most / 2 {
             std::mem::swap(&mut self.young, &mut self.old);
-            self.young.keys.clear();
-            self.young.since = received_at;
+            self.young.clear();
         }
-        self.young.keys.insert(key);
+        self.young.insert(key);
     }
-}
-
-/// When a UUID v7 was made, in microseconds since the epoch; other ids do not say.
-fn made_at(id: Uuid) -> Option<i64> {
-    if id.get_version_num() != 7 {
-        return None;
-    }
-    let (seconds, nanos) = id.get_timestamp()?.to_unix();
-    i64::try_from(seconds)
-        .ok()?
-        .checked_mul(1_000_000)?
-        .checked_add(i64::from(nanos / 1_000))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const NOW: i64 = 1_800_000_000_000_000;
-
-    fn seen() -> Arc<Seen> {
-        Arc::new(Seen::new(8, NOW))
-    }
-
     fn arrive(seen: &Arc<Seen>, id: u128) -> Arrival {
-        seen.arrive("shop", Uuid::from_u128(id), NOW)
+        seen.arrive("shop", Uuid::from_u128(id))
     }
 
     #[test]
     fn a_stored_batch_is_a_duplicate_and_an_abandoned_one_is_not() {
-        let seen = seen();
-        let Arrival::New { ticket, .. } = arrive(&seen, 1) else {
+        let seen = Arc::new(Seen::new(8));
+        let Arrival::New(ticket) = arrive(&seen, 1) else {
             panic!("new")
         };
         assert!(matches!(arrive(&seen, 1), Arrival::InFlight));
         drop(ticket);
-        let Arrival::New { ticket, .. } = arrive(&seen, 1) else {
+        let Arrival::New(ticket) = arrive(&seen, 1) else {
             panic!("new again")
         };
         ticket.stored();
         assert!(matches!(arrive(&seen, 1), Arrival::Duplicate));
         assert!(matches!(
-            seen.arrive("other", Uuid::from_u128(1), NOW),
-            Arrival::New { .. }
+            seen.arrive("other", Uuid::from_u128(1)),
+            Arrival::New(_)
         ));
     }
 
     #[test]
     fn the_memory_is_bounded_and_keeps_the_latest() {
-        let seen = seen();
+        let seen = Arc::new(Seen::new(8));
         for id in 0..100 {
-            if let Arrival::New { ticket, .. } = arrive(&seen, id) {
+            if let Arrival::New(ticket) = arrive(&seen, id) {
                 ticket.stored();
             }
         }
         let memory = seen.lock();
-        assert!(memory.young.keys.len() + memory.old.keys.len() <= 8);
+        assert!(memory.young.len() + memory.old.len() <= 8);
         drop(memory);
         assert!(matches!(arrive(&seen, 99), Arrival::Duplicate));
-        assert!(matches!(
-            arrive(&seen, 0),
-            Arrival::New { look_up: true, .. }
-        ));
-    }
-
-    #[test]
-    fn only_ids_made_before_the_memory_began_are_looked_up() {
-        let seen = seen();
-        let at = |seconds: i64| {
-            let time = uuid::Timestamp::from_unix(
-                uuid::NoContext,
-                (NOW / 1_000_000 + seconds).cast_unsigned(),
-                0,
-            );
-            Uuid::new_v7(time)
-        };
-        assert!(matches!(
-            seen.arrive("shop", at(3_600), NOW),
-            Arrival::New { look_up: false, .. }
-        ));
-        assert!(matches!(
-            seen.arrive("shop", at(-3_600), NOW),
-            Arrival::New { look_up: true, .. }
-        ));
+        assert!(matches!(arrive(&seen, 0), Arrival::New(_)));
     }
 }

@@ -166,6 +166,32 @@ impl ClickHouse {
         Ok(())
     }
 
+    /// Calls `recall` for the latest batches of the last day, at most `most`.
+    pub async fn recall_batches(
+        &self,
+        most: usize,
+        mut recall: impl FnMut(&str, Uuid),
+    ) -> Result<u64, Failure> {
+        let sql = format!(
+            "SELECT toString(project) AS project, batch_id FROM `{}`.batches \
+             WHERE received_at >= now() - INTERVAL 1 DAY ORDER BY received_at DESC LIMIT {most}",
+            self.database
+        );
+        #[derive(clickhouse::Row, serde::Deserialize)]
+        struct Stored<'a> {
+            project: &'a str,
+            #[serde(with = "clickhouse::serde::uuid")]
+            batch_id: Uuid,
+        }
+        let mut rows = self.client()?.query(&sql).fetch::<Stored<'_>>()?;
+        let mut batches = 0;
+        while let Some(row) = rows.next().await? {
+            recall(row.project, row.batch_id);
+            batches += 1;
+        }
+        Ok(batches)
+    }
+
     /// Which of `ids` the project's `batches` already hold.
     pub async fn stored_batches(
         &self,

@@ -200,6 +200,7 @@ impl EmbeddedEngine {
             .arg("--library")
             .arg(library)
             .args(["--listen", "127.0.0.1:0", "--until-stdin-ends"])
+            .args(["--nice", "10"])
             .arg("--max-memory-bytes")
             .arg(settings.max_memory_bytes.to_string())
             .args(["--log", &settings.log])

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -80,6 +81,8 @@ const QUEUE: usize = 1024;
 /// A group that shares a sync ends at this size: what comes later should not wait for it.
 const GROUP_BYTES: usize = 8 << 20;
 const SEGMENT_BYTES: u64 = 64 << 20;
+/// From one sync to the next: under load batches share a sync, which costs as much as decoding a batch; a lone one goes at once.
+const SYNC_INTERVAL: Duration = Duration::from_millis(5);
 
 impl IngestLog {
     pub fn open(settings: LogSettings, metrics: LogMetrics) -> anyhow::Result<Self> {
@@ -174,7 +177,7 @@ impl IngestLog {
     }
 
     /// Calls `recall` for every batch still in the log, oldest first, drained or not.
-    pub fn recall(&self, mut recall: impl FnMut(&str, Uuid, i64)) -> io::Result<u64> {
+    pub fn recall(&self, mut recall: impl FnMut(&str, Uuid)) -> io::Result<u64> {
         let mut reader = self.reader();
         reader.seek(0);
         let mut records = 0;
@@ -184,7 +187,7 @@ impl IngestLog {
                 .iter()
                 .filter_map(|record| Record::read(record.payload).ok());
             for record in parsed.filter(|record| !record.frames.is_empty()) {
-                recall(record.project, record.batch_id, record.received_at);
+                recall(record.project, record.batch_id);
             }
         }
         Ok(records)
@@ -307,10 +310,13 @@ impl Disk {
     fn run(mut self) {
         let mut group = Vec::new();
         let mut close = None;
+        let mut next_sync = Instant::now();
         while close.is_none() {
             let Some(first) = self.commands.blocking_recv() else {
                 break;
             };
+            thread::sleep(next_sync.saturating_duration_since(Instant::now()));
+            next_sync = Instant::now() + SYNC_INTERVAL;
             self.gather(first, &mut group, &mut close);
             if self.has_room() {
                 self.store(&mut group);
