@@ -188,7 +188,8 @@ pub(crate) async fn column_sizes(clickhouse: &ClickHouse, table: &str) -> Result
 pub(crate) async fn merged(clickhouse: &ClickHouse) -> Result<()> {
     let begun = Instant::now();
     let mut quiet_since = begun;
-    while quiet_since.elapsed() < Duration::from_secs(2) && begun.elapsed() < Duration::from_secs(60)
+    while quiet_since.elapsed() < Duration::from_secs(2)
+        && begun.elapsed() < Duration::from_secs(60)
     {
         let running: u64 = clickhouse
             .value("SELECT count() FROM system.merges WHERE database = 'unjank'")
