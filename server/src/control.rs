@@ -1,5 +1,7 @@
 //! Who may do what: for now the ingest keys of the settings. A control database takes this place behind the same lookups.
 
+mod device_token;
+
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,6 +10,8 @@ use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 
 use crate::ingest::Device;
+
+pub use self::device_token::{DeviceKeys, KeyAlgorithm, TokenError, TokenHolder};
 
 /// `key=app_id,…`, as the setting has it. Keys do not print.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -1,0 +1,220 @@
+//! Device tokens: short-lived JWTs that a project's own back end signs for its installs, instead of an ingest key in the app.
+//!
+//! `aud` names the project, `kid` one of its registered keys, `sub` the install. Each key has one algorithm, fixed when it is
+//! registered: what the token's header says about itself never chooses how it is verified.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, JwkSet};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use serde::Deserialize;
+use uuid::Uuid;
+
+/// Clocks of the signing back ends differ from ours by at most this, in seconds.
+const LEEWAY_S: i64 = 60;
+/// A token that is good for longer than a day is a key by another name, in seconds.
+const LONGEST_LIFE_S: i64 = 24 * 3_600;
+/// An HS256 secret shorter than its hash can be guessed offline from one token.
+const SHORTEST_SECRET: usize = 32;
+
+/// How a registered key verifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum KeyAlgorithm {
+    #[serde(rename = "HS256")]
+    Hs256,
+    #[serde(rename = "ES256")]
+    Es256,
+    #[serde(rename = "EdDSA")]
+    EdDsa,
+}
+
+/// Why a token does not open the door. Says nothing that helps to make one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    #[error("the device token is not a JWT with `alg`, `kid`, `aud`, `exp` and `sub`")]
+    Malformed,
+    #[error(
+        "the device token's `kid` is not a key of the project its `aud` names, or the key is revoked"
+    )]
+    UnknownKey,
+    #[error("the device token's signature does not verify with the key its `kid` names")]
+    Signature,
+    #[error("the device token has expired: get a new one")]
+    Expired,
+    #[error("the device token is not valid yet: is the signing server's clock ahead?")]
+    NotYet,
+    #[error("the device token is valid for more than 24 hours: sign shorter ones")]
+    TooLong,
+    #[error("the device token's `sub` is not an install id (a UUID)")]
+    Subject,
+}
+
+/// Who a token speaks for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TokenHolder {
+    pub project: Arc<str>,
+    pub install_id: Uuid,
+}
+
+struct Key {
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+/// The registered keys of all projects, ready to verify.
+#[derive(Default)]
+pub struct DeviceKeys {
+    projects: HashMap<Arc<str>, HashMap<String, Key>>,
+}
+
+impl std::fmt::Debug for DeviceKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "device keys of {} projects", self.projects.len())
+    }
+}
+
+impl DeviceKeys {
+    /// Registers one key: `material` is the secret of HS256, or a public key in PEM.
+    ///
+    /// # Errors
+    /// When the material is not of that algorithm; the reason does not quote it.
+    pub fn add(
+        &mut self,
+        project: &Arc<str>,
+        kid: &str,
+        algorithm: KeyAlgorithm,
+        material: &str,
+    ) -> Result<(), String> {
+        let (algorithm, key) = match algorithm {
+            KeyAlgorithm::Hs256 if material.len() < SHORTEST_SECRET => {
+                return Err(format!(
+                    "the secret of an HS256 key has at least {SHORTEST_SECRET} bytes"
+                ));
+            }
+            KeyAlgorithm::Hs256 => (
+                Algorithm::HS256,
+                Ok(DecodingKey::from_secret(material.as_bytes())),
+            ),
+            KeyAlgorithm::Es256 => (
+                Algorithm::ES256,
+                DecodingKey::from_ec_pem(material.as_bytes()),
+            ),
+            KeyAlgorithm::EdDsa => (
+                Algorithm::EdDSA,
+                DecodingKey::from_ed_pem(material.as_bytes()),
+            ),
+        };
+        let key = key.map_err(|_| format!("this is not a public key in PEM for {algorithm:?}"))?;
+        self.insert(project, kid.to_owned(), Key { algorithm, key });
+        Ok(())
+    }
+
+    /// Registers the keys of a JSON Web Key Set: those for ES256 (P-256) and `EdDSA` (Ed25519) that have a `kid`.
+    ///
+    /// # Errors
+    /// When it is not a key set, or none of its keys can be used.
+    pub fn add_jwks(&mut self, project: &Arc<str>, json: &str) -> Result<(), String> {
+        let set: JwkSet = serde_json::from_str(json)
+            .map_err(|error| format!("this is not a JSON Web Key Set: {error}"))?;
+        let mut added = 0;
+        for jwk in &set.keys {
+            let algorithm = match &jwk.algorithm {
+                AlgorithmParameters::EllipticCurve(curve) if curve.curve == EllipticCurve::P256 => {
+                    Algorithm::ES256
+                }
+                AlgorithmParameters::OctetKeyPair(_) => Algorithm::EdDSA,
+                // A secret has no place in a published set; RSA is not offered.
+                _ => continue,
+            };
+            let (Some(kid), Ok(key)) = (&jwk.common.key_id, DecodingKey::from_jwk(jwk)) else {
+                continue;
+            };
+            self.insert(project, kid.clone(), Key { algorithm, key });
+            added += 1;
+        }
+        if added == 0 {
+            return Err(
+                "none of the keys has a `kid` and is for ES256 (P-256) or EdDSA (Ed25519)"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, project: &Arc<str>, kid: String, key: Key) {
+        self.projects
+            .entry(Arc::clone(project))
+            .or_default()
+            .insert(kid, key);
+    }
+
+    /// Whether a credential has the form of a JWT; ingest keys have no dots.
+    pub fn looks_like_token(credential: &str) -> bool {
+        credential.bytes().filter(|byte| *byte == b'.').count() == 2
+    }
+
+    /// The holder of a token. `now`: microseconds since the epoch.
+    pub fn verify(&self, token: &str, now: i64) -> Result<TokenHolder, TokenError> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| TokenError::Malformed)?;
+        let kid = header.kid.ok_or(TokenError::Malformed)?;
+        // Unverified, and used for nothing but to find the key it must verify with.
+        let claimed: Audience = jsonwebtoken::dangerous::insecure_decode_claims(token)
+            .map_err(|_| TokenError::Malformed)?;
+        let (project, keys) = self
+            .projects
+            .get_key_value(claimed.aud.as_str())
+            .ok_or(TokenError::UnknownKey)?;
+        let key = keys.get(&kid).ok_or(TokenError::UnknownKey)?;
+        let claims = jsonwebtoken::decode::<Claims>(token, &key.key, &validation(key, project))
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm => TokenError::Signature,
+                _ => TokenError::Malformed,
+            })?
+            .claims;
+        let now = now.div_euclid(1_000_000);
+        if claims.exp.saturating_add(LEEWAY_S) <= now {
+            return Err(TokenError::Expired);
+        }
+        if claims
+            .nbf
+            .is_some_and(|from| from.saturating_sub(LEEWAY_S) > now)
+        {
+            return Err(TokenError::NotYet);
+        }
+        if claims.exp.saturating_sub(now) > LONGEST_LIFE_S + LEEWAY_S {
+            return Err(TokenError::TooLong);
+        }
+        let install_id = claims.sub.parse().map_err(|_| TokenError::Subject)?;
+        Ok(TokenHolder {
+            project: Arc::clone(project),
+            install_id,
+        })
+    }
+}
+
+/// One algorithm, one audience. Times are checked by our clock, not the library's.
+fn validation(key: &Key, project: &str) -> Validation {
+    let mut validation = Validation::new(key.algorithm);
+    validation.set_audience(&[project]);
+    validation.set_required_spec_claims(&["exp", "aud", "sub"]);
+    validation.validate_exp = false;
+    validation
+}
+
+#[derive(Deserialize)]
+struct Audience {
+    aud: String,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    exp: i64,
+    nbf: Option<i64>,
+    sub: String,
+}
+
+#[cfg(test)]
+#[path = "device_token_tests.rs"]
+mod tests;
