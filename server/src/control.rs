@@ -1,17 +1,23 @@
 //! Who may do what: for now the ingest keys of the settings. A control database takes this place behind the same lookups.
 
+mod credential;
 mod device_token;
+mod instance_secret;
+pub mod password;
+mod session_token;
 
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use sha2::{Digest, Sha256};
 
 use crate::ingest::Device;
 
+pub use self::credential::{Credential, CredentialHash, CredentialKind, NoRandomness, digest};
 pub use self::device_token::{DeviceKeys, KeyAlgorithm, TokenError, TokenHolder};
+pub use self::instance_secret::{InstanceSecret, SecretError};
+pub use self::session_token::{SESSION_TOKEN_LIFE_S, SessionHolder, SessionTokens};
 
 /// `key=app_id,…`, as the setting has it. Keys do not print.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -51,11 +57,9 @@ impl IngestKeys {
     }
 }
 
-type KeyHash = [u8; 32];
-
 /// The snapshot every request is checked against: in memory, swapped whole.
 pub struct Access {
-    devices: ArcSwap<HashMap<KeyHash, Arc<Device>>>,
+    devices: ArcSwap<HashMap<CredentialHash, Arc<Device>>>,
 }
 
 impl Access {
@@ -67,15 +71,11 @@ impl Access {
 
     /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
     pub fn device(&self, key: &str) -> Option<Arc<Device>> {
-        self.devices.load().get(&hash(key)).cloned()
+        self.devices.load().get(&digest(key)).cloned()
     }
 }
 
-fn hash(key: &str) -> KeyHash {
-    Sha256::digest(key.as_bytes()).into()
-}
-
-fn devices(keys: &IngestKeys, project: &str) -> HashMap<KeyHash, Arc<Device>> {
+fn devices(keys: &IngestKeys, project: &str) -> HashMap<CredentialHash, Arc<Device>> {
     let mut apps: HashMap<&str, Vec<String>> = HashMap::new();
     for (key, app) in &keys.0 {
         apps.entry(key).or_default().push(app.clone());
@@ -89,7 +89,7 @@ fn devices(keys: &IngestKeys, project: &str) -> HashMap<KeyHash, Arc<Device>> {
         })
     };
     apps.into_iter()
-        .map(|(key, apps)| (hash(key), device(apps)))
+        .map(|(key, apps)| (digest(key), device(apps)))
         .collect()
 }
 

@@ -1,0 +1,159 @@
+//! The secret of this installation: signs sessions, and seals what must be kept but not read, such as the secrets of HS256 keys.
+//!
+//! It stands in a file of the data folder or in a setting, never in the database: who copies the database gets nothing to use.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// Fewer characters can be guessed.
+const SHORTEST: usize = 32;
+
+/// Keys for each purpose, derived from one secret. Does not print.
+pub struct InstanceSecret {
+    signing: [u8; 32],
+    sealing: RandomizedNonceKey,
+}
+
+impl std::fmt::Debug for InstanceSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("InstanceSecret(***)")
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    #[error(
+        "the secret of the installation has at least {SHORTEST} characters: `openssl rand -base64 48` makes one"
+    )]
+    TooShort,
+    #[error("{0}")]
+    File(String),
+    #[error("it was sealed with another secret of the installation, or is damaged")]
+    Unsealed,
+    #[error("the cryptographic library refused")]
+    Refused,
+}
+
+impl InstanceSecret {
+    /// From the setting, the same for all replicas.
+    pub fn from_text(text: &str) -> Result<Self, SecretError> {
+        if text.len() < SHORTEST {
+            return Err(SecretError::TooShort);
+        }
+        let key = Salt::new(HKDF_SHA256, b"unjank").extract(text.as_bytes());
+        let derive = |purpose: &[u8]| -> Result<[u8; 32], SecretError> {
+            let mut out = [0; 32];
+            let info = [purpose];
+            let expanded = key.expand(&info, HKDF_SHA256);
+            expanded
+                .and_then(|expanded| expanded.fill(&mut out))
+                .map_err(|_| SecretError::Refused)?;
+            Ok(out)
+        };
+        Ok(Self {
+            signing: derive(b"sessions")?,
+            sealing: RandomizedNonceKey::new(&AES_256_GCM, &derive(b"sealing")?)
+                .map_err(|_| SecretError::Refused)?,
+        })
+    }
+
+    /// From a file only its owner can read; made at the first start.
+    pub fn from_file(path: &Path) -> Result<Self, SecretError> {
+        let failed =
+            |error: std::io::Error| SecretError::File(format!("{}: {error}", path.display()));
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::from_text(text.trim()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let mut bytes = [0_u8; 48];
+                aws_lc_rs::rand::fill(&mut bytes).map_err(|_| SecretError::Refused)?;
+                let text = STANDARD.encode(bytes);
+                create_private(path, &text).map_err(failed)?;
+                Self::from_text(&text)
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    pub(super) fn signing(&self) -> &[u8; 32] {
+        &self.signing
+    }
+
+    /// Seals a text for the database. `context` (such as the id of its row) must be given again to open it, so that a sealed
+    /// text moved to another row does not open.
+    pub fn seal(&self, context: &str, text: &str) -> Result<String, SecretError> {
+        let mut bytes = text.as_bytes().to_vec();
+        let nonce = self
+            .sealing
+            .seal_in_place_append_tag(Aad::from(context.as_bytes()), &mut bytes)
+            .map_err(|_| SecretError::Refused)?;
+        let mut sealed = nonce.as_ref().to_vec();
+        sealed.append(&mut bytes);
+        Ok(STANDARD.encode(sealed))
+    }
+
+    pub fn open(&self, context: &str, sealed: &str) -> Result<String, SecretError> {
+        let sealed = STANDARD.decode(sealed).map_err(|_| SecretError::Unsealed)?;
+        let (nonce, bytes) = sealed
+            .split_at_checked(NONCE_LEN)
+            .ok_or(SecretError::Unsealed)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| SecretError::Unsealed)?;
+        let mut bytes = bytes.to_vec();
+        let opened = self
+            .sealing
+            .open_in_place(nonce, Aad::from(context.as_bytes()), &mut bytes)
+            .map_err(|_| SecretError::Unsealed)?;
+        String::from_utf8(opened.to_vec()).map_err(|_| SecretError::Unsealed)
+    }
+}
+
+/// Durable before it is used: sessions and seals outlive a crash.
+fn create_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_opens_in_its_own_place_only() {
+        let secret = InstanceSecret::from_text(&"s".repeat(32)).unwrap();
+        let sealed = secret.seal("key-1", "the shop's secret").unwrap();
+        assert!(!sealed.contains("shop"));
+        assert_ne!(secret.seal("key-1", "the shop's secret").unwrap(), sealed);
+        assert_eq!(secret.open("key-1", &sealed).unwrap(), "the shop's secret");
+        assert!(secret.open("key-2", &sealed).is_err());
+        let other = InstanceSecret::from_text(&"t".repeat(32)).unwrap();
+        assert!(other.open("key-1", &sealed).is_err());
+        assert!(secret.open("key-1", "").is_err());
+        assert!(secret.open("key-1", "not base64!").is_err());
+    }
+
+    #[test]
+    fn the_file_is_private_and_stays_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        let first = InstanceSecret::from_file(&path).unwrap();
+        let again = InstanceSecret::from_file(&path).unwrap();
+        assert_eq!(first.signing(), again.signing());
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(&path).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(!format!("{first:?}").contains(&std::fs::read_to_string(&path).unwrap()));
+        std::fs::write(&path, "short").unwrap();
+        assert!(InstanceSecret::from_file(&path).is_err());
+    }
+}
