@@ -28,6 +28,8 @@ impl Log {
         dropped: &mut DropReport,
     ) -> Result<u64, AppendError> {
         let max_bytes = self.options.max_bytes;
+        // Opening the log starts a segment, full or not: its header has its place.
+        let usable = max_bytes.saturating_sub(EMPTY);
         // A quarter: a quiet log whose every record is done at once would otherwise start a segment for each.
         if self.written.bytes >= self.segment_bytes / 4 && self.active_is_done() {
             self.replace_active()?;
@@ -36,7 +38,7 @@ impl Log {
             let header = if self.fits(length) { 0 } else { EMPTY };
             let needed = framed(length).saturating_add(header);
             let bytes = self.bytes();
-            if bytes.saturating_add(needed) <= max_bytes {
+            if bytes.saturating_add(needed) <= usable {
                 break;
             }
             if self.active_is_done() {
@@ -59,7 +61,7 @@ impl Log {
             self.rotate()?;
         }
         let in_segment = self.segment_bytes.saturating_sub(self.written.bytes);
-        Ok(in_segment.min(max_bytes.saturating_sub(self.bytes())))
+        Ok(in_segment.min(usable.saturating_sub(self.bytes())))
     }
 
     /// Does the active segment have room for a payload of this length? A new one always has.

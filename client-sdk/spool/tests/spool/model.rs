@@ -231,6 +231,23 @@ impl Model {
     }
 }
 
+/// Opening starts a segment: a log that is full has room for its header.
+#[test]
+fn a_full_log_keeps_its_limit_when_it_is_opened_again() {
+    for when_full in [WhenFull::Refuse, WhenFull::DropOldest] {
+        for length in 0..100 {
+            let mut model = Model::new(when_full);
+            for _ in 0..40 {
+                model.step(&Step::AppendAll {
+                    lengths: vec![length, 1],
+                });
+            }
+            model.step(&Step::Reopen);
+            model.step(&Step::Reopen);
+        }
+    }
+}
+
 fn log_limit() -> u64 {
     2400
 }
