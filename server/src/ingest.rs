@@ -21,7 +21,7 @@ mod traffic;
 
 use std::sync::Arc;
 
-use unjank_protocol::{Batch, Limits, Receipt, Rejected, Signal};
+use unjank_protocol::{Batch, Limits, Receipt, Rejected, Resource, Signal};
 use uuid::Uuid;
 
 pub use self::known_stacks::{KnownStacks, StackKey};
@@ -39,10 +39,13 @@ pub struct Device {
     pub project: Arc<str>,
     /// The app the key is for; `None` allows any.
     pub apps: Option<Arc<[String]>>,
+    /// The one install a device token speaks for; `None` for an ingest key, which any install may hold.
+    pub install_id: Option<Uuid>,
 }
 
 impl Device {
-    fn allows(&self, app_id: &str) -> bool {
+    /// Whether it may speak for an app.
+    pub fn allows(&self, app_id: &str) -> bool {
         self.apps
             .as_ref()
             .is_none_or(|apps| apps.iter().any(|app| app == app_id))
@@ -68,7 +71,12 @@ pub enum Refusal {
     TooManyEvents { events: usize, limit: usize },
     #[error("this ingest key is not for the app `{0}`")]
     WrongApp(String),
+    #[error("this device token is not for the install that the batch names")]
+    WrongInstall,
 }
+
+/// Answers the `ETag` of a device's configuration.
+pub type ConfigEtag<'c> = dyn Fn(&Resource<'_>) -> Option<Arc<str>> + 'c;
 
 /// What the steps need to know besides the batch.
 pub struct Context<'c> {
@@ -76,6 +84,8 @@ pub struct Context<'c> {
     pub limits: &'c Limits,
     pub rules: &'c Rules,
     pub known_stacks: &'c KnownStacks,
+    /// For the receipt: what tells a device that its configuration changed.
+    pub config_etag: &'c ConfigEtag<'c>,
     /// Microseconds since the epoch.
     pub received_at: i64,
     /// Bytes of the request as sent.
@@ -111,6 +121,10 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
         return Err(Refusal::WrongApp(
             batch.resource.app_id.as_str().chars().take(128).collect(),
         ));
+    }
+    let install_id = batch.resource.install_id;
+    if context.device.install_id.is_some_and(|only| only != install_id) {
+        return Err(Refusal::WrongInstall);
     }
     Ok(Assembly::new(batch, rejected, context).finish())
 }
@@ -187,7 +201,8 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 rejected: self.rejected,
                 truncated: self.truncated,
                 duplicate: false,
-                config_etag: None,
+                config_etag: (self.context.config_etag)(&self.batch.resource)
+                    .map(|etag| etag.to_string().into()),
                 rate_limits: Vec::new(),
             },
             record: record.finish(),

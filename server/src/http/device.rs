@@ -1,4 +1,4 @@
-//! The access rule of devices: a handler that takes a `Device` runs only for a valid ingest key.
+//! The access rule of devices: a handler that takes a `Device` runs only for a valid ingest key or device token.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 
 use super::problem::Problem;
 use crate::app::App;
+use crate::control::DeviceKeys;
 use crate::ingest;
 
 pub(super) struct Device(pub(super) Arc<ingest::Device>);
@@ -25,8 +26,16 @@ impl FromRequestParts<Arc<App>> for Device {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(Problem::no_key());
         }
+        let (credential, now) = (key.trim(), app.clock.now());
+        if DeviceKeys::looks_like_token(credential) {
+            return app
+                .access
+                .device_by_token(credential, now)
+                .map(Self)
+                .map_err(Problem::bad_token);
+        }
         app.access
-            .device(key.trim())
+            .device(credential, now)
             .map(Self)
             .ok_or_else(Problem::unknown_key)
     }

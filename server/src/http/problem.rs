@@ -4,6 +4,7 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENT
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use crate::control::TokenError;
 use crate::ingest::Refusal;
 use crate::store::LogError;
 
@@ -63,6 +64,19 @@ impl Problem {
             "this ingest key is unknown or revoked",
         )
         .with(WWW_AUTHENTICATE, "Bearer")
+    }
+
+    pub(super) fn bad_token(error: TokenError) -> Self {
+        let code = match error {
+            TokenError::Expired => "token_expired",
+            _ => "token_invalid",
+        };
+        Self::new(StatusCode::UNAUTHORIZED, code, error.to_string())
+            .with(WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")
+    }
+
+    pub(super) fn bad_query(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
     }
 
     pub(super) fn content_type() -> Self {
@@ -151,6 +165,7 @@ impl From<Refusal> for Problem {
             Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
             Refusal::TooManyEvents { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events"),
             Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
+            Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
         };
         Self::new(status, code, refusal.to_string())
     }

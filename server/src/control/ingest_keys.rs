@@ -1,0 +1,85 @@
+//! Ingest keys of the settings: they are put into the control database at start.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// `key=app_id,…`, as the setting has it. Keys do not print.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct IngestKeys(Vec<(String, String)>);
+
+impl FromStr for IngestKeys {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut keys = Vec::new();
+        for entry in text
+            .split(',')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+        {
+            let (key, app) = entry
+                .split_once('=')
+                .ok_or("each entry is `key=app_id`, or `key=*` for any app")?;
+            if key.is_empty() || app.is_empty() {
+                return Err("a key or an app id is empty: each entry is `key=app_id`, or `key=*` for any app".to_owned());
+            }
+            keys.push((key.to_owned(), app.to_owned()));
+        }
+        Ok(Self(keys))
+    }
+}
+
+impl std::fmt::Debug for IngestKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ingest keys", self.0.len())
+    }
+}
+
+impl IngestKeys {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A key of the settings and the apps it is for; `None` is any.
+pub struct SeedKey<'k> {
+    pub key: &'k str,
+    pub apps: Option<Vec<String>>,
+}
+
+impl IngestKeys {
+    /// Each key once, with all its apps.
+    pub fn seeds(&self) -> Vec<SeedKey<'_>> {
+        let mut apps: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (key, app) in &self.0 {
+            apps.entry(key).or_default().push(app.clone());
+        }
+        let seed = |(key, apps): (_, Vec<String>)| SeedKey {
+            key,
+            apps: (!apps.iter().any(|app| app == "*")).then_some(apps),
+        };
+        apps.into_iter().map(seed).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_for_its_apps_and_a_star_for_any() {
+        let keys: IngestKeys = "k1=com.a, k1=com.b,k2=*,k3=com.c,k3=*".parse().unwrap();
+        let seeds: Vec<_> = keys
+            .seeds()
+            .into_iter()
+            .map(|seed| (seed.key, seed.apps))
+            .collect();
+        let both = vec!["com.a".to_owned(), "com.b".to_owned()];
+        assert_eq!(
+            seeds,
+            [("k1", Some(both)), ("k2", None), ("k3", None)]
+        );
+        assert!("k1".parse::<IngestKeys>().is_err());
+        assert!(!format!("{keys:?}").contains("k1"));
+    }
+}

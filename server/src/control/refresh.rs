@@ -1,0 +1,143 @@
+//! Keeps the snapshot current: after each change in the control database, wherever it was made.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::access::{Access, Key, Project, Snapshot};
+use super::device_token::{DeviceKeys, KeyAlgorithm};
+use super::instance_secret::InstanceSecret;
+use crate::clock::Clock;
+use crate::ingest::Device;
+use crate::remote_config::{Compiled, Configuration};
+use crate::store::control::{
+    self, Control, ControlError, DeviceKeyAlgorithm, Document, DocumentKind,
+};
+
+/// A snapshot is made anew after this long even when nothing is heard.
+const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// What keeps [`Access`] current.
+pub struct Refresher {
+    pub control: Arc<dyn Control>,
+    pub access: Arc<Access>,
+    pub secret: Arc<InstanceSecret>,
+    pub clock: Clock,
+}
+
+impl Refresher {
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut changes = self.control.subscribe();
+        loop {
+            let pause = match self.refresh().await {
+                Ok(()) => LONGEST_SILENCE,
+                Err(error) => {
+                    tracing::warn!(%error, "the control database is not read; what was known goes on to hold");
+                    PAUSE_AFTER_FAILURE
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = sleep(pause) => {}
+                changed = changes.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    async fn refresh(&self) -> Result<(), ControlError> {
+        let before = self.access.snapshot();
+        let snapshot = load(&*self.control, &self.secret, &before, self.clock.now()).await?;
+        self.access.swap(snapshot);
+        Ok(())
+    }
+}
+
+/// Reads the control database. What did not change since `before` is taken from there.
+pub async fn load(
+    control: &dyn Control,
+    secret: &InstanceSecret,
+    before: &Snapshot,
+    now: i64,
+) -> Result<Snapshot, ControlError> {
+    let mut snapshot = Snapshot::default();
+    let documents = control
+        .latest_documents(DocumentKind::Configuration)
+        .await?;
+    let documents: HashMap<&str, &Document> = documents
+        .iter()
+        .map(|document| (document.project.as_str(), document))
+        .collect();
+    for project in control.projects().await? {
+        let id: Arc<str> = Arc::from(project.id.as_str());
+        let known = before.projects.get(&id);
+        let document = documents.get(&*id).copied();
+        if let Some(project) = configured(&id, document, known) {
+            snapshot.projects.insert(id, project);
+        }
+    }
+    for key in control.active_ingest_keys(now).await? {
+        let device = Device {
+            project: Arc::from(key.project.as_str()),
+            apps: key.app_ids.map(Arc::from),
+            install_id: None,
+        };
+        let entry = Key {
+            device: Arc::new(device),
+            expires_at: key.expires_at,
+        };
+        snapshot.keys.insert(key.hash.0, entry);
+    }
+    for key in control.active_device_keys().await? {
+        if let Err(error) = add_device_key(&mut snapshot.device_keys, &key, secret) {
+            tracing::error!(project = key.project, kid = %key.id, error, "a device key cannot be used");
+        }
+    }
+    Ok(snapshot)
+}
+
+/// A project with its latest configuration; one that does not compile leaves the one before in force.
+fn configured(
+    id: &str,
+    document: Option<&Document>,
+    known: Option<&Arc<Project>>,
+) -> Option<Arc<Project>> {
+    let revision = document.map_or(0, |document| u64::try_from(document.revision).unwrap_or(0));
+    if let Some(known) = known.filter(|known| known.configuration.revision() == revision) {
+        return Some(Arc::clone(known));
+    }
+    let configuration = match document {
+        Some(document) => Configuration::from_json(document.text.as_bytes()),
+        None => Ok(Configuration::default()),
+    };
+    match configuration.map_err(|fault| vec![fault]).and_then(|configuration| Compiled::new(&configuration, revision)) {
+        Ok(configuration) => Some(Arc::new(Project { configuration })),
+        Err(faults) => {
+            tracing::error!(project = id, revision, ?faults, "a saved configuration is not valid here: the one before stays in force");
+            known.cloned()
+        }
+    }
+}
+
+fn add_device_key(
+    keys: &mut DeviceKeys,
+    key: &control::DeviceKey,
+    secret: &InstanceSecret,
+) -> Result<(), String> {
+    let project = Arc::from(key.project.as_str());
+    let (kid, material) = (key.id.to_string(), key.material.0.as_str());
+    match key.algorithm {
+        DeviceKeyAlgorithm::Hs256 => {
+            let material = secret
+                .open(&key.project, material)
+                .map_err(|error| error.to_string())?;
+            keys.add(&project, &kid, KeyAlgorithm::Hs256, &material)
+        }
+        DeviceKeyAlgorithm::Es256 => keys.add(&project, &kid, KeyAlgorithm::Es256, material),
+        DeviceKeyAlgorithm::EdDsa => keys.add(&project, &kid, KeyAlgorithm::EdDsa, material),
+        DeviceKeyAlgorithm::Jwks => keys.add_jwks(&project, material),
+    }
+}

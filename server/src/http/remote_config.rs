@@ -1,0 +1,117 @@
+//! `GET /v1/config`: what a device is to do, from memory.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use unjank_protocol::Resource;
+
+use super::device::Device;
+use super::problem::Problem;
+use crate::app::App;
+use crate::remote_config::{self, Resolved};
+
+/// What a device says of itself. Everything may be missing; conditions about what is missing do not hold.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Attributes {
+    app_id: Option<String>,
+    app_version: Option<String>,
+    build: Option<u64>,
+    os_name: Option<String>,
+    os_version: Option<String>,
+    device_model: Option<String>,
+    device_class: Option<String>,
+    network: Option<String>,
+    locale: Option<String>,
+    sdk_version: Option<String>,
+    user_id: Option<String>,
+    install_id: Option<String>,
+}
+
+impl Attributes {
+    fn device(&self) -> remote_config::Device<'_> {
+        remote_config::Device {
+            app_id: self.app_id.as_deref(),
+            app_version: self.app_version.as_deref(),
+            build: self.build,
+            os_name: self.os_name.as_deref(),
+            os_version: self.os_version.as_deref(),
+            device_model: self.device_model.as_deref(),
+            device_class: self.device_class.as_deref(),
+            network: self.network.as_deref(),
+            locale: self.locale.as_deref(),
+            sdk_version: self.sdk_version.as_deref(),
+            user_id: self.user_id.as_deref(),
+            install_id: self.install_id.as_deref(),
+        }
+    }
+}
+
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    Device(device): Device,
+    query: Result<Query<Attributes>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Query(attributes) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    if let Some(app_id) = attributes.app_id.as_deref().filter(|app_id| !device.allows(app_id)) {
+        let app_id = app_id.chars().take(128).collect();
+        return Err(crate::ingest::Refusal::WrongApp(app_id).into());
+    }
+    let now = app.clock.now();
+    let project = app.access.project(&device.project);
+    let project = project.ok_or_else(Problem::unknown_key)?;
+    let resolved = project.configuration.resolve(&attributes.device(), now);
+    Ok(answer(&resolved, &headers, now))
+}
+
+fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
+    let poll = u64::from(resolved.document.poll_interval_s);
+    // An answer that ends by itself is not kept for longer.
+    let until_change = resolved
+        .changes_at
+        .map_or(u64::MAX, |at| u64::try_from((at - now) / 1_000_000).unwrap_or(0));
+    let cache = format!("private, max-age={}", poll.min(until_change));
+    let etag = HeaderValue::from_str(&resolved.etag).unwrap_or(HeaderValue::from_static("\"\""));
+    let cache = HeaderValue::from_str(&cache).unwrap_or(HeaderValue::from_static("private"));
+    let known = headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|tag| tag.trim().trim_start_matches("W/"))
+        .any(|tag| tag == &*resolved.etag || tag == "*");
+    let headers = [(ETAG, etag), (CACHE_CONTROL, cache)];
+    if known {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (headers, json, resolved.body.to_vec()).into_response()
+}
+
+/// The `ETag` of the configuration that the device of a batch gets now.
+pub(super) fn etag_for(app: &App, project: &str, resource: &Resource<'_>, now: i64) -> Option<Arc<str>> {
+    let project = app.access.project(project)?;
+    let install_id = resource.install_id.to_string();
+    let known = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let attributes = Attributes {
+        app_id: known(&resource.app_id),
+        app_version: known(&resource.app_version),
+        build: Some(resource.build).filter(|build| *build > 0),
+        os_name: known(&resource.os_name),
+        os_version: known(&resource.os_version),
+        device_model: known(&resource.device_model),
+        device_class: known(&resource.device_class),
+        network: None,
+        locale: known(&resource.locale),
+        sdk_version: known(&resource.sdk_version),
+        user_id: None,
+        install_id: Some(install_id),
+    };
+    let resolved = project.configuration.resolve(&attributes.device(), now);
+    Some(Arc::clone(&resolved.etag))
+}
