@@ -1,4 +1,5 @@
-//! The wire types of unjank: what devices send to `POST /v1/ingest` and what the server answers.
+//! The wire types of unjank: what devices send to `POST /v1/ingest`, and what the server answers there and to
+//! `GET /v1/config` ([`config`]).
 //!
 //! Shared by the server, the SDK and the load test, so it knows no runtime, no HTTP and no storage.
 //! JSON names are fixed for years: old devices and new servers must understand each other, both ways.
@@ -11,6 +12,7 @@
 #![warn(missing_docs)]
 
 mod batch;
+pub mod config;
 mod id;
 mod jank;
 mod lenient;

@@ -1,0 +1,62 @@
+//! The configuration document: what was on the wire once reads for ever, and what is missing takes its default.
+
+use serde_json::Value;
+use unjank_protocol::JankStrategy;
+use unjank_protocol::config::{Document, Monitor, SCHEMA, Upload};
+
+const CONFIG: &str = include_str!("golden/config_v1.json");
+const FUTURE: &str = include_str!("golden/config_v1_from_the_future.json");
+
+#[test]
+fn a_document_reads_and_writes_the_same() {
+    let document: Document = serde_json::from_str(CONFIG).unwrap();
+    assert_eq!(
+        serde_json::to_value(&document).unwrap(),
+        serde_json::from_str::<Value>(CONFIG).unwrap()
+    );
+}
+
+#[test]
+fn an_empty_document_is_the_default() {
+    let document: Document = serde_json::from_str("{}").unwrap();
+    assert_eq!(document, Document::default());
+    assert_eq!(document.schema, SCHEMA);
+    assert_eq!(document.poll_interval_s, 900);
+    assert_eq!(document.sampling.spans.default, 0.01);
+    assert_eq!(document.monitors["fps"].interval_ms, 1_000);
+}
+
+#[test]
+fn the_default_document_writes_every_key() {
+    let golden: Value = serde_json::from_str(CONFIG).unwrap();
+    let default = serde_json::to_value(Document::default()).unwrap();
+    let keys =
+        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(keys(&default), keys(&golden));
+    for key in keys(&golden) {
+        if golden[&key].is_object() && key != "toggles" {
+            assert_eq!(keys(&default[&key]), keys(&golden[&key]), "{key}");
+        }
+    }
+}
+
+#[test]
+fn a_document_of_a_later_version_reads_with_defaults_for_what_is_missing() {
+    let document: Document = serde_json::from_str(FUTURE).unwrap();
+    let mut expected = Document {
+        revision: 43,
+        ..Document::default()
+    };
+    expected.sampling.janks = 0.5;
+    expected.sampling.spans.default = 1.0;
+    expected.jank.strategies = vec![JankStrategy {
+        threshold_ms: 700,
+        count: 1,
+        period_ms: 0,
+    }];
+    expected.monitors = [("battery", 60_000), ("cpu", 5_000)]
+        .map(|(name, interval_ms)| (name.to_owned(), Monitor { interval_ms }))
+        .into();
+    assert_eq!(document, expected);
+    assert_eq!(document.upload, Upload::default());
+}

@@ -1,0 +1,44 @@
+//! Remote configuration: what operators write, checked and compiled, and the answer each device gets of it.
+//!
+//! A [`Configuration`] is a base document and an ordered list of overrides, each with a condition and a JSON Merge Patch.
+//! [`Compiled`] is the same ready for use: [`Compiled::resolve`] finds the overrides that match a device and answers the
+//! document with all of their patches applied, in order, so that the last one wins.
+//!
+//! Pure: values in, values out. No files, no network, no database, no HTTP; time is a parameter. Whoever polls brings
+//! the [`Device`] and the time here and takes the answer away.
+
+mod check;
+mod compiled;
+mod condition;
+mod condition_check;
+mod configuration;
+mod device;
+mod document_rules;
+mod fault;
+mod glob;
+mod merge_patch;
+mod overrides;
+mod percentage;
+mod predicate;
+mod resolve;
+mod schema;
+mod shadow;
+mod shape;
+mod version;
+
+#[cfg(test)]
+mod every_key;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod worked_examples;
+
+pub use self::compiled::Compiled;
+pub use self::condition::{BuildRange, Condition, Percentage};
+pub use self::configuration::{Configuration, Override};
+pub use self::device::Device;
+pub use self::fault::{Fault, FaultCode};
+pub use self::percentage::{BUCKETS, bucket};
+pub use self::resolve::Resolved;

@@ -1,0 +1,216 @@
+//! A configuration, checked and ready to answer devices.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use unjank_protocol::Timestamp;
+use unjank_protocol::config::Document;
+
+use super::check::{check_document, closest, hint};
+use super::configuration::Configuration;
+use super::device::{Device, Facts};
+use super::document_rules::{self, MONITORS};
+use super::fault::{Fault, FaultCode};
+use super::merge_patch::merge;
+use super::overrides::{CompiledOverride, duplicate_ids};
+use super::resolve::{Answers, MAX_OVERRIDES, Matched, Resolved};
+use super::shadow::shadowed;
+
+/// A configuration, checked and compiled. Build it once per revision, share it in an `Arc`.
+#[derive(Debug)]
+pub struct Compiled {
+    revision: u64,
+    /// The base with every default, as a JSON object.
+    base: Value,
+    /// Those in force or expired, in order; not the disabled ones.
+    overrides: Vec<CompiledOverride>,
+    warnings: Vec<Fault>,
+    answers: Answers,
+}
+
+impl Compiled {
+    /// Checks a configuration and compiles it. Disabled overrides are checked as the others are, so that they can be
+    /// enabled later.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn new(configuration: &Configuration, revision: u64) -> Result<Self, Vec<Fault>> {
+        let mut faults = Vec::new();
+        if configuration.overrides.len() > MAX_OVERRIDES {
+            let message = format!(
+                "{} overrides: at most {MAX_OVERRIDES} are taken",
+                configuration.overrides.len()
+            );
+            return Err(vec![Fault::new("overrides", FaultCode::TooLarge, message)]);
+        }
+        let base = complete_base(&configuration.base, &mut faults);
+        faults.extend(duplicate_ids(&configuration.overrides));
+        let mut overrides = Vec::with_capacity(configuration.overrides.len());
+        for (index, written) in configuration.overrides.iter().enumerate() {
+            let compiled = CompiledOverride::new(index, written, base.as_ref(), &mut faults);
+            if written.enabled {
+                overrides.push(compiled);
+            }
+        }
+        let Some(base) = base.filter(|_| faults.is_empty()) else {
+            return Err(faults);
+        };
+        faults.extend(all_together(&base, &overrides));
+        faults.extend(shadowed(&overrides));
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let warnings = warnings(&base, &overrides);
+        Ok(Self {
+            revision,
+            base,
+            overrides,
+            warnings,
+            answers: Answers::default(),
+        })
+    }
+
+    /// The revision that every answer carries.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What is probably a mistake. `now` is in microseconds since the epoch.
+    #[must_use]
+    pub fn warnings(&self, now: i64) -> Vec<Fault> {
+        let expired = self.overrides.iter().filter(|one| one.is_expired(now));
+        let expired = expired.map(|one| {
+            let since = Timestamp::from_micros(one.expires_at.unwrap_or_default());
+            let message = format!("override `{}` is over since {since}: remove it", one.id);
+            Fault::new(
+                format!("{}.expires_at", one.path()),
+                FaultCode::Expired,
+                message,
+            )
+        });
+        self.warnings.iter().cloned().chain(expired).collect()
+    }
+
+    /// What a device is told. `now` is in microseconds since the epoch.
+    ///
+    /// Answers are kept by the set of overrides that match, so a poll costs no more than asking their conditions.
+    #[must_use]
+    pub fn resolve(&self, device: &Device<'_>, now: i64) -> Arc<Resolved> {
+        let facts = Facts::of(device);
+        let mut matched = Matched::default();
+        for (index, one) in self.overrides.iter().enumerate() {
+            if !one.is_expired(now) && one.predicate.matches(&facts) {
+                matched.insert(index);
+            }
+        }
+        self.answers.get_or_make(matched, || self.make(&matched))
+    }
+
+    fn make(&self, matched: &Matched) -> Resolved {
+        let applied = || {
+            let overrides = self.overrides.iter().enumerate();
+            overrides.filter_map(|(index, one)| matched.contains(index).then_some(one))
+        };
+        let mut value = self.base.clone();
+        for one in applied() {
+            merge(&mut value, &one.patch);
+        }
+        Resolved::new(
+            self.document(&value),
+            applied().map(|one| Arc::clone(&one.id)).collect(),
+            applied().filter_map(|one| one.expires_at).min(),
+        )
+    }
+
+    /// The document of a patched base. Base and patches were checked and merging keeps shapes, so it always reads; were
+    /// it not so, the default is safer than no answer.
+    fn document(&self, value: &Value) -> Document {
+        use serde::Deserialize;
+
+        let document = Document::deserialize(value).unwrap_or_default();
+        Document {
+            schema: unjank_protocol::config::SCHEMA,
+            revision: self.revision,
+            ..document
+        }
+    }
+}
+
+/// The base with every default filled in; nothing when it has faults.
+fn complete_base(written: &Value, faults: &mut Vec<Fault>) -> Option<Value> {
+    let before = faults.len();
+    check_document(written, "base", faults);
+    if faults.len() > before {
+        return None;
+    }
+    // Merged over nothing, so that `null` means in the base what it means in a patch.
+    let mut base = Value::Object(Map::new());
+    merge(&mut base, written);
+    let document = document_rules::document(&base, "base")
+        .map_err(|more| faults.extend(more))
+        .ok()?;
+    let mut complete = serde_json::to_value(document).ok()?;
+    // Set for each answer.
+    if let Value::Object(map) = &mut complete {
+        map.retain(|key, _| key != "schema" && key != "revision");
+    }
+    Some(complete)
+}
+
+/// What does not hold when all overrides apply at once, as they do for a device that matches each.
+fn all_together(base: &Value, overrides: &[CompiledOverride]) -> Vec<Fault> {
+    let mut value = base.clone();
+    for one in overrides {
+        merge(&mut value, &one.patch);
+    }
+    let faults = document_rules::document(&value, "")
+        .err()
+        .unwrap_or_default();
+    let explained = |fault: Fault| {
+        let place = fault.path.trim_start_matches('.');
+        let message = format!("with all overrides applied, {place}: {}", fault.message);
+        Fault::new("overrides", fault.code, message)
+    };
+    faults.into_iter().map(explained).collect()
+}
+
+/// What does no harm, and was probably not meant.
+fn warnings(base: &Value, overrides: &[CompiledOverride]) -> Vec<Fault> {
+    let empty = overrides.iter().filter(|one| {
+        let patch = one.patch.as_object();
+        patch.is_some_and(Map::is_empty)
+    });
+    let empty = empty.map(|one| {
+        let message = format!("override `{}` changes nothing", one.id);
+        Fault::new(
+            format!("{}.patch", one.path()),
+            FaultCode::NoEffect,
+            message,
+        )
+    });
+    let patches = overrides
+        .iter()
+        .map(|one| (format!("{}.patch", one.path()), &one.patch));
+    let documents = std::iter::once(("base".to_owned(), base)).chain(patches);
+    let misspelt = documents.flat_map(|(path, document)| misspelt_monitors(&path, document));
+    empty.chain(misspelt).collect()
+}
+
+/// Apps have monitors of their own, so a name like that of a built-in one is allowed.
+fn misspelt_monitors(path: &str, document: &Value) -> Vec<Fault> {
+    let monitors = document.get("monitors").and_then(Value::as_object);
+    let names = monitors.into_iter().flat_map(Map::keys);
+    let other = names.filter(|name| !MONITORS.contains(&name.as_str()));
+    let misspelt = other.filter_map(|name| Some((name, closest(name, MONITORS.into_iter())?)));
+    misspelt
+        .map(|(name, meant)| {
+            let message = format!("`{name}` is not a built-in monitor{}", hint(Some(meant)));
+            Fault::new(
+                format!("{path}.monitors.{name}"),
+                FaultCode::UnknownName,
+                message,
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,127 @@
+//! Answers, and the memory of those made before.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hashbrown::HashMap;
+use sha2::{Digest, Sha256};
+use unjank_protocol::config::Document;
+
+/// The most overrides of a configuration.
+pub(super) const MAX_OVERRIDES: usize = 1_024;
+const WORDS: usize = MAX_OVERRIDES.div_ceil(64);
+/// Answers kept. Percentages that are independent make many sets of matching overrides.
+const MAX_ANSWERS: usize = 2_048;
+/// Bytes of all bodies kept.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a device is told.
+#[derive(Debug)]
+pub struct Resolved {
+    /// The document as served: JSON.
+    pub body: Arc<[u8]>,
+    /// The strong `ETag` of the body, with quotes: equal for equal bodies.
+    pub etag: Arc<str>,
+    /// The ids of the overrides that were applied, in order.
+    pub matched: Box<[Arc<str>]>,
+    /// When the first of them expires, in microseconds since the epoch: until then the answer stays, unless the
+    /// configuration or the device changes.
+    pub changes_at: Option<i64>,
+    /// The document itself.
+    pub document: Document,
+}
+
+impl Resolved {
+    pub(super) fn new(
+        document: Document,
+        matched: Box<[Arc<str>]>,
+        changes_at: Option<i64>,
+    ) -> Self {
+        // Numbers, texts and maps with text keys: there is nothing in a document that JSON cannot say.
+        let body = serde_json::to_vec(&document).unwrap_or_default();
+        Self {
+            etag: etag(&body),
+            body: body.into(),
+            matched,
+            changes_at,
+            document,
+        }
+    }
+}
+
+/// Half of SHA-256 in hex: enough that no two bodies ever share one.
+fn etag(body: &[u8]) -> Arc<str> {
+    let mut etag = String::with_capacity(34);
+    etag.push('"');
+    for byte in Sha256::digest(body).iter().take(16) {
+        // Writing to a string does not fail.
+        let _written = write!(etag, "{byte:02x}");
+    }
+    etag.push('"');
+    etag.into()
+}
+
+/// A set of overrides, by their place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Matched([u64; WORDS]);
+
+impl Matched {
+    pub(super) fn insert(&mut self, index: usize) {
+        if let Some(word) = self.0.get_mut(index / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    pub(super) fn contains(&self, index: usize) -> bool {
+        let word = self.0.get(index / 64);
+        word.is_some_and(|word| word & (1 << (index % 64)) != 0)
+    }
+}
+
+/// The answers made before. When there is no room they are all forgotten: making one again takes microseconds, and the
+/// common ones are back with the next polls.
+#[derive(Debug, Default)]
+pub(super) struct Answers(RwLock<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    answers: HashMap<Matched, Arc<Resolved>>,
+    bytes: usize,
+}
+
+impl Answers {
+    pub(super) fn get_or_make(
+        &self,
+        matched: Matched,
+        make: impl FnOnce() -> Resolved,
+    ) -> Arc<Resolved> {
+        let memory = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = memory.answers.get(&matched) {
+            return Arc::clone(known);
+        }
+        drop(memory);
+        // Made without the lock: two threads may make the same answer, and none waits for another.
+        let made = Arc::new(make());
+        let mut memory = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        memory.keep(matched, Arc::clone(&made));
+        made
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.read().unwrap().answers.len()
+    }
+}
+
+impl Memory {
+    fn keep(&mut self, matched: Matched, answer: Arc<Resolved>) {
+        let bytes = answer.body.len();
+        if self.answers.len() >= MAX_ANSWERS || self.bytes + bytes > MAX_BYTES {
+            self.answers.clear();
+            self.bytes = 0;
+        }
+        if self.answers.insert(matched, answer).is_none() {
+            self.bytes += bytes;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What may stand where in a JSON document: the vocabulary of [`super::schema`].
+
+/// What a value may be.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number.
+    Integer { min: u64, max: u64 },
+    /// A number from 0 to 1.
+    Share,
+    /// Text with something in it.
+    Text,
+    /// Text that is a regular expression.
+    Regex,
+    /// A list of values of one shape.
+    List {
+        of: &'static Self,
+        at_least: usize,
+        at_most: usize,
+    },
+    /// An object whose keys are chosen freely.
+    Map { of: &'static Self, at_most: usize },
+    /// An object of known keys.
+    Object(&'static [Key]),
+    /// Any JSON value.
+    Anything,
+}
+
+/// A known key of an object.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    /// There is no default to take its place.
+    pub(super) required: bool,
+}
+
+pub(super) const fn key(name: &'static str, shape: Shape) -> Key {
+    Key {
+        name,
+        shape,
+        required: false,
+    }
+}
+
+pub(super) const fn required(name: &'static str, shape: Shape) -> Key {
+    Key {
+        name,
+        shape,
+        required: true,
+    }
+}
+
+pub(super) const fn integer(min: u64, max: u64) -> Shape {
+    Shape::Integer { min, max }
+}
+
+pub(super) const fn list(of: &'static Shape, at_most: usize) -> Shape {
+    Shape::List {
+        of,
+        at_least: 0,
+        at_most,
+    }
+}
+
+pub(super) const fn some(of: &'static Shape, at_most: usize) -> Shape {
+    Shape::List {
+        of,
+        at_least: 1,
+        at_most,
+    }
+}
