@@ -12,12 +12,14 @@ use crate::http::BodyBudget;
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::stacks::Rules;
+use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog};
 
 /// What handlers share.
 pub struct App {
     pub clock: Clock,
-    pub access: Access,
+    pub access: Arc<Access>,
+    pub control: Arc<dyn Control>,
     pub limits: Limits,
     pub rules: Rules,
     pub known_stacks: KnownStacks,

@@ -71,6 +71,28 @@ pub struct Shared {
     #[arg(long, env = "UNJANK_CLICKHOUSE_DATABASE", value_name = "NAME", default_value = "unjank", value_parser = database_name, global = true)]
     pub clickhouse_database: String,
 
+    /// The control database: projects, keys, people, configurations. `sqlite:FILE`, or `postgres://user:password@host/database`
+    /// for several servers. Unset: SQLite in `control.sqlite` under the data folder.
+    #[arg(
+        long,
+        env = "UNJANK_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        global = true
+    )]
+    pub database_url: Option<Secret>,
+
+    /// The secret of the installation, at least 32 characters, the same for all servers on one control database: it signs
+    /// sessions and seals what is kept. Unset: made at the first start, in `secret` under the data folder.
+    #[arg(
+        long,
+        env = "UNJANK_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true,
+        global = true
+    )]
+    pub secret: Option<Secret>,
+
     /// The embedded engine's library (libchdb.so). Unset: fetched once with npm and cached.
     #[arg(
         long,
@@ -220,21 +242,19 @@ impl std::fmt::Debug for Secret {
 }
 
 fn project_name(name: &str) -> Result<String, String> {
-    plain_name(name, "a project")
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-') {
+        return Ok(name.to_owned());
+    }
+    Err("a project is named with 1 to 63 lower-case letters, digits and dashes, such as `my-shop`".to_owned())
 }
 
 fn database_name(name: &str) -> Result<String, String> {
-    plain_name(name, "a database")
-}
-
-fn plain_name(name: &str, what: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if (1..=64).contains(&name.len()) && name.bytes().all(plain) {
         return Ok(name.to_owned());
     }
-    Err(format!(
-        "{what} is named with 1 to 64 letters, digits, dashes and underscores"
-    ))
+    Err("a database is named with 1 to 64 letters, digits, dashes and underscores".to_owned())
 }
 
 /// Parses the command line, the environment and the TOML file into one command.

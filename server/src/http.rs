@@ -6,6 +6,7 @@ mod device;
 mod ingest;
 mod listener;
 mod problem;
+mod remote_config;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub fn public(app: Arc<App>) -> Router {
             "/v1/ingest",
             post(ingest::ingest).layer(DefaultBodyLimit::disable()),
         )
+        .route("/v1/config", get(remote_config::get))
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz));
     middleware(routes).with_state(app)

@@ -16,11 +16,12 @@ use crate::app::App;
 use crate::cli::external;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
-use crate::control::Access;
+use crate::control::{self, Access, Refresher, Snapshot};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::stacks::Rules;
+use crate::store::control::Control;
 use crate::store::{
     ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target,
     Writer, WriterSettings, migrate,
@@ -71,9 +72,9 @@ pub async fn serve(
     clock: Clock,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let app = Arc::new(open(shared, settings, clock)?);
-    let writer = open_writer(shared, settings, &app)?;
     let (front, middle, back) = (Tasks::default(), Tasks::default(), Tasks::default());
+    let app = Arc::new(open(shared, settings, clock, &back).await?);
+    let writer = open_writer(shared, settings, &app)?;
     let give_up = CancellationToken::new();
     start_store(shared, settings, &app, &back)?;
     middle.spawn("writer", writer.run(middle.shutdown(), give_up.clone()));
@@ -97,19 +98,20 @@ pub async fn serve(
     }
     back.end(Duration::from_secs(30)).await;
     app.log.close().await;
+    app.control.close().await;
     tracing::info!("ended");
     Ok(())
 }
 
 /// Opens what is kept on this machine, and puts together what handlers share.
-fn open(shared: &Shared, settings: &Serve, clock: Clock) -> anyhow::Result<App> {
+async fn open(
+    shared: &Shared,
+    settings: &Serve,
+    clock: Clock,
+    back: &Tasks,
+) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
-    std::fs::create_dir_all(data_dir).map_err(|error| {
-        anyhow::anyhow!(
-            "the data folder {} cannot be made: {error}",
-            data_dir.display()
-        )
-    })?;
+    let (control, access) = open_control(shared, settings, &clock, back).await?;
     let metrics = Metrics::new();
     let log_settings = LogSettings {
         dir: data_dir.join("log"),
@@ -121,11 +123,9 @@ fn open(shared: &Shared, settings: &Serve, clock: Clock) -> anyhow::Result<App> 
     let seen = Arc::new(Seen::new(SEEN_BATCHES));
     let recalled = log.recall(|project, batch_id| seen.recall(project, batch_id))?;
     tracing::info!(records = recalled, folder = %data_dir.display(), "the ingest log is open");
-    if settings.ingest_keys.is_empty() {
-        tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
-    }
     Ok(App {
-        access: Access::new(&settings.ingest_keys, &settings.project),
+        access,
+        control,
         limits: limits(settings),
         rules: rules(settings)?,
         known_stacks: KnownStacks::new(KNOWN_STACKS),
@@ -140,6 +140,32 @@ fn open(shared: &Shared, settings: &Serve, clock: Clock) -> anyhow::Result<App> 
         large_decoders: Arc::new(Semaphore::new(1)),
         clock,
     })
+}
+
+/// Opens the control database, makes what the settings name, and keeps the snapshot of it current.
+async fn open_control(
+    shared: &Shared,
+    settings: &Serve,
+    clock: &Clock,
+    back: &Tasks,
+) -> anyhow::Result<(Arc<dyn Control>, Arc<Access>)> {
+    let control = crate::cli::open_control(shared, back).await?;
+    let secret = Arc::new(crate::cli::instance_secret(shared)?);
+    let now = clock.now();
+    control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
+    let snapshot = control::load(&*control, &secret, &Snapshot::default(), now).await?;
+    if snapshot.is_closed() {
+        tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
+    }
+    let access = Arc::new(Access::new(snapshot));
+    let refresher = Refresher {
+        control: Arc::clone(&control),
+        access: Arc::clone(&access),
+        secret,
+        clock: clock.clone(),
+    };
+    back.spawn("control", refresher.run(back.shutdown()));
+    Ok((control, access))
 }
 
 fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<Writer> {

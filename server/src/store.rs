@@ -1,4 +1,6 @@
-//! Everything that is kept: the ingest log on disk, and ClickHouse behind it. The only place with SQL.
+//! Everything that is kept: the ingest log on disk, ClickHouse behind it, and the control database beside it. The only place with SQL.
+
+pub mod control;
 
 mod clickhouse;
 mod columns;

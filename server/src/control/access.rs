@@ -18,6 +18,13 @@ pub struct Snapshot {
     pub(super) device_keys: DeviceKeys,
 }
 
+impl Snapshot {
+    /// Whether no device can get in.
+    pub fn is_closed(&self) -> bool {
+        self.keys.is_empty() && self.device_keys.is_empty()
+    }
+}
+
 /// An ingest key.
 #[derive(Debug)]
 pub(super) struct Key {

@@ -150,6 +150,10 @@ impl DeviceKeys {
             .insert(kid, key);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.projects.is_empty()
+    }
+
     /// Whether a credential has the form of a JWT; ingest keys have no dots.
     pub fn looks_like_token(credential: &str) -> bool {
         credential.bytes().filter(|byte| *byte == b'.').count() == 2

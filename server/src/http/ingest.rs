@@ -13,6 +13,7 @@ use unjank_protocol::Receipt;
 use super::body::{Received, receive};
 use super::device::Device;
 use super::problem::Problem;
+use super::remote_config;
 use crate::app::App;
 use crate::ingest::{Accepted, Arrival, Context, accept};
 use crate::store::{Count, Outcome};
@@ -128,6 +129,9 @@ async fn take_apart(
             limits: &app.limits,
             rules: &app.rules,
             known_stacks: &app.known_stacks,
+            config_etag: &|resource| {
+                remote_config::etag_for(&app, &device.project, resource, received_at)
+            },
             received_at,
             wire_bytes: received.wire_bytes(),
         };

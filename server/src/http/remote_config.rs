@@ -94,24 +94,29 @@ fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
 }
 
 /// The `ETag` of the configuration that the device of a batch gets now.
-pub(super) fn etag_for(app: &App, project: &str, resource: &Resource<'_>, now: i64) -> Option<Arc<str>> {
+pub(super) fn etag_for(
+    app: &App,
+    project: &str,
+    resource: &Resource<'_>,
+    now: i64,
+) -> Option<Arc<str>> {
     let project = app.access.project(project)?;
     let install_id = resource.install_id.to_string();
-    let known = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
-    let attributes = Attributes {
-        app_id: known(&resource.app_id),
-        app_version: known(&resource.app_version),
-        build: Some(resource.build).filter(|build| *build > 0),
-        os_name: known(&resource.os_name),
-        os_version: known(&resource.os_version),
-        device_model: known(&resource.device_model),
-        device_class: known(&resource.device_class),
+    let device = remote_config::Device {
+        app_id: Some(&resource.app_id),
+        app_version: Some(&resource.app_version),
+        build: (resource.build > 0).then_some(resource.build),
+        os_name: Some(&resource.os_name),
+        os_version: Some(&resource.os_version),
+        device_model: Some(&resource.device_model),
+        device_class: Some(&resource.device_class),
+        // A batch spans several networks.
         network: None,
-        locale: known(&resource.locale),
-        sdk_version: known(&resource.sdk_version),
-        user_id: None,
-        install_id: Some(install_id),
+        locale: Some(&resource.locale),
+        sdk_version: Some(&resource.sdk_version),
+        user_id: Some(&resource.user_id),
+        install_id: Some(&install_id),
     };
-    let resolved = project.configuration.resolve(&attributes.device(), now);
+    let resolved = project.configuration.resolve(&device, now);
     Some(Arc::clone(&resolved.etag))
 }

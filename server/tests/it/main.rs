@@ -8,10 +8,12 @@
 mod architecture;
 mod bad_days;
 mod batches;
+mod control;
 mod dead_letters;
 mod engine;
 mod ingest;
 mod operators;
+mod postgres;
 mod processes;
 mod schema;
 mod server;

@@ -1,0 +1,84 @@
+//! The control database: projects, keys, users, configurations, rules, and who changed what. In a SQLite file, or in PostgreSQL when
+//! several servers share it. No secret stands in it as it is: only hashes, or what the caller sealed.
+//!
+//! A trait a subject, all of them in [`Control`]; each operation is written once, on the few calls of [`Backend`] that an engine
+//! answers. Time is a parameter of each operation. Each change is one transaction that also says in the audit who made it, and
+//! each that a snapshot may hold ticks in [`Backend::subscribe`].
+
+mod api_tokens;
+mod audit;
+mod backend;
+mod change;
+mod checks;
+mod closed;
+mod device_keys;
+mod documents;
+mod error;
+mod ingest_keys;
+mod invitations;
+mod listener;
+mod memberships;
+mod postgres;
+mod projects;
+mod secrets;
+mod sessions;
+mod sqlite;
+mod users;
+
+use std::sync::Arc;
+
+pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
+pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
+pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
+pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
+pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
+pub use self::error::ControlError;
+pub use self::ingest_keys::{IngestKey, IngestKeys, KeyExpiry, NewIngestKey};
+pub use self::invitations::{Invitation, Invitations, Purpose};
+pub use self::memberships::{Membership, Memberships, Role};
+pub use self::postgres::PgControl;
+pub use self::projects::{Project, ProjectSettings, Projects, Quotas};
+pub use self::secrets::{Hidden, SecretHash};
+pub use self::sessions::{NewSession, Rotation, Session, Sessions, TokenExchange};
+pub use self::sqlite::SqliteControl;
+pub use self::users::{NewUser, User, Users};
+
+use crate::task::Tasks;
+
+/// Everything that the control database does.
+pub trait Control:
+    ApiTokens
+    + AuditLog
+    + DeviceKeys
+    + Documents
+    + IngestKeys
+    + Invitations
+    + Memberships
+    + Projects
+    + Sessions
+    + Users
+{
+}
+
+macro_rules! on {
+    ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
+}
+
+on!(SqliteControl: ApiTokens, AuditLog, Control, DeviceKeys, Documents, IngestKeys, Invitations, Memberships, Projects, Sessions, Users);
+on!(PgControl: ApiTokens, AuditLog, Control, DeviceKeys, Documents, IngestKeys, Invitations, Memberships, Projects, Sessions, Users);
+
+/// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
+pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {
+    match url.split_once(':') {
+        Some(("sqlite", rest)) => {
+            let path = sqlite::path_of(rest)?;
+            Ok(Arc::new(SqliteControl::open(&path).await?))
+        }
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PgControl::open(url, tasks).await?)),
+        // Not quoted: whatever it is, it may hold a password.
+        _ => Err(ControlError::Invalid(
+            "the URL of the control database is sqlite:path or postgres://user:password@host:5432/database"
+                .to_owned(),
+        )),
+    }
+}

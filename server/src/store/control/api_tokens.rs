@@ -1,0 +1,165 @@
+//! API tokens: what scripts and CI call the API with, for one project or for the whole instance.
+
+use async_trait::async_trait;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Notice, Row, values};
+use super::change::{Change, Entry, new_id, records, row};
+use super::checks;
+use super::error::ControlError;
+use super::memberships::Role;
+use super::secrets::SecretHash;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiToken {
+    pub id: Uuid,
+    /// `None` is every project.
+    pub project: Option<String>,
+    pub name: String,
+    /// The first eight characters, by which people tell their tokens apart.
+    pub prefix: String,
+    pub hash: SecretHash,
+    pub role: Role,
+    pub created_by: String,
+    pub created_at: i64,
+    pub expires_at: Option<i64>,
+    pub last_used_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+}
+
+impl ApiToken {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            name: row.get("name")?,
+            prefix: row.get("prefix")?,
+            hash: SecretHash::read(row, "hash")?,
+            role: row.parsed("role")?,
+            created_by: row.get("created_by")?,
+            created_at: row.get("created_at")?,
+            expires_at: row.get("expires_at")?,
+            last_used_at: row.get("last_used_at")?,
+            revoked_at: row.get("revoked_at")?,
+        })
+    }
+
+    /// Whether it opens anything at that time.
+    #[must_use]
+    pub fn is_active(&self, now: i64) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewApiToken {
+    pub project: Option<String>,
+    pub name: String,
+    pub prefix: String,
+    pub hash: SecretHash,
+    pub role: Role,
+    pub expires_at: Option<i64>,
+}
+
+macro_rules! columns {
+    () => {
+        "id, project, name, prefix, hash, role, created_by, created_at, expires_at, last_used_at, revoked_at"
+    };
+}
+
+const INSERT: &str = concat!(
+    "INSERT INTO api_tokens (id, project, name, prefix, hash, role, created_by, created_at, expires_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ",
+    columns!()
+);
+const BY_HASH: &str = concat!("SELECT ", columns!(), " FROM api_tokens WHERE hash = $1");
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM api_tokens WHERE COALESCE(project, '') = COALESCE($1, '') ORDER BY created_at DESC, id DESC"
+);
+const REVOKE: &str = "UPDATE api_tokens SET revoked_at = $3 \
+     WHERE id = $1 AND COALESCE(project, '') = COALESCE($2, '') AND revoked_at IS NULL";
+/// Time does not go back, whichever of two servers writes first.
+const TOUCH: &str =
+    "UPDATE api_tokens SET last_used_at = $2 WHERE id = $1 AND COALESCE(last_used_at, 0) < $2";
+
+#[async_trait]
+pub trait ApiTokens: Backend {
+    async fn create_api_token(
+        &self,
+        new: NewApiToken,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<ApiToken, ControlError> {
+        checks::name(&new.name)?;
+        checks::name(&new.prefix)?;
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![
+            new_id(at),
+            new.project,
+            new.name,
+            new.prefix,
+            new.hash,
+            new.role.as_str(),
+            actor.to_string(),
+            at,
+            new.expires_at,
+        ];
+        let inserted = change.row(INSERT, values).await?;
+        let token = ApiToken::read(&inserted.ok_or(ControlError::NotFound)?)?;
+        change
+            .commit(Entry {
+                action: Action::ApiTokenCreated,
+                project: token.project.as_deref(),
+                subject: &token.id.to_string(),
+                detail: json!({
+                    "name": token.name, "prefix": token.prefix, "role": token.role.as_str(), "expires_at": token.expires_at,
+                }),
+            })
+            .await?;
+        Ok(token)
+    }
+
+    /// Also one that is revoked or expired: see [`ApiToken::is_active`].
+    async fn api_token_by_hash(&self, hash: SecretHash) -> Result<ApiToken, ControlError> {
+        ApiToken::read(&row(self, BY_HASH, values![hash]).await?)
+    }
+
+    /// Those of a project, or those of the whole instance; the latest first, revoked and expired too.
+    async fn api_tokens(&self, project: Option<&str>) -> Result<Vec<ApiToken>, ControlError> {
+        records(self, LIST, values![project], ApiToken::read).await
+    }
+
+    /// For ever.
+    async fn revoke_api_token(
+        &self,
+        id: Uuid,
+        project: Option<&str>,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change
+            .execute_found(REVOKE, values![id, project, at])
+            .await?;
+        change
+            .commit(Entry {
+                action: Action::ApiTokenRevoked,
+                project,
+                subject: &id.to_string(),
+                detail: json!({}),
+            })
+            .await
+    }
+
+    /// Remembers that it was used. Call it now and then, not each time; the audit does not hear of it.
+    async fn touch_api_token(&self, id: Uuid, at: i64) -> Result<(), ControlError> {
+        let actor = Actor::system("api");
+        let mut change = Change::begin(self, &actor, at).await?;
+        change.execute(TOUCH, values![id, at]).await?;
+        change.commit_unrecorded(Notice::Silent).await
+    }
+}

@@ -1,0 +1,179 @@
+//! Who did what, when: one row a change, written in the change's own transaction.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::backend::{Backend, Notice, Row, values};
+use super::change::records;
+use super::checks::page;
+use super::closed::closed;
+use super::error::ControlError;
+
+closed! {
+    /// What kind of actor it was.
+    ActorKind { User = "user", Token = "token", Cli = "cli", System = "system" }
+}
+
+/// Who makes a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    pub kind: ActorKind,
+    /// The id of a user or token, the name of the account behind a command, the part of the server.
+    pub name: String,
+}
+
+impl Actor {
+    #[must_use]
+    pub fn user(id: Uuid) -> Self {
+        Self::new(ActorKind::User, id.to_string())
+    }
+
+    #[must_use]
+    pub fn token(id: Uuid) -> Self {
+        Self::new(ActorKind::Token, id.to_string())
+    }
+
+    #[must_use]
+    pub fn cli(account: &str) -> Self {
+        Self::new(ActorKind::Cli, account.to_owned())
+    }
+
+    #[must_use]
+    pub fn system(part: &str) -> Self {
+        Self::new(ActorKind::System, part.to_owned())
+    }
+
+    fn new(kind: ActorKind, name: String) -> Self {
+        Self { kind, name }
+    }
+}
+
+/// `user:0190…`, as `created_by` and `author` keep it.
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind.as_str(), self.name)
+    }
+}
+
+closed! {
+    /// Everything that is done to the control database.
+    Action {
+        ProjectCreated = "project.created",
+        ProjectUpdated = "project.updated",
+        IngestKeyCreated = "ingest_key.created",
+        IngestKeyExpirySet = "ingest_key.expiry_set",
+        IngestKeyRevoked = "ingest_key.revoked",
+        DeviceKeyCreated = "device_key.created",
+        DeviceKeyRevoked = "device_key.revoked",
+        UserCreated = "user.created",
+        UserDisabled = "user.disabled",
+        UserEnabled = "user.enabled",
+        PasswordSet = "user.password_set",
+        MembershipSet = "membership.set",
+        MembershipRemoved = "membership.removed",
+        InvitationCreated = "invitation.created",
+        InvitationTaken = "invitation.taken",
+        SessionCreated = "session.created",
+        SessionRevoked = "session.revoked",
+        SessionsOfUserRevoked = "session.all_revoked",
+        SessionReused = "session.reused",
+        ApiTokenCreated = "api_token.created",
+        ApiTokenRevoked = "api_token.revoked",
+        ConfigurationSaved = "configuration.saved",
+        RuleSetSaved = "rule_set.saved",
+    }
+}
+
+impl Action {
+    /// Logins and invitations are asked for in the database itself, and would tick all day.
+    pub(super) fn notice(self) -> Notice {
+        match self {
+            Self::SessionCreated | Self::InvitationCreated | Self::InvitationTaken => {
+                Notice::Silent
+            }
+            _ => Notice::Tick,
+        }
+    }
+}
+
+/// One change that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    pub id: Uuid,
+    pub at: i64,
+    pub actor: Actor,
+    pub project: Option<String>,
+    /// A name of [`Action`], or one that a newer version wrote.
+    pub action: String,
+    /// What it was done to: an id.
+    pub subject: String,
+    pub detail: serde_json::Value,
+}
+
+impl AuditEntry {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            at: row.get("at")?,
+            actor: Actor {
+                kind: row.parsed("actor_kind")?,
+                name: row.get("actor")?,
+            },
+            project: row.get("project")?,
+            action: row.get("action")?,
+            subject: row.get("subject")?,
+            detail: row.json("detail")?,
+        })
+    }
+
+    /// Where the page after this entry begins.
+    #[must_use]
+    pub fn cursor(&self) -> AuditCursor {
+        AuditCursor {
+            at: self.at,
+            id: self.id,
+        }
+    }
+}
+
+/// The last entry of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditCursor {
+    pub at: i64,
+    pub id: Uuid,
+}
+
+/// Which entries are meant: all that fit everything that is set.
+#[derive(Clone, Debug, Default)]
+pub struct AuditFilter {
+    pub project: Option<String>,
+    pub action: Option<Action>,
+    pub before: Option<AuditCursor>,
+}
+
+const LIST: &str = "SELECT id, at, actor, actor_kind, project, action, subject, detail FROM audit \
+     WHERE (CAST($1 AS TEXT) IS NULL OR project = $1) AND (CAST($2 AS TEXT) IS NULL OR action = $2) \
+     AND (CAST($3 AS BIGINT) IS NULL OR at < $3 OR (at = $3 AND id < $4)) \
+     ORDER BY at DESC, id DESC LIMIT $5";
+
+#[async_trait]
+pub trait AuditLog: Backend {
+    /// The latest entries first, at most 1000.
+    async fn audit(
+        &self,
+        filter: &AuditFilter,
+        limit: u32,
+    ) -> Result<Vec<AuditEntry>, ControlError> {
+        let before = filter.before;
+        let values = values![
+            filter.project.as_deref(),
+            filter.action.map(Action::as_str),
+            before.map(|cursor| cursor.at),
+            before.map(|cursor| cursor.id),
+            page(limit),
+        ];
+        records(self, LIST, values, AuditEntry::read).await
+    }
+}

@@ -1,0 +1,218 @@
+//! What an engine must do so that all operations work on it. SQL is written once, in a form that both engines understand:
+//! it is static, has `$1` for values, and neither a value nor a name is ever put into it.
+
+use async_trait::async_trait;
+use sqlx::postgres::{PgRow, Postgres};
+use sqlx::sqlite::{Sqlite, SqliteRow};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::error::ControlError;
+
+/// One engine. [`super::SqliteControl`] and [`super::PgControl`] are the two there are.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// Reads outside of a transaction.
+    async fn rows(&self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError>;
+
+    /// Begins a transaction that may write. It is rolled back unless committed.
+    async fn begin(&self) -> Result<Box<dyn Statements>, ControlError>;
+
+    /// Ticks after each change that a snapshot may hold, wherever it was made. What it counts means nothing.
+    fn subscribe(&self) -> watch::Receiver<u64>;
+
+    /// Closes all connections, waiting for those in use.
+    async fn close(&self);
+}
+
+/// The statements of one transaction.
+#[async_trait]
+pub trait Statements: Send {
+    async fn rows(&mut self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError>;
+
+    /// Answers how many rows were affected.
+    async fn execute(&mut self, sql: &'static str, values: Values) -> Result<u64, ControlError>;
+
+    async fn commit(self: Box<Self>, notice: Notice) -> Result<(), ControlError>;
+}
+
+/// Whether those who hold snapshots are told of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    Tick,
+    Silent,
+}
+
+/// The values of a statement, `$1` first.
+pub type Values = Vec<Value>;
+
+/// A value in one of the few types that the schema has.
+#[derive(Clone)]
+pub enum Value {
+    Text(Option<String>),
+    Integer(Option<i64>),
+    Boolean(bool),
+    Bytes(Vec<u8>),
+}
+
+/// `values![id, name]`: each by its `Into<Value>`.
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { vec![$($crate::store::control::backend::Value::from($value)),*] };
+}
+pub(super) use values;
+
+/// Binds all values to a query of either driver.
+macro_rules! bound {
+    ($sql:expr, $values:expr) => {
+        $values
+            .into_iter()
+            .fold(sqlx::query($sql), |query, value| match value {
+                $crate::store::control::backend::Value::Text(text) => query.bind(text),
+                $crate::store::control::backend::Value::Integer(integer) => query.bind(integer),
+                $crate::store::control::backend::Value::Boolean(boolean) => query.bind(boolean),
+                $crate::store::control::backend::Value::Bytes(bytes) => query.bind(bytes),
+            })
+    };
+}
+pub(super) use bound;
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(Some(text))
+    }
+}
+
+impl From<Option<String>> for Value {
+    fn from(text: Option<String>) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Option<&str>> for Value {
+    fn from(text: Option<&str>) -> Self {
+        Self::Text(text.map(str::to_owned))
+    }
+}
+
+impl From<Uuid> for Value {
+    fn from(id: Uuid) -> Self {
+        Self::Text(Some(id.to_string()))
+    }
+}
+
+impl From<Option<Uuid>> for Value {
+    fn from(id: Option<Uuid>) -> Self {
+        Self::Text(id.map(|id| id.to_string()))
+    }
+}
+
+impl From<i64> for Value {
+    fn from(integer: i64) -> Self {
+        Self::Integer(Some(integer))
+    }
+}
+
+impl From<Option<i64>> for Value {
+    fn from(integer: Option<i64>) -> Self {
+        Self::Integer(integer)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(boolean: bool) -> Self {
+        Self::Boolean(boolean)
+    }
+}
+
+impl From<[u8; 32]> for Value {
+    fn from(hash: [u8; 32]) -> Self {
+        Self::Bytes(hash.to_vec())
+    }
+}
+
+/// A row of either engine.
+pub struct Row(Inner);
+
+enum Inner {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+impl From<SqliteRow> for Row {
+    fn from(row: SqliteRow) -> Self {
+        Self(Inner::Sqlite(row))
+    }
+}
+
+impl From<PgRow> for Row {
+    fn from(row: PgRow) -> Self {
+        Self(Inner::Postgres(row))
+    }
+}
+
+/// What a column may be read as.
+pub(super) trait Column:
+    for<'r> sqlx::Decode<'r, Sqlite>
+    + sqlx::Type<Sqlite>
+    + for<'r> sqlx::Decode<'r, Postgres>
+    + sqlx::Type<Postgres>
+{
+}
+
+impl Column for String {}
+impl Column for Option<String> {}
+impl Column for i64 {}
+impl Column for Option<i64> {}
+impl Column for bool {}
+impl Column for Vec<u8> {}
+
+impl Row {
+    pub(super) fn get<T: Column>(&self, column: &str) -> Result<T, ControlError> {
+        use sqlx::Row as _;
+        Ok(match &self.0 {
+            Inner::Sqlite(row) => row.try_get(column)?,
+            Inner::Postgres(row) => row.try_get(column)?,
+        })
+    }
+
+    pub(super) fn id(&self, column: &str) -> Result<Uuid, ControlError> {
+        self.parsed(column)
+    }
+
+    pub(super) fn maybe_id(&self, column: &str) -> Result<Option<Uuid>, ControlError> {
+        let text = self.get::<Option<String>>(column)?;
+        text.map(|text| text.parse().map_err(|_| unreadable(column)))
+            .transpose()
+    }
+
+    /// A text column whose values are a closed set.
+    pub(super) fn parsed<T: std::str::FromStr>(&self, column: &str) -> Result<T, ControlError> {
+        let text = self.get::<String>(column)?;
+        text.parse().map_err(|_| unreadable(column))
+    }
+
+    pub(super) fn json<T: serde::de::DeserializeOwned>(
+        &self,
+        column: &str,
+    ) -> Result<T, ControlError> {
+        let text = self.get::<String>(column)?;
+        serde_json::from_str(&text).map_err(|_| unreadable(column))
+    }
+
+    pub(super) fn hash(&self, column: &str) -> Result<[u8; 32], ControlError> {
+        let bytes = self.get::<Vec<u8>>(column)?;
+        bytes.try_into().map_err(|_| unreadable(column))
+    }
+}
+
+fn unreadable(column: &str) -> ControlError {
+    ControlError::Unavailable(format!(
+        "the column {column} holds what we never write there"
+    ))
+}

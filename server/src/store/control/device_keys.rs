@@ -1,0 +1,134 @@
+//! Device keys: what the tokens of devices are verified with, when an app's own back end makes them.
+
+use async_trait::async_trait;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Row, values};
+use super::change::{Change, Entry, new_id, records};
+use super::checks;
+use super::closed::closed;
+use super::error::ControlError;
+use super::secrets::Hidden;
+
+closed! {
+    /// How tokens are signed. One algorithm a key, so that nobody can pass off a public key as a shared secret.
+    DeviceKeyAlgorithm { Hs256 = "HS256", Es256 = "ES256", EdDsa = "EdDSA", Jwks = "JWKS" }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceKey {
+    /// The `kid` of the tokens.
+    pub id: Uuid,
+    pub project: String,
+    pub algorithm: DeviceKeyAlgorithm,
+    /// A public key as PEM, a JWKS or its URL; for HS256 the secret, sealed by whoever handed it in.
+    pub material: Hidden,
+    /// The `aud` that tokens must have.
+    pub audience: String,
+    pub created_at: i64,
+    pub revoked_at: Option<i64>,
+}
+
+impl DeviceKey {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            algorithm: row.parsed("algorithm")?,
+            material: Hidden(row.get("material")?),
+            audience: row.get("audience")?,
+            created_at: row.get("created_at")?,
+            revoked_at: row.get("revoked_at")?,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewDeviceKey {
+    pub project: String,
+    pub algorithm: DeviceKeyAlgorithm,
+    pub material: Hidden,
+    pub audience: String,
+}
+
+const MAX_MATERIAL_BYTES: usize = 64 * 1024;
+
+const INSERT: &str = "INSERT INTO device_keys (id, project, algorithm, material, audience, created_at) \
+     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, project, algorithm, material, audience, created_at, revoked_at";
+const LIST: &str = "SELECT id, project, algorithm, material, audience, created_at, revoked_at FROM device_keys \
+     WHERE project = $1 ORDER BY created_at DESC, id DESC";
+const ALL_ACTIVE: &str = "SELECT id, project, algorithm, material, audience, created_at, revoked_at FROM device_keys \
+     WHERE revoked_at IS NULL ORDER BY id";
+const REVOKE: &str =
+    "UPDATE device_keys SET revoked_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL";
+
+#[async_trait]
+pub trait DeviceKeys: Backend {
+    async fn create_device_key(
+        &self,
+        new: NewDeviceKey,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<DeviceKey, ControlError> {
+        checks::name(&new.audience)?;
+        if new.material.0.is_empty() || new.material.0.len() > MAX_MATERIAL_BYTES {
+            return Err(checks::invalid(
+                "a device key has 1 byte to 64 KiB of material",
+            ));
+        }
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![
+            new_id(at),
+            new.project.as_str(),
+            new.algorithm.as_str(),
+            new.material.0,
+            new.audience.as_str(),
+            at,
+        ];
+        let inserted = change.row(INSERT, values).await?;
+        let key = DeviceKey::read(&inserted.ok_or(ControlError::NotFound)?)?;
+        change
+            .commit(Entry {
+                action: Action::DeviceKeyCreated,
+                project: Some(&key.project),
+                subject: &key.id.to_string(),
+                detail: json!({"algorithm": key.algorithm.as_str(), "audience": key.audience}),
+            })
+            .await?;
+        Ok(key)
+    }
+
+    /// The latest first, those that are revoked too.
+    async fn device_keys(&self, project: &str) -> Result<Vec<DeviceKey>, ControlError> {
+        records(self, LIST, values![project], DeviceKey::read).await
+    }
+
+    /// All keys of all projects that are not revoked, for the snapshot.
+    async fn active_device_keys(&self) -> Result<Vec<DeviceKey>, ControlError> {
+        records(self, ALL_ACTIVE, values![], DeviceKey::read).await
+    }
+
+    /// For ever.
+    async fn revoke_device_key(
+        &self,
+        project: &str,
+        id: Uuid,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change
+            .execute_found(REVOKE, values![project, id, at])
+            .await?;
+        change
+            .commit(Entry {
+                action: Action::DeviceKeyRevoked,
+                project: Some(project),
+                subject: &id.to_string(),
+                detail: json!({}),
+            })
+            .await
+    }
+}

@@ -1,0 +1,231 @@
+//! Documents of a project that operators edit: its remote configuration and its classification rules. Each save is a new revision,
+//! and revisions never change.
+
+use async_trait::async_trait;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Row, values};
+use super::change::{Change, Entry, records, row};
+use super::checks;
+use super::error::ControlError;
+
+/// Which of a project's documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DocumentKind {
+    /// Remote configuration, JSON.
+    Configuration,
+    /// Classification rules, TOML.
+    RuleSet,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    pub project: String,
+    /// From 1, without gaps.
+    pub revision: i64,
+    pub text: String,
+    /// What its author says about the change.
+    pub note: String,
+    pub author: String,
+    pub created_at: i64,
+}
+
+impl Document {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            project: row.get("project")?,
+            revision: row.get("revision")?,
+            text: row.get("document")?,
+            note: row.get("note")?,
+            author: row.get("author")?,
+            created_at: row.get("created_at")?,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewDocument {
+    pub project: String,
+    /// The revision that was edited; 0 for the first.
+    pub expected_revision: i64,
+    pub text: String,
+    pub note: String,
+}
+
+const MAX_TEXT_BYTES: usize = 4 << 20;
+const MAX_NOTE_BYTES: usize = 10_000;
+
+struct Statements {
+    save: &'static str,
+    current: &'static str,
+    get: &'static str,
+    latest: &'static str,
+    list: &'static str,
+    all_latest: &'static str,
+}
+
+/// The same statements for either table. Of many who save at once, the primary key lets one through; the others insert nothing, and
+/// unlike after an error their transaction can still ask for the current revision.
+macro_rules! statements {
+    ($table:literal) => {
+        Statements {
+            save: concat!(
+                "INSERT INTO ",
+                $table,
+                " (project, revision, document, note, author, created_at) \
+                 SELECT $1, $2 + 1, $3, $4, $5, $6 \
+                 WHERE (SELECT COALESCE(MAX(revision), 0) FROM ",
+                $table,
+                " WHERE project = $1) = $2 \
+                 ON CONFLICT (project, revision) DO NOTHING \
+                 RETURNING project, revision, document, note, author, created_at"
+            ),
+            current: concat!(
+                "SELECT COALESCE(MAX(revision), 0) AS revision FROM ",
+                $table,
+                " WHERE project = $1"
+            ),
+            get: concat!(
+                "SELECT project, revision, document, note, author, created_at FROM ",
+                $table,
+                " WHERE project = $1 AND revision = $2"
+            ),
+            latest: concat!(
+                "SELECT project, revision, document, note, author, created_at FROM ",
+                $table,
+                " WHERE project = $1 ORDER BY revision DESC LIMIT 1"
+            ),
+            list: concat!(
+                "SELECT project, revision, document, note, author, created_at FROM ",
+                $table,
+                " WHERE project = $1 AND revision < $2 ORDER BY revision DESC LIMIT $3"
+            ),
+            all_latest: concat!(
+                "SELECT project, revision, document, note, author, created_at FROM ",
+                $table,
+                " AS one \
+                 WHERE revision = (SELECT MAX(revision) FROM ",
+                $table,
+                " WHERE project = one.project) ORDER BY project"
+            ),
+        }
+    };
+}
+
+static CONFIGURATIONS: Statements = statements!("configurations");
+static RULE_SETS: Statements = statements!("rule_sets");
+
+impl DocumentKind {
+    fn statements(self) -> &'static Statements {
+        match self {
+            Self::Configuration => &CONFIGURATIONS,
+            Self::RuleSet => &RULE_SETS,
+        }
+    }
+
+    fn saved(self) -> Action {
+        match self {
+            Self::Configuration => Action::ConfigurationSaved,
+            Self::RuleSet => Action::RuleSetSaved,
+        }
+    }
+
+    fn check(self, new: &NewDocument) -> Result<(), ControlError> {
+        if new.text.len() > MAX_TEXT_BYTES || new.note.len() > MAX_NOTE_BYTES {
+            return Err(checks::invalid(
+                "a document has at most 4 MiB, its note 10000 bytes",
+            ));
+        }
+        let readable = match self {
+            Self::Configuration => serde_json::from_str::<&RawValue>(&new.text).is_ok(),
+            Self::RuleSet => new.text.parse::<toml::Table>().is_ok(),
+        };
+        if readable {
+            Ok(())
+        } else {
+            Err(checks::invalid(match self {
+                Self::Configuration => "the configuration is not JSON",
+                Self::RuleSet => "the rules are not TOML",
+            }))
+        }
+    }
+}
+
+#[async_trait]
+pub trait Documents: Backend {
+    /// Saves the next revision, if nobody saved since the expected one: [`ControlError::Conflict`] says which is current.
+    async fn save_document(
+        &self,
+        kind: DocumentKind,
+        new: NewDocument,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<Document, ControlError> {
+        kind.check(&new)?;
+        let statements = kind.statements();
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![
+            new.project.as_str(),
+            new.expected_revision,
+            new.text,
+            new.note,
+            actor.to_string(),
+            at,
+        ];
+        let Some(saved) = change.row(statements.save, values).await? else {
+            let values = values![new.project.as_str()];
+            let current = change.row(statements.current, values).await?;
+            let current = current.ok_or(ControlError::NotFound)?.get("revision")?;
+            return Err(ControlError::Conflict { current });
+        };
+        let saved = Document::read(&saved)?;
+        change
+            .commit(Entry {
+                action: kind.saved(),
+                project: Some(&saved.project),
+                subject: &saved.revision.to_string(),
+                detail: json!({"revision": saved.revision, "note": saved.note}),
+            })
+            .await?;
+        Ok(saved)
+    }
+
+    async fn document(
+        &self,
+        kind: DocumentKind,
+        project: &str,
+        revision: i64,
+    ) -> Result<Document, ControlError> {
+        let values = values![project, revision];
+        Document::read(&row(self, kind.statements().get, values).await?)
+    }
+
+    async fn latest_document(
+        &self,
+        kind: DocumentKind,
+        project: &str,
+    ) -> Result<Document, ControlError> {
+        let values = values![project];
+        Document::read(&row(self, kind.statements().latest, values).await?)
+    }
+
+    /// The latest first, those before revision `before`, at most 1000.
+    async fn documents(
+        &self,
+        kind: DocumentKind,
+        project: &str,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Document>, ControlError> {
+        let values = values![project, before.unwrap_or(i64::MAX), checks::page(limit)];
+        records(self, kind.statements().list, values, Document::read).await
+    }
+
+    /// The latest of each project, for the snapshot.
+    async fn latest_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, ControlError> {
+        let statements = kind.statements();
+        records(self, statements.all_latest, values![], Document::read).await
+    }
+}

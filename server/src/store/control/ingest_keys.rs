@@ -1,0 +1,208 @@
+//! Ingest keys: what an app's devices send with. Kept as hashes; a key is shown once, when it is made.
+
+use async_trait::async_trait;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Row, values};
+use super::change::{Change, Entry, new_id, records};
+use super::checks;
+use super::error::ControlError;
+use super::projects::Quotas;
+use super::secrets::SecretHash;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestKey {
+    pub id: Uuid,
+    pub project: String,
+    pub name: String,
+    /// The first eight characters, by which people tell their keys apart.
+    pub prefix: String,
+    pub hash: SecretHash,
+    /// The apps it may send for; `None` is any.
+    pub app_ids: Option<Vec<String>>,
+    pub quotas: Quotas,
+    pub created_at: i64,
+    pub created_by: String,
+    pub expires_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+}
+
+impl IngestKey {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            name: row.get("name")?,
+            prefix: row.get("prefix")?,
+            hash: SecretHash::read(row, "hash")?,
+            app_ids: app_ids(row)?,
+            quotas: Quotas::read(row)?,
+            created_at: row.get("created_at")?,
+            created_by: row.get("created_by")?,
+            expires_at: row.get("expires_at")?,
+            revoked_at: row.get("revoked_at")?,
+        })
+    }
+
+    /// Whether it opens anything at that time.
+    #[must_use]
+    pub fn is_active(&self, now: i64) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
+    }
+}
+
+fn app_ids(row: &Row) -> Result<Option<Vec<String>>, ControlError> {
+    match row.get::<Option<String>>("app_ids")? {
+        None => Ok(None),
+        Some(_) => row.json("app_ids").map(Some),
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewIngestKey {
+    pub project: String,
+    pub name: String,
+    pub prefix: String,
+    pub hash: SecretHash,
+    pub app_ids: Option<Vec<String>>,
+    pub quotas: Quotas,
+    pub expires_at: Option<i64>,
+}
+
+macro_rules! columns {
+    () => {
+        "id, project, name, prefix, hash, app_ids, events_per_second, bytes_per_day, created_at, created_by, expires_at, \
+         revoked_at"
+    };
+}
+
+const INSERT: &str = concat!(
+    "INSERT INTO ingest_keys (id, project, name, prefix, hash, app_ids, events_per_second, bytes_per_day, created_at, \
+     created_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ",
+    columns!()
+);
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM ingest_keys WHERE project = $1 ORDER BY created_at DESC, id DESC"
+);
+const ALL_ACTIVE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM ingest_keys WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY id"
+);
+const REVOKE: &str =
+    "UPDATE ingest_keys SET revoked_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL";
+/// A key that has ended does not come back.
+const SET_EXPIRY: &str = "UPDATE ingest_keys SET expires_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL \
+     AND (expires_at IS NULL OR expires_at > $4)";
+
+/// To rotate a key without a gap: create the new one, then let the old one expire a while later.
+#[async_trait]
+pub trait IngestKeys: Backend {
+    async fn create_ingest_key(
+        &self,
+        new: NewIngestKey,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<IngestKey, ControlError> {
+        checks::name(&new.name)?;
+        checks::name(&new.prefix)?;
+        let mut change = Change::begin(self, actor, at).await?;
+        let apps = new.app_ids.as_ref().map(|apps| json!(apps).to_string());
+        let values = values![
+            new_id(at),
+            new.project.as_str(),
+            new.name.as_str(),
+            new.prefix.as_str(),
+            new.hash,
+            apps,
+            checks::quota(new.quotas.events_per_second)?,
+            checks::quota(new.quotas.bytes_per_day)?,
+            at,
+            actor.to_string(),
+            new.expires_at,
+        ];
+        let inserted = change.row(INSERT, values).await?;
+        let key = IngestKey::read(&inserted.ok_or(ControlError::NotFound)?)?;
+        let detail = json!({
+            "name": key.name, "prefix": key.prefix, "app_ids": key.app_ids,
+            "quotas": key.quotas.json(), "expires_at": key.expires_at,
+        });
+        let action = Action::IngestKeyCreated;
+        let id = key.id.to_string();
+        change
+            .commit(entry(action, &key.project, &id, detail))
+            .await?;
+        Ok(key)
+    }
+
+    /// The latest first, those that are revoked or expired too.
+    async fn ingest_keys(&self, project: &str) -> Result<Vec<IngestKey>, ControlError> {
+        records(self, LIST, values![project], IngestKey::read).await
+    }
+
+    /// All keys of all projects that open something now, for the snapshot. Those that expire later must be checked again then.
+    async fn active_ingest_keys(&self, now: i64) -> Result<Vec<IngestKey>, ControlError> {
+        records(self, ALL_ACTIVE, values![now], IngestKey::read).await
+    }
+
+    /// For ever.
+    async fn revoke_ingest_key(
+        &self,
+        project: &str,
+        id: Uuid,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change
+            .execute_found(REVOKE, values![project, id, at])
+            .await?;
+        let (action, id) = (Action::IngestKeyRevoked, id.to_string());
+        change.commit(entry(action, project, &id, json!({}))).await
+    }
+
+    async fn set_ingest_key_expiry(
+        &self,
+        expiry: KeyExpiry,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let KeyExpiry {
+            project,
+            id,
+            expires_at,
+        } = expiry;
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![project.as_str(), id, expires_at, at];
+        change.execute_found(SET_EXPIRY, values).await?;
+        let detail = json!({"expires_at": expires_at});
+        let (action, id) = (Action::IngestKeyExpirySet, id.to_string());
+        change.commit(entry(action, &project, &id, detail)).await
+    }
+}
+
+/// When a key ends; `None` is never.
+#[derive(Clone, Debug)]
+pub struct KeyExpiry {
+    pub project: String,
+    pub id: Uuid,
+    pub expires_at: Option<i64>,
+}
+
+fn entry<'a>(
+    action: Action,
+    project: &'a str,
+    id: &'a str,
+    detail: serde_json::Value,
+) -> Entry<'a> {
+    Entry {
+        action,
+        project: Some(project),
+        subject: id,
+        detail,
+    }
+}

@@ -1,0 +1,97 @@
+//! Memberships: who may do what in which project.
+
+use async_trait::async_trait;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Row, values};
+use super::change::{Change, Entry, records};
+use super::closed::closed;
+use super::error::ControlError;
+
+closed! {
+    /// What somebody may do in a project. Each may do all that those before it may.
+    Role { Viewer = "viewer", Editor = "editor", Admin = "admin" }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    pub user: Uuid,
+    pub project: String,
+    pub role: Role,
+}
+
+impl Membership {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            user: row.id("user_id")?,
+            project: row.get("project")?,
+            role: row.parsed("role")?,
+        })
+    }
+}
+
+const SET: &str = "INSERT INTO memberships (user_id, project, role) VALUES ($1, $2, $3) \
+     ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
+const REMOVE: &str = "DELETE FROM memberships WHERE user_id = $1 AND project = $2";
+const OF_USER: &str =
+    "SELECT user_id, project, role FROM memberships WHERE user_id = $1 ORDER BY project";
+const OF_PROJECT: &str =
+    "SELECT user_id, project, role FROM memberships WHERE project = $1 ORDER BY user_id";
+
+#[async_trait]
+pub trait Memberships: Backend {
+    /// Gives a role, in place of the one the user may have had.
+    async fn set_membership(
+        &self,
+        membership: &Membership,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let Membership {
+            user,
+            project,
+            role,
+        } = membership;
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![*user, project.as_str(), role.as_str()];
+        change.execute(SET, values).await?;
+        change
+            .commit(Entry {
+                action: Action::MembershipSet,
+                project: Some(project),
+                subject: &user.to_string(),
+                detail: json!({"role": role.as_str()}),
+            })
+            .await
+    }
+
+    async fn remove_membership(
+        &self,
+        user: Uuid,
+        project: &str,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change.execute_found(REMOVE, values![user, project]).await?;
+        change
+            .commit(Entry {
+                action: Action::MembershipRemoved,
+                project: Some(project),
+                subject: &user.to_string(),
+                detail: json!({}),
+            })
+            .await
+    }
+
+    /// By project.
+    async fn roles_of(&self, user: Uuid) -> Result<Vec<Membership>, ControlError> {
+        records(self, OF_USER, values![user], Membership::read).await
+    }
+
+    async fn members_of(&self, project: &str) -> Result<Vec<Membership>, ControlError> {
+        records(self, OF_PROJECT, values![project], Membership::read).await
+    }
+}

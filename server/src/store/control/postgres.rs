@@ -1,0 +1,146 @@
+//! The control database in PostgreSQL: for several servers that share their keys, users and configurations.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::ConnectOptions;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, Postgres};
+use tokio::sync::watch;
+use tokio_util::sync::DropGuard;
+
+use super::backend::{Backend, Notice, Row, Statements, Values, bound};
+use super::error::ControlError;
+use super::listener;
+use crate::task::Tasks;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/postgres");
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECTIONS: u32 = 8;
+
+pub struct PgControl {
+    pool: PgPool,
+    changes: watch::Sender<u64>,
+    /// Ends the listener with the handle.
+    _listener: DropGuard,
+}
+
+impl PgControl {
+    /// Connects, applies the migrations, and listens for changes until `tasks` end.
+    pub async fn open(url: &str, tasks: &Tasks) -> Result<Self, ControlError> {
+        let options = options(url)?;
+        reach(&options).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options.clone())
+            .await?;
+        MIGRATIONS.run(&pool).await?;
+        let changes = watch::Sender::new(0);
+        let (listening, ready) = watch::channel(false);
+        let shutdown = tasks.shutdown().child_token();
+        let (ticks, ended) = (changes.clone(), shutdown.clone());
+        tasks.spawn("control-listener", async move {
+            listener::run(&options, &ticks, &listening, ended).await;
+        });
+        listening_or_late(ready).await;
+        Ok(Self {
+            pool,
+            changes,
+            _listener: shutdown.drop_guard(),
+        })
+    }
+}
+
+/// The parts of the URL. The driver's own errors would quote it, and it may hold a password.
+fn options(url: &str) -> Result<PgConnectOptions, ControlError> {
+    let options: PgConnectOptions = url.parse().map_err(|_| {
+        ControlError::Invalid(
+            "the URL of the control database is not readable: expected postgres://user:password@host:5432/database".to_owned(),
+        )
+    })?;
+    Ok(options
+        .application_name("unjank")
+        .options([("statement_timeout", "15s")]))
+}
+
+/// One attempt before there is a pool: a pool would try again until its time is over, and then not say why.
+async fn reach(options: &PgConnectOptions) -> Result<(), ControlError> {
+    let place = || {
+        format!(
+            "PostgreSQL at {}:{}",
+            options.get_host(),
+            options.get_port()
+        )
+    };
+    let connection = tokio::time::timeout(CONNECT_TIMEOUT, options.connect())
+        .await
+        .map_err(|_| {
+            ControlError::Unavailable(format!(
+                "{} did not answer within {CONNECT_TIMEOUT:?}",
+                place()
+            ))
+        })?
+        .map_err(|error| ControlError::Unavailable(format!("{}: {error}", place())))?;
+    sqlx::Connection::close(connection).await?;
+    Ok(())
+}
+
+/// A handle that is open hears of changes made from then on; one that cannot listen yet works all the same.
+async fn listening_or_late(mut ready: watch::Receiver<bool>) {
+    let listening = ready.wait_for(|ready| *ready);
+    if tokio::time::timeout(CONNECT_TIMEOUT, listening)
+        .await
+        .is_err()
+    {
+        tracing::warn!("changes made by other servers are not heard yet");
+    }
+}
+
+#[async_trait]
+impl Backend for PgControl {
+    async fn rows(&self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError> {
+        let rows = bound!(sql, values).fetch_all(&self.pool).await?;
+        Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    async fn begin(&self) -> Result<Box<dyn Statements>, ControlError> {
+        Ok(Box::new(PgStatements(self.pool.begin().await?)))
+    }
+
+    fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+struct PgStatements(sqlx::Transaction<'static, Postgres>);
+
+#[async_trait]
+impl Statements for PgStatements {
+    async fn rows(&mut self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError> {
+        let rows = bound!(sql, values).fetch_all(&mut *self.0).await?;
+        Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    async fn execute(&mut self, sql: &'static str, values: Values) -> Result<u64, ControlError> {
+        let done = bound!(sql, values).execute(&mut *self.0).await?;
+        Ok(done.rows_affected())
+    }
+
+    async fn commit(mut self: Box<Self>, notice: Notice) -> Result<(), ControlError> {
+        if notice == Notice::Tick {
+            // Sent by PostgreSQL when, and only when, the transaction commits.
+            sqlx::query("NOTIFY unjank_control")
+                .execute(&mut *self.0)
+                .await?;
+        }
+        self.0.commit().await?;
+        Ok(())
+    }
+}

