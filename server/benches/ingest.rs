@@ -69,12 +69,14 @@ fn ingest(criterion: &mut Criterion) {
     let device = Device {
         project: Arc::from("default"),
         apps: None,
+        install_id: None,
     };
     let context = Context {
         device: &device,
         limits: &limits,
         rules: &rules,
         known_stacks: &known_stacks,
+        config_etag: &|_| None,
         received_at: NOW,
         wire_bytes: packed.len(),
     };

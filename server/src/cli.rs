@@ -6,6 +6,7 @@ mod engine;
 mod healthcheck;
 mod server;
 mod sql;
+mod token;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -59,6 +60,8 @@ enum Command {
     Classify(classify::ClassifyArgs),
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
     DeadLetter(dead_letter::DeadLetterArgs),
+    /// API tokens: make, list and revoke them.
+    Token(token::TokenArgs),
 }
 
 /// Runs the command and turns its result into an exit code.
@@ -77,6 +80,7 @@ pub fn run(cli: Cli) -> ExitCode {
             classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
         }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
+        Command::Token(token) => token::run(&shared, &token),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -120,10 +124,15 @@ pub(crate) async fn open_control(
         Some(url) => url.reveal().to_owned(),
         None => {
             make_data_dir(shared)?;
-            format!("sqlite:{}", shared.data_dir.join("control.sqlite").display())
+            format!(
+                "sqlite:{}",
+                shared.data_dir.join("control.sqlite").display()
+            )
         }
     };
-    Ok(control::open(&url, tasks).await.context("the control database cannot be opened")?)
+    control::open(&url, tasks)
+        .await
+        .context("the control database cannot be opened")
 }
 
 /// The secret of the installation: the setting, or a file of the data folder.

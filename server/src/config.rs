@@ -246,7 +246,10 @@ fn project_name(name: &str) -> Result<String, String> {
     if (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-') {
         return Ok(name.to_owned());
     }
-    Err("a project is named with 1 to 63 lower-case letters, digits and dashes, such as `my-shop`".to_owned())
+    Err(
+        "a project is named with 1 to 63 lower-case letters, digits and dashes, such as `my-shop`"
+            .to_owned(),
+    )
 }
 
 fn database_name(name: &str) -> Result<String, String> {

@@ -5,6 +5,7 @@
 //! tokens, seals.
 
 mod access;
+pub mod configurations;
 mod credential;
 mod device_token;
 mod ingest_keys;

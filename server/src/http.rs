@@ -2,10 +2,14 @@
 
 mod admin;
 mod body;
+mod configurations;
 mod device;
 mod ingest;
+mod ingest_keys;
 mod listener;
+mod member;
 mod problem;
+mod projects;
 mod remote_config;
 
 use std::sync::Arc;
@@ -13,7 +17,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::header::AUTHORIZATION;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use tower::ServiceBuilder;
 use tower_http::ServiceBuilderExt;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -27,6 +31,9 @@ pub use self::listener::{ListenerSettings, serve_connections};
 use self::problem::Problem;
 use crate::app::App;
 
+/// The largest body people send: a configuration with a thousand overrides.
+const MANAGEMENT_BODY: usize = 2 << 20;
+
 /// What devices and people reach.
 pub fn public(app: Arc<App>) -> Router {
     let routes = Router::new()
@@ -36,9 +43,50 @@ pub fn public(app: Arc<App>) -> Router {
             post(ingest::ingest).layer(DefaultBodyLimit::disable()),
         )
         .route("/v1/config", get(remote_config::get))
+        .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz));
     middleware(routes).with_state(app)
+}
+
+/// What people and their tools reach. Who may call a handler stands in its parameters.
+fn management() -> Router<Arc<App>> {
+    Router::new()
+        .route("/projects", get(projects::list).post(projects::create))
+        .route(
+            "/projects/{project}/keys",
+            get(ingest_keys::list).post(ingest_keys::create),
+        )
+        .route(
+            "/projects/{project}/keys/{key}",
+            patch(ingest_keys::set_expiry).delete(ingest_keys::revoke),
+        )
+        .route(
+            "/projects/{project}/config",
+            get(configurations::latest).put(configurations::save),
+        )
+        .route(
+            "/projects/{project}/config/check",
+            post(configurations::check),
+        )
+        .route(
+            "/projects/{project}/config/revisions",
+            get(configurations::history),
+        )
+        .route(
+            "/projects/{project}/config/revisions/{revision}",
+            get(configurations::revision),
+        )
+        .route(
+            "/projects/{project}/config/rollback",
+            post(configurations::roll_back),
+        )
+        .route(
+            "/projects/{project}/config/kill",
+            post(configurations::kill),
+        )
+        .fallback(|| async { Problem::not_found() })
+        .layer(DefaultBodyLimit::max(MANAGEMENT_BODY))
 }
 
 /// What operators reach.

@@ -123,7 +123,11 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
         ));
     }
     let install_id = batch.resource.install_id;
-    if context.device.install_id.is_some_and(|only| only != install_id) {
+    if context
+        .device
+        .install_id
+        .is_some_and(|only| only != install_id)
+    {
         return Err(Refusal::WrongInstall);
     }
     Ok(Assembly::new(batch, rejected, context).finish())

@@ -75,10 +75,7 @@ mod tests {
             .map(|seed| (seed.key, seed.apps))
             .collect();
         let both = vec!["com.a".to_owned(), "com.b".to_owned()];
-        assert_eq!(
-            seeds,
-            [("k1", Some(both)), ("k2", None), ("k3", None)]
-        );
+        assert_eq!(seeds, [("k1", Some(both)), ("k2", None), ("k3", None)]);
         assert!("k1".parse::<IngestKeys>().is_err());
         assert!(!format!("{keys:?}").contains("k1"));
     }

@@ -113,10 +113,18 @@ fn configured(
         Some(document) => Configuration::from_json(document.text.as_bytes()),
         None => Ok(Configuration::default()),
     };
-    match configuration.map_err(|fault| vec![fault]).and_then(|configuration| Compiled::new(&configuration, revision)) {
+    match configuration
+        .map_err(|fault| vec![fault])
+        .and_then(|configuration| Compiled::new(&configuration, revision))
+    {
         Ok(configuration) => Some(Arc::new(Project { configuration })),
         Err(faults) => {
-            tracing::error!(project = id, revision, ?faults, "a saved configuration is not valid here: the one before stays in force");
+            tracing::error!(
+                project = id,
+                revision,
+                ?faults,
+                "a saved configuration is not valid here: the one before stays in force"
+            );
             known.cloned()
         }
     }

@@ -33,12 +33,7 @@ pub async fn seed(
             quotas: Quotas::default(),
             expires_at: None,
         };
-        unless_there(
-            control
-                .create_ingest_key(new, &actor, now)
-                .await
-                .map(drop),
-        )?;
+        unless_there(control.create_ingest_key(new, &actor, now).await.map(drop))?;
     }
     Ok(())
 }

@@ -1,12 +1,15 @@
 //! Errors on the wire: `application/problem+json` (RFC 9457) with a stable code.
 
+use axum::extract::rejection::JsonRejection;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::control::TokenError;
+use crate::control::configurations::SaveError;
 use crate::ingest::Refusal;
 use crate::store::LogError;
+use crate::store::control::ControlError;
 
 /// An error a client sees.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(super) struct Problem {
     pub(super) code: &'static str,
     detail: String,
     header: Option<(HeaderName, HeaderValue)>,
+    /// A member of its own kind, such as the faults of a configuration.
+    more: Option<(&'static str, serde_json::Value)>,
 }
 
 impl Problem {
@@ -24,7 +29,13 @@ impl Problem {
             code,
             detail: detail.into(),
             header: None,
+            more: None,
         }
+    }
+
+    fn and(mut self, name: &'static str, value: impl Into<serde_json::Value>) -> Self {
+        self.more = Some((name, value.into()));
+        self
     }
 
     fn with(mut self, name: HeaderName, value: &'static str) -> Self {
@@ -77,6 +88,40 @@ impl Problem {
 
     pub(super) fn bad_query(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
+    }
+
+    pub(super) fn no_token() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "token_missing",
+            "send `Authorization: Bearer <API token>`",
+        )
+        .with(WWW_AUTHENTICATE, "Bearer")
+    }
+
+    pub(super) fn unknown_token() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "token_unknown",
+            "this API token is unknown, expired or revoked",
+        )
+        .with(WWW_AUTHENTICATE, "Bearer")
+    }
+
+    pub(super) fn no_project() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "project_unknown",
+            "there is no such project, or you have no access to it",
+        )
+    }
+
+    pub(super) fn role(needed: &str) -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "role",
+            format!("this needs the role {needed}"),
+        )
     }
 
     pub(super) fn content_type() -> Self {
@@ -171,6 +216,54 @@ impl From<Refusal> for Problem {
     }
 }
 
+impl From<ControlError> for Problem {
+    fn from(error: ControlError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ControlError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
+            ControlError::AlreadyExists => Self::new(StatusCode::CONFLICT, "exists", detail),
+            ControlError::Conflict { current } => Self::new(
+                StatusCode::CONFLICT,
+                "conflict",
+                format!("somebody saved revision {current} meanwhile: look at it, then save again"),
+            )
+            .and("current_revision", current),
+            ControlError::Invalid(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
+            }
+            ControlError::Unavailable(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "control_unavailable",
+                detail,
+            )
+            .with(RETRY_AFTER, "5"),
+        }
+    }
+}
+
+impl From<SaveError> for Problem {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::Control(error) => error.into(),
+            SaveError::Faults(faults) => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "configuration_invalid",
+                format!(
+                    "the configuration has {} faults: see `faults`",
+                    faults.len()
+                ),
+            )
+            .and("faults", serde_json::to_value(faults).unwrap_or_default()),
+        }
+    }
+}
+
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::new(rejection.status(), "invalid_body", rejection.body_text())
+    }
+}
+
 impl From<LogError> for Problem {
     fn from(error: LogError) -> Self {
         let (code, wait) = match &error {
@@ -199,11 +292,14 @@ impl IntoResponse for Problem {
             detail: self.detail,
             code: self.code.to_owned(),
         };
-        let json = serde_json::to_vec(&body).unwrap_or_default();
+        let mut json = serde_json::to_value(&body).unwrap_or_default();
+        if let Some((name, value)) = self.more {
+            json[name] = value;
+        }
         let mut response = (
             self.status,
             [(CONTENT_TYPE, "application/problem+json")],
-            json,
+            json.to_string(),
         )
             .into_response();
         if let Some((name, value)) = self.header {

@@ -58,7 +58,11 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let Query(attributes) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
-    if let Some(app_id) = attributes.app_id.as_deref().filter(|app_id| !device.allows(app_id)) {
+    if let Some(app_id) = attributes
+        .app_id
+        .as_deref()
+        .filter(|app_id| !device.allows(app_id))
+    {
         let app_id = app_id.chars().take(128).collect();
         return Err(crate::ingest::Refusal::WrongApp(app_id).into());
     }
@@ -72,9 +76,9 @@ pub(super) async fn get(
 fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
     let poll = u64::from(resolved.document.poll_interval_s);
     // An answer that ends by itself is not kept for longer.
-    let until_change = resolved
-        .changes_at
-        .map_or(u64::MAX, |at| u64::try_from((at - now) / 1_000_000).unwrap_or(0));
+    let until_change = resolved.changes_at.map_or(u64::MAX, |at| {
+        u64::try_from((at - now) / 1_000_000).unwrap_or(0)
+    });
     let cache = format!("private, max-age={}", poll.min(until_change));
     let etag = HeaderValue::from_str(&resolved.etag).unwrap_or(HeaderValue::from_static("\"\""));
     let cache = HeaderValue::from_str(&cache).unwrap_or(HeaderValue::from_static("private"));

@@ -17,12 +17,14 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
     let device = Device {
         project: Arc::from("default"),
         apps: None,
+        install_id: None,
     };
     let context = Context {
         device: &device,
         limits: &Limits::default(),
         rules: &Rules::built_in(),
         known_stacks: &KnownStacks::new(8),
+        config_etag: &|_| None,
         received_at: NOW,
         wire_bytes: 1,
     };

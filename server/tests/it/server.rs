@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -177,6 +177,49 @@ impl Server {
     pub(crate) async fn stored(&self, sql: &str) -> String {
         self.drained().await;
         self.query(sql).await
+    }
+
+    /// An API token with a role, and perhaps `--project …`, made as an operator makes one.
+    pub(crate) async fn token(&self, role: &str) -> String {
+        let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
+            .args(["token", "create", "--name", "test", "--role"])
+            .args(role.split(' '))
+            .arg("--data-dir")
+            .arg(self.data_dir())
+            .args(self.database_arguments())
+            .output()
+            .await
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// `--database-url …`, when the test's server has one.
+    fn database_arguments(&self) -> &[String] {
+        let at = self
+            .arguments
+            .iter()
+            .position(|argument| argument == "--database-url");
+        at.map_or(&[], |at| &self.arguments[at..at + 2])
+    }
+
+    /// A request of a person's tool.
+    pub(crate) async fn call(
+        &self,
+        token: &str,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
+        let mut request = self
+            .client
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(token);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        Answer::of(request.send().await.unwrap()).await
     }
 
     async fn is_ready(&self) -> bool {

@@ -1,0 +1,150 @@
+//! `unjank token`: API tokens, for scripts, for CI, and to begin with.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use unjank_protocol::Timestamp;
+use uuid::Uuid;
+
+use super::{open_control, runtime};
+use crate::clock::Clock;
+use crate::config::Shared;
+use crate::control::{Credential, CredentialKind};
+use crate::store::control::{Actor, NewApiToken, Role, SecretHash};
+use crate::task::Tasks;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example: unjank token create --name ci --role editor --project shop\n\
+                  Works on the control database itself, whether or not a server runs on it."
+)]
+pub(super) struct TokenArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Make a token and print it. It is shown once.
+    Create(NewToken),
+    /// Show every token: id, first letters, role, project, name, when it expires, whether it was revoked.
+    List(Scope),
+    /// End a token, for ever, at once.
+    Revoke(Revocation),
+}
+
+#[derive(Args, Debug)]
+struct Scope {
+    /// The project it is for. Unset: tokens for the whole installation.
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+}
+
+#[derive(Args, Debug)]
+struct NewToken {
+    #[command(flatten)]
+    scope: Scope,
+
+    /// What it is for, to tell it from others.
+    #[arg(long)]
+    name: String,
+
+    /// What it may do.
+    #[arg(long, value_enum)]
+    role: RoleName,
+
+    /// For how many days it is good. Unset: until it is revoked.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=3_650))]
+    days: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+struct Revocation {
+    #[command(flatten)]
+    scope: Scope,
+
+    /// The id, as `list` shows it.
+    id: Uuid,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RoleName {
+    /// Look at everything.
+    Viewer,
+    /// Also change configurations.
+    Editor,
+    /// Also change keys and people.
+    Admin,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Viewer => Self::Viewer,
+            RoleName::Editor => Self::Editor,
+            RoleName::Admin => Self::Admin,
+        }
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        let tasks = Tasks::default();
+        let control = open_control(shared, &tasks).await?;
+        let (actor, now) = (Actor::cli("unjank token"), Clock::system().now());
+        let mut out = std::io::stdout().lock();
+        match &args.command {
+            Command::Create(new) => {
+                let credential = Credential::new(CredentialKind::ApiToken)?;
+                let token = NewApiToken {
+                    project: new.scope.project.clone(),
+                    name: new.name.clone(),
+                    prefix: credential.shown().to_owned(),
+                    hash: SecretHash(credential.hash()),
+                    role: new.role.into(),
+                    expires_at: new.days.map(|days| now + days_in_micros(days)),
+                };
+                control.create_api_token(token, &actor, now).await?;
+                writeln!(out, "{}", credential.reveal())?;
+            }
+            Command::List(scope) => {
+                writeln!(out, "id\tstarts\trole\tproject\tname\texpires\trevoked")?;
+                for token in control.api_tokens(scope.project.as_deref()).await? {
+                    writeln!(
+                        out,
+                        "{}\t{}\t{}\t{}\t{}\t{}\t{}",
+                        token.id,
+                        token.prefix,
+                        token.role.as_str(),
+                        token.project.as_deref().unwrap_or("*"),
+                        token.name,
+                        shown(token.expires_at),
+                        shown(token.revoked_at),
+                    )?;
+                }
+            }
+            Command::Revoke(Revocation { scope, id }) => {
+                control
+                    .revoke_api_token(*id, scope.project.as_deref(), &actor, now)
+                    .await?;
+            }
+        }
+        control.close().await;
+        tasks.end(Duration::from_secs(1)).await;
+        Ok(())
+    })
+}
+
+fn days_in_micros(days: u64) -> i64 {
+    i64::try_from(DAY.as_micros()).unwrap_or(i64::MAX) * i64::try_from(days).unwrap_or(i64::MAX)
+}
+
+fn shown(at: Option<i64>) -> String {
+    at.map_or_else(
+        || "-".to_owned(),
+        |at| Timestamp::from_micros(at).to_string(),
+    )
+}

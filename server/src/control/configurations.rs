@@ -1,0 +1,123 @@
+//! Changing a project's remote configuration: checked whole before it is saved, and a revision that never changes after.
+
+use serde_json::{Value, json};
+
+use crate::remote_config::{Compiled, Configuration, Fault};
+use crate::store::control::{Actor, Control, ControlError, Document, DocumentKind, NewDocument};
+
+const KIND: DocumentKind = DocumentKind::Configuration;
+/// How often a change that must not wait for anyone is tried when others save at the same time.
+const TRIES: usize = 10;
+
+/// A configuration that somebody wants to save.
+pub struct Draft {
+    pub configuration: Value,
+    pub note: String,
+    /// The revision it was made from; 0 when there was none. Another one in the meantime is a conflict.
+    pub expected_revision: i64,
+}
+
+/// A saved revision, and what its author should look at again.
+#[derive(Debug)]
+pub struct Saved {
+    pub document: Document,
+    pub warnings: Vec<Fault>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    #[error("the configuration has faults")]
+    Faults(Vec<Fault>),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+/// Checks a configuration as saving it would. Answers the warnings.
+pub fn check(configuration: &Value, now: i64) -> Result<Vec<Fault>, Vec<Fault>> {
+    let configuration =
+        Configuration::from_value(configuration.clone()).map_err(|fault| vec![fault])?;
+    Ok(Compiled::new(&configuration, 0)?.warnings(now))
+}
+
+pub async fn save(
+    control: &dyn Control,
+    project: &str,
+    draft: Draft,
+    actor: &Actor,
+    now: i64,
+) -> Result<Saved, SaveError> {
+    let warnings = check(&draft.configuration, now).map_err(SaveError::Faults)?;
+    let new = NewDocument {
+        project: project.to_owned(),
+        expected_revision: draft.expected_revision,
+        text: draft.configuration.to_string(),
+        note: draft.note,
+    };
+    let document = control.save_document(KIND, new, actor, now).await?;
+    Ok(Saved { document, warnings })
+}
+
+/// Saves an earlier revision again, as the next one: history is never rewritten.
+pub async fn roll_back(
+    control: &dyn Control,
+    (project, to): (&str, i64),
+    expected_revision: i64,
+    actor: &Actor,
+    now: i64,
+) -> Result<Saved, SaveError> {
+    let earlier = control.document(KIND, project, to).await?;
+    let draft = Draft {
+        configuration: read(&earlier)?,
+        note: format!("back to revision {to}: {}", earlier.note),
+        expected_revision,
+    };
+    save(control, project, draft, actor, now).await
+}
+
+/// Stops all devices of a project, whatever the overrides say. It does not wait for a revision number: it is for bad days.
+pub async fn kill(
+    control: &dyn Control,
+    project: &str,
+    note: &str,
+    actor: &Actor,
+    now: i64,
+) -> Result<Saved, SaveError> {
+    let mut last = ControlError::NotFound;
+    for _ in 0..TRIES {
+        let (configuration, expected_revision) = match control.latest_document(KIND, project).await
+        {
+            Ok(document) => (read(&document)?, document.revision),
+            Err(ControlError::NotFound) => (json!({}), 0),
+            Err(error) => return Err(error.into()),
+        };
+        let draft = Draft {
+            configuration: killed(configuration),
+            note: format!("kill switch: {note}"),
+            expected_revision,
+        };
+        match save(control, project, draft, actor, now).await {
+            Err(SaveError::Control(conflict @ ControlError::Conflict { .. })) => last = conflict,
+            done => return done,
+        }
+    }
+    Err(last.into())
+}
+
+/// The same configuration with everything off: an override that says otherwise is switched off too.
+fn killed(mut configuration: Value) -> Value {
+    configuration["base"]["enabled"] = Value::Bool(false);
+    let overrides = configuration
+        .get_mut("overrides")
+        .and_then(Value::as_array_mut);
+    for one in overrides.into_iter().flatten() {
+        if one.pointer("/patch/enabled").is_some() {
+            one["enabled"] = Value::Bool(false);
+        }
+    }
+    configuration
+}
+
+fn read(document: &Document) -> Result<Value, ControlError> {
+    serde_json::from_str(&document.text)
+        .map_err(|_| ControlError::Invalid(format!("revision {} does not read", document.revision)))
+}

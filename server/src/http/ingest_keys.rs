@@ -1,0 +1,150 @@
+//! `/api/v1/projects/{project}/keys`: what devices send with. To rotate one: make the new key, then let the old one expire later.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::member::{Admin, Viewer};
+use super::problem::Problem;
+use super::projects::QuotasBody;
+use crate::app::App;
+use crate::control::{Credential, CredentialKind};
+use crate::store::control::{IngestKey, KeyExpiry, NewIngestKey, SecretHash};
+
+#[derive(Serialize)]
+pub(super) struct KeyBody {
+    id: Uuid,
+    name: String,
+    /// The first characters, by which people tell their keys apart.
+    prefix: String,
+    /// The apps it may send for; `null` is any.
+    app_ids: Option<Vec<String>>,
+    quotas: QuotasBody,
+    created_by: String,
+    /// Microseconds since the epoch, as all times here.
+    created_at: i64,
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+    /// The key itself: answered once, when it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+}
+
+impl From<IngestKey> for KeyBody {
+    fn from(key: IngestKey) -> Self {
+        Self {
+            id: key.id,
+            name: key.name,
+            prefix: key.prefix,
+            app_ids: key.app_ids,
+            quotas: key.quotas.into(),
+            created_by: key.created_by,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            revoked_at: key.revoked_at,
+            key: None,
+        }
+    }
+}
+
+/// All keys of a project, the latest first.
+#[derive(Serialize)]
+pub(super) struct KeyList {
+    keys: Vec<KeyBody>,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+) -> Result<Json<KeyList>, Problem> {
+    let keys = app.control.ingest_keys(&member.project).await?;
+    let keys = keys.into_iter().map(KeyBody::from).collect();
+    Ok(Json(KeyList { keys }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewKey {
+    name: String,
+    /// The apps it may send for; missing is any.
+    app_ids: Option<Vec<String>>,
+    #[serde(default)]
+    quotas: QuotasBody,
+    expires_at: Option<i64>,
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    body: Result<Json<NewKey>, JsonRejection>,
+) -> Result<(StatusCode, Json<KeyBody>), Problem> {
+    let Json(new) = body?;
+    let credential =
+        Credential::new(CredentialKind::IngestKey).map_err(|_| Problem::overloaded())?;
+    let new = NewIngestKey {
+        project: member.project,
+        name: new.name,
+        prefix: credential.shown().to_owned(),
+        hash: SecretHash(credential.hash()),
+        app_ids: new.app_ids,
+        quotas: new.quotas.into(),
+        expires_at: new.expires_at,
+    };
+    let now = app.clock.now();
+    let key = app
+        .control
+        .create_ingest_key(new, &member.actor, now)
+        .await?;
+    let body = KeyBody {
+        key: Some(credential.reveal().to_owned()),
+        ..key.into()
+    };
+    Ok((StatusCode::CREATED, Json(body)))
+}
+
+type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
+
+/// When a key ends; `null` is never.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Expiry {
+    expires_at: Option<i64>,
+}
+
+pub(super) async fn set_expiry(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: KeyPath,
+    body: Result<Json<Expiry>, JsonRejection>,
+) -> Result<StatusCode, Problem> {
+    let (Path((_, id)), Json(Expiry { expires_at })) =
+        (path.map_err(|_| Problem::not_found())?, body?);
+    let expiry = KeyExpiry {
+        project: member.project,
+        id,
+        expires_at,
+    };
+    let now = app.clock.now();
+    app.control
+        .set_ingest_key_expiry(expiry, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn revoke(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: KeyPath,
+) -> Result<StatusCode, Problem> {
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    app.control
+        .revoke_ingest_key(&member.project, id, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

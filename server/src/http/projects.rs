@@ -1,0 +1,105 @@
+//! `/api/v1/projects`: what keys, configurations and events belong to.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::member::Operator;
+use super::problem::Problem;
+use crate::app::App;
+use crate::store::control::{Project, ProjectSettings, Quotas};
+
+/// The most that a project or a key may send; nothing is no limit.
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuotasBody {
+    #[serde(default)]
+    events_per_second: Option<u64>,
+    #[serde(default)]
+    bytes_per_day: Option<u64>,
+}
+
+impl From<QuotasBody> for Quotas {
+    fn from(body: QuotasBody) -> Self {
+        Self {
+            events_per_second: body.events_per_second,
+            bytes_per_day: body.bytes_per_day,
+        }
+    }
+}
+
+impl From<Quotas> for QuotasBody {
+    fn from(quotas: Quotas) -> Self {
+        Self {
+            events_per_second: quotas.events_per_second,
+            bytes_per_day: quotas.bytes_per_day,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct ProjectBody {
+    id: String,
+    name: String,
+    quotas: QuotasBody,
+    /// Microseconds since the epoch.
+    created_at: i64,
+}
+
+impl From<Project> for ProjectBody {
+    fn from(project: Project) -> Self {
+        Self {
+            id: project.id,
+            name: project.name,
+            quotas: project.quotas.into(),
+            created_at: project.created_at,
+        }
+    }
+}
+
+/// All projects.
+#[derive(Serialize)]
+pub(super) struct ProjectList {
+    projects: Vec<ProjectBody>,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Operator(_): Operator,
+) -> Result<Json<ProjectList>, Problem> {
+    let projects = app.control.projects().await?;
+    let projects = projects.into_iter().map(ProjectBody::from).collect();
+    Ok(Json(ProjectList { projects }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewProject {
+    /// 1 to 63 lower-case letters, digits and dashes; it never changes.
+    id: String,
+    name: Option<String>,
+    #[serde(default)]
+    quotas: QuotasBody,
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    body: Result<Json<NewProject>, JsonRejection>,
+) -> Result<(StatusCode, Json<ProjectBody>), Problem> {
+    let Json(new) = body?;
+    let settings = ProjectSettings {
+        name: new.name.unwrap_or_else(|| new.id.clone()),
+        quotas: new.quotas.into(),
+    };
+    let now = app.clock.now();
+    let project = app
+        .control
+        .create_project(&new.id, settings, &actor, now)
+        .await?;
+    Ok((StatusCode::CREATED, Json(project.into())))
+}
