@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Compiled, Configuration, Fault, FaultCode};
 
-fn faults(configuration: Value) -> Vec<Fault> {
+pub(super) fn faults(configuration: Value) -> Vec<Fault> {
     match Configuration::from_value(configuration) {
         Ok(configuration) => Compiled::new(&configuration, 1).err().unwrap_or_default(),
         Err(fault) => vec![fault],
@@ -31,11 +31,11 @@ fn assert_fault(configuration: Value, path: &str, code: FaultCode, part: &str) {
     assert!(message.contains(part), "{message}");
 }
 
-fn with_when(when: Value) -> Value {
+fn with_when(when: &Value) -> Value {
     json!({"overrides": [{"id": "one", "when": when, "patch": {"enabled": false}}]})
 }
 
-fn with_patch(patch: Value) -> Value {
+fn with_patch(patch: &Value) -> Value {
     json!({"overrides": [{"id": "one", "when": {"os_name": ["ios"]}, "patch": patch}]})
 }
 
@@ -55,13 +55,13 @@ fn unknown_keys_are_named_with_their_path_and_what_was_probably_meant() {
         "did you mean `when`?",
     );
     assert_fault(
-        with_when(json!({"all": [{"app_versoin": ">=4"}]})),
+        with_when(&json!({"all": [{"app_versoin": ">=4"}]})),
         "overrides[0].when.all[0].app_versoin",
         UnknownKey,
         "did you mean `app_version`?",
     );
     assert_fault(
-        with_when(json!({"build": {"mim": 4}})),
+        with_when(&json!({"build": {"mim": 4}})),
         "overrides[0].when.build.mim",
         UnknownKey,
         "did you mean `min`?",
@@ -73,19 +73,19 @@ fn unknown_keys_are_named_with_their_path_and_what_was_probably_meant() {
         "did you mean `sampling`?",
     );
     assert_fault(
-        with_patch(json!({"sampling": {"spans": {"defualt": 0.1}}})),
+        with_patch(&json!({"sampling": {"spans": {"defualt": 0.1}}})),
         "overrides[0].patch.sampling.spans.defualt",
         UnknownKey,
         "did you mean `default`?",
     );
     assert_fault(
-        with_patch(json!({"anr_ms": 4_000})),
+        with_patch(&json!({"anr_ms": 4_000})),
         "overrides[0].patch.anr_ms",
         UnknownKey,
         "did you mean `jank.anr_ms`?",
     );
     assert_fault(
-        with_patch(json!({"revision": 4})),
+        with_patch(&json!({"revision": 4})),
         "overrides[0].patch.revision",
         UnknownKey,
         "set by the server",
@@ -104,14 +104,14 @@ fn what_cannot_be_read_says_where() {
         Missing,
         "missing field `when`",
     );
-    let text = with_when(json!({"os_name": "ios"}));
+    let text = with_when(&json!({"os_name": "ios"}));
     assert_fault(
         text,
         "overrides[0].when.os_name",
         WrongType,
         "invalid type: string",
     );
-    let two = with_when(json!({"os_name": ["ios"], "app_id": ["a"]}));
+    let two = with_when(&json!({"os_name": ["ios"], "app_id": ["a"]}));
     assert_fault(
         two,
         "overrides[0].when",
@@ -122,10 +122,26 @@ fn what_cannot_be_read_says_where() {
     assert_fault(time, "overrides[0].expires_at", Unreadable, "RFC 3339");
 }
 
+/// One value of the document that is wrong, at `path`, in the base and in a patch.
+#[track_caller]
+fn assert_wrong(document: &Value, path: &str, code: FaultCode, part: &str) {
+    assert_fault(
+        json!({"base": document}),
+        &format!("base{path}"),
+        code,
+        part,
+    );
+    assert_fault(
+        with_patch(document),
+        &format!("overrides[0].patch{path}"),
+        code,
+        part,
+    );
+}
+
 #[test]
 fn values_have_types_and_ranges() {
-    use FaultCode::{Empty, InvalidRegex, Missing, OutOfRange, TooLarge, WrongType};
-    let deep = (0..20).fold(json!(1), |value, _| json!([value]));
+    use FaultCode::{OutOfRange, WrongType};
     for (document, path, code, part) in [
         (
             json!({"poll_interval_s": 5}),
@@ -164,13 +180,45 @@ fn values_have_types_and_ranges() {
             "is a list, must be an object",
         ),
         (
-            json!({"sampling": {"spans": {"overrides": [{"name": "a"}]}}}),
+            json!({"jank": {"strategies": [null]}}),
+            ".jank.strategies[0]",
+            WrongType,
+            "is null",
+        ),
+        (
+            json!({"monitors": {"fps": {"interval_ms": 1}}}),
+            ".monitors.fps.interval_ms",
+            OutOfRange,
+            "is 1, allowed is 100",
+        ),
+        (
+            json!({"upload": {"max_batch_events": 20_000}}),
+            ".upload.max_batch_events",
+            OutOfRange,
+            "1 to 10000",
+        ),
+        (json!("on"), "", WrongType, "is text, must be an object"),
+    ] {
+        assert_wrong(&document, path, code, part);
+    }
+}
+
+#[test]
+fn lists_and_texts_say_something_and_hold_together() {
+    use FaultCode::{Duplicate, Empty, Inconsistent, InvalidRegex, Missing, TooLarge, UnknownKey};
+    let rate = |rate: Value| json!({"sampling": {"spans": {"overrides": [rate]}}});
+    let page = || json!({"page": "A", "api": []});
+    let source = json!({"source": "api", "hosts": []});
+    let deep = (0..20).fold(json!(1), |value, _| json!([value]));
+    for (document, path, code, part) in [
+        (
+            rate(json!({"name": "a"})),
             ".sampling.spans.overrides[0]",
             Missing,
             "`rate`",
         ),
         (
-            json!({"sampling": {"spans": {"overrides": [{"name": "", "rate": 1}]}}}),
+            rate(json!({"name": "", "rate": 1})),
             ".sampling.spans.overrides[0].name",
             Empty,
             "empty",
@@ -188,46 +236,28 @@ fn values_have_types_and_ranges() {
             "size limit",
         ),
         (
-            json!({"jank": {"strategies": [null]}}),
-            ".jank.strategies[0]",
-            WrongType,
-            "is null",
-        ),
-        (
             json!({"jank": {"strategies": [{"threshold_ms": 300, "count": 5}]}}),
             ".jank.strategies[0].period_ms",
-            FaultCode::Inconsistent,
+            Inconsistent,
             "do not fit",
-        ),
-        (
-            json!({"monitors": {"fps": {"interval_ms": 1}}}),
-            ".monitors.fps.interval_ms",
-            OutOfRange,
-            "is 1, allowed is 100",
         ),
         (
             json!({"monitors": {"fps": {"interval_s": 1}}}),
             ".monitors.fps.interval_s",
-            FaultCode::UnknownKey,
+            UnknownKey,
             "interval_ms",
         ),
         (
-            json!({"pages": [{"page": "A", "api": []}, {"page": "A", "api": []}]}),
+            json!({"pages": [page(), page()]}),
             ".pages[1]",
-            FaultCode::Duplicate,
+            Duplicate,
             "`A`",
         ),
         (
-            json!({"traffic": {"sources": [{"source": "api", "hosts": []}]}}),
+            json!({"traffic": {"sources": [source]}}),
             ".traffic.sources[0].hosts",
             Empty,
             "empty",
-        ),
-        (
-            json!({"upload": {"max_batch_events": 20_000}}),
-            ".upload.max_batch_events",
-            OutOfRange,
-            "1 to 10000",
         ),
         (
             json!({"toggles": {"deep": deep}}),
@@ -241,20 +271,8 @@ fn values_have_types_and_ranges() {
             TooLarge,
             "bytes long",
         ),
-        (json!("on"), "", WrongType, "is text, must be an object"),
     ] {
-        assert_fault(
-            json!({"base": document}),
-            &format!("base{path}"),
-            code,
-            part,
-        );
-        assert_fault(
-            with_patch(document),
-            &format!("overrides[0].patch{path}"),
-            code,
-            part,
-        );
+        assert_wrong(&document, path, code, part);
     }
 }
 
@@ -311,14 +329,14 @@ fn conditions_are_checked() {
         ),
     ] {
         assert_fault(
-            with_when(when),
+            with_when(&when),
             &format!("overrides[0].when{path}"),
             code,
             part,
         );
     }
     let deep = (0..20).fold(json!({"os_name": ["ios"]}), |when, _| json!({"not": when}));
-    let (path, code, _) = fault(with_when(deep));
+    let (path, code, _) = fault(with_when(&deep));
     assert_eq!(
         (path.matches("not").count(), code),
         (17, FaultCode::TooLarge)
@@ -342,95 +360,6 @@ fn ids_are_slugs_and_are_used_once() {
 }
 
 #[test]
-fn an_override_that_later_ones_hide_is_refused() {
-    let one = |id: &str, when: Value, patch: Value| json!({"id": id, "when": when, "patch": patch});
-    let some = || json!({"os_name": ["ios"]});
-    let all = || json!({"all": []});
-    let shadowed = |overrides: Value| {
-        let faults = faults(json!({"overrides": overrides}));
-        assert!(
-            faults.iter().all(|fault| fault.code == FaultCode::Shadowed),
-            "{faults:#?}"
-        );
-        faults
-            .into_iter()
-            .map(|fault| fault.path)
-            .collect::<Vec<_>>()
-    };
-    let half = json!({"sampling": {"janks": 0.5, "metrics": 0.5}});
-    let both = json!({"sampling": {"metrics": 1, "janks": 1}, "enabled": true});
-    let hidden = ["overrides[0]"];
-    assert_eq!(
-        shadowed(json!([
-            one("a", some(), half.clone()),
-            one("b", all(), both.clone())
-        ])),
-        hidden
-    );
-    // Two of them together hide it; a condition that is always true is no condition.
-    let always = json!({"any": [{"os_name": ["ios"]}, {"not": {"any": [{"not": {"all": []}}]}}]});
-    assert_eq!(
-        shadowed(json!([
-            one("a", some(), half.clone()),
-            one("b", always, json!({"sampling": {"janks": 1}})),
-            one("c", all(), json!({"sampling": {"metrics": 1}}))
-        ])),
-        hidden
-    );
-    assert_eq!(
-        shadowed(json!([
-            one("a", some(), half.clone()),
-            one("b", all(), json!({"sampling": null}))
-        ])),
-        hidden
-    );
-    // Only some of the keys, only some of the devices, or before it: it shows.
-    let shown = Vec::<String>::new();
-    assert_eq!(
-        shadowed(json!([
-            one("a", some(), half.clone()),
-            one("b", all(), json!({"sampling": {"janks": 1}}))
-        ])),
-        shown
-    );
-    assert_eq!(
-        shadowed(json!([
-            one("a", some(), half.clone()),
-            one("b", some(), both.clone())
-        ])),
-        shown
-    );
-    assert_eq!(
-        shadowed(json!([
-            one("b", all(), both.clone()),
-            one("a", some(), half.clone())
-        ])),
-        shown
-    );
-    // A toggle that is merged into keeps what was there.
-    assert_eq!(
-        shadowed(json!([
-            one("a", some(), json!({"toggles": {"x": {}}})),
-            one("b", all(), json!({"toggles": {"x": {"y": 1}}}))
-        ])),
-        shown
-    );
-    // The later one ends, or is not in force.
-    let mut ending = one("b", all(), both.clone());
-    ending["expires_at"] = json!("2030-01-01T00:00:00Z");
-    assert_eq!(
-        shadowed(json!([one("a", some(), half.clone()), ending.clone()])),
-        shown
-    );
-    let mut sooner = one("a", some(), half.clone());
-    sooner["expires_at"] = json!("2029-01-01T00:00:00Z");
-    assert_eq!(shadowed(json!([sooner, ending])), hidden);
-    let mut disabled = one("b", all(), both);
-    disabled["enabled"] = json!(false);
-    assert_eq!(shadowed(json!([one("a", some(), half), disabled])), shown);
-}
-
-#[test]
 fn patches_that_do_no_harm_alone_are_checked_together() {
     let one = |id: &str| json!({"id": id, "when": {"os_name": [id]}, "patch": {"toggles": {id: "x".repeat(150_000)}}});
     assert_fault(
@@ -443,7 +372,7 @@ fn patches_that_do_no_harm_alone_are_checked_together() {
 
 #[test]
 fn disabled_overrides_are_checked_too() {
-    let mut configuration = with_patch(json!({"enabled": 1}));
+    let mut configuration = with_patch(&json!({"enabled": 1}));
     configuration["overrides"][0]["enabled"] = json!(false);
     let (path, code, _) = fault(configuration);
     assert_eq!(
