@@ -66,16 +66,7 @@ impl Check<'_> {
             }
             (Shape::Map { of, at_most }, Value::Object(map)) => {
                 self.size(map.len(), 0, *at_most, path);
-                for (name, value) in map {
-                    if name.is_empty() || name.len() > MAX_KEY_BYTES {
-                        let message =
-                            format!("the name {name:?} is 1 to {MAX_KEY_BYTES} bytes long");
-                        self.fault(path, FaultCode::OutOfRange, message);
-                    }
-                    if !value.is_null() {
-                        self.value(value, of, &format!("{path}.{name}"));
-                    }
-                }
+                self.entries(map, of, path);
             }
             (Shape::Object(keys), Value::Object(map)) => self.object(map, keys, path),
             (Shape::Anything, value) => {
@@ -86,6 +77,18 @@ impl Check<'_> {
                 }
             }
             (shape, value) => self.wrong_type(value, expected(shape), path),
+        }
+    }
+
+    fn entries(&mut self, map: &Map<String, Value>, of: &Shape, path: &str) {
+        for (name, value) in map {
+            if name.is_empty() || name.len() > MAX_KEY_BYTES {
+                let message = format!("the name {name:?} is not 1 to {MAX_KEY_BYTES} bytes long");
+                self.fault(path, FaultCode::OutOfRange, message);
+            }
+            if !value.is_null() {
+                self.value(value, of, &format!("{path}.{name}"));
+            }
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use unjank_protocol::Timestamp;
-use unjank_protocol::config::Document;
+use unjank_protocol::config::{Document, SCHEMA};
 
 use super::check::{check_document, closest, hint};
 use super::configuration::Configuration;
@@ -107,6 +108,11 @@ impl Compiled {
         self.answers.get_or_make(matched, || self.make(&matched))
     }
 
+    #[cfg(test)]
+    pub(super) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
     fn make(&self, matched: &Matched) -> Resolved {
         let applied = || {
             let overrides = self.overrides.iter().enumerate();
@@ -126,11 +132,9 @@ impl Compiled {
     /// The document of a patched base. Base and patches were checked and merging keeps shapes, so it always reads; were
     /// it not so, the default is safer than no answer.
     fn document(&self, value: &Value) -> Document {
-        use serde::Deserialize;
-
         let document = Document::deserialize(value).unwrap_or_default();
         Document {
-            schema: unjank_protocol::config::SCHEMA,
+            schema: SCHEMA,
             revision: self.revision,
             ..document
         }

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// Every one holds. `{"all": []}` is every device.
-    All(Vec<Condition>),
+    All(Vec<Self>),
     /// At least one holds.
-    Any(Vec<Condition>),
+    Any(Vec<Self>),
     /// It does not hold.
-    Not(Box<Condition>),
+    Not(Box<Self>),
     /// The app is one of these. Exact.
     AppId(Vec<String>),
     /// A version requirement: `">=4.12, <5"`. Comparators joined by commas must all hold; each is `=`, `>`, `>=`, `<`,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unjank_protocol::Timestamp;
 
+use super::check::{closest, hint};
 use super::condition::Condition;
 use super::fault::{Fault, FaultCode};
 
@@ -81,29 +82,31 @@ impl Configuration {
                 root if root == "." => String::new(),
                 path => path,
             };
-            let text = error.into_inner().to_string();
-            let (code, message) = explained(&text);
-            Fault::new(path, code, message)
+            explained(path, &error.into_inner().to_string())
         })
     }
 }
 
-/// A code for an error of serde, and the message with a hint.
-fn explained(text: &str) -> (FaultCode, String) {
-    let unknown = ["unknown field `", "unknown variant `"];
-    if let Some(rest) = unknown.iter().find_map(|start| text.strip_prefix(start)) {
-        // "unknown field `whne`, expected one of `id`, `note`, …": what stands between backquotes are names.
-        let mut names = rest.split('`').step_by(2);
-        let wrong = names.next().unwrap_or_default();
-        let hint = super::check::closest(wrong, names)
-            .map(|name| format!("; did you mean `{name}`?"))
-            .unwrap_or_default();
-        return (FaultCode::UnknownKey, format!("{text}{hint}"));
+/// The fault of an error of serde, with a code and a hint.
+fn explained(path: String, text: &str) -> Fault {
+    // "unknown field `whne`, expected one of `id`, `note`, …": what stands between backquotes are names.
+    let mut names = text.split('`').skip(1).step_by(2);
+    let wrong = names.next().unwrap_or_default();
+    let is_variant = text.starts_with("unknown variant");
+    if is_variant || text.starts_with("unknown field") {
+        // The path of a field ends with it, that of a variant does not.
+        let path = if is_variant {
+            format!("{path}.{wrong}")
+        } else {
+            path
+        };
+        let message = format!("{text}{}", hint(closest(wrong, names)));
+        return Fault::new(path, FaultCode::UnknownKey, message);
     }
     let code = match text {
         _ if text.starts_with("missing field") => FaultCode::Missing,
         _ if text.starts_with("invalid type") => FaultCode::WrongType,
         _ => FaultCode::Unreadable,
     };
-    (code, text.to_owned())
+    Fault::new(path, code, text)
 }

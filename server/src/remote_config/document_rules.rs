@@ -1,14 +1,14 @@
 //! What must hold for a whole document beyond the range of each key.
 
 use hashbrown::HashSet;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unjank_protocol::config::Document;
 
 use super::fault::{Fault, FaultCode};
 use super::schema::MAX_DOCUMENT_BYTES;
 
-/// The longest list of a document is short enough to be named whole; the monitors that every SDK has.
+/// The monitors that every SDK has.
 pub(super) const MONITORS: [&str; 3] = ["fps", "cpu", "memory"];
 
 /// The document of a JSON value whose shape was checked, when it holds together.
@@ -16,8 +16,6 @@ pub(super) const MONITORS: [&str; 3] = ["fps", "cpu", "memory"];
 /// # Errors
 /// Everything that does not, with paths below `path`.
 pub(super) fn document(value: &Value, path: &str) -> Result<Document, Vec<Fault>> {
-    use serde::Deserialize;
-
     let document = Document::deserialize(value)
         .map_err(|error| vec![Fault::new(path, FaultCode::WrongType, error.to_string())])?;
     let mut faults = Vec::new();

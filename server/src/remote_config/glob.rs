@@ -32,22 +32,20 @@ impl Glob {
         let mut rest = text.chars();
         let mut last_run = None;
         loop {
-            match tokens.split_first() {
-                Some((Token::Run, after)) => {
+            if let Some((Token::Run, after)) = tokens.split_first() {
+                tokens = after;
+                last_run = Some((after, rest.clone()));
+                continue;
+            }
+            let mut ahead = rest.clone();
+            match (tokens.split_first(), ahead.next()) {
+                (None, None) => return true,
+                (Some((token, after)), Some(char)) if token.takes(char) => {
                     tokens = after;
-                    last_run = Some((after, rest.clone()));
+                    rest = ahead;
                     continue;
                 }
-                Some((token, after)) => {
-                    if let Some(char) = rest.next()
-                        && token.takes(char)
-                    {
-                        tokens = after;
-                        continue;
-                    }
-                }
-                None if rest.as_str().is_empty() => return true,
-                None => {}
+                _ => {}
             }
             let Some((after, start)) = &mut last_run else {
                 return false;

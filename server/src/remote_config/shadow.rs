@@ -59,3 +59,86 @@ fn every_leaf<'a>(
         all
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::remote_config::faults::faults;
+
+    fn one(id: &str, when: &Value, patch: &Value) -> Value {
+        json!({"id": id, "when": when, "patch": patch})
+    }
+
+    /// Whether the first override is refused, and nothing else.
+    #[track_caller]
+    fn hides_first(overrides: &[Value]) -> bool {
+        let faults = faults(json!({"overrides": overrides}));
+        for fault in &faults {
+            let found = (fault.path.as_str(), fault.code);
+            assert_eq!(found, ("overrides[0]", FaultCode::Shadowed), "{fault}");
+        }
+        !faults.is_empty()
+    }
+
+    #[test]
+    fn later_overrides_for_all_devices_hide_what_they_set_again() {
+        let (some, all) = (json!({"os_name": ["ios"]}), json!({"all": []}));
+        let first = one(
+            "a",
+            &some,
+            &json!({"sampling": {"janks": 0.5, "metrics": 0.5}}),
+        );
+        let both = json!({"sampling": {"metrics": 1, "janks": 1}, "enabled": true});
+        let janks = json!({"sampling": {"janks": 1}});
+        assert!(hides_first(&[first.clone(), one("b", &all, &both)]));
+        assert!(hides_first(&[
+            first.clone(),
+            one("b", &all, &json!({"sampling": null}))
+        ]));
+        // Two of them together; a condition that is always true is no condition.
+        let always =
+            json!({"any": [{"os_name": ["ios"]}, {"not": {"any": [{"not": {"all": []}}]}}]});
+        let metrics = json!({"sampling": {"metrics": 1}});
+        assert!(hides_first(&[
+            first.clone(),
+            one("b", &always, &janks),
+            one("c", &all, &metrics)
+        ]));
+        // Only some of the keys, only some of the devices, or before it: it shows.
+        assert!(!hides_first(&[first.clone(), one("b", &all, &janks)]));
+        assert!(!hides_first(&[first.clone(), one("b", &some, &both)]));
+        assert!(!hides_first(&[one("b", &all, &both), first]));
+    }
+
+    #[test]
+    fn an_object_that_is_merged_into_keeps_what_was_there() {
+        let toggles = |value: Value| json!({"toggles": {"x": value}});
+        let hides = |first: Value, second: Value| {
+            let first = one("a", &json!({"os_name": ["ios"]}), &toggles(first));
+            hides_first(&[first, one("b", &json!({"all": []}), &toggles(second))])
+        };
+        assert!(hides(json!({"y": 2}), json!({"y": 1})));
+        assert!(hides(json!({"y": 2}), json!(5)));
+        assert!(!hides(json!({}), json!({"y": 1})));
+        assert!(!hides(json!(5), json!({"y": 1})));
+    }
+
+    #[test]
+    fn what_ends_or_is_not_in_force_hides_nothing_for_good() {
+        let mut first = one(
+            "a",
+            &json!({"os_name": ["ios"]}),
+            &json!({"enabled": false}),
+        );
+        let mut second = one("b", &json!({"all": []}), &json!({"enabled": true}));
+        assert!(hides_first(&[first.clone(), second.clone()]));
+        second["expires_at"] = json!("2030-01-01T00:00:00Z");
+        assert!(!hides_first(&[first.clone(), second.clone()]));
+        first["expires_at"] = json!("2029-01-01T00:00:00Z");
+        assert!(hides_first(&[first.clone(), second.clone()]));
+        second["enabled"] = json!(false);
+        assert!(!hides_first(&[first, second]));
+    }
+}
