@@ -93,7 +93,7 @@ async fn look_out(writer: &SqlitePool, changes: &watch::Sender<u64>, mut seen: i
             }
             Err(sqlx::Error::PoolClosed) => return,
             Err(error) => {
-                tracing::warn!(%error, "changes made by commands are not noticed for now")
+                tracing::warn!(%error, "changes made by commands are not noticed for now");
             }
         }
     }

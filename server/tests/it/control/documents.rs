@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use unjank_server::store::control::{ControlError, DocumentKind, NewDocument};
+use unjank_server::store::control::{Control, ControlError, Document, DocumentKind, NewDocument};
 
 use super::place::Place;
 use super::{ANN, at, done, on_both_engines, refused, with_project};
@@ -33,11 +33,7 @@ async fn one_of_twenty_savers_wins_each_revision(place: Place) {
     let handles = [Arc::clone(&place.control), place.another().await];
     for (kind, text) in KINDS {
         for revision in 0..3 {
-            let savers = (0..20).map(|n| {
-                let control = Arc::clone(&handles[n % 2]);
-                let new = edit("shop", revision, text);
-                async move { control.save_document(kind, new, &ANN, at(1)).await }
-            });
+            let savers = (0..20).map(|n| save(&handles[n % 2], kind, edit("shop", revision, text)));
             let (saved, refused): (Vec<_>, Vec<_>) =
                 join_all(savers).await.into_iter().partition(Result::is_ok);
             assert_eq!(saved.len(), 1, "{refused:?}");
@@ -50,6 +46,14 @@ async fn one_of_twenty_savers_wins_each_revision(place: Place) {
     for action in ["configuration.saved", "rule_set.saved"] {
         assert_eq!(audited.iter().filter(|one| *one == action).count(), 3);
     }
+}
+
+async fn save(
+    control: &Arc<dyn Control>,
+    kind: DocumentKind,
+    new: NewDocument,
+) -> Result<Document, ControlError> {
+    control.save_document(kind, new, &ANN, at(1)).await
 }
 
 async fn revisions_are_kept_and_listed(place: Place) {
