@@ -21,6 +21,7 @@ on_both_engines![
     a_refresh_token_that_comes_back_ends_its_session,
     of_two_uses_of_a_refresh_token_one_is_reuse,
     sessions_end_with_the_password_and_with_the_user,
+    a_token_made_while_its_session_was_revoked_is_dead,
     what_expired_is_forgotten,
 ];
 
@@ -289,6 +290,24 @@ async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
         .await
         .unwrap();
     assert!(control.sessions_of(user, at(13)).await.unwrap().is_empty());
+}
+
+async fn a_token_made_while_its_session_was_revoked_is_dead(place: Place) {
+    let control = &*place.control;
+    let user = with_user(control, "bob@x").await.id;
+    let session = with_session(control, user, "t1").await;
+    control
+        .rotate_session(exchange("t1", "t2"), at(10))
+        .await
+        .unwrap();
+    control.revoke_session(session, &ANN, at(11)).await.unwrap();
+    // As if the rotation had added its token just after the revocation looked for them.
+    place
+        .execute("UPDATE sessions SET revoked_at = NULL WHERE rotated_to IS NULL")
+        .await;
+    assert!(control.sessions_of(user, at(12)).await.unwrap().is_empty());
+    let late = control.rotate_session(exchange("t2", "t3"), at(12)).await;
+    assert_eq!(late.unwrap(), Rotation::Ended);
 }
 
 async fn what_expired_is_forgotten(place: Place) {
