@@ -5,14 +5,14 @@ CARGO ?= cargo
 REPLAY ?=
 CACHE := .cache
 
-.PHONY: run test lint fmt bench chaos clients check-tools doc
+.PHONY: run test lint fmt bench chaos clients postgres check-tools doc
 
 ## run: build and start the server with the embedded engine, on 127.0.0.1:8080, with the ingest key `demo` for any app
 run: check-tools
 	UNJANK_INGEST_KEYS=$${UNJANK_INGEST_KEYS:-demo=*} $(CARGO) run --release --locked -p unjank-server --bin unjank -- serve
 
 ## test: every test, on real engines and real clients
-test: check-tools clients
+test: check-tools clients postgres
 	$(CARGO) build --locked --workspace
 	$(CARGO) test --locked --workspace
 	@if [ -n "$(REPLAY)" ]; then $(MAKE) replay REPLAY="$(REPLAY)"; fi
@@ -48,6 +48,10 @@ chaos: check-tools
 ## clients: ClickHouse's own clients, which the engine is tested with
 clients:
 	@sh server/engine/tests/clients/install.sh
+
+## postgres: PostgreSQL for the tests: the machine's own, else fetched with npm
+postgres:
+	@sh server/tests/postgres/install.sh
 
 check-tools:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing: install Rust, see rust-toolchain.toml for the version"; exit 1; }

@@ -72,7 +72,7 @@ pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlE
     match url.split_once(':') {
         Some(("sqlite", rest)) => {
             let path = sqlite::path_of(rest)?;
-            Ok(Arc::new(SqliteControl::open(&path).await?))
+            Ok(Arc::new(SqliteControl::open(&path, tasks).await?))
         }
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PgControl::open(url, tasks).await?)),
         // Not quoted: whatever it is, it may hold a password.

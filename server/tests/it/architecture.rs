@@ -111,6 +111,18 @@ fn only_the_store_knows_sql() {
         let found = mentions(folder, &["SELECT ", "INSERT INTO", "clickhouse::"]);
         assert!(found.is_empty(), "{found:?}");
     }
+    let mut found = mentions("server/src", &["sqlx::"]);
+    found.retain(|path| !path.contains("server/src/store/control"));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn no_value_is_put_into_the_sql_of_the_control_database() {
+    let found = mentions(
+        "server/src/store/control",
+        &["AssertSqlSafe", "raw_sql", "QueryBuilder"],
+    );
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod people;
 mod place;
 
 use std::fmt::Debug;
+use std::sync::LazyLock;
 
 use unjank_server::store::control::{
     Actor, AuditFilter, Control, ControlError, ProjectSettings, Quotas, SecretHash,
@@ -40,9 +41,8 @@ pub(crate) fn at(n: i64) -> i64 {
     1_790_000_000_000_000 + n * 1_000_000
 }
 
-pub(crate) fn ann() -> Actor {
-    Actor::cli("ann")
-}
+/// Who makes the changes when it does not matter.
+pub(crate) static ANN: LazyLock<Actor> = LazyLock::new(|| Actor::cli("ann"));
 
 pub(crate) fn hash(secret: &str) -> SecretHash {
     SecretHash::of(secret)
@@ -57,7 +57,7 @@ pub(crate) fn settings(name: &str) -> ProjectSettings {
 
 pub(crate) async fn with_project(control: &dyn Control, id: &str) {
     control
-        .create_project(id, settings(id), &ann(), at(0))
+        .create_project(id, settings(id), &ANN, at(0))
         .await
         .unwrap();
 }

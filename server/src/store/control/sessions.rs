@@ -1,7 +1,7 @@
 //! Sessions: logins, kept alive by refresh tokens of which each works once.
 //!
 //! A row of the table is one refresh token; the tokens of one login are a family, and the family's id is the session's. A token that
-//! comes back after it was used was stolen, from the user or by the user's thief: the whole session ends.
+//! comes back after it was used is in two hands, and nobody can tell which is the thief's: the whole session ends.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -72,10 +72,12 @@ const INSERT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, cre
      RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
 const INSERT_NEXT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at) \
      VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
-/// One statement decides who rotates a token: of two at once, the second finds it used.
+/// One statement decides who rotates a token: of two at once, the second finds it used. It looks at the whole family, since a
+/// revocation does not see the token that a rotation is just about to add.
 const ROTATE: &str = "UPDATE sessions SET rotated_to = $2, last_used_at = $3 \
      WHERE token_hash = $1 AND rotated_to IS NULL AND revoked_at IS NULL AND expires_at > $3 \
      AND EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.disabled_at IS NULL) \
+     AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
      RETURNING family, user_id, created_at";
 const BY_TOKEN: &str = "SELECT family, user_id, rotated_to FROM sessions WHERE token_hash = $1";
 const REVOKE: &str = "UPDATE sessions SET revoked_at = $2 WHERE family = $1 AND revoked_at IS NULL";
@@ -83,7 +85,8 @@ pub(super) const REVOKE_ALL_OF_USER: &str =
     "UPDATE sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL";
 /// The last token of each family stands for the session.
 const LIST: &str = "SELECT family, user_id, created_at, last_used_at, expires_at, revoked_at FROM sessions \
-     WHERE user_id = $1 AND rotated_to IS NULL AND revoked_at IS NULL AND expires_at > $2 \
+     WHERE user_id = $1 AND rotated_to IS NULL AND expires_at > $2 \
+     AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
      ORDER BY last_used_at DESC, id DESC";
 const FORGET: &str = "DELETE FROM sessions WHERE expires_at < $1";
 const FORGET_INVITATIONS: &str = "DELETE FROM invitations WHERE expires_at < $1";

@@ -4,33 +4,36 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::migrate::Migrator;
 use sqlx::sqlite::{
     Sqlite, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteSynchronous,
 };
 use tokio::sync::watch;
+use tokio::time::sleep;
+use tokio_util::sync::DropGuard;
 
 use super::backend::{Backend, Notice, Row, Statements, Values, bound};
 use super::error::ControlError;
-
-static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+use crate::task::Tasks;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer than the busy timeout, so that who waits for the one writer learns why the writer waits.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const READERS: u32 = 4;
+const LOOK_OUT_EVERY: Duration = Duration::from_millis(500);
 
 /// One writer, since SQLite has one anyway: waiting in our queue is fair, waiting for its lock is not.
 pub struct SqliteControl {
     writer: SqlitePool,
     readers: SqlitePool,
     changes: watch::Sender<u64>,
+    /// Ends the look-out with the handle.
+    _look_out: DropGuard,
 }
 
 impl SqliteControl {
-    /// Opens the file, or makes it, readable by its owner only.
-    pub async fn open(path: &Path) -> Result<Self, ControlError> {
+    /// Opens the file, or makes it, readable by its owner only. Looks out for the changes of others until `tasks` end.
+    pub async fn open(path: &Path, tasks: &Tasks) -> Result<Self, ControlError> {
         let file = path.to_owned();
         tokio::task::spawn_blocking(move || make_private(&file))
             .await
@@ -45,38 +48,92 @@ impl SqliteControl {
             .synchronous(SqliteSynchronous::Full);
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
+            // What others changed is told by this very connection, so it stays the same.
+            .max_lifetime(None)
+            .idle_timeout(None)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options.clone())
             .await?;
-        MIGRATIONS.run(&writer).await?;
+        migrate(&writer).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options.pragma("query_only", "ON"))
             .await?;
+        let changes = watch::Sender::new(0);
+        let shutdown = tasks.shutdown().child_token();
+        // Read here, so that whatever is written after this handle was opened is noticed.
+        let seen = version(&writer).await?;
+        let (pool, ticks, ended) = (writer.clone(), changes.clone(), shutdown.clone());
+        tasks.spawn("control-look-out", async move {
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = look_out(&pool, &ticks, seen) => {}
+            }
+        });
         Ok(Self {
             writer,
             readers,
-            changes: watch::Sender::new(0),
+            changes,
+            _look_out: shutdown.drop_guard(),
         })
     }
 }
 
-/// The file's own mode is what SQLite gives to the two files beside it.
+/// Ticks when somebody else wrote to the file: a command that an operator runs beside the server. SQLite sends no notices, but it
+/// tells each connection whether another one has committed, which costs a look at shared memory.
+async fn look_out(writer: &SqlitePool, changes: &watch::Sender<u64>, mut seen: i64) {
+    loop {
+        sleep(LOOK_OUT_EVERY).await;
+        match version(writer).await {
+            Ok(now) if now == seen => {}
+            Ok(now) => {
+                seen = now;
+                changes.send_modify(|ticks| *ticks += 1);
+            }
+            Err(sqlx::Error::PoolClosed) => return,
+            Err(error) => {
+                tracing::warn!(%error, "changes made by commands are not noticed for now");
+            }
+        }
+    }
+}
+
+/// Changes when another connection has committed.
+async fn version(writer: &SqlitePool) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("PRAGMA data_version")
+        .fetch_one(writer)
+        .await
+}
+
+/// The file's own mode is what SQLite gives to the two files beside it. One that exists is not opened: closing it again would take
+/// away the locks that another handle of this process has on it.
 fn make_private(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
         std::fs::create_dir_all(folder)?;
     }
     let mut options = std::fs::OpenOptions::new();
-    options.append(true).create(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        let file = options.mode(0o600).open(path)?;
-        file.set_permissions(std::fs::Permissions::from_mode(0o600))
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
     }
-    #[cfg(not(unix))]
-    options.open(path).map(drop)
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(())
+}
+
+/// SQLite has no lock for migrations: of two processes that find a new file at once, one is refused, and finds the other's work done.
+async fn migrate(writer: &SqlitePool) -> Result<(), ControlError> {
+    let mut migrations = sqlx::migrate!("../migrations/sqlite");
+    // After a newer version was here: its schema works for this one too, by the deploy rule.
+    migrations.set_ignore_missing(true);
+    if migrations.run(writer).await.is_err() {
+        migrations.run(writer).await?;
+    }
+    Ok(())
 }
 
 /// `sqlite:path` or `sqlite://path`.

@@ -7,7 +7,7 @@ use unjank_server::store::control::{
 };
 
 use super::place::Place;
-use super::{ann, at, done, hash, on_both_engines, refused, settings, with_project};
+use super::{ANN, at, done, hash, on_both_engines, refused, settings, with_project};
 
 on_both_engines![
     a_project_is_made_found_and_changed,
@@ -39,7 +39,7 @@ fn ingest_key(project: &str, secret: &str) -> NewIngestKey {
 async fn a_project_is_made_found_and_changed(place: Place) {
     let control = &*place.control;
     let made = control
-        .create_project("shop", settings("Shop"), &ann(), at(0))
+        .create_project("shop", settings("Shop"), &ANN, at(0))
         .await
         .unwrap();
     assert_eq!(control.project("shop").await.unwrap(), made);
@@ -51,7 +51,7 @@ async fn a_project_is_made_found_and_changed(place: Place) {
         },
     };
     let updated = control
-        .update_project("shop", changed.clone(), &ann(), at(1))
+        .update_project("shop", changed.clone(), &ANN, at(1))
         .await
         .unwrap();
     assert_eq!(
@@ -72,7 +72,7 @@ async fn a_project_is_made_found_and_changed(place: Place) {
 
 async fn a_change_that_is_refused_leaves_nothing_in_the_audit(place: Place) {
     let control = &*place.control;
-    let ann = &ann();
+    let ann = &*ANN;
     with_project(control, "shop").await;
     let again = control.create_project("shop", settings("Shop"), ann, at(1));
     refused(control, again, ControlError::AlreadyExists).await;
@@ -107,7 +107,7 @@ async fn a_change_that_cannot_be_audited_does_not_happen(place: Place) {
     let control = &*place.control;
     place.execute("ALTER TABLE audit RENAME TO away").await;
     let refusal = control
-        .create_project("shop", settings("Shop"), &ann(), at(0))
+        .create_project("shop", settings("Shop"), &ANN, at(0))
         .await;
     assert!(
         matches!(refusal, Err(ControlError::Unavailable(_))),
@@ -132,7 +132,7 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
             .unwrap();
     }
     control
-        .update_project("p3", settings("Three"), &ann(), at(9))
+        .update_project("p3", settings("Three"), &ANN, at(9))
         .await
         .unwrap();
     let mut filter = AuditFilter::default();
@@ -155,7 +155,7 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
     };
     let of_p3 = control.audit(&of(Some("p3"), None), 10).await.unwrap();
     assert_eq!(of_p3.len(), 2);
-    assert_eq!((&of_p3[0].actor, &of_p3[1].actor), (&ann(), &bob));
+    assert_eq!((&of_p3[0].actor, &of_p3[1].actor), (&*ANN, &bob));
     assert_eq!(
         of_p3[0].detail,
         json!({"name": "Three", "quotas": {"events_per_second": null, "bytes_per_day": null}})
@@ -166,7 +166,7 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
 
 async fn ingest_keys_rotate_with_an_overlap(place: Place) {
     let control = &*place.control;
-    let ann = &ann();
+    let ann = &*ANN;
     with_project(control, "shop").await;
     let old = control
         .create_ingest_key(ingest_key("shop", "old"), ann, at(1))
@@ -211,7 +211,7 @@ async fn ingest_keys_rotate_with_an_overlap(place: Place) {
 
 async fn a_key_is_out_of_reach_of_other_projects(place: Place) {
     let control = &*place.control;
-    let ann = &ann();
+    let ann = &*ANN;
     with_project(control, "shop").await;
     with_project(control, "bank").await;
     let key = control
@@ -242,17 +242,15 @@ async fn device_keys_are_kept_until_revoked(place: Place) {
         audience: "unjank".to_owned(),
     };
     let key = control
-        .create_device_key(new.clone(), &ann(), at(1))
+        .create_device_key(new.clone(), &ANN, at(1))
         .await
         .unwrap();
-    assert_eq!(control.active_device_keys().await.unwrap(), [key.clone()]);
+    assert_eq!(control.active_device_keys().await.unwrap()[0], key);
     control
-        .revoke_device_key("shop", key.id, &ann(), at(2))
+        .revoke_device_key("shop", key.id, &ANN, at(2))
         .await
         .unwrap();
-    let twice = control
-        .revoke_device_key("shop", key.id, &ann(), at(3))
-        .await;
+    let twice = control.revoke_device_key("shop", key.id, &ANN, at(3)).await;
     assert_eq!(twice, Err(ControlError::NotFound));
     assert!(control.active_device_keys().await.unwrap().is_empty());
     let kept = control.device_keys("shop").await.unwrap();
@@ -277,11 +275,11 @@ async fn api_tokens_are_found_by_hash(place: Place) {
     let control = &*place.control;
     with_project(control, "shop").await;
     let token = control
-        .create_api_token(api_token(Some("shop"), "one"), &ann(), at(1))
+        .create_api_token(api_token(Some("shop"), "one"), &ANN, at(1))
         .await
         .unwrap();
     let instance = control
-        .create_api_token(api_token(None, "two"), &ann(), at(2))
+        .create_api_token(api_token(None, "two"), &ANN, at(2))
         .await
         .unwrap();
     let before = done(control).await;
@@ -295,7 +293,7 @@ async fn api_tokens_are_found_by_hash(place: Place) {
     );
     assert!(found.is_active(at(99)) && !found.is_active(at(100)));
     control
-        .revoke_api_token(instance.id, None, &ann(), at(6))
+        .revoke_api_token(instance.id, None, &ANN, at(6))
         .await
         .unwrap();
     assert_eq!(
@@ -313,7 +311,7 @@ async fn nothing_secret_prints_or_is_audited(place: Place) {
     let control = &*place.control;
     with_project(control, "shop").await;
     let key = control
-        .create_ingest_key(ingest_key("shop", "secret"), &ann(), at(1))
+        .create_ingest_key(ingest_key("shop", "secret"), &ANN, at(1))
         .await
         .unwrap();
     let device_key = NewDeviceKey {
@@ -323,7 +321,7 @@ async fn nothing_secret_prints_or_is_audited(place: Place) {
         audience: "unjank".to_owned(),
     };
     let device_key = control
-        .create_device_key(device_key, &ann(), at(2))
+        .create_device_key(device_key, &ANN, at(2))
         .await
         .unwrap();
     let audit = control.audit(&AuditFilter::default(), 10).await.unwrap();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use unjank_server::store::control::{ControlError, DocumentKind, NewDocument};
+use unjank_server::store::control::{Control, ControlError, Document, DocumentKind, NewDocument};
 
 use super::place::Place;
-use super::{ann, at, done, on_both_engines, refused, with_project};
+use super::{ANN, at, done, on_both_engines, refused, with_project};
 
 on_both_engines![
     one_of_twenty_savers_wins_each_revision,
@@ -33,11 +33,7 @@ async fn one_of_twenty_savers_wins_each_revision(place: Place) {
     let handles = [Arc::clone(&place.control), place.another().await];
     for (kind, text) in KINDS {
         for revision in 0..3 {
-            let savers = (0..20).map(|n| {
-                let control = Arc::clone(&handles[n % 2]);
-                let new = edit("shop", revision, text);
-                async move { control.save_document(kind, new, &ann(), at(1)).await }
-            });
+            let savers = (0..20).map(|n| save(&handles[n % 2], kind, edit("shop", revision, text)));
             let (saved, refused): (Vec<_>, Vec<_>) =
                 join_all(savers).await.into_iter().partition(Result::is_ok);
             assert_eq!(saved.len(), 1, "{refused:?}");
@@ -52,6 +48,14 @@ async fn one_of_twenty_savers_wins_each_revision(place: Place) {
     }
 }
 
+async fn save(
+    control: &Arc<dyn Control>,
+    kind: DocumentKind,
+    new: NewDocument,
+) -> Result<Document, ControlError> {
+    control.save_document(kind, new, &ANN, at(1)).await
+}
+
 async fn revisions_are_kept_and_listed(place: Place) {
     let control = &*place.control;
     with_project(control, "shop").await;
@@ -62,13 +66,13 @@ async fn revisions_are_kept_and_listed(place: Place) {
         for revision in 0..4 {
             let new = edit("shop", revision, text);
             control
-                .save_document(kind, new, &ann(), at(revision))
+                .save_document(kind, new, &ANN, at(revision))
                 .await
                 .unwrap();
         }
         let of_bank = edit("bank", 0, text);
         control
-            .save_document(kind, of_bank, &ann(), at(9))
+            .save_document(kind, of_bank, &ANN, at(9))
             .await
             .unwrap();
         let latest = control.latest_document(kind, "shop").await.unwrap();
@@ -86,23 +90,20 @@ async fn revisions_are_kept_and_listed(place: Place) {
         let all = control.latest_documents(kind).await.unwrap();
         assert_eq!((all.len(), &all[1]), (2, &latest));
         for wrong in [0, 3, 5, -1, i64::MIN] {
-            let conflict = control.save_document(kind, edit("shop", wrong, text), &ACTOR, at(9));
+            let conflict = control.save_document(kind, edit("shop", wrong, text), &ANN, at(9));
             refused(control, conflict, ControlError::Conflict { current: 4 }).await;
         }
-        let nowhere = control.save_document(kind, edit("none", 0, text), &ACTOR, at(9));
+        let nowhere = control.save_document(kind, edit("none", 0, text), &ANN, at(9));
         refused(control, nowhere, ControlError::NotFound).await;
     }
 }
-
-static ACTOR: std::sync::LazyLock<unjank_server::store::control::Actor> =
-    std::sync::LazyLock::new(ann);
 
 async fn a_document_that_is_not_readable_is_refused(place: Place) {
     let control = &*place.control;
     with_project(control, "shop").await;
     for ((kind, _), text) in KINDS.into_iter().zip(["{\"a\": }", "a = = 1"]) {
         let refusal = control
-            .save_document(kind, edit("shop", 0, text), &ann(), at(1))
+            .save_document(kind, edit("shop", 0, text), &ANN, at(1))
             .await;
         assert!(matches!(refusal, Err(ControlError::Invalid(_))));
     }

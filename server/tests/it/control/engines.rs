@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use unjank_server::store::control::{self, ControlError};
 use unjank_server::task::Tasks;
 
 use super::place::Place;
-use super::{ann, at, on_both_engines, settings, with_project};
+use super::{ANN, at, on_both_engines, settings, with_project};
 use crate::postgres::postgres;
 
 on_both_engines![
     migrations_apply_once_and_data_stays,
+    servers_that_start_at_once_all_start,
     a_change_ticks_and_a_refused_one_does_not,
+    another_handle_hears_of_a_change_within_a_second,
 ];
 
 async fn ticks_within(seconds: u64, changes: &mut watch::Receiver<u64>) -> bool {
@@ -30,6 +33,15 @@ async fn migrations_apply_once_and_data_stays(place: Place) {
     }
 }
 
+async fn servers_that_start_at_once_all_start(place: Place) {
+    let fresh = place.fresh_url().await;
+    let tasks = Tasks::default();
+    let opened = join_all((0..6).map(|_| control::open(&fresh, &tasks))).await;
+    for handle in opened {
+        assert!(handle.unwrap().projects().await.unwrap().is_empty());
+    }
+}
+
 async fn a_change_ticks_and_a_refused_one_does_not(place: Place) {
     let control = &*place.control;
     let mut changes = control.subscribe();
@@ -37,7 +49,7 @@ async fn a_change_ticks_and_a_refused_one_does_not(place: Place) {
     with_project(control, "shop").await;
     assert!(ticks_within(1, &mut changes).await);
     control
-        .create_project("shop", settings("again"), &ann(), at(1))
+        .create_project("shop", settings("again"), &ANN, at(1))
         .await
         .unwrap_err();
     assert!(
@@ -47,9 +59,7 @@ async fn a_change_ticks_and_a_refused_one_does_not(place: Place) {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_server_hears_of_a_change_within_a_second() {
-    let place = Place::postgres().await;
+async fn another_handle_hears_of_a_change_within_a_second(place: Place) {
     let another = place.another().await;
     let mut changes = another.subscribe();
     changes.mark_unchanged();

@@ -10,7 +10,7 @@ use unjank_server::store::control::{
 use uuid::Uuid;
 
 use super::place::Place;
-use super::{ann, at, done, hash, on_both_engines, refused, with_project};
+use super::{ANN, at, done, hash, on_both_engines, refused, with_project};
 
 on_both_engines![
     a_user_is_found_however_the_address_is_written,
@@ -21,6 +21,7 @@ on_both_engines![
     a_refresh_token_that_comes_back_ends_its_session,
     of_two_uses_of_a_refresh_token_one_is_reuse,
     sessions_end_with_the_password_and_with_the_user,
+    a_token_made_while_its_session_was_revoked_is_dead,
     what_expired_is_forgotten,
 ];
 
@@ -31,7 +32,7 @@ async fn with_user(control: &dyn Control, email: &str) -> User {
         password_hash: None,
         is_admin: false,
     };
-    control.create_user(new, &ann(), at(0)).await.unwrap()
+    control.create_user(new, &ANN, at(0)).await.unwrap()
 }
 
 async fn with_session(control: &dyn Control, user: Uuid, token: &str) -> Uuid {
@@ -67,13 +68,13 @@ async fn a_user_is_found_however_the_address_is_written(place: Place) {
         password_hash: None,
         is_admin: true,
     };
-    let again = control.create_user(again, &ann(), at(1));
+    let again = control.create_user(again, &ANN, at(1));
     refused(control, again, ControlError::AlreadyExists).await;
     let nobody = control.user_by_email("nobody").await;
     assert_eq!(nobody.unwrap_err(), ControlError::NotFound);
     let phc = Hidden("$argon2id$secret".to_owned());
     control
-        .set_password(user.id, phc.clone(), &ann(), at(2))
+        .set_password(user.id, phc.clone(), &ANN, at(2))
         .await
         .unwrap();
     let user = control.user(user.id).await.unwrap();
@@ -113,7 +114,7 @@ async fn roles_are_set_changed_and_removed(place: Place) {
     {
         let time = at(i64::try_from(n).unwrap());
         control
-            .set_membership(&membership(one.0, one.1), &ann(), time)
+            .set_membership(&membership(one.0, one.1), &ANN, time)
             .await
             .unwrap();
     }
@@ -125,13 +126,13 @@ async fn roles_are_set_changed_and_removed(place: Place) {
     assert_eq!(roles, [bank, shop.clone()]);
     assert_eq!(control.members_of("shop").await.unwrap(), [shop]);
     let nowhere = membership("none", Role::Admin);
-    let nowhere = control.set_membership(&nowhere, &ann(), at(4));
+    let nowhere = control.set_membership(&nowhere, &ANN, at(4));
     refused(control, nowhere, ControlError::NotFound).await;
     control
-        .remove_membership(user, "shop", &ann(), at(5))
+        .remove_membership(user, "shop", &ANN, at(5))
         .await
         .unwrap();
-    let twice = control.remove_membership(user, "shop", &ann(), at(5)).await;
+    let twice = control.remove_membership(user, "shop", &ANN, at(5)).await;
     assert_eq!(twice, Err(ControlError::NotFound));
     assert!(control.members_of("shop").await.unwrap().is_empty());
 }
@@ -146,7 +147,7 @@ async fn an_invitation_is_taken_once_however_many_try(place: Place) {
     };
     let control = &*place.control;
     control
-        .create_invitation(&invitation, &ann(), at(1))
+        .create_invitation(&invitation, &ANN, at(1))
         .await
         .unwrap();
     let takers = (0..20).map(|_| {
@@ -178,10 +179,10 @@ async fn an_invitation_ends(place: Place) {
         expires_at: at(100),
     };
     control
-        .create_invitation(&invitation, &ann(), at(1))
+        .create_invitation(&invitation, &ANN, at(1))
         .await
         .unwrap();
-    let take = |purpose, time| control.take_invitation(hash("link"), purpose, &ANYONE, time);
+    let take = |purpose, time| control.take_invitation(hash("link"), purpose, &ANN, time);
     for (purpose, time) in [(Purpose::Setup, at(100)), (Purpose::Reset, at(2))] {
         refused(control, take(purpose, time), ControlError::NotFound).await;
     }
@@ -191,11 +192,9 @@ async fn an_invitation_ends(place: Place) {
         purpose: Purpose::Reset,
         ..invitation
     };
-    let for_nobody = control.create_invitation(&for_nobody, &ann(), at(1)).await;
+    let for_nobody = control.create_invitation(&for_nobody, &ANN, at(1)).await;
     assert!(matches!(for_nobody, Err(ControlError::Invalid(_))));
 }
-
-static ANYONE: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| Actor::system("http"));
 
 async fn a_refresh_token_that_comes_back_ends_its_session(place: Place) {
     let control = &*place.control;
@@ -261,18 +260,18 @@ async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
     let user = with_user(control, "bob@x").await.id;
     let one = with_session(control, user, "one").await;
     with_session(control, user, "two").await;
-    control.revoke_session(one, &ann(), at(3)).await.unwrap();
-    let twice = control.revoke_session(one, &ann(), at(3));
+    control.revoke_session(one, &ANN, at(3)).await.unwrap();
+    let twice = control.revoke_session(one, &ANN, at(3));
     refused(control, twice, ControlError::NotFound).await;
     assert_eq!(control.sessions_of(user, at(4)).await.unwrap().len(), 1);
     let password = Hidden("phc".to_owned());
     control
-        .set_password(user, password, &ann(), at(5))
+        .set_password(user, password, &ANN, at(5))
         .await
         .unwrap();
     assert!(control.sessions_of(user, at(6)).await.unwrap().is_empty());
     with_session(control, user, "three").await;
-    control.disable_user(user, &ann(), at(7)).await.unwrap();
+    control.disable_user(user, &ANN, at(7)).await.unwrap();
     let ended = control
         .rotate_session(exchange("three", "four"), at(8))
         .await;
@@ -282,16 +281,33 @@ async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
         token_hash: hash("five"),
         expires_at: at(1_000),
     };
-    let actor = ann();
-    let disabled = control.create_session(new, &actor, at(9));
+    let disabled = control.create_session(new, &ANN, at(9));
     refused(control, disabled, ControlError::NotFound).await;
-    control.enable_user(user, &ann(), at(10)).await.unwrap();
-    control.create_session(new, &ann(), at(11)).await.unwrap();
+    control.enable_user(user, &ANN, at(10)).await.unwrap();
+    control.create_session(new, &ANN, at(11)).await.unwrap();
     control
-        .revoke_sessions_of(user, &ann(), at(12))
+        .revoke_sessions_of(user, &ANN, at(12))
         .await
         .unwrap();
     assert!(control.sessions_of(user, at(13)).await.unwrap().is_empty());
+}
+
+async fn a_token_made_while_its_session_was_revoked_is_dead(place: Place) {
+    let control = &*place.control;
+    let user = with_user(control, "bob@x").await.id;
+    let session = with_session(control, user, "t1").await;
+    control
+        .rotate_session(exchange("t1", "t2"), at(10))
+        .await
+        .unwrap();
+    control.revoke_session(session, &ANN, at(11)).await.unwrap();
+    // As if the rotation had added its token just after the revocation looked for them.
+    place
+        .execute("UPDATE sessions SET revoked_at = NULL WHERE rotated_to IS NULL")
+        .await;
+    assert!(control.sessions_of(user, at(12)).await.unwrap().is_empty());
+    let late = control.rotate_session(exchange("t2", "t3"), at(12)).await;
+    assert_eq!(late.unwrap(), Rotation::Ended);
 }
 
 async fn what_expired_is_forgotten(place: Place) {

@@ -42,6 +42,15 @@ impl Place {
         control::open(&self.url, &self.tasks).await.unwrap()
     }
 
+    /// A database beside this one that nobody opened yet.
+    pub(crate) async fn fresh_url(&self) -> String {
+        if self.url.starts_with("sqlite") {
+            format!("{}-fresh", self.url)
+        } else {
+            postgres().database().await
+        }
+    }
+
     /// Does something behind the store's back.
     pub(crate) async fn execute(&self, sql: &str) {
         let sql = AssertSqlSafe(sql.to_owned());
