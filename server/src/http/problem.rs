@@ -17,9 +17,9 @@ pub(super) struct Problem {
     pub(super) status: StatusCode,
     pub(super) code: &'static str,
     detail: String,
-    header: Option<(HeaderName, HeaderValue)>,
+    header: Option<(HeaderName, &'static str)>,
     /// A member of its own kind, such as the faults of a configuration.
-    more: Option<(&'static str, serde_json::Value)>,
+    more: Option<Box<(&'static str, serde_json::Value)>>,
 }
 
 impl Problem {
@@ -34,12 +34,12 @@ impl Problem {
     }
 
     fn and(mut self, name: &'static str, value: impl Into<serde_json::Value>) -> Self {
-        self.more = Some((name, value.into()));
+        self.more = Some(Box::new((name, value.into())));
         self
     }
 
     fn with(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.header = Some((name, HeaderValue::from_static(value)));
+        self.header = Some((name, value));
         self
     }
 
@@ -293,7 +293,7 @@ impl IntoResponse for Problem {
             code: self.code.to_owned(),
         };
         let mut json = serde_json::to_value(&body).unwrap_or_default();
-        if let Some((name, value)) = self.more {
+        if let Some((name, value)) = self.more.map(|more| *more) {
             json[name] = value;
         }
         let mut response = (
@@ -303,7 +303,9 @@ impl IntoResponse for Problem {
         )
             .into_response();
         if let Some((name, value)) = self.header {
-            response.headers_mut().insert(name, value);
+            response
+                .headers_mut()
+                .insert(name, HeaderValue::from_static(value));
         }
         response
     }

@@ -97,7 +97,8 @@ fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
     (headers, json, resolved.body.to_vec()).into_response()
 }
 
-/// The `ETag` of the configuration that the device of a batch gets now.
+/// The `ETag` of the configuration that the device of a batch gets now, when it polls with what the batch says of it.
+/// None when the network decides: a batch spans several.
 pub(super) fn etag_for(
     app: &App,
     project: &str,
@@ -105,6 +106,9 @@ pub(super) fn etag_for(
     now: i64,
 ) -> Option<Arc<str>> {
     let project = app.access.project(project)?;
+    if project.configuration.asks_for_network() {
+        return None;
+    }
     let install_id = resource.install_id.to_string();
     let device = remote_config::Device {
         app_id: Some(&resource.app_id),
@@ -114,7 +118,6 @@ pub(super) fn etag_for(
         os_version: Some(&resource.os_version),
         device_model: Some(&resource.device_model),
         device_class: Some(&resource.device_class),
-        // A batch spans several networks.
         network: None,
         locale: Some(&resource.locale),
         sdk_version: Some(&resource.sdk_version),

@@ -26,6 +26,7 @@ pub struct Compiled {
     /// Those in force or expired, in order; not the disabled ones.
     overrides: Vec<CompiledOverride>,
     warnings: Vec<Fault>,
+    asks_for_network: bool,
     answers: Answers,
 }
 
@@ -62,7 +63,9 @@ impl Compiled {
             return Err(faults);
         }
         let warnings = warnings(&base, &overrides);
+        let mut in_force = configuration.overrides.iter().filter(|one| one.enabled);
         Ok(Self {
+            asks_for_network: in_force.any(|one| one.when.asks_for_network()),
             revision,
             base,
             overrides,
@@ -75,6 +78,12 @@ impl Compiled {
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// Whether the answer may depend on the network a device is on, which changes from moment to moment.
+    #[must_use]
+    pub fn asks_for_network(&self) -> bool {
+        self.asks_for_network
     }
 
     /// What is probably a mistake. `now` is in microseconds since the epoch.

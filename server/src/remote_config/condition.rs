@@ -49,6 +49,19 @@ pub enum Condition {
     Percentage(Percentage),
 }
 
+impl Condition {
+    /// Whether the network stands anywhere in it.
+    pub(super) fn asks_for_network(&self) -> bool {
+        match self {
+            Self::All(conditions) | Self::Any(conditions) => {
+                conditions.iter().any(Self::asks_for_network)
+            }
+            Self::Not(condition) => condition.asks_for_network(),
+            other => matches!(other, Self::Network(_)),
+        }
+    }
+}
+
 /// Build numbers from `min` to `max`, both included. Either may be left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

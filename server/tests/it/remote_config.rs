@@ -151,6 +151,25 @@ async fn a_receipt_tells_the_device_that_its_configuration_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_is_silent_where_the_network_decides_since_a_batch_does_not_say_it() {
+    let server = Server::start().await;
+    let token = server.token("editor").await;
+    let on_wifi =
+        json!({"id": "wifi", "when": {"network": ["wifi"]}, "patch": {"poll_interval_s": 60}});
+    let saved = save(&server, &token, json!({"base": {}, "overrides": [on_wifi]})).await;
+    assert_eq!(saved.status, 201, "{:?}", saved.body);
+    assert_eq!(
+        poll(&server, "network=wifi", None).await.body["poll_interval_s"],
+        60
+    );
+    let receipt = server.send(&batch()).await;
+    assert_eq!(
+        (receipt.status.as_u16(), &receipt.body["config_etag"]),
+        (202, &Value::Null)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_checked_whole_and_two_editors_do_not_overwrite_each_other() {
     let server = Server::start().await;
     let token = server.token("editor").await;
@@ -229,6 +248,22 @@ async fn history_rollback_and_kill_switch_outlive_a_restart() {
     );
 }
 
+/// Waits until a poll with the key is answered with a status: a second at most.
+async fn answers(server: &Server, key: &str, status: u16) {
+    let url = format!("{}/v1/config", server.url);
+    let poll = async || {
+        let request = server.client.get(&url).bearer_auth(key);
+        request.send().await.unwrap().status()
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(1), async {
+        while poll().await != status {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("within a second");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
     let server = Server::start().await;
@@ -244,27 +279,7 @@ async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
         .await;
     assert_eq!(made.status, 201, "{:?}", made.body);
     let key = made.body["key"].as_str().unwrap();
-    let expect = async |status: u16| {
-        let url = format!("{}/v1/config", server.url);
-        let answered = async {
-            while server
-                .client
-                .get(&url)
-                .bearer_auth(key)
-                .send()
-                .await
-                .unwrap()
-                .status()
-                != status
-            {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(std::time::Duration::from_secs(1), answered)
-            .await
-            .expect("within a second");
-    };
-    expect(200).await;
+    answers(&server, key, 200).await;
     let path = format!("{keys}/{}", made.body["id"].as_str().unwrap());
     assert_eq!(
         server
@@ -273,7 +288,7 @@ async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
             .status,
         204
     );
-    expect(401).await;
+    answers(&server, key, 401).await;
     let listed = server.call(&token, Method::GET, keys, None).await;
     assert!(!listed.body.to_string().contains(key));
 }
