@@ -7,7 +7,8 @@ use tokio::sync::Semaphore;
 use unjank_protocol::Limits;
 
 use crate::clock::Clock;
-use crate::control::Access;
+use crate::control::people::Logins;
+use crate::control::{Access, InstanceSecret};
 use crate::http::BodyBudget;
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
@@ -20,6 +21,8 @@ pub struct App {
     pub clock: Clock,
     pub access: Arc<Access>,
     pub control: Arc<dyn Control>,
+    pub logins: Logins,
+    pub secret: Arc<InstanceSecret>,
     pub limits: Limits,
     pub rules: Rules,
     pub known_stacks: KnownStacks,

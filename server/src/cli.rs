@@ -7,6 +7,7 @@ mod healthcheck;
 mod server;
 mod sql;
 mod token;
+mod user;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -62,6 +63,8 @@ enum Command {
     DeadLetter(dead_letter::DeadLetterArgs),
     /// API tokens: make, list and revoke them.
     Token(token::TokenArgs),
+    /// People: add the first one, or invite somebody again.
+    User(user::UserArgs),
 }
 
 /// Runs the command and turns its result into an exit code.
@@ -81,6 +84,7 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
         Command::Token(token) => token::run(&shared, &token),
+        Command::User(user) => user::run(&shared, &user),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

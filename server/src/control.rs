@@ -11,6 +11,7 @@ mod device_token;
 mod ingest_keys;
 mod instance_secret;
 pub mod password;
+pub mod people;
 mod refresh;
 mod seed;
 mod session_token;

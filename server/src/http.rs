@@ -4,23 +4,28 @@ mod admin;
 mod body;
 mod configurations;
 mod device;
+mod device_keys;
 mod ingest;
 mod ingest_keys;
 mod listener;
 mod member;
+mod people;
 mod problem;
 mod projects;
 mod remote_config;
+mod session;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::header::AUTHORIZATION;
-use axum::routing::{get, patch, post};
+use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::response::IntoResponse;
+use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 use tower_http::ServiceBuilderExt;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::csrf::CsrfLayer;
 use tower_http::request_id::MakeRequestUuid;
 use tower_http::trace::{DefaultMakeSpan, TraceLayer};
 use tracing::Level;
@@ -52,6 +57,18 @@ pub fn public(app: Arc<App>) -> Router {
 /// What people and their tools reach. Who may call a handler stands in its parameters.
 fn management() -> Router<Arc<App>> {
     Router::new()
+        .route("/login", post(session::log_in))
+        .route("/invitation", post(session::accept_invitation))
+        .route("/session", delete(session::log_out))
+        .route("/session/refresh", post(session::refresh))
+        .route("/me", get(session::me))
+        .route("/users", get(people::list).post(people::create))
+        .route("/users/{user}", delete(people::disable))
+        .route("/projects/{project}/members", get(people::members))
+        .route(
+            "/projects/{project}/members/{user}",
+            put(people::set_role).delete(people::remove),
+        )
         .route("/projects", get(projects::list).post(projects::create))
         .route(
             "/projects/{project}/keys",
@@ -60,6 +77,14 @@ fn management() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/keys/{key}",
             patch(ingest_keys::set_expiry).delete(ingest_keys::revoke),
+        )
+        .route(
+            "/projects/{project}/device-keys",
+            get(device_keys::list).post(device_keys::create),
+        )
+        .route(
+            "/projects/{project}/device-keys/{key}",
+            delete(device_keys::revoke),
         )
         .route(
             "/projects/{project}/config",
@@ -86,6 +111,8 @@ fn management() -> Router<Arc<App>> {
             post(configurations::kill),
         )
         .fallback(|| async { Problem::not_found() })
+        // Cookies travel with requests other sites make: those are refused by where they come from.
+        .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
         .layer(DefaultBodyLimit::max(MANAGEMENT_BODY))
 }
 
@@ -104,7 +131,7 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         // A request has a name before anything is logged about it.
         .set_x_request_id(MakeRequestUuid)
         // Keys never reach a log.
-        .sensitive_headers([AUTHORIZATION])
+        .sensitive_headers([AUTHORIZATION, COOKIE])
         .layer(
             TraceLayer::new_for_http()
                 // Refusals are counted in metrics; a log line for each would bury the cause.

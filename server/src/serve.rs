@@ -16,7 +16,8 @@ use crate::app::App;
 use crate::cli::external;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
-use crate::control::{self, Access, Refresher, Snapshot};
+use crate::control::people::Logins;
+use crate::control::{self, Access, InstanceSecret, Refresher, SessionTokens, Snapshot};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
@@ -111,7 +112,10 @@ async fn open(
     back: &Tasks,
 ) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
-    let (control, access) = open_control(shared, settings, &clock, back).await?;
+    let secret = Arc::new(crate::cli::instance_secret(shared)?);
+    let logins = Logins::new(SessionTokens::new(&secret));
+    let (control, access) =
+        open_control(shared, settings, Arc::clone(&secret), (&clock, back)).await?;
     let metrics = Metrics::new();
     let log_settings = LogSettings {
         dir: data_dir.join("log"),
@@ -126,6 +130,8 @@ async fn open(
     Ok(App {
         access,
         control,
+        logins,
+        secret,
         limits: limits(settings),
         rules: rules(settings)?,
         known_stacks: KnownStacks::new(KNOWN_STACKS),
@@ -146,11 +152,10 @@ async fn open(
 async fn open_control(
     shared: &Shared,
     settings: &Serve,
-    clock: &Clock,
-    back: &Tasks,
+    secret: Arc<InstanceSecret>,
+    (clock, back): (&Clock, &Tasks),
 ) -> anyhow::Result<(Arc<dyn Control>, Arc<Access>)> {
     let control = crate::cli::open_control(shared, back).await?;
-    let secret = Arc::new(crate::cli::instance_secret(shared)?);
     let now = clock.now();
     control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
     let snapshot = control::load(&*control, &secret, &Snapshot::default(), now).await?;

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
+use axum::http::HeaderValue;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use uuid::Uuid;
 
 use super::problem::Problem;
+use super::session::session_cookie;
 use crate::app::App;
-use crate::store::control::{Actor, ControlError, Role, SecretHash};
+use crate::store::control::{Actor, ControlError, Role, SecretHash, User};
 
 /// Somebody who may look, in the project.
 pub(super) struct Viewer(pub(super) Member);
@@ -27,23 +30,37 @@ pub(super) struct Member {
     pub(super) actor: Actor,
 }
 
+/// Somebody who is logged in.
+pub(super) struct Person {
+    pub(super) user: User,
+    pub(super) session: Uuid,
+}
+
 /// Who presented a valid credential, and what it is good for.
-struct Principal {
-    actor: Actor,
-    /// The one project it is for; `None` is all.
-    project: Option<String>,
-    role: Role,
+enum Principal {
+    /// An API token, for one project or for all.
+    Token {
+        actor: Actor,
+        project: Option<String>,
+        role: Role,
+    },
+    Person(User),
 }
 
 impl Principal {
+    /// A token in the header comes before a cookie: who sends one means it.
     async fn of(parts: &Parts, app: &App) -> Result<Self, Problem> {
-        let header = parts
-            .headers
-            .get(AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .ok_or_else(Problem::no_token)?;
+        match parts.headers.get(AUTHORIZATION) {
+            Some(header) => Self::of_token(header, app).await,
+            None => Ok(Self::Person(person(parts, app).await?.user)),
+        }
+    }
+
+    async fn of_token(header: &HeaderValue, app: &App) -> Result<Self, Problem> {
         let token = header
-            .split_once(' ')
+            .to_str()
+            .ok()
+            .and_then(|header| header.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim())
             .ok_or_else(Problem::no_token)?;
@@ -53,37 +70,82 @@ impl Principal {
             Ok(_) | Err(ControlError::NotFound) => return Err(Problem::unknown_token()),
             Err(error) => return Err(error.into()),
         };
-        Ok(Self {
+        Ok(Self::Token {
             actor: Actor::token(token.id),
             project: token.project,
             role: token.role,
         })
     }
 
-    /// Somebody without any access to a project does not learn whether it exists.
-    async fn member(self, parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Problem> {
-        let Path(path): Path<HashMap<String, String>> = Path::from_request_parts(parts, &())
-            .await
-            .map_err(|_| Problem::not_found())?;
-        let project = path.get("project").ok_or_else(Problem::not_found)?;
-        if self.project.as_ref().is_some_and(|only| only != project)
-            || app.access.project(project).is_none()
-        {
-            return Err(Problem::no_project());
+    fn into_actor(self) -> Actor {
+        match self {
+            Self::Token { actor, .. } => actor,
+            Self::Person(user) => Actor::user(user.id),
         }
-        if self.role < needed {
-            return Err(Problem::role(needed.as_str()));
+    }
+
+    /// What it may do in a project, if anything.
+    async fn role_in(&self, project: &str, app: &App) -> Result<Option<Role>, Problem> {
+        match self {
+            Self::Token {
+                project: only,
+                role,
+                ..
+            } => Ok(only
+                .as_ref()
+                .is_none_or(|only| only == project)
+                .then_some(*role)),
+            Self::Person(user) if user.is_admin => Ok(Some(Role::Admin)),
+            Self::Person(user) => {
+                let roles = app.control.roles_of(user.id).await?;
+                let mine = roles.iter().find(|one| one.project == project);
+                Ok(mine.map(|one| one.role))
+            }
         }
-        Ok(Member {
-            project: project.clone(),
-            actor: self.actor,
-        })
+    }
+
+    fn is_operator(&self) -> bool {
+        match self {
+            Self::Token { project, role, .. } => project.is_none() && *role == Role::Admin,
+            Self::Person(user) => user.is_admin,
+        }
     }
 }
 
+async fn person(parts: &Parts, app: &App) -> Result<Person, Problem> {
+    let token = session_cookie(&parts.headers).ok_or_else(Problem::no_token)?;
+    let now = app.clock.now();
+    let (holder, user) = app.logins.holder(&*app.control, token, now).await?;
+    Ok(Person {
+        user,
+        session: holder.session,
+    })
+}
+
+/// Somebody without any access to a project does not learn whether it exists.
 async fn member(parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Problem> {
     let principal = Principal::of(parts, app).await?;
-    principal.member(parts, app, needed).await
+    let Path(path): Path<HashMap<String, String>> = Path::from_request_parts(parts, &())
+        .await
+        .map_err(|_| Problem::not_found())?;
+    let project = path.get("project").ok_or_else(Problem::not_found)?;
+    let role = principal.role_in(project, app).await?;
+    let role = role.filter(|_| app.access.project(project).is_some());
+    if role.ok_or_else(Problem::no_project)? < needed {
+        return Err(Problem::role(needed.as_str()));
+    }
+    Ok(Member {
+        project: project.clone(),
+        actor: principal.into_actor(),
+    })
+}
+
+impl FromRequestParts<Arc<App>> for Person {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        person(parts, app).await
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Viewer {
@@ -115,9 +177,9 @@ impl FromRequestParts<Arc<App>> for Operator {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let principal = Principal::of(parts, app).await?;
-        if principal.project.is_some() || principal.role < Role::Admin {
+        if !principal.is_operator() {
             return Err(Problem::role("admin of the installation"));
         }
-        Ok(Self(principal.actor))
+        Ok(Self(principal.into_actor()))
     }
 }

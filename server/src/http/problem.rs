@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::control::TokenError;
 use crate::control::configurations::SaveError;
+use crate::control::people::LoginError;
 use crate::ingest::Refusal;
 use crate::store::LogError;
 use crate::store::control::ControlError;
@@ -94,7 +95,7 @@ impl Problem {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "token_missing",
-            "send `Authorization: Bearer <API token>`",
+            "log in, or send `Authorization: Bearer <API token>`",
         )
         .with(WWW_AUTHENTICATE, "Bearer")
     }
@@ -116,12 +117,24 @@ impl Problem {
         )
     }
 
+    pub(super) fn cross_site() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "cross_site",
+            "this request comes from another site: behind a proxy, pass `Host` and `Origin` on as they are",
+        )
+    }
+
     pub(super) fn role(needed: &str) -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
             "role",
             format!("this needs the role {needed}"),
         )
+    }
+
+    pub(super) fn unfit_key(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "device_key_unfit", detail)
     }
 
     pub(super) fn content_type() -> Self {
@@ -255,6 +268,26 @@ impl From<SaveError> for Problem {
             )
             .and("faults", serde_json::to_value(faults).unwrap_or_default()),
         }
+    }
+}
+
+impl From<LoginError> for Problem {
+    fn from(error: LoginError) -> Self {
+        let detail = error.to_string();
+        let (status, code) = match error {
+            LoginError::Refused => (StatusCode::UNAUTHORIZED, "login_refused"),
+            LoginError::TooMany { retry_after_s } => {
+                return Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_logins", detail)
+                    .with(RETRY_AFTER, "60")
+                    .and("retry_after_s", retry_after_s);
+            }
+            LoginError::Ended => (StatusCode::UNAUTHORIZED, "session_ended"),
+            LoginError::NoInvitation => (StatusCode::NOT_FOUND, "invitation_unknown"),
+            LoginError::Password(_) => (StatusCode::UNPROCESSABLE_ENTITY, "password_unfit"),
+            LoginError::NoRandomness => return Self::overloaded(),
+            LoginError::Control(error) => return error.into(),
+        };
+        Self::new(status, code, detail)
     }
 }
 

@@ -181,9 +181,15 @@ impl Server {
 
     /// An API token with a role, and perhaps `--project …`, made as an operator makes one.
     pub(crate) async fn token(&self, role: &str) -> String {
+        let mut line = vec!["token", "create", "--name", "test", "--role"];
+        line.extend(role.split(' '));
+        self.command(&line).await
+    }
+
+    /// What a command of the program prints that works on this server's control database.
+    pub(crate) async fn command(&self, line: &[&str]) -> String {
         let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
-            .args(["token", "create", "--name", "test", "--role"])
-            .args(role.split(' '))
+            .args(line)
             .arg("--data-dir")
             .arg(self.data_dir())
             .args(self.database_arguments())

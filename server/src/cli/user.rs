@@ -1,0 +1,109 @@
+//! `unjank user`: the first person, and whoever lost the way in.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::{open_control, runtime};
+use crate::clock::Clock;
+use crate::config::Shared;
+use crate::control::people;
+use crate::store::control::{Actor, Control, NewUser};
+use crate::task::Tasks;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example: unjank user add --email ann@example.com --name Ann --admin\n\
+                  Works on the control database itself, whether or not a server runs on it."
+)]
+pub(super) struct UserArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Add a person and print the secret of the invitation: who has it sets the password, once, within 7 days.
+    Add(NewPerson),
+    /// Print a new invitation for a person who has none or forgot the password.
+    Invite(Address),
+    /// Show everybody: id, e-mail address, name, whether admin, whether there is a password, whether disabled.
+    List,
+}
+
+#[derive(Args, Debug)]
+struct NewPerson {
+    /// The e-mail address, which is the name to log in with.
+    #[arg(long)]
+    email: String,
+
+    /// What others see.
+    #[arg(long)]
+    name: String,
+
+    /// Admin of the whole installation, with every right in every project.
+    #[arg(long)]
+    admin: bool,
+}
+
+#[derive(Args, Debug)]
+struct Address {
+    /// The e-mail address.
+    #[arg(long)]
+    email: String,
+}
+
+const PAGE: u32 = 100;
+
+pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        let tasks = Tasks::default();
+        let control = open_control(shared, &tasks).await?;
+        let (actor, now) = (Actor::cli("unjank user"), Clock::system().now());
+        let mut out = std::io::stdout().lock();
+        match &args.command {
+            Command::Add(new) => {
+                let new = NewUser {
+                    email: new.email.clone(),
+                    name: new.name.clone(),
+                    password_hash: None,
+                    is_admin: new.admin,
+                };
+                let user = control.create_user(new, &actor, now).await?;
+                let invitation = people::invite(&*control, user.id, &actor, now).await?;
+                writeln!(out, "{}", invitation.reveal())?;
+            }
+            Command::Invite(Address { email }) => {
+                let user = control.user_by_email(email).await?;
+                let invitation = people::invite(&*control, user.id, &actor, now).await?;
+                writeln!(out, "{}", invitation.reveal())?;
+            }
+            Command::List => list(&*control, &mut out).await?,
+        }
+        control.close().await;
+        tasks.end(Duration::from_secs(1)).await;
+        Ok(())
+    })
+}
+
+async fn list(control: &dyn Control, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "id\temail\tname\tadmin\tpassword\tdisabled")?;
+    let mut users = control.users(None, PAGE).await?;
+    while let Some(last) = users.last().map(|user| user.email.clone()) {
+        for user in &users {
+            writeln!(
+                out,
+                "{}\t{}\t{}\t{}\t{}\t{}",
+                user.id,
+                user.email,
+                user.name,
+                user.is_admin,
+                user.password_hash.is_some(),
+                user.disabled_at.is_some(),
+            )?;
+        }
+        users = control.users(Some(&last), PAGE).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! People: how they get in, stay in and are kept out. A login is a session in the database; browsers carry a token good for
+//! minutes and another, used once, that gets the next.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use super::credential::{Credential, CredentialKind};
+use super::password::{self, PasswordError};
+use super::session_token::{SessionHolder, SessionTokens};
+use crate::fingerprint::fingerprint;
+use crate::store::control::{
+    Actor, Control, ControlError, Hidden, Invitation, NewSession, Purpose, Rotation, SecretHash,
+    TokenExchange, User,
+};
+
+/// A session that is not used for this long ends, in microseconds.
+pub const SESSION_LIFE: i64 = 14 * DAY;
+/// An invitation that is not taken for this long ends, in microseconds.
+const INVITATION_LIFE: i64 = 7 * DAY;
+const DAY: i64 = 24 * 3_600 * 1_000_000;
+
+/// Wrong passwords that one account takes in a window; then it says no to everyone until the window ends.
+const MOST_FAILURES: u32 = 10;
+const WINDOW: i64 = 5 * 60 * 1_000_000;
+/// Accounts watched at once. Somebody who tries more than that is slowed by the cost of the hash.
+const MOST_WATCHED: usize = 10_000;
+/// Passwords hashed at once: each takes 19 MiB and a core.
+const MOST_HASHES: usize = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    /// The same for an unknown user, a wrong password and a disabled account.
+    #[error("the e-mail address or the password is wrong")]
+    Refused,
+    #[error("too many wrong passwords: try again in {} s", .retry_after_s)]
+    TooMany { retry_after_s: i64 },
+    /// The refresh token was used before, has expired, or its session was ended.
+    #[error("the session has ended: log in again")]
+    Ended,
+    #[error("the link was used before, has expired, or was never made: ask for a new one")]
+    NoInvitation,
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+/// What a browser is given.
+pub struct Login {
+    /// For each request, for minutes.
+    pub session_token: String,
+    /// For the next session token, once.
+    pub refresh: Credential,
+    pub user: Uuid,
+}
+
+/// The door.
+pub struct Logins {
+    tokens: SessionTokens,
+    hashing: Semaphore,
+    failures: Mutex<HashMap<u64, Failures>>,
+}
+
+struct Failures {
+    since: i64,
+    count: u32,
+}
+
+impl Logins {
+    pub fn new(tokens: SessionTokens) -> Self {
+        Self {
+            tokens,
+            hashing: Semaphore::new(MOST_HASHES),
+            failures: Mutex::default(),
+        }
+    }
+
+    pub async fn log_in(
+        &self,
+        control: &dyn Control,
+        (email, password): (&str, String),
+        now: i64,
+    ) -> Result<Login, LoginError> {
+        let account = fingerprint(&[email.trim().to_lowercase().as_bytes()]);
+        self.check_failures(account, now)?;
+        let user = match control.user_by_email(email).await {
+            Ok(user) => Some(user),
+            Err(ControlError::NotFound) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let stored = user
+            .as_ref()
+            .and_then(|user| user.password_hash.as_ref())
+            .map(|hash| hash.0.clone());
+        let matches = self
+            .hash(move || password::verify(&password, stored.as_deref()))
+            .await;
+        let user = user.filter(|user| matches == Some(true) && user.disabled_at.is_none());
+        let Some(user) = user else {
+            self.failed(account, now);
+            return Err(LoginError::Refused);
+        };
+        self.lock().remove(&account);
+        self.start_session(control, &user, now).await
+    }
+
+    /// Sets the password an invitation is for, and logs in.
+    pub async fn accept_invitation(
+        &self,
+        control: &dyn Control,
+        (token, password): (&str, String),
+        now: i64,
+    ) -> Result<Login, LoginError> {
+        // First, so that a password that will not do does not cost the link.
+        let hash = self.hash(move || password::hash(&password)).await;
+        let hash = hash.ok_or(LoginError::NoRandomness)??;
+        let actor = Actor::system("invitation");
+        let taken = control
+            .take_invitation(SecretHash::of(token), Purpose::Invite, &actor, now)
+            .await;
+        let user = match taken {
+            Ok(invitation) => invitation.user.ok_or(LoginError::NoInvitation)?,
+            Err(ControlError::NotFound) => return Err(LoginError::NoInvitation),
+            Err(error) => return Err(error.into()),
+        };
+        let actor = Actor::user(user);
+        control
+            .set_password(user, Hidden(hash), &actor, now)
+            .await?;
+        let user = control.user(user).await?;
+        self.start_session(control, &user, now).await
+    }
+
+    async fn start_session(
+        &self,
+        control: &dyn Control,
+        user: &User,
+        now: i64,
+    ) -> Result<Login, LoginError> {
+        let refresh =
+            Credential::new(CredentialKind::Refresh).map_err(|_| LoginError::NoRandomness)?;
+        let new = NewSession {
+            user: user.id,
+            token_hash: SecretHash(refresh.hash()),
+            expires_at: now + SESSION_LIFE,
+        };
+        let session = match control
+            .create_session(new, &Actor::user(user.id), now)
+            .await
+        {
+            Err(ControlError::NotFound) => return Err(LoginError::Refused),
+            other => other?,
+        };
+        self.login(session.id, user.id, refresh, now)
+    }
+
+    /// The next pair of tokens. A refresh token that comes twice was stolen from somebody: it ends the session.
+    pub async fn refresh(
+        &self,
+        control: &dyn Control,
+        refresh_token: &str,
+        now: i64,
+    ) -> Result<Login, LoginError> {
+        let next =
+            Credential::new(CredentialKind::Refresh).map_err(|_| LoginError::NoRandomness)?;
+        let exchange = TokenExchange {
+            old: SecretHash::of(refresh_token),
+            new: SecretHash(next.hash()),
+            expires_at: now + SESSION_LIFE,
+        };
+        match control.rotate_session(exchange, now).await {
+            Ok(Rotation::Rotated(session)) => self.login(session.id, session.user, next, now),
+            Ok(Rotation::Reused { session, user }) => {
+                tracing::warn!(%session, %user, "a refresh token came twice: its session is ended");
+                Err(LoginError::Ended)
+            }
+            Ok(Rotation::Ended) | Err(ControlError::NotFound) => Err(LoginError::Ended),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn login(
+        &self,
+        session: Uuid,
+        user: Uuid,
+        refresh: Credential,
+        now: i64,
+    ) -> Result<Login, LoginError> {
+        let token = self.tokens.sign(SessionHolder { session, user }, now);
+        Ok(Login {
+            session_token: token.ok_or(LoginError::NoRandomness)?,
+            refresh,
+            user,
+        })
+    }
+
+    /// Who a session token speaks for, if its session was not ended and its user not disabled.
+    pub async fn holder(
+        &self,
+        control: &dyn Control,
+        token: &str,
+        now: i64,
+    ) -> Result<(SessionHolder, User), LoginError> {
+        let holder = self.tokens.verify(token, now).ok_or(LoginError::Ended)?;
+        let sessions = control.sessions_of(holder.user, now).await?;
+        if !sessions.iter().any(|session| session.id == holder.session) {
+            return Err(LoginError::Ended);
+        }
+        let user = control.user(holder.user).await?;
+        if user.disabled_at.is_some() {
+            return Err(LoginError::Ended);
+        }
+        Ok((holder, user))
+    }
+
+    /// Hashing blocks and is slow: few at once, and not where requests are served.
+    async fn hash<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let _permit = self.hashing.acquire().await.ok()?;
+        tokio::task::spawn_blocking(work).await.ok()
+    }
+
+    fn check_failures(&self, account: u64, now: i64) -> Result<(), LoginError> {
+        let failures = self.lock();
+        match failures.get(&account) {
+            Some(one) if one.count >= MOST_FAILURES && now < one.since + WINDOW => {
+                let retry_after_s = (one.since + WINDOW - now).div_euclid(1_000_000) + 1;
+                Err(LoginError::TooMany { retry_after_s })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, account: u64, now: i64) {
+        let mut failures = self.lock();
+        if failures.len() >= MOST_WATCHED {
+            failures.retain(|_, one| now < one.since + WINDOW);
+        }
+        if failures.len() >= MOST_WATCHED {
+            failures.clear();
+        }
+        let one = failures.entry(account).or_insert(Failures {
+            since: now,
+            count: 0,
+        });
+        if now >= one.since + WINDOW {
+            *one = Failures {
+                since: now,
+                count: 0,
+            };
+        }
+        one.count += 1;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Failures>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A link for a user to set a password with, once. Answers its secret part.
+pub async fn invite(
+    control: &dyn Control,
+    user: Uuid,
+    actor: &Actor,
+    now: i64,
+) -> Result<Credential, LoginError> {
+    let token =
+        Credential::new(CredentialKind::Invitation).map_err(|_| LoginError::NoRandomness)?;
+    let invitation = Invitation {
+        token_hash: SecretHash(token.hash()),
+        purpose: Purpose::Invite,
+        user: Some(user),
+        expires_at: now + INVITATION_LIFE,
+    };
+    control.create_invitation(&invitation, actor, now).await?;
+    Ok(token)
+}

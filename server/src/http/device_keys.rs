@@ -1,0 +1,121 @@
+//! `/api/v1/projects/{project}/device-keys`: whose device tokens are taken. A token is a JWT with `kid` (the id answered here, or
+//! a `kid` of the key set), `aud` (the project), `sub` (the install id) and `exp` (24 hours ahead at most).
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::member::Admin;
+use super::problem::Problem;
+use crate::app::App;
+use crate::control::{DeviceKeys, KeyAlgorithm};
+use crate::store::control::{DeviceKey, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
+
+/// A registered key, without its material.
+#[derive(Serialize)]
+pub(super) struct DeviceKeyBody {
+    /// The `kid` of its tokens.
+    id: Uuid,
+    algorithm: &'static str,
+    /// Microseconds since the epoch, as all times here.
+    created_at: i64,
+    revoked_at: Option<i64>,
+}
+
+impl From<DeviceKey> for DeviceKeyBody {
+    fn from(key: DeviceKey) -> Self {
+        Self {
+            id: key.id,
+            algorithm: key.algorithm.as_str(),
+            created_at: key.created_at,
+            revoked_at: key.revoked_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct DeviceKeyList {
+    keys: Vec<DeviceKeyBody>,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+) -> Result<Json<DeviceKeyList>, Problem> {
+    let keys = app.control.device_keys(&member.project).await?;
+    let keys = keys.into_iter().map(DeviceKeyBody::from).collect();
+    Ok(Json(DeviceKeyList { keys }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewKey {
+    /// `HS256`, `ES256`, `EdDSA` or `JWKS`: fixed, whatever a token says of itself.
+    algorithm: String,
+    /// The secret (HS256), the public key in PEM (ES256, `EdDSA`), or the key set's JSON.
+    material: String,
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    body: Result<Json<NewKey>, JsonRejection>,
+) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
+    let Json(NewKey {
+        algorithm,
+        material,
+    }) = body?;
+    let algorithm: DeviceKeyAlgorithm = algorithm
+        .parse()
+        .map_err(|_| Problem::unfit_key("the algorithm is HS256, ES256, EdDSA or JWKS"))?;
+    check(&member.project, algorithm, &material).map_err(Problem::unfit_key)?;
+    let material = match algorithm {
+        DeviceKeyAlgorithm::Hs256 => app
+            .secret
+            .seal(&member.project, &material)
+            .map_err(|_| Problem::overloaded())?,
+        _ => material,
+    };
+    let new = NewDeviceKey {
+        audience: member.project.clone(),
+        project: member.project,
+        algorithm,
+        material: Hidden(material),
+    };
+    let now = app.clock.now();
+    let key = app
+        .control
+        .create_device_key(new, &member.actor, now)
+        .await?;
+    Ok((StatusCode::CREATED, Json(key.into())))
+}
+
+/// Tried before it is kept: what is kept can be used.
+fn check(project: &str, algorithm: DeviceKeyAlgorithm, material: &str) -> Result<(), String> {
+    let (mut keys, project) = (DeviceKeys::default(), Arc::from(project));
+    let algorithm = match algorithm {
+        DeviceKeyAlgorithm::Hs256 => KeyAlgorithm::Hs256,
+        DeviceKeyAlgorithm::Es256 => KeyAlgorithm::Es256,
+        DeviceKeyAlgorithm::EdDsa => KeyAlgorithm::EdDsa,
+        DeviceKeyAlgorithm::Jwks => return keys.add_jwks(&project, material),
+    };
+    keys.add(&project, "new", algorithm, material)
+}
+
+pub(super) async fn revoke(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    app.control
+        .revoke_device_key(&member.project, id, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,189 @@
+//! `/api/v1/users` and `/api/v1/projects/{project}/members`: who there is, and who may do what.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::member::{Admin, Operator};
+use super::problem::Problem;
+use crate::app::App;
+use crate::control::people;
+use crate::store::control::{Membership, NewUser, Role, User};
+
+const PAGE: u32 = 100;
+
+#[derive(Serialize)]
+pub(super) struct UserBody {
+    id: Uuid,
+    email: String,
+    name: String,
+    is_admin: bool,
+    /// False until the invitation is taken.
+    has_password: bool,
+    /// Microseconds since the epoch, as all times here.
+    created_at: i64,
+    disabled_at: Option<i64>,
+    /// The secret part of the link to set a password with: answered once, when it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invitation: Option<String>,
+}
+
+impl From<User> for UserBody {
+    fn from(user: User) -> Self {
+        Self {
+            id: user.id,
+            email: user.email,
+            name: user.name,
+            is_admin: user.is_admin,
+            has_password: user.password_hash.is_some(),
+            created_at: user.created_at,
+            disabled_at: user.disabled_at,
+            invitation: None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct UserList {
+    users: Vec<UserBody>,
+    /// For the next page; missing on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PageOfUsers {
+    /// Those whose address comes after this one.
+    after: Option<String>,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Operator(_): Operator,
+    query: Result<Query<PageOfUsers>, QueryRejection>,
+) -> Result<Json<UserList>, Problem> {
+    let Query(page) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let users = app.control.users(page.after.as_deref(), PAGE).await?;
+    let full = users.len() == PAGE as usize;
+    let after = users.last().filter(|_| full).map(|user| user.email.clone());
+    let users = users.into_iter().map(UserBody::from).collect();
+    Ok(Json(UserList { users, after }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewPerson {
+    email: String,
+    name: String,
+    /// Admin of the whole installation.
+    #[serde(default)]
+    is_admin: bool,
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    body: Result<Json<NewPerson>, JsonRejection>,
+) -> Result<(StatusCode, Json<UserBody>), Problem> {
+    let Json(new) = body?;
+    let new = NewUser {
+        email: new.email,
+        name: new.name,
+        password_hash: None,
+        is_admin: new.is_admin,
+    };
+    let now = app.clock.now();
+    let user = app.control.create_user(new, &actor, now).await?;
+    let invitation = people::invite(&*app.control, user.id, &actor, now).await?;
+    let body = UserBody {
+        invitation: Some(invitation.reveal().to_owned()),
+        ..user.into()
+    };
+    Ok((StatusCode::CREATED, Json(body)))
+}
+
+pub(super) async fn disable(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    path: Result<Path<Uuid>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path(user) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    app.control.disable_user(user, &actor, now).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Serialize)]
+pub(super) struct MemberBody {
+    user: Uuid,
+    role: &'static str,
+}
+
+#[derive(Serialize)]
+pub(super) struct MemberList {
+    members: Vec<MemberBody>,
+}
+
+pub(super) async fn members(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+) -> Result<Json<MemberList>, Problem> {
+    let members = app.control.members_of(&member.project).await?;
+    let members = members.into_iter().map(|member| MemberBody {
+        user: member.user,
+        role: member.role.as_str(),
+    });
+    Ok(Json(MemberList {
+        members: members.collect(),
+    }))
+}
+
+type MemberPath = Result<Path<(String, Uuid)>, PathRejection>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RoleBody {
+    /// `viewer`, `editor` or `admin`.
+    role: String,
+}
+
+pub(super) async fn set_role(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: MemberPath,
+    body: Result<Json<RoleBody>, JsonRejection>,
+) -> Result<StatusCode, Problem> {
+    let (Path((_, user)), Json(body)) = (path.map_err(|_| Problem::not_found())?, body?);
+    let role: Role = body
+        .role
+        .parse()
+        .map_err(|_| Problem::bad_query("the role is viewer, editor or admin"))?;
+    let membership = Membership {
+        user,
+        project: member.project,
+        role,
+    };
+    let now = app.clock.now();
+    app.control
+        .set_membership(&membership, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn remove(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: MemberPath,
+) -> Result<StatusCode, Problem> {
+    let Path((_, user)) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    app.control
+        .remove_membership(user, &member.project, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,175 @@
+//! `/api/v1/login`, `/invitation`, `/session`: how people get in, stay in and leave. Tokens travel in cookies that scripts cannot
+//! read; they are `Secure`, so a browser sends them over TLS, or to this machine.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::member::Person;
+use super::problem::Problem;
+use crate::app::App;
+use crate::control::SESSION_TOKEN_LIFE_S;
+use crate::control::people::{Login, LoginError, SESSION_LIFE};
+use crate::store::control::Actor;
+
+const SESSION: &str = "__Host-unjank";
+const REFRESH: &str = "__Secure-unjank-refresh";
+/// The refresh token goes only where it is used.
+const REFRESH_PATH: &str = "/api/v1/session";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Passwords {
+    email: String,
+    password: String,
+}
+
+pub(super) async fn log_in(
+    State(app): State<Arc<App>>,
+    body: Result<Json<Passwords>, JsonRejection>,
+) -> Result<Response, Problem> {
+    let Json(Passwords { email, password }) = body?;
+    let now = app.clock.now();
+    let login = app
+        .logins
+        .log_in(&*app.control, (&email, password), now)
+        .await?;
+    Ok(logged_in(&login))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Acceptance {
+    token: String,
+    password: String,
+}
+
+pub(super) async fn accept_invitation(
+    State(app): State<Arc<App>>,
+    body: Result<Json<Acceptance>, JsonRejection>,
+) -> Result<Response, Problem> {
+    let Json(Acceptance { token, password }) = body?;
+    let now = app.clock.now();
+    let login = app
+        .logins
+        .accept_invitation(&*app.control, (&token, password), now)
+        .await?;
+    Ok(logged_in(&login))
+}
+
+pub(super) async fn refresh(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let token = cookie(&headers, REFRESH).ok_or(LoginError::Ended)?;
+    let now = app.clock.now();
+    let login = app.logins.refresh(&*app.control, token, now).await?;
+    Ok(logged_in(&login))
+}
+
+pub(super) async fn log_out(
+    State(app): State<Arc<App>>,
+    person: Person,
+) -> Result<Response, Problem> {
+    let actor = Actor::user(person.user.id);
+    let now = app.clock.now();
+    app.control
+        .revoke_session(person.session, &actor, now)
+        .await?;
+    Ok(with_cookies(
+        StatusCode::NO_CONTENT.into_response(),
+        "",
+        "",
+        0,
+    ))
+}
+
+/// Who is logged in, and what they may do.
+#[derive(Serialize)]
+pub(super) struct Me {
+    id: Uuid,
+    email: String,
+    name: String,
+    /// Admin of the whole installation.
+    is_admin: bool,
+    roles: Vec<RoleIn>,
+}
+
+#[derive(Serialize)]
+struct RoleIn {
+    project: String,
+    role: &'static str,
+}
+
+pub(super) async fn me(
+    State(app): State<Arc<App>>,
+    Person { user, .. }: Person,
+) -> Result<Json<Me>, Problem> {
+    let roles = app.control.roles_of(user.id).await?;
+    let roles = roles.into_iter().map(|membership| RoleIn {
+        role: membership.role.as_str(),
+        project: membership.project,
+    });
+    Ok(Json(Me {
+        roles: roles.collect(),
+        id: user.id,
+        email: user.email,
+        name: user.name,
+        is_admin: user.is_admin,
+    }))
+}
+
+#[derive(Serialize)]
+struct LoggedIn {
+    user: Uuid,
+    /// Then `POST /api/v1/session/refresh` gets the next token.
+    expires_in_s: i64,
+}
+
+fn logged_in(login: &Login) -> Response {
+    let body = LoggedIn {
+        user: login.user,
+        expires_in_s: SESSION_TOKEN_LIFE_S,
+    };
+    let response = Json(body).into_response();
+    let life = SESSION_LIFE / 1_000_000;
+    with_cookies(response, &login.session_token, login.refresh.reveal(), life)
+}
+
+fn with_cookies(mut response: Response, session: &str, refresh: &str, life_s: i64) -> Response {
+    let session_life = life_s.min(SESSION_TOKEN_LIFE_S);
+    for cookie in [
+        format!(
+            "{SESSION}={session}; Path=/; Max-Age={session_life}; HttpOnly; Secure; SameSite=Lax"
+        ),
+        format!(
+            "{REFRESH}={refresh}; Path={REFRESH_PATH}; Max-Age={life_s}; HttpOnly; Secure; SameSite=Strict"
+        ),
+    ] {
+        if let Ok(mut value) = HeaderValue::from_str(&cookie) {
+            value.set_sensitive(true);
+            response.headers_mut().append(SET_COOKIE, value);
+        }
+    }
+    response
+}
+
+/// The session token of a request.
+pub(super) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, SESSION)
+}
+
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let cookies = headers.get_all(COOKIE).iter();
+    cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+}

@@ -1,0 +1,99 @@
+//! Device tokens instead of ingest keys, over HTTP. The attacks on their form are tested where they are verified.
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Answer, NOW, Server, batch, span};
+
+const KEYS: &str = "/api/v1/projects/default/device-keys";
+const SECRET: &str = "a-secret-of-the-app's-own-back-end";
+const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
+
+fn token(kid: &str, install: &str) -> String {
+    let mut header = Header::new(Algorithm::HS256);
+    header.kid = Some(kid.to_owned());
+    let claims = json!({"aud": "default", "sub": install, "exp": NOW / 1_000_000 + 600});
+    encode(
+        &header,
+        &claims,
+        &EncodingKey::from_secret(SECRET.as_bytes()),
+    )
+    .unwrap()
+}
+
+async fn send(server: &Server, token: &str, batch: &Value) -> Answer {
+    let request = server
+        .client
+        .post(format!("{}/v1/ingest", server.url))
+        .bearer_auth(token)
+        .json(batch);
+    Answer::of(request.send().await.unwrap()).await
+}
+
+/// Sends until the answer has a status: a second at most.
+async fn answered(server: &Server, token: &str, status: u16) -> Answer {
+    tokio::time::timeout(std::time::Duration::from_secs(1), async {
+        loop {
+            let answer = send(server, token, &with_span()).await;
+            if answer.status == status {
+                return answer;
+            }
+        }
+    })
+    .await
+    .expect("a change holds within a second")
+}
+
+fn with_span() -> Value {
+    let mut batch = batch();
+    batch["spans"] = json!([span()]);
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_sends_for_its_own_install_until_its_key_is_revoked() {
+    let server = Server::start().await;
+    let admin = server.token("admin").await;
+    let key = json!({"algorithm": "HS256", "material": SECRET});
+    let made = server.call(&admin, Method::POST, KEYS, Some(key)).await;
+    assert_eq!(made.status, 201, "{:?}", made.body);
+    let kid = made.body["id"].as_str().unwrap();
+    answered(&server, &token(kid, INSTALL), 202).await;
+    let other = token(kid, "00000000-0000-4000-8000-000000000000");
+    let refused = send(&server, &other, &with_span()).await;
+    assert_eq!(refused.outcome(), (403, "token_not_for_install".to_owned()));
+    let path = format!("{KEYS}/{kid}");
+    let revoked = server.call(&admin, Method::DELETE, &path, None).await;
+    assert_eq!(revoked.status, 204);
+    let refused = answered(&server, &token(kid, INSTALL), 401).await;
+    assert_eq!(refused.outcome(), (401, "token_invalid".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_cannot_verify_is_not_kept_and_no_secret_is_shown_or_stored() {
+    let server = Server::start().await;
+    let admin = server.token("admin").await;
+    for key in [
+        json!({"algorithm": "HS256", "material": "short"}),
+        json!({"algorithm": "ES256", "material": "no PEM"}),
+        json!({"algorithm": "none", "material": SECRET}),
+    ] {
+        let refused = server.call(&admin, Method::POST, KEYS, Some(key)).await;
+        assert_eq!(refused.outcome(), (422, "device_key_unfit".to_owned()));
+    }
+    let key = json!({"algorithm": "HS256", "material": SECRET});
+    let made = server.call(&admin, Method::POST, KEYS, Some(key)).await;
+    let listed = server.call(&admin, Method::GET, KEYS, None).await;
+    assert!(!format!("{:?}{:?}", made.body, listed.body).contains(SECRET));
+    for entry in std::fs::read_dir(server.data_dir()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(
+            !text.contains(SECRET) && !text.contains(&admin),
+            "{}",
+            path.display()
+        );
+    }
+}
