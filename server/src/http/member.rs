@@ -130,8 +130,13 @@ async fn member(parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Pr
         .map_err(|_| Problem::not_found())?;
     let project = path.get("project").ok_or_else(Problem::not_found)?;
     let role = principal.role_in(project, app).await?;
-    let role = role.filter(|_| app.access.project(project).is_some());
-    if role.ok_or_else(Problem::no_project)? < needed {
+    let role = role.ok_or_else(Problem::no_project)?;
+    match app.control.project(project).await {
+        Ok(_) => {}
+        Err(ControlError::NotFound) => return Err(Problem::no_project()),
+        Err(error) => return Err(error.into()),
+    }
+    if role < needed {
         return Err(Problem::role(needed.as_str()));
     }
     Ok(Member {

@@ -21,3 +21,4 @@ mod remote_config;
 mod schema;
 mod server;
 mod stacks;
+mod story;

@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use crate::engine::UNJANK;
 use crate::server::{NOW, spans};
 
-struct Program {
+pub(crate) struct Program {
     child: Child,
-    listen: String,
+    pub(crate) listen: String,
     admin: String,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 impl Program {
     /// Starts `unjank serve` on `folder` and waits until it takes batches.
-    async fn start(folder: &Path) -> Self {
+    pub(crate) async fn start(folder: &Path) -> Self {
         let file = folder.join("server.json");
         let _there = std::fs::remove_file(&file).is_ok();
         let child = Command::new(UNJANK)
@@ -101,7 +101,7 @@ impl Program {
             .expect("the log drains");
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

@@ -265,6 +265,21 @@ async fn answers(server: &Server, key: &str, status: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_on_one_server_is_served_by_the_other() {
+    let url = crate::postgres::postgres().database().await;
+    let replica = ["--database-url", url.as_str()];
+    let (one, other) = (Server::with(&replica).await, Server::with(&replica).await);
+    let token = one.token("editor").await;
+    let body = json!({"expected_revision": 0, "configuration": {"base": {"poll_interval_s": 120}}});
+    let saved = one.call(&token, Method::PUT, CONFIG, Some(body)).await;
+    assert_eq!(saved.status, 201, "{:?}", saved.body);
+    served(&other, 1).await;
+    assert_eq!(poll(&other, "", None).await.body["poll_interval_s"], 120);
+    let receipt = other.send(&batch()).await;
+    assert!(receipt.body["config_etag"].is_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
     let server = Server::start().await;
     let token = server.token("admin").await;
