@@ -86,6 +86,14 @@ impl Compiled {
         self.asks_for_network
     }
 
+    /// Whether the answer may depend on the install: without its id, roll-outs would be silently wrong. `now` is in
+    /// microseconds since the epoch.
+    #[must_use]
+    pub fn asks_for_install(&self, now: i64) -> bool {
+        let mut in_force = self.overrides.iter().filter(|one| !one.is_expired(now));
+        in_force.any(|one| one.asks_for_install)
+    }
+
     /// What is probably a mistake. `now` is in microseconds since the epoch.
     #[must_use]
     pub fn warnings(&self, now: i64) -> Vec<Fault> {
@@ -135,6 +143,7 @@ impl Compiled {
             self.document(&value),
             applied().map(|one| Arc::clone(&one.id)).collect(),
             applied().filter_map(|one| one.expires_at).min(),
+            applied().any(|one| one.asks_for_share),
         )
     }
 
