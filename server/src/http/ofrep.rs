@@ -109,7 +109,7 @@ fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
 
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum ErrorCode {
+pub(super) enum ErrorCode {
     ParseError,
     TargetingKeyMissing,
     InvalidContext,
@@ -120,7 +120,7 @@ enum ErrorCode {
 /// Why there is no flag, as the protocol says it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Failure {
+pub(super) struct Failure {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     error_code: ErrorCode,
@@ -144,7 +144,7 @@ impl Failure {
 }
 
 /// An answer without flags: the protocol's own, or for what it leaves to HTTP a problem as everywhere.
-enum Refused {
+pub(super) enum Refused {
     Failure(Failure),
     Problem(Problem),
 }

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn each_flag_alone_is_what_it_is_among_all() {
         let resolved = resolved(json!({"base": {"toggles": {
-            "a.b": 1, "enabled": "mine", "sampling.spans": 2, "": "unnamed", "monitors.fps": [], "poll_interval_s.x": {}
+            "a.b": 1, "enabled": "mine", "sampling.spans": 2, ".": "dot", "monitors.fps": [], "poll_interval_s.x": {}
         }}}));
         let flags = resolved.flags();
         let mut keys: Vec<_> = flags.iter().map(|(key, _)| key.as_str()).collect();

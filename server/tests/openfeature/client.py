@@ -12,7 +12,7 @@ KEY = os.environ["SERVER_KEY"]
 CANARY = EvaluationContext(
     os.environ["CANARY"], {"app_id": "com.example.shop", "os_name": "android", "app_version": "4.12.0", "build": 41200}
 )
-OTHER = EvaluationContext(os.environ["OTHER"], {"osName": "ios"})
+OTHER = EvaluationContext(os.environ["OTHER"], {"os_name": "ios"})
 
 
 def client(headers, context=CANARY):
@@ -49,11 +49,12 @@ def why_a_flag_is_what_it_is():
 
 
 def another_device():
-    details = BEARER.get_string_details("checkout button", "none", OTHER)
-    # The client's own context is merged in, and the later one wins.
-    assert (details.value, details.reason, details.variant) == ("green", Reason.TARGETING_MATCH, "android"), details
-    details = client({"X-API-Key": KEY}, OTHER).get_string_details("checkout button", "none")
-    assert (details.value, details.reason, details.variant) == ("blue", Reason.STATIC, "base"), details
+    # By a context of the call, which is merged into the client's, and by one of the client.
+    for details in [
+        BEARER.get_string_details("checkout button", "none", OTHER),
+        client({"X-API-Key": KEY}, OTHER).get_string_details("checkout button", "none"),
+    ]:
+        assert (details.value, details.reason, details.variant) == ("blue", Reason.STATIC, "base"), details
 
 
 def errors():
@@ -67,6 +68,8 @@ def errors():
     assert code(BEARER, "sampling.janks")[0] == ErrorCode.TYPE_MISMATCH
     assert code(client(authorized, EvaluationContext(None, {"os_name": "android"})))[0] == ErrorCode.TARGETING_KEY_MISSING
     assert code(client(authorized, EvaluationContext("x", {"build": "many"})))[0] == ErrorCode.INVALID_CONTEXT
+    both = EvaluationContext("x", {"os_name": "android", "osName": "ios"})
+    assert code(client(authorized, both)) == (ErrorCode.INVALID_CONTEXT, "duplicate field `os_name`")
     assert code(client({"X-API-Key": "wrong"})) == (ErrorCode.GENERAL, "unauthorized")
     assert code(client(authorized, EvaluationContext("x", {"app_id": "com.example.other"}))) == (ErrorCode.GENERAL, "forbidden")
 
