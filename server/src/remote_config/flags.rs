@@ -65,7 +65,7 @@ impl Resolved {
         let mut flags = Vec::new();
         sections(&DOCUMENT, "", &self.value(), &mut flags);
         let toggles = self.document.toggles.iter();
-        let toggles = toggles.filter(|(name, _)| shape_of(name).is_none());
+        let toggles = toggles.filter(|(name, _)| !is_reserved(name));
         flags.extend(toggles.map(|(name, value)| (name.clone(), value.clone())));
         flags
     }
@@ -73,7 +73,7 @@ impl Resolved {
     /// One flag. Keys of the document are reserved: a toggle of such a name is found in `toggles` only.
     #[must_use]
     pub fn flag(&self, key: &str) -> Option<Value> {
-        if shape_of(key).is_none() {
+        if !is_reserved(key) {
             return self.document.toggles.get(key).cloned();
         }
         let mut value = self.value();
@@ -105,12 +105,13 @@ fn sections(shape: &Shape, path: &str, value: &Value, flags: &mut Vec<(String, V
     }
 }
 
-/// What the document has at a dotted key.
-fn shape_of(key: &str) -> Option<&'static Shape> {
-    key.split('.').try_fold(&DOCUMENT, |shape, name| {
+/// Whether the document has something at a dotted key.
+pub(super) fn is_reserved(key: &str) -> bool {
+    let found = key.split('.').try_fold(&DOCUMENT, |shape, name| {
         let found = members(shape).iter().find(|key| key.name == name)?;
         Some(&found.shape)
-    })
+    });
+    found.is_some()
 }
 
 fn members(shape: &Shape) -> &[Key] {
@@ -155,6 +156,27 @@ mod tests {
         for unknown in ["a", "sampling.", "sampling.spans.rates", "revision", "x"] {
             assert_eq!(resolved.flag(unknown), None, "{unknown}");
         }
+    }
+
+    #[test]
+    fn a_toggle_that_no_flag_shows_is_a_warning() {
+        let toggles =
+            json!({"toggles": {"enabled": 1, "enabled.": 1, "sampling.spans": 1, "spans": 1}});
+        let one =
+            json!({"id": "one", "when": {"os_name": ["ios"]}, "patch": {"toggles": {"jank": 1}}});
+        let configuration = json!({"base": toggles, "overrides": [one]});
+        let configuration = Configuration::from_value(configuration).unwrap();
+        let warnings = Compiled::new(&configuration, 7).unwrap().warnings(0);
+        let mut paths: Vec<_> = warnings.iter().map(|fault| fault.path.as_str()).collect();
+        paths.sort_unstable();
+        assert_eq!(
+            paths,
+            [
+                "base.toggles.enabled",
+                "base.toggles.sampling.spans",
+                "overrides[0].patch.toggles.jank"
+            ]
+        );
     }
 
     #[test]
