@@ -154,98 +154,39 @@ async fn a_flag_says_which_overrides_decided() {
     );
 }
 
+/// Of each attribute: its two names, its condition, what a device says, and what holds for that.
+fn attributes() -> Value {
+    json!([
+        ["app_id", "appId", "app_id", "com.example.shop", ["com.example.shop"]],
+        ["app_version", "appVersion", "app_version", "4.12.1", "~4.12"],
+        ["build", "build", "build", 41200, {"min": 41200, "max": 41200}],
+        ["build", "build", "build", 41200.0, {"min": 41200, "max": 41200}],
+        ["build", "build", "build", "41200", {"min": 41200, "max": 41200}],
+        ["os_name", "osName", "os_name", "ios", ["ios"]],
+        ["os_version", "osVersion", "os_version", "18.1", ">=18"],
+        ["device_model", "deviceModel", "device_model", "Pixel 8", ["pixel*"]],
+        ["device_class", "deviceClass", "device_class", "low", ["low"]],
+        ["network", "network", "network", "wifi", ["wifi"]],
+        ["locale", "locale", "locale", "de-AT", ["de"]],
+        ["sdk_version", "sdkVersion", "sdk_version", "1.2.0", "1.*"],
+        ["user_id", "userId", "user_id", "u-1", ["u-1"]],
+        ["targetingKey", "targetingKey", "install_id", "i-1", ["i-1"]],
+    ])
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_attribute_counts_under_both_of_its_names() {
-    let attributes = [
-        (
-            "app_id",
-            "appId",
-            "app_id",
-            json!("com.example.shop"),
-            json!(["com.example.shop"]),
-        ),
-        (
-            "app_version",
-            "appVersion",
-            "app_version",
-            json!("4.12.1"),
-            json!("~4.12"),
-        ),
-        (
-            "build",
-            "build",
-            "build",
-            json!(41200),
-            json!({"min": 41200, "max": 41200}),
-        ),
-        (
-            "build",
-            "build",
-            "build",
-            json!(41200.0),
-            json!({"min": 41200, "max": 41200}),
-        ),
-        (
-            "build",
-            "build",
-            "build",
-            json!("41200"),
-            json!({"min": 41200, "max": 41200}),
-        ),
-        ("os_name", "osName", "os_name", json!("ios"), json!(["ios"])),
-        (
-            "os_version",
-            "osVersion",
-            "os_version",
-            json!("18.1"),
-            json!(">=18"),
-        ),
-        (
-            "device_model",
-            "deviceModel",
-            "device_model",
-            json!("Pixel 8"),
-            json!(["pixel*"]),
-        ),
-        (
-            "device_class",
-            "deviceClass",
-            "device_class",
-            json!("low"),
-            json!(["low"]),
-        ),
-        (
-            "network",
-            "network",
-            "network",
-            json!("wifi"),
-            json!(["wifi"]),
-        ),
-        ("locale", "locale", "locale", json!("de-AT"), json!(["de"])),
-        (
-            "sdk_version",
-            "sdkVersion",
-            "sdk_version",
-            json!("1.2.0"),
-            json!("1.*"),
-        ),
-        ("user_id", "userId", "user_id", json!("u-1"), json!(["u-1"])),
-        (
-            "targetingKey",
-            "targetingKey",
-            "install_id",
-            json!("i-1"),
-            json!(["i-1"]),
-        ),
-    ];
     let server = Server::start().await;
     let token = server.token("editor").await;
-    for (snake, camel, condition, value, expected) in attributes {
+    for row in attributes().as_array().unwrap() {
+        let condition = row[2].as_str().unwrap();
+        let (value, expected) = (&row[3], &row[4]);
         let when = json!({"not": {"not": {condition: expected}}});
         let one = json!({"id": "one", "when": when, "patch": {"poll_interval_s": 77}});
         let saved = save(&server, &token, json!({"base": {}, "overrides": [one]})).await;
         assert_eq!(saved.status, 201, "{:?}", saved.body);
-        for name in [snake, camel] {
+        for name in [&row[0], &row[1]] {
+            let name = name.as_str().unwrap();
             let context = json!({name: value, "targetingKey": "i-1", "more": {"of": ["theirs"]}, "locale ": null});
             let answer = evaluate(&server, &format!("{FLAGS}/poll_interval_s"), context).await;
             assert_eq!(
