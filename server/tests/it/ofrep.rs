@@ -187,7 +187,7 @@ async fn every_attribute_counts_under_both_of_its_names() {
         assert_eq!(saved.status, 201, "{:?}", saved.body);
         for name in [&row[0], &row[1]] {
             let name = name.as_str().unwrap();
-            let context = json!({name: value, "targetingKey": "i-1", "more": {"of": ["theirs"]}, "locale ": null});
+            let context = json!({name: value, "targetingKey": "i-1", "more": {"of": ["theirs"]}, "unknown": null});
             let answer = evaluate(&server, &format!("{FLAGS}/poll_interval_s"), context).await;
             assert_eq!(
                 (answer.status.as_u16(), &answer.body["value"]),
@@ -201,7 +201,7 @@ async fn every_attribute_counts_under_both_of_its_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_answers_have_equal_etags_and_are_not_sent_again() {
     let mut twice = configuration();
-    // Of the same effect as the one before it: the same document with another variant.
+    // It sets what is so already: the same document, with another variant.
     twice["overrides"][1] = json!({"id": "tablets", "when": {"device_class": ["tablet"]}, "patch": {"poll_interval_s": 300}});
     let server = serving(twice).await;
     let ask = async |context: Value, known: &str| {
