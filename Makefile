@@ -45,9 +45,10 @@ chaos: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest chaos --server-bin target/release/unjank --kills 20 --engine-kills 20
 
-## clients: ClickHouse's own clients, which the engine is tested with
+## clients: the clients that others wrote and tests are made with: those of ClickHouse and of OpenFeature
 clients:
 	@sh server/engine/tests/clients/install.sh
+	@sh server/tests/openfeature/install.sh
 
 ## postgres: PostgreSQL for the tests: the machine's own, else fetched with npm
 postgres:

@@ -9,6 +9,7 @@ mod ingest;
 mod ingest_keys;
 mod listener;
 mod member;
+mod ofrep;
 mod people;
 mod problem;
 mod projects;
@@ -48,6 +49,15 @@ pub fn public(app: Arc<App>) -> Router {
             post(ingest::ingest).layer(DefaultBodyLimit::disable()),
         )
         .route("/v1/config", get(remote_config::get))
+        // As with batches, the body is read by `body`.
+        .route(
+            "/ofrep/v1/evaluate/flags",
+            post(ofrep::all).layer(DefaultBodyLimit::disable()),
+        )
+        .route(
+            "/ofrep/v1/evaluate/flags/{*key}",
+            post(ofrep::one).layer(DefaultBodyLimit::disable()),
+        )
         .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz));
@@ -131,7 +141,7 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         // A request has a name before anything is logged about it.
         .set_x_request_id(MakeRequestUuid)
         // Keys never reach a log.
-        .sensitive_headers([AUTHORIZATION, COOKIE])
+        .sensitive_headers([AUTHORIZATION, COOKIE, device::API_KEY])
         .layer(
             TraceLayer::new_for_http()
                 // Refusals are counted in metrics; a log line for each would bury the cause.

@@ -71,7 +71,7 @@ pub enum Refusal {
     TooManyEvents { events: usize, limit: usize },
     #[error("this ingest key is not for the app `{0}`")]
     WrongApp(String),
-    #[error("this device token is not for the install that the batch names")]
+    #[error("this device token is not for the install that is named")]
     WrongInstall,
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderName;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
@@ -11,22 +12,25 @@ use crate::app::App;
 use crate::control::DeviceKeys;
 use crate::ingest;
 
+/// Where a client that cannot send `Authorization` puts its ingest key.
+pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
 pub(super) struct Device(pub(super) Arc<ingest::Device>);
 
 impl FromRequestParts<Arc<App>> for Device {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let header = parts
-            .headers
-            .get(AUTHORIZATION)
-            .ok_or_else(Problem::no_key)?;
+        let now = app.clock.now();
+        let Some(header) = parts.headers.get(AUTHORIZATION) else {
+            return by_api_key(parts, app, now);
+        };
         let text = header.to_str().map_err(|_| Problem::unknown_key())?;
         let (scheme, key) = text.split_once(' ').ok_or_else(Problem::no_key)?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(Problem::no_key());
         }
-        let (credential, now) = (key.trim(), app.clock.now());
+        let credential = key.trim();
         if DeviceKeys::looks_like_token(credential) {
             return app
                 .access
@@ -39,4 +43,12 @@ impl FromRequestParts<Arc<App>> for Device {
             .map(Self)
             .ok_or_else(Problem::unknown_key)
     }
+}
+
+/// `X-API-Key` counts only when there is no `Authorization`, and holds an ingest key, never a token.
+fn by_api_key(parts: &Parts, app: &App, now: i64) -> Result<Device, Problem> {
+    let header = parts.headers.get(API_KEY).ok_or_else(Problem::no_key)?;
+    let key = header.to_str().map_err(|_| Problem::unknown_key())?;
+    let device = app.access.device(key.trim(), now);
+    device.map(Device).ok_or_else(Problem::unknown_key)
 }

@@ -82,19 +82,22 @@ fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
     let cache = format!("private, max-age={}", poll.min(until_change));
     let etag = HeaderValue::from_str(&resolved.etag).unwrap_or(HeaderValue::from_static("\"\""));
     let cache = HeaderValue::from_str(&cache).unwrap_or(HeaderValue::from_static("private"));
-    let known = headers
-        .get_all(IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|tag| tag.trim().trim_start_matches("W/"))
-        .any(|tag| tag == &*resolved.etag || tag == "*");
+    let known = is_known(headers, &resolved.etag);
     let headers = [(ETAG, etag), (CACHE_CONTROL, cache)];
     if known {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (headers, json, resolved.body.to_vec()).into_response()
+}
+
+/// Whether the client has the body of an `ETag` already.
+pub(super) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    let sent = headers.get_all(IF_NONE_MATCH).iter();
+    sent.filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|tag| tag.trim().trim_start_matches("W/"))
+        .any(|tag| tag == etag || tag == "*")
 }
 
 /// The `ETag` of the configuration that the device of a batch gets now, when it polls with what the batch says of it.

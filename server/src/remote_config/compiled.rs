@@ -12,6 +12,7 @@ use super::configuration::Configuration;
 use super::device::{Device, Facts};
 use super::document_rules::{self, MONITORS};
 use super::fault::{Fault, FaultCode};
+use super::flags::is_reserved;
 use super::merge_patch::merge;
 use super::overrides::{CompiledOverride, duplicate_ids};
 use super::resolve::{Answers, MAX_OVERRIDES, Matched, Resolved};
@@ -86,6 +87,14 @@ impl Compiled {
         self.asks_for_network
     }
 
+    /// Whether the answer may depend on the install: without its id, roll-outs would be silently wrong. `now` is in
+    /// microseconds since the epoch.
+    #[must_use]
+    pub fn asks_for_install(&self, now: i64) -> bool {
+        let mut in_force = self.overrides.iter().filter(|one| !one.is_expired(now));
+        in_force.any(|one| one.asks_for_install)
+    }
+
     /// What is probably a mistake. `now` is in microseconds since the epoch.
     #[must_use]
     pub fn warnings(&self, now: i64) -> Vec<Fault> {
@@ -135,6 +144,7 @@ impl Compiled {
             self.document(&value),
             applied().map(|one| Arc::clone(&one.id)).collect(),
             applied().filter_map(|one| one.expires_at).min(),
+            applied().any(|one| one.asks_for_share),
         )
     }
 
@@ -206,8 +216,25 @@ fn warnings(base: &Value, overrides: &[CompiledOverride]) -> Vec<Fault> {
         .iter()
         .map(|one| (format!("{}.patch", one.path()), &one.patch));
     let documents = std::iter::once(("base".to_owned(), base)).chain(patches);
-    let misspelt = documents.flat_map(|(path, document)| misspelt_monitors(&path, document));
-    empty.chain(misspelt).collect()
+    let unusual = documents.flat_map(|(path, document)| {
+        let mut faults = misspelt_monitors(&path, document);
+        faults.extend(hidden_toggles(&path, document));
+        faults
+    });
+    empty.chain(unusual).collect()
+}
+
+/// As flags, toggles and the document's own values have names side by side.
+fn hidden_toggles(path: &str, document: &Value) -> Vec<Fault> {
+    let toggles = document.get("toggles").and_then(Value::as_object);
+    let names = toggles.into_iter().flat_map(Map::keys);
+    let hidden = names.filter(|name| is_reserved(name)).map(|name| {
+        let message = format!(
+            "`{name}` is a key of the document: clients that ask for flags by name get that one, not the toggle"
+        );
+        Fault::new(format!("{path}.toggles.{name}"), FaultCode::Duplicate, message)
+    });
+    hidden.collect()
 }
 
 /// Apps have monitors of their own, so a name like that of a built-in one is allowed.

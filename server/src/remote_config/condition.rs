@@ -52,12 +52,27 @@ pub enum Condition {
 impl Condition {
     /// Whether the network stands anywhere in it.
     pub(super) fn asks_for_network(&self) -> bool {
+        self.any_part(&|part| matches!(part, Self::Network(_)))
+    }
+
+    /// Whether a share of all installs stands anywhere in it.
+    pub(super) fn asks_for_share(&self) -> bool {
+        self.any_part(&|part| matches!(part, Self::Percentage(_)))
+    }
+
+    /// Whether the install decides anywhere in it: by a list, or by a share of all.
+    pub(super) fn asks_for_install(&self) -> bool {
+        self.any_part(&|part| matches!(part, Self::Percentage(_) | Self::InstallId(_)))
+    }
+
+    /// Whether anything holds of a part that has no parts of its own.
+    fn any_part(&self, holds: &impl Fn(&Self) -> bool) -> bool {
         match self {
             Self::All(conditions) | Self::Any(conditions) => {
-                conditions.iter().any(Self::asks_for_network)
+                conditions.iter().any(|condition| condition.any_part(holds))
             }
-            Self::Not(condition) => condition.asks_for_network(),
-            other => matches!(other, Self::Network(_)),
+            Self::Not(condition) => condition.any_part(holds),
+            part => holds(part),
         }
     }
 }

@@ -23,6 +23,10 @@ pub(super) struct CompiledOverride {
     pub(super) id: Arc<str>,
     pub(super) predicate: Predicate,
     pub(super) patch: Value,
+    /// Its condition speaks of a share of all installs.
+    pub(super) asks_for_share: bool,
+    /// Its condition speaks of the install: of a share, or by name.
+    pub(super) asks_for_install: bool,
     /// In microseconds since the epoch.
     pub(super) expires_at: Option<i64>,
 }
@@ -63,6 +67,8 @@ impl CompiledOverride {
             id: written.id.as_str().into(),
             predicate,
             patch: written.patch.clone(),
+            asks_for_share: written.when.asks_for_share(),
+            asks_for_install: written.when.asks_for_install(),
             expires_at: written
                 .expires_at
                 .map(unjank_protocol::Timestamp::as_micros),

@@ -27,6 +27,8 @@ pub struct Resolved {
     /// When the first of them expires, in microseconds since the epoch: until then the answer stays, unless the
     /// configuration or the device changes.
     pub changes_at: Option<i64>,
+    /// Whether an override that was applied is for a share of all installs.
+    pub by_share: bool,
     /// The document itself.
     pub document: Document,
 }
@@ -36,6 +38,7 @@ impl Resolved {
         document: Document,
         matched: Box<[Arc<str>]>,
         changes_at: Option<i64>,
+        by_share: bool,
     ) -> Self {
         // Numbers, texts and maps with text keys: there is nothing in a document that JSON cannot say.
         let body = serde_json::to_vec(&document).unwrap_or_default();
@@ -44,13 +47,15 @@ impl Resolved {
             body: body.into(),
             matched,
             changes_at,
+            by_share,
             document,
         }
     }
 }
 
-/// Half of SHA-256 in hex: enough that no two bodies ever share one.
-fn etag(body: &[u8]) -> Arc<str> {
+/// The strong `ETag` of a body, with quotes: half of SHA-256 in hex, enough that no two bodies ever share one.
+#[must_use]
+pub fn etag(body: &[u8]) -> Arc<str> {
     let mut etag = String::with_capacity(34);
     etag.push('"');
     for byte in Sha256::digest(body).iter().take(16) {

@@ -38,7 +38,7 @@ async fn poll(server: &Server, query: &str, known: Option<&str>) -> Poll {
 }
 
 /// Saves a configuration and waits until it is served.
-async fn save(server: &Server, token: &str, configuration: Value) -> Answer {
+pub(crate) async fn save(server: &Server, token: &str, configuration: Value) -> Answer {
     let current = server.call(token, Method::GET, CONFIG, None).await;
     let body =
         json!({"expected_revision": current.body["revision"], "configuration": configuration});

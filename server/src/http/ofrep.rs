@@ -1,0 +1,317 @@
+//! OFREP 0.3, `POST /ofrep/v1/evaluate/flags[/{key}]`: the configuration of a device as flags, for OpenFeature's clients.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_TYPE, ETAG};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::body::receive;
+use super::device::Device;
+use super::problem::Problem;
+use super::remote_config::is_known;
+use crate::app::App;
+use crate::ingest;
+use crate::remote_config::{self, Reason, Resolved, etag};
+
+/// The largest body, as sent and decompressed: a context is a few hundred bytes.
+const BODY: usize = 64 << 10;
+
+/// What a device says of itself. Members that mean nothing here are other flags' business.
+#[derive(Debug, Default, Deserialize)]
+struct Context {
+    /// The install.
+    #[serde(rename = "targetingKey")]
+    targeting_key: Option<String>,
+    #[serde(alias = "appId")]
+    app_id: Option<String>,
+    #[serde(alias = "appVersion")]
+    app_version: Option<String>,
+    #[serde(default, deserialize_with = "build")]
+    build: Option<u64>,
+    #[serde(alias = "osName")]
+    os_name: Option<String>,
+    #[serde(alias = "osVersion")]
+    os_version: Option<String>,
+    #[serde(alias = "deviceModel")]
+    device_model: Option<String>,
+    #[serde(alias = "deviceClass")]
+    device_class: Option<String>,
+    network: Option<String>,
+    locale: Option<String>,
+    #[serde(alias = "sdkVersion")]
+    sdk_version: Option<String>,
+    #[serde(alias = "userId")]
+    user_id: Option<String>,
+}
+
+impl Context {
+    fn device<'a>(&'a self, install_id: Option<&'a str>) -> remote_config::Device<'a> {
+        remote_config::Device {
+            app_id: self.app_id.as_deref(),
+            app_version: self.app_version.as_deref(),
+            build: self.build,
+            os_name: self.os_name.as_deref(),
+            os_version: self.os_version.as_deref(),
+            device_model: self.device_model.as_deref(),
+            device_class: self.device_class.as_deref(),
+            network: self.network.as_deref(),
+            locale: self.locale.as_deref(),
+            sdk_version: self.sdk_version.as_deref(),
+            user_id: self.user_id.as_deref(),
+            install_id,
+        }
+    }
+
+    /// Reads a request's body.
+    fn read(bytes: &[u8]) -> Result<Self, Failure> {
+        let body: Value = serde_json::from_slice(bytes)
+            .map_err(|error| Failure::new(ErrorCode::ParseError, format!("not JSON: {error}")))?;
+        let Value::Object(mut body) = body else {
+            let detail = "the body is not a JSON object";
+            return Err(Failure::new(ErrorCode::ParseError, detail));
+        };
+        match body.remove("context") {
+            None | Some(Value::Null) => Ok(Self::default()),
+            Some(context @ Value::Object(_)) => serde_path_to_error::deserialize(context)
+                .map_err(|error| Failure::new(ErrorCode::InvalidContext, error.to_string())),
+            Some(_) => {
+                let detail = "`context` is not a JSON object";
+                Err(Failure::new(ErrorCode::InvalidContext, detail))
+            }
+        }
+    }
+}
+
+/// A build number: whole, however the client's language writes numbers, or as text.
+fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let wrong = || serde::de::Error::custom("a build is a whole number");
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::String(text) if text.is_empty() => Ok(None),
+        Value::String(text) => text.parse().map(Some).map_err(|_| wrong()),
+        Value::Number(number) => number
+            .as_u64()
+            // 41200.0 is written without an exponent, and its whole part alone reads as what it is.
+            .or_else(|| number.to_string().strip_suffix(".0")?.parse().ok())
+            .map(Some)
+            .ok_or_else(wrong),
+        _ => Err(wrong()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(super) enum ErrorCode {
+    ParseError,
+    TargetingKeyMissing,
+    InvalidContext,
+    FlagNotFound,
+    General,
+}
+
+/// Why there is no flag, as the protocol says it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Failure {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    error_code: ErrorCode,
+    error_details: String,
+    #[serde(skip)]
+    status: StatusCode,
+}
+
+impl Failure {
+    fn new(error_code: ErrorCode, error_details: impl Into<String>) -> Self {
+        Self {
+            key: None,
+            error_code,
+            error_details: error_details.into(),
+            status: match error_code {
+                ErrorCode::FlagNotFound => StatusCode::NOT_FOUND,
+                _ => StatusCode::BAD_REQUEST,
+            },
+        }
+    }
+}
+
+/// An answer without flags: the protocol's own, or for what it leaves to HTTP a problem as everywhere.
+pub(super) enum Refused {
+    Failure(Failure),
+    Problem(Problem),
+}
+
+impl Refused {
+    fn about(self, key: &str) -> Self {
+        match self {
+            Self::Failure(failure) => Self::Failure(Failure {
+                key: Some(key.to_owned()),
+                ..failure
+            }),
+            problem @ Self::Problem(_) => problem,
+        }
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        let failure = match problem.status {
+            StatusCode::BAD_REQUEST => {
+                Failure::new(ErrorCode::ParseError, "the body could not be read")
+            }
+            StatusCode::PAYLOAD_TOO_LARGE => Failure {
+                status: StatusCode::PAYLOAD_TOO_LARGE,
+                ..Failure::new(ErrorCode::General, format!("the body may be {BODY} bytes"))
+            },
+            _ => return Self::Problem(problem),
+        };
+        Self::Failure(failure)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Failure(failure) => (failure.status, Json(failure)).into_response(),
+            Self::Problem(problem) => problem.into_response(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Flags<'a> {
+    flags: Vec<Flag<'a>>,
+    metadata: Metadata,
+}
+
+#[derive(Serialize)]
+struct Flag<'a> {
+    key: String,
+    value: Value,
+    reason: Reason,
+    variant: &'a str,
+    metadata: Metadata,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Metadata {
+    revision: u64,
+}
+
+/// Every flag at once: what clients on devices keep.
+pub(super) async fn all(
+    State(app): State<Arc<App>>,
+    Device(device): Device,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let resolved = resolve(&app, &device, &headers, body).await?;
+    let (reason, variant) = (resolved.reason(), resolved.variant());
+    let metadata = Metadata {
+        revision: resolved.document.revision,
+    };
+    let flags = resolved.flags().into_iter().map(|(key, value)| Flag {
+        key,
+        value,
+        reason,
+        variant: &variant,
+        metadata,
+    });
+    let answer = Flags {
+        flags: flags.collect(),
+        metadata,
+    };
+    // Of these bytes, not the document's: devices that match other overrides may get the same document, not the same
+    // variant.
+    let body = serde_json::to_vec(&answer).unwrap_or_default();
+    let etag = etag(&body);
+    let tag = HeaderValue::from_str(&etag).unwrap_or(HeaderValue::from_static("\"\""));
+    if is_known(&headers, &etag) {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
+    }
+    let json = HeaderValue::from_static("application/json");
+    Ok(([(ETAG, tag), (CONTENT_TYPE, json)], body).into_response())
+}
+
+/// One flag: what clients on servers ask for, each time.
+pub(super) async fn one(
+    State(app): State<Arc<App>>,
+    Device(device): Device,
+    key: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let Path(key) = key.map_err(|error| Failure::new(ErrorCode::ParseError, error.body_text()))?;
+    let resolved = resolve(&app, &device, &headers, body).await;
+    let resolved = resolved.map_err(|refused| refused.about(&key))?;
+    let Some(value) = resolved.flag(&key) else {
+        let failure = Failure::new(ErrorCode::FlagNotFound, "there is no flag of this name");
+        return Err(Refused::from(failure).about(&key));
+    };
+    let flag = Flag {
+        key,
+        value,
+        reason: resolved.reason(),
+        variant: &resolved.variant(),
+        metadata: Metadata {
+            revision: resolved.document.revision,
+        },
+    };
+    Ok(Json(flag).into_response())
+}
+
+/// What the device of a request is told.
+async fn resolve(
+    app: &App,
+    device: &ingest::Device,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Arc<Resolved>, Refused> {
+    let received = receive(headers, body, BODY, app.body_timeout, &app.body_budget).await?;
+    let context = received.decompressed(BODY, Context::read)??;
+    if let Some(app_id) = context.app_id.as_deref()
+        && !device.allows(app_id)
+    {
+        let app_id = app_id.chars().take(128).collect();
+        return Err(Problem::from(ingest::Refusal::WrongApp(app_id)).into());
+    }
+    let install_id = install_id(&context, device)?;
+    let project = app.access.project(&device.project);
+    let project = project.ok_or_else(Problem::unknown_key)?;
+    let now = app.clock.now();
+    if install_id.is_none() && project.configuration.asks_for_install(now) {
+        let detail = "send the install's id as `targetingKey`: it decides which overrides apply";
+        return Err(Failure::new(ErrorCode::TargetingKeyMissing, detail).into());
+    }
+    let device = context.device(install_id.as_deref());
+    Ok(project.configuration.resolve(&device, now))
+}
+
+/// The install a request is about. A device token speaks for one alone, and names it when the context does not.
+fn install_id(context: &Context, device: &ingest::Device) -> Result<Option<String>, Problem> {
+    let named = context
+        .targeting_key
+        .as_deref()
+        .filter(|key| !key.is_empty());
+    let Some(own) = device.install_id else {
+        return Ok(named.map(str::to_owned));
+    };
+    if named.is_some_and(|key| Uuid::parse_str(key).ok() != Some(own)) {
+        return Err(ingest::Refusal::WrongInstall.into());
+    }
+    Ok(Some(named.map_or_else(|| own.to_string(), str::to_owned)))
+}
