@@ -53,6 +53,7 @@ pub fn public(app: Arc<App>) -> Router {
 fn management() -> Router<Arc<App>> {
     Router::new()
         .route("/projects", get(projects::list).post(projects::create))
+        .route("/projects/{project}", patch(projects::update))
         .route(
             "/projects/{project}/keys",
             get(ingest_keys::list).post(ingest_keys::create),

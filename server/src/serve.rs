@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::cli::external;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
-use crate::control::{self, Access, Refresher, Snapshot};
+use crate::control::{self, Access, Moment, Refresher, Snapshot};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
@@ -153,7 +153,13 @@ async fn open_control(
     let secret = Arc::new(crate::cli::instance_secret(shared)?);
     let now = clock.now();
     control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
-    let snapshot = control::load(&*control, &secret, &Snapshot::default(), now).await?;
+    let largest_batch = u32::try_from(settings.max_batch_events).unwrap_or(u32::MAX);
+    let moment = Moment {
+        now,
+        before: &Snapshot::default(),
+        largest_batch,
+    };
+    let snapshot = control::load(&*control, &secret, &moment).await?;
     if snapshot.is_closed() {
         tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
     }
@@ -163,6 +169,7 @@ async fn open_control(
         access: Arc::clone(&access),
         secret,
         clock: clock.clone(),
+        largest_batch,
     };
     back.spawn("control", refresher.run(back.shutdown()));
     Ok((control, access))

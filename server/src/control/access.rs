@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 
 use super::credential::{CredentialHash, digest};
 use super::device_token::{DeviceKeys, TokenError};
+use super::quota::{Budget, Meter};
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
 
@@ -15,6 +16,8 @@ use crate::remote_config::Compiled;
 pub struct Snapshot {
     pub(super) keys: HashMap<CredentialHash, Key>,
     pub(super) projects: HashMap<Arc<str>, Arc<Project>>,
+    /// What each project sent, for its quotas.
+    pub(super) meters: HashMap<Arc<str>, Arc<Meter>>,
     pub(super) device_keys: DeviceKeys,
 }
 
@@ -30,6 +33,14 @@ impl Snapshot {
 pub(super) struct Key {
     pub(super) device: Arc<Device>,
     pub(super) expires_at: Option<i64>,
+    pub(super) meter: Arc<Meter>,
+}
+
+/// Who sends, and what it may send.
+#[derive(Debug)]
+pub struct Caller {
+    pub device: Arc<Device>,
+    pub budget: Budget,
 }
 
 /// What a project's devices are told.
@@ -56,22 +67,39 @@ impl Access {
     }
 
     /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
-    pub fn device(&self, key: &str, now: i64) -> Option<Arc<Device>> {
+    pub fn device(&self, key: &str, now: i64) -> Option<Caller> {
         let snapshot = self.0.load();
         let key = snapshot.keys.get(&digest(key))?;
-        key.expires_at
-            .is_none_or(|end| end > now)
-            .then(|| Arc::clone(&key.device))
+        if key.expires_at.is_some_and(|end| end <= now) {
+            return None;
+        }
+        let budget = Budget {
+            key: Some(Arc::clone(&key.meter)),
+            project: snapshot.meters.get(&key.device.project).cloned(),
+        };
+        Some(Caller {
+            device: Arc::clone(&key.device),
+            budget,
+        })
     }
 
-    /// The device a token speaks for: one install of one project.
-    pub fn device_by_token(&self, token: &str, now: i64) -> Result<Arc<Device>, TokenError> {
-        let holder = self.0.load().device_keys.verify(token, now)?;
-        Ok(Arc::new(Device {
+    /// The device a token speaks for: one install of one project, with the project's quotas.
+    pub fn device_by_token(&self, token: &str, now: i64) -> Result<Caller, TokenError> {
+        let snapshot = self.0.load();
+        let holder = snapshot.device_keys.verify(token, now)?;
+        let budget = Budget {
+            key: None,
+            project: snapshot.meters.get(&holder.project).cloned(),
+        };
+        let device = Device {
             project: holder.project,
             apps: None,
             install_id: Some(holder.install_id),
-        }))
+        };
+        Ok(Caller {
+            device: Arc::new(device),
+            budget,
+        })
     }
 
     pub fn project(&self, id: &str) -> Option<Arc<Project>> {

@@ -8,10 +8,9 @@ use axum::http::request::Parts;
 
 use super::problem::Problem;
 use crate::app::App;
-use crate::control::DeviceKeys;
-use crate::ingest;
+use crate::control::{Caller, DeviceKeys};
 
-pub(super) struct Device(pub(super) Arc<ingest::Device>);
+pub(super) struct Device(pub(super) Caller);
 
 impl FromRequestParts<Arc<App>> for Device {
     type Rejection = Problem;

@@ -15,6 +15,7 @@ mod ingest;
 mod operators;
 mod postgres;
 mod processes;
+mod quotas;
 mod remote_config;
 mod schema;
 mod server;
