@@ -79,6 +79,10 @@ async fn a_batch_over_the_keys_quota_passes_later_and_other_keys_are_not_touched
     let over = send(&server, &small, &second).await;
     assert_eq!(over.outcome(), refused("quota_events"));
     assert_eq!(over.retry_after.as_deref(), Some("1"));
+    // A new snapshot does not begin anew.
+    key(&server, &token, json!({})).await;
+    let over = send(&server, &small, &second).await;
+    assert_eq!(over.outcome(), refused("quota_events"));
     // One event fits again, five do not: this body is read, and nothing of it is kept.
     server.pass(Duration::from_millis(1_500));
     let over = send(&server, &small, &second).await;
@@ -90,7 +94,7 @@ async fn a_batch_over_the_keys_quota_passes_later_and_other_keys_are_not_touched
     assert_eq!(send(&server, &small, &second).await.outcome(), accepted(5));
     assert_eq!(server.stored("SELECT count() FROM spans").await, "45");
     let metrics = server.metrics().await;
-    let line = r#"unjank_ingest_requests_total{code="quota_events",status="429"} 2"#;
+    let line = r#"unjank_ingest_requests_total{code="quota_events",status="429"} 3"#;
     assert!(metrics.contains(line), "{metrics}");
 }
 
@@ -212,6 +216,20 @@ async fn a_body_that_would_be_refused_is_not_read() {
         .expect("an answer without a body")
         .unwrap();
     assert_eq!(&answer, b"HTTP/1.1 429");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_sends_a_large_body_hears_why_it_is_refused() {
+    let (server, token) = start().await;
+    let small = key(&server, &token, json!({"bytes_per_day": 1_000})).await;
+    let mut batch = spans(1);
+    batch["spans"][0]["name"] = json!("x".repeat(900_000));
+    for _ in 0..20 {
+        assert_eq!(
+            send(&server, &small, &batch).await.outcome(),
+            refused("quota_bytes")
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
