@@ -233,6 +233,31 @@ async fn a_device_that_sends_a_large_body_hears_why_it_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_full_log_refused_is_not_charged() {
+    // No ClickHouse: nothing drains.
+    let server = Server::with(&[
+        "--max-batch-events",
+        "20",
+        "--clickhouse-url",
+        "http://127.0.0.1:9",
+        "--log-max-bytes",
+        "1048576",
+        "--shutdown-timeout-ms",
+        "100",
+    ])
+    .await;
+    let token = server.token("admin").await;
+    let small = key(&server, &token, json!({"events_per_second": 2})).await;
+    while send(&server, KEY, &spans(20)).await.status == 202 {}
+    for _ in 0..3 {
+        assert_eq!(
+            send(&server, &small, &spans(20)).await.outcome(),
+            (503, "log_full".to_owned())
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_project_is_changed_by_its_admin_in_what_is_named() {
     let (server, token) = start().await;
     let name = json!({"name": "The shop"});
