@@ -106,3 +106,56 @@ impl Access {
         self.0.load().projects.get(id).cloned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+    use serde_json::json;
+
+    use super::*;
+    use crate::control::{Cost, KeyAlgorithm};
+    use crate::store::control::Quotas;
+
+    const NOW_S: i64 = 1_795_176_000;
+    const NOW: i64 = NOW_S * 1_000_000;
+    const SECRET: &str = "a-secret-of-the-shop-that-is-long-enough";
+
+    fn token() -> String {
+        let mut header = Header::new(Algorithm::HS256);
+        header.kid = Some("1".to_owned());
+        let install = uuid::Uuid::new_v4();
+        let claims = json!({"aud": "shop", "sub": install, "exp": NOW_S + 600});
+        encode(
+            &header,
+            &claims,
+            &EncodingKey::from_secret(SECRET.as_bytes()),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn device_tokens_share_the_quota_of_their_project() {
+        let shop: Arc<str> = Arc::from("shop");
+        let quotas = Quotas {
+            events_per_second: Some(1),
+            bytes_per_day: None,
+        };
+        let mut snapshot = Snapshot::default();
+        let added = snapshot
+            .device_keys
+            .add(&shop, "1", KeyAlgorithm::Hs256, SECRET);
+        added.unwrap();
+        let meter = Arc::new(Meter::new(quotas, 20, NOW));
+        snapshot.meters.insert(shop, meter);
+        let access = Access::new(snapshot);
+        let (one, other) = (token(), token());
+        let one = access.device_by_token(&one, NOW).unwrap();
+        let all = Cost {
+            events: 20,
+            bytes: 1,
+        };
+        one.budget.charge(all, NOW).unwrap();
+        let other = access.device_by_token(&other, NOW).unwrap();
+        assert!(other.budget.admit(None, NOW).is_err());
+    }
+}
