@@ -80,6 +80,7 @@ fn management() -> Router<Arc<App>> {
             put(people::set_role).delete(people::remove),
         )
         .route("/projects", get(projects::list).post(projects::create))
+        .route("/projects/{project}", patch(projects::update))
         .route(
             "/projects/{project}/keys",
             get(ingest_keys::list).post(ingest_keys::create),

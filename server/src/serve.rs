@@ -17,7 +17,7 @@ use crate::cli::external;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::people::Logins;
-use crate::control::{self, Access, InstanceSecret, Refresher, SessionTokens, Snapshot};
+use crate::control::{self, Access, InstanceSecret, Moment, Refresher, SessionTokens, Snapshot};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
@@ -158,7 +158,13 @@ async fn open_control(
     let control = crate::cli::open_control(shared, back).await?;
     let now = clock.now();
     control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
-    let snapshot = control::load(&*control, &secret, &Snapshot::default(), now).await?;
+    let largest_batch = u32::try_from(settings.max_batch_events).unwrap_or(u32::MAX);
+    let moment = Moment {
+        now,
+        before: &Snapshot::default(),
+        largest_batch,
+    };
+    let snapshot = control::load(&*control, &secret, &moment).await?;
     if snapshot.is_closed() {
         tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
     }
@@ -168,6 +174,7 @@ async fn open_control(
         access: Arc::clone(&access),
         secret,
         clock: clock.clone(),
+        largest_batch,
     };
     back.spawn("control", refresher.run(back.shutdown()));
     Ok((control, access))

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 
 use super::credential::{CredentialHash, digest};
 use super::device_token::{DeviceKeys, TokenError};
+use super::quota::{Budget, Meter};
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
 
@@ -15,6 +16,8 @@ use crate::remote_config::Compiled;
 pub struct Snapshot {
     pub(super) keys: HashMap<CredentialHash, Key>,
     pub(super) projects: HashMap<Arc<str>, Arc<Project>>,
+    /// What each project sent, for its quotas.
+    pub(super) meters: HashMap<Arc<str>, Arc<Meter>>,
     pub(super) device_keys: DeviceKeys,
 }
 
@@ -30,6 +33,14 @@ impl Snapshot {
 pub(super) struct Key {
     pub(super) device: Arc<Device>,
     pub(super) expires_at: Option<i64>,
+    pub(super) meter: Arc<Meter>,
+}
+
+/// Who sends, and what it may send.
+#[derive(Debug)]
+pub struct Caller {
+    pub device: Arc<Device>,
+    pub budget: Budget,
 }
 
 /// What a project's devices are told.
@@ -56,25 +67,95 @@ impl Access {
     }
 
     /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
-    pub fn device(&self, key: &str, now: i64) -> Option<Arc<Device>> {
+    pub fn device(&self, key: &str, now: i64) -> Option<Caller> {
         let snapshot = self.0.load();
         let key = snapshot.keys.get(&digest(key))?;
-        key.expires_at
-            .is_none_or(|end| end > now)
-            .then(|| Arc::clone(&key.device))
+        if key.expires_at.is_some_and(|end| end <= now) {
+            return None;
+        }
+        let budget = Budget {
+            key: Some(Arc::clone(&key.meter)),
+            project: snapshot.meters.get(&key.device.project).cloned(),
+        };
+        Some(Caller {
+            device: Arc::clone(&key.device),
+            budget,
+        })
     }
 
-    /// The device a token speaks for: one install of one project.
-    pub fn device_by_token(&self, token: &str, now: i64) -> Result<Arc<Device>, TokenError> {
-        let holder = self.0.load().device_keys.verify(token, now)?;
-        Ok(Arc::new(Device {
+    /// The device a token speaks for: one install of one project, with the project's quotas.
+    pub fn device_by_token(&self, token: &str, now: i64) -> Result<Caller, TokenError> {
+        let snapshot = self.0.load();
+        let holder = snapshot.device_keys.verify(token, now)?;
+        let budget = Budget {
+            key: None,
+            project: snapshot.meters.get(&holder.project).cloned(),
+        };
+        let device = Device {
             project: holder.project,
             apps: None,
             install_id: Some(holder.install_id),
-        }))
+        };
+        Ok(Caller {
+            device: Arc::new(device),
+            budget,
+        })
     }
 
     pub fn project(&self, id: &str) -> Option<Arc<Project>> {
         self.0.load().projects.get(id).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+    use serde_json::json;
+
+    use super::*;
+    use crate::control::{Cost, KeyAlgorithm};
+    use crate::store::control::Quotas;
+
+    const NOW_S: i64 = 1_795_176_000;
+    const NOW: i64 = NOW_S * 1_000_000;
+    const SECRET: &str = "a-secret-of-the-shop-that-is-long-enough";
+
+    fn token() -> String {
+        let mut header = Header::new(Algorithm::HS256);
+        header.kid = Some("1".to_owned());
+        let install = uuid::Uuid::new_v4();
+        let claims = json!({"aud": "shop", "sub": install, "exp": NOW_S + 600});
+        encode(
+            &header,
+            &claims,
+            &EncodingKey::from_secret(SECRET.as_bytes()),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn device_tokens_share_the_quota_of_their_project() {
+        let shop: Arc<str> = Arc::from("shop");
+        let quotas = Quotas {
+            events_per_second: Some(1),
+            bytes_per_day: None,
+        };
+        let mut snapshot = Snapshot::default();
+        let added = snapshot
+            .device_keys
+            .add(&shop, "1", KeyAlgorithm::Hs256, SECRET);
+        added.unwrap();
+        let meter = Arc::new(Meter::new(quotas, 20, NOW));
+        snapshot.meters.insert(shop, meter);
+        let access = Access::new(snapshot);
+        let (one, other) = (token(), token());
+        let one = access.device_by_token(&one, NOW).unwrap();
+        let all = Cost {
+            events: 20,
+            bytes: 1,
+        };
+        one.budget.charge(all, NOW).unwrap();
+        let other = access.device_by_token(&other, NOW).unwrap();
+        assert!(other.budget.admit(None, NOW).is_err());
     }
 }

@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 use super::access::{Access, Key, Project, Snapshot};
 use super::device_token::{DeviceKeys, KeyAlgorithm};
 use super::instance_secret::InstanceSecret;
+use super::quota::Meter;
 use crate::clock::Clock;
 use crate::ingest::Device;
 use crate::remote_config::{Compiled, Configuration};
 use crate::store::control::{
-    self, Control, ControlError, DeviceKeyAlgorithm, Document, DocumentKind,
+    self, Control, ControlError, DeviceKeyAlgorithm, Document, DocumentKind, Quotas,
 };
 
 /// A snapshot is made anew after this long even when nothing is heard.
@@ -27,6 +28,8 @@ pub struct Refresher {
     pub access: Arc<Access>,
     pub secret: Arc<InstanceSecret>,
     pub clock: Clock,
+    /// Events that one batch may have.
+    pub largest_batch: u32,
 }
 
 impl Refresher {
@@ -50,19 +53,45 @@ impl Refresher {
 
     async fn refresh(&self) -> Result<(), ControlError> {
         let before = self.access.snapshot();
-        let snapshot = load(&*self.control, &self.secret, &before, self.clock.now()).await?;
+        let moment = Moment {
+            now: self.clock.now(),
+            before: &before,
+            largest_batch: self.largest_batch,
+        };
+        let snapshot = load(&*self.control, &self.secret, &moment).await?;
         self.access.swap(snapshot);
         Ok(())
     }
 }
 
-/// Reads the control database. What did not change since `before` is taken from there.
+/// What a snapshot is made from, besides the control database.
+pub struct Moment<'s> {
+    pub now: i64,
+    /// What did not change since is taken from here; so is what keys and projects used of their quotas.
+    pub before: &'s Snapshot,
+    /// Events that one batch may have: no quota refuses it for ever.
+    pub largest_batch: u32,
+}
+
+impl Moment<'_> {
+    /// The meter of before, by the quotas of now.
+    fn meter(&self, before: Option<&Arc<Meter>>, quotas: Quotas) -> Arc<Meter> {
+        let (largest, now) = (self.largest_batch, self.now);
+        let Some(meter) = before else {
+            return Arc::new(Meter::new(quotas, largest, now));
+        };
+        meter.change(quotas, largest, now);
+        Arc::clone(meter)
+    }
+}
+
+/// Reads the control database.
 pub async fn load(
     control: &dyn Control,
     secret: &InstanceSecret,
-    before: &Snapshot,
-    now: i64,
+    moment: &Moment<'_>,
 ) -> Result<Snapshot, ControlError> {
+    let Moment { before, now, .. } = *moment;
     let mut snapshot = Snapshot::default();
     let documents = control
         .latest_documents(DocumentKind::Configuration)
@@ -73,6 +102,8 @@ pub async fn load(
         .collect();
     for project in control.projects().await? {
         let id: Arc<str> = Arc::from(project.id.as_str());
+        let meter = moment.meter(before.meters.get(&id), project.quotas);
+        snapshot.meters.insert(Arc::clone(&id), meter);
         let known = before.projects.get(&id);
         let document = documents.get(&*id).copied();
         if let Some(project) = configured(&id, document, known) {
@@ -85,9 +116,11 @@ pub async fn load(
             apps: key.app_ids.map(Arc::from),
             install_id: None,
         };
+        let known = before.keys.get(&key.hash.0).map(|known| &known.meter);
         let entry = Key {
             device: Arc::new(device),
             expires_at: key.expires_at,
+            meter: moment.meter(known, key.quotas),
         };
         snapshot.keys.insert(key.hash.0, entry);
     }

@@ -9,13 +9,12 @@ use axum::http::request::Parts;
 
 use super::problem::Problem;
 use crate::app::App;
-use crate::control::DeviceKeys;
-use crate::ingest;
+use crate::control::{Caller, DeviceKeys};
 
 /// Where a client that cannot send `Authorization` puts its ingest key.
 pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-pub(super) struct Device(pub(super) Arc<ingest::Device>);
+pub(super) struct Device(pub(super) Caller);
 
 impl FromRequestParts<Arc<App>> for Device {
     type Rejection = Problem;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use super::device::Device;
 use super::problem::Problem;
 use super::remote_config;
 use crate::app::App;
+use crate::control::{Caller, Cost};
 use crate::ingest::{Accepted, Arrival, Context, accept};
 use crate::store::{Count, Outcome};
 use crate::{ingest, metrics::IngestMetrics};
@@ -27,7 +29,7 @@ pub(super) async fn ingest(
 ) -> Response {
     let started = Instant::now();
     let answer = match device {
-        Ok(Device(device)) => store(&app, &device, &headers, body).await,
+        Ok(Device(caller)) => store(&app, &caller, &headers, body).await,
         Err(problem) => Err(problem),
     };
     let metrics = &app.metrics.ingest;
@@ -49,14 +51,15 @@ pub(super) async fn ingest(
 
 async fn store(
     app: &Arc<App>,
-    device: &Arc<ingest::Device>,
+    caller: &Caller,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Receipt<'static>, Problem> {
-    let stored = store_batch(app, device, headers, body).await;
+    let stored = store_batch(app, caller, headers, body).await;
     if let Err(problem) = &stored
         // A batch that comes back is counted then.
         && !problem.status.is_server_error()
+        && problem.status != StatusCode::TOO_MANY_REQUESTS
     {
         let refused = Count {
             signal: "batch",
@@ -64,17 +67,19 @@ async fn store(
             reason: problem.code,
             events: 1,
         };
-        app.outcome_counts.add(&device.project, refused);
+        app.outcome_counts.add(&caller.device.project, refused);
     }
     stored
 }
 
 async fn store_batch(
     app: &Arc<App>,
-    device: &Arc<ingest::Device>,
+    caller: &Caller,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Receipt<'static>, Problem> {
+    let Caller { device, budget } = caller;
+    budget.admit(declared_bytes(headers), app.clock.now())?;
     let received = receive(
         headers,
         body,
@@ -83,11 +88,8 @@ async fn store_batch(
         &app.body_budget,
     )
     .await?;
-    let received_at = app.clock.now();
-    app.metrics
-        .ingest
-        .body_bytes
-        .inc_by(received.wire_bytes() as u64);
+    let (received_at, bytes) = (app.clock.now(), received.wire_bytes() as u64);
+    app.metrics.ingest.body_bytes.inc_by(bytes);
     let accepted = take_apart(app, device, received, received_at).await?;
     let batch_id = accepted.receipt.batch_id;
     let ticket = match app.seen.arrive(&device.project, batch_id) {
@@ -95,11 +97,23 @@ async fn store_batch(
         Arrival::InFlight => return Err(Problem::in_flight()),
         Arrival::New(ticket) => ticket,
     };
-    app.log.append(accepted.record).await?;
+    let cost = Cost {
+        events: accepted.events.iter().map(|(_, events)| events).sum(),
+        bytes,
+    };
+    budget.charge(cost, received_at)?;
+    if let Err(error) = app.log.append(accepted.record).await {
+        budget.refund(cost, app.clock.now());
+        return Err(error.into());
+    }
     ticket.stored();
     app.known_stacks.insert(&accepted.new_stacks);
     count(&app.metrics.ingest, &accepted.receipt, &accepted.events);
     Ok(accepted.receipt)
+}
+
+fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Bodies up to this size are taken apart on the spot: it takes less time than to hand them over.

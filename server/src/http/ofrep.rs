@@ -219,7 +219,7 @@ pub(super) async fn all(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let resolved = resolve(&app, &device, &headers, body).await?;
+    let resolved = resolve(&app, &device.device, &headers, body).await?;
     let (reason, variant) = (resolved.reason(), resolved.variant());
     let metadata = Metadata {
         revision: resolved.document.revision,
@@ -256,7 +256,7 @@ pub(super) async fn one(
     body: Body,
 ) -> Result<Response, Refused> {
     let Path(key) = key.map_err(|error| Failure::new(ErrorCode::ParseError, error.body_text()))?;
-    let resolved = resolve(&app, &device, &headers, body).await;
+    let resolved = resolve(&app, &device.device, &headers, body).await;
     let resolved = resolved.map_err(|refused| refused.about(&key))?;
     let Some(value) = resolved.flag(&key) else {
         let failure = Failure::new(ErrorCode::FlagNotFound, "there is no flag of this name");

@@ -5,9 +5,9 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENT
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::control::TokenError;
 use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
+use crate::control::{Exceeded, OverQuota, TokenError};
 use crate::ingest::Refusal;
 use crate::store::LogError;
 use crate::store::control::ControlError;
@@ -18,7 +18,7 @@ pub(super) struct Problem {
     pub(super) status: StatusCode,
     pub(super) code: &'static str,
     detail: String,
-    header: Option<(HeaderName, &'static str)>,
+    header: Option<Box<(HeaderName, HeaderValue)>>,
     /// A member of its own kind, such as the faults of a configuration.
     more: Option<Box<(&'static str, serde_json::Value)>>,
 }
@@ -40,7 +40,7 @@ impl Problem {
     }
 
     fn with(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.header = Some((name, value));
+        self.header = Some(Box::new((name, HeaderValue::from_static(value))));
         self
     }
 
@@ -229,6 +229,26 @@ impl From<Refusal> for Problem {
     }
 }
 
+impl From<OverQuota> for Problem {
+    fn from(over: OverQuota) -> Self {
+        let (code, detail) = match over.exceeded {
+            Exceeded::Events => (
+                "quota_events",
+                "more events a second than the key or the project may send: send it again later",
+            ),
+            Exceeded::Bytes => (
+                "quota_bytes",
+                "more bytes a day than the key or the project may send: send it again later",
+            ),
+        };
+        let wait = HeaderValue::from(over.retry_after_s());
+        Self {
+            header: Some(Box::new((RETRY_AFTER, wait))),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+        }
+    }
+}
+
 impl From<ControlError> for Problem {
     fn from(error: ControlError) -> Self {
         let detail = error.to_string();
@@ -335,10 +355,8 @@ impl IntoResponse for Problem {
             json.to_string(),
         )
             .into_response();
-        if let Some((name, value)) = self.header {
-            response
-                .headers_mut()
-                .insert(name, HeaderValue::from_static(value));
+        if let Some((name, value)) = self.header.map(|header| *header) {
+            response.headers_mut().insert(name, value);
         }
         response
     }

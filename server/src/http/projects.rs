@@ -8,7 +8,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::member::Operator;
+use super::member::{Admin, Operator};
 use super::problem::Problem;
 use crate::app::App;
 use crate::store::control::{Project, ProjectSettings, Quotas};
@@ -102,4 +102,31 @@ pub(super) async fn create(
         .create_project(&new.id, settings, &actor, now)
         .await?;
     Ok((StatusCode::CREATED, Json(project.into())))
+}
+
+/// What is missing stays as it is; quotas are replaced as a whole.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProjectPatch {
+    name: Option<String>,
+    quotas: Option<QuotasBody>,
+}
+
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    body: Result<Json<ProjectPatch>, JsonRejection>,
+) -> Result<Json<ProjectBody>, Problem> {
+    let Json(patch) = body?;
+    let known = app.control.project(&member.project).await?;
+    let settings = ProjectSettings {
+        name: patch.name.unwrap_or(known.name),
+        quotas: patch.quotas.map_or(known.quotas, Quotas::from),
+    };
+    let now = app.clock.now();
+    let project = app
+        .control
+        .update_project(&member.project, settings, &member.actor, now)
+        .await?;
+    Ok(Json(project.into()))
 }

@@ -13,6 +13,7 @@ use unjank_protocol::Resource;
 use super::device::Device;
 use super::problem::Problem;
 use crate::app::App;
+use crate::control::Caller;
 use crate::remote_config::{self, Resolved};
 
 /// What a device says of itself. Everything may be missing; conditions about what is missing do not hold.
@@ -53,7 +54,8 @@ impl Attributes {
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
-    Device(device): Device,
+    // Quotas do not count here: a device that is to send less must be able to learn it.
+    Device(Caller { device, .. }): Device,
     query: Result<Query<Attributes>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {

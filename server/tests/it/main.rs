@@ -20,6 +20,7 @@ mod operators;
 mod people;
 mod postgres;
 mod processes;
+mod quotas;
 mod remote_config;
 mod schema;
 mod server;

@@ -340,6 +340,11 @@ async fn every_route_asks_for_its_role() {
             Method::DELETE,
             format!("/api/v1/projects/default/keys/{id}"),
         ),
+        (
+            "admin",
+            Method::PATCH,
+            "/api/v1/projects/default".to_owned(),
+        ),
         ("admin", Method::GET, "/api/v1/projects".to_owned()),
         ("admin", Method::POST, "/api/v1/projects".to_owned()),
     ];

@@ -1,6 +1,8 @@
 //! A server of the test's own: in this process, on free ports, with a database of its own on the shared engine.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
@@ -35,6 +37,8 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) folder: tempfile::TempDir,
     database: String,
+    /// The server's time, which stands still unless a test lets it pass.
+    now: Arc<AtomicI64>,
     shutdown: CancellationToken,
     running: Option<JoinHandle<anyhow::Result<()>>>,
     arguments: Vec<String>,
@@ -59,6 +63,7 @@ impl Server {
             client: Client::new(),
             folder,
             database,
+            now: Arc::new(AtomicI64::new(NOW)),
             shutdown: CancellationToken::new(),
             running: None,
             arguments,
@@ -102,7 +107,8 @@ impl Server {
         } = Settings::try_parse_from(line).unwrap();
         self.shutdown = CancellationToken::new();
         let shutdown = self.shutdown.clone();
-        let clock = Clock::new(|| NOW);
+        let now = Arc::clone(&self.now);
+        let clock = Clock::new(move || now.load(Ordering::Relaxed));
         #[expect(clippy::disallowed_methods, reason = "`end` joins it")]
         let running =
             tokio::spawn(
@@ -130,6 +136,12 @@ impl Server {
         self.arguments
             .retain(|argument| argument != "--clickhouse-url");
         self.restart().await;
+    }
+
+    /// Lets the server's time pass.
+    pub(crate) fn pass(&self, time: Duration) {
+        let time = i64::try_from(time.as_micros()).unwrap();
+        self.now.fetch_add(time, Ordering::Relaxed);
     }
 
     pub(crate) fn data_dir(&self) -> &Path {

@@ -1,0 +1,282 @@
+//! Quotas of keys and projects: what is over comes back later, and is stored once then.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::server::{Answer, KEY, Server, spans};
+
+const PROJECT: &str = "/api/v1/projects/default";
+const KEYS: &str = "/api/v1/projects/default/keys";
+
+/// A server whose largest batch has 20 events, and an admin's token.
+async fn start() -> (Server, String) {
+    let server = Server::with(&["--max-batch-events", "20"]).await;
+    let token = server.token("admin").await;
+    (server, token)
+}
+
+/// Makes a key and waits until it is known.
+async fn key(server: &Server, token: &str, quotas: Value) -> String {
+    let new = json!({"name": "of a test", "quotas": quotas});
+    let made = server.call(token, Method::POST, KEYS, Some(new)).await;
+    assert_eq!(made.status, 201, "{:?}", made.body);
+    let key = made.body["key"].as_str().unwrap().to_owned();
+    within_a_second(async || poll(server, &key).await == 200).await;
+    key
+}
+
+async fn set(server: &Server, token: &str, quotas: Value) {
+    let patch = json!({"quotas": quotas});
+    let set = server
+        .call(token, Method::PATCH, PROJECT, Some(patch))
+        .await;
+    assert_eq!((set.status.as_u16(), &set.body["quotas"]), (200, &quotas));
+}
+
+async fn within_a_second(mut holds: impl AsyncFnMut() -> bool) {
+    tokio::time::timeout(Duration::from_secs(1), async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("within a second");
+}
+
+async fn poll(server: &Server, key: &str) -> StatusCode {
+    let url = format!("{}/v1/config", server.url);
+    let request = server.client.get(url).bearer_auth(key);
+    request.send().await.unwrap().status()
+}
+
+async fn send(server: &Server, key: &str, batch: &Value) -> Answer {
+    let request = server
+        .client
+        .post(format!("{}/v1/ingest", server.url))
+        .bearer_auth(key)
+        .json(batch);
+    Answer::of(request.send().await.unwrap()).await
+}
+
+fn accepted(events: usize) -> (u16, String) {
+    (202, format!("accepted {events} rejected 0"))
+}
+
+fn refused(code: &str) -> (u16, String) {
+    (429, code.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_over_the_keys_quota_passes_later_and_other_keys_are_not_touched() {
+    let (server, token) = start().await;
+    let small = key(&server, &token, json!({"events_per_second": 1})).await;
+    let (first, second) = (spans(20), spans(5));
+    assert_eq!(send(&server, &small, &first).await.outcome(), accepted(20));
+    let over = send(&server, &small, &second).await;
+    assert_eq!(over.outcome(), refused("quota_events"));
+    assert_eq!(over.retry_after.as_deref(), Some("1"));
+    // A new snapshot does not begin anew.
+    key(&server, &token, json!({})).await;
+    let over = send(&server, &small, &second).await;
+    assert_eq!(over.outcome(), refused("quota_events"));
+    // One event fits again, five do not: this body is read, and nothing of it is kept.
+    server.pass(Duration::from_millis(1_500));
+    let over = send(&server, &small, &second).await;
+    assert_eq!(over.outcome(), refused("quota_events"));
+    assert_eq!(over.retry_after.as_deref(), Some("4"));
+    assert_eq!(poll(&server, &small).await, 200);
+    assert_eq!(send(&server, KEY, &spans(20)).await.outcome(), accepted(20));
+    server.pass(Duration::from_secs(4));
+    assert_eq!(send(&server, &small, &second).await.outcome(), accepted(5));
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "45");
+    let metrics = server.metrics().await;
+    let line = r#"unjank_ingest_requests_total{code="quota_events",status="429"} 3"#;
+    assert!(metrics.contains(line), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_projects_quota_holds_for_all_its_keys_until_it_is_raised() {
+    let (mut server, token) = start().await;
+    set(
+        &server,
+        &token,
+        json!({"events_per_second": null, "bytes_per_day": 1}),
+    )
+    .await;
+    let other = key(&server, &token, json!({})).await;
+    let batch = spans(3);
+    within_a_second(async || send(&server, KEY, &batch).await.status == 429).await;
+    for key in [KEY, &other] {
+        let over = send(&server, key, &batch).await;
+        assert_eq!(over.outcome(), refused("quota_bytes"));
+        // It is noon.
+        assert_eq!(over.retry_after.as_deref(), Some("43200"));
+        assert_eq!(poll(&server, key).await, 200);
+    }
+    set(
+        &server,
+        &token,
+        json!({"events_per_second": null, "bytes_per_day": 1_000_000}),
+    )
+    .await;
+    within_a_second(async || send(&server, &other, &batch).await.status == 202).await;
+    server.end().await;
+    assert_eq!(
+        server
+            .query("SELECT uniqExact(span_id) FROM spans WHERE name = 'checkout'")
+            .await,
+        server.query("SELECT count() FROM spans").await
+    );
+    // What was refused came back: it is nobody's loss.
+    assert_eq!(
+        server
+            .query("SELECT count() FROM outcomes WHERE outcome = 'rejected'")
+            .await,
+        "0"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bytes_of_a_day_are_free_again_at_midnight() {
+    let (server, token) = start().await;
+    let batch = spans(2);
+    let bytes = batch.to_string().len();
+    let small = key(&server, &token, json!({"bytes_per_day": bytes})).await;
+    assert_eq!(send(&server, &small, &batch).await.outcome(), accepted(2));
+    let next = spans(2);
+    assert_eq!(
+        send(&server, &small, &next).await.outcome(),
+        refused("quota_bytes")
+    );
+    server.pass(Duration::from_secs(12 * 3_600));
+    assert_eq!(send(&server, &small, &next).await.outcome(), accepted(2));
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "4");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_duplicate_costs_nothing() {
+    let (server, token) = start().await;
+    let small = key(&server, &token, json!({"events_per_second": 2})).await;
+    let batch = spans(10);
+    assert_eq!(send(&server, &small, &batch).await.outcome(), accepted(10));
+    for _ in 0..5 {
+        let again = send(&server, &small, &batch).await;
+        assert_eq!(again.body["duplicate"], true, "{:?}", again.body);
+    }
+    assert_eq!(
+        send(&server, &small, &spans(10)).await.outcome(),
+        accepted(10)
+    );
+    assert_eq!(
+        send(&server, &small, &spans(1)).await.outcome(),
+        refused("quota_events")
+    );
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "20");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_do_not_get_more_than_the_quota() {
+    let (server, token) = start().await;
+    let small = key(&server, &token, json!({"events_per_second": 10})).await;
+    let batches: Vec<_> = (0..30).map(|_| spans(10)).collect();
+    let sent = batches.iter().map(|batch| send(&server, &small, batch));
+    let answers = futures_util::future::join_all(sent).await;
+    let taken = answers.iter().filter(|answer| answer.status == 202).count();
+    assert_eq!(taken, 10, "{answers:?}");
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "100");
+    // Each that was refused is sent again when its time comes, and stored once.
+    for (batch, answer) in batches.iter().zip(&answers) {
+        if answer.status == 429 {
+            server.pass(Duration::from_secs(1));
+            assert_eq!(send(&server, &small, batch).await.outcome(), accepted(10));
+        }
+    }
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "300");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_would_be_refused_is_not_read() {
+    let (server, token) = start().await;
+    let small = key(&server, &token, json!({"bytes_per_day": 1_000})).await;
+    let address = server.url.strip_prefix("http://").unwrap();
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /v1/ingest HTTP/1.1\r\nhost: unjank\r\nauthorization: Bearer {small}\r\n\
+         content-type: application/json\r\ncontent-length: 100000\r\n\r\n"
+    );
+    connection.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    let read = connection.read_exact(&mut answer);
+    tokio::time::timeout(Duration::from_secs(2), read)
+        .await
+        .expect("an answer without a body")
+        .unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 429");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_sends_a_large_body_hears_why_it_is_refused() {
+    let (server, token) = start().await;
+    let small = key(&server, &token, json!({"bytes_per_day": 1_000})).await;
+    let mut batch = spans(1);
+    batch["spans"][0]["name"] = json!("x".repeat(900_000));
+    for _ in 0..20 {
+        assert_eq!(
+            send(&server, &small, &batch).await.outcome(),
+            refused("quota_bytes")
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_full_log_refused_is_not_charged() {
+    // No ClickHouse: nothing drains.
+    let server = Server::with(&[
+        "--max-batch-events",
+        "20",
+        "--clickhouse-url",
+        "http://127.0.0.1:9",
+        "--log-max-bytes",
+        "1048576",
+        "--shutdown-timeout-ms",
+        "100",
+    ])
+    .await;
+    let token = server.token("admin").await;
+    let small = key(&server, &token, json!({"events_per_second": 2})).await;
+    while send(&server, KEY, &spans(20)).await.status == 202 {}
+    for _ in 0..3 {
+        assert_eq!(
+            send(&server, &small, &spans(20)).await.outcome(),
+            (503, "log_full".to_owned())
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_is_changed_by_its_admin_in_what_is_named() {
+    let (server, token) = start().await;
+    let name = json!({"name": "The shop"});
+    let named = server
+        .call(&token, Method::PATCH, PROJECT, Some(name))
+        .await;
+    assert_eq!(named.status, 200, "{:?}", named.body);
+    let quotas = json!({"events_per_second": 500, "bytes_per_day": null});
+    set(&server, &token, quotas.clone()).await;
+    let same = server
+        .call(&token, Method::PATCH, PROJECT, Some(json!({})))
+        .await;
+    assert_eq!(
+        (&same.body["name"], &same.body["quotas"]),
+        (&json!("The shop"), &quotas)
+    );
+    let wrong = json!({"quota": 1});
+    let wrong = server
+        .call(&token, Method::PATCH, PROJECT, Some(wrong))
+        .await;
+    assert_eq!(wrong.outcome(), (422, "invalid_body".to_owned()));
+}
