@@ -1,6 +1,7 @@
 //! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
 
 mod admin;
+mod audit;
 mod body;
 mod configurations;
 mod device;
@@ -89,6 +90,7 @@ fn management() -> Router<Arc<App>> {
             "/projects/{project}/keys/{key}",
             patch(ingest_keys::set_expiry).delete(ingest_keys::revoke),
         )
+        .route("/projects/{project}/audit", get(audit::list))
         .route(
             "/projects/{project}/device-keys",
             get(device_keys::list).post(device_keys::create),

@@ -1,0 +1,75 @@
+//! `/api/v1/projects/{project}/audit`: who changed what, the latest first. Secrets never stand in it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::member::Admin;
+use super::problem::Problem;
+use crate::app::App;
+use crate::store::control::{AuditCursor, AuditEntry, AuditFilter};
+
+const PAGE: u32 = 100;
+
+#[derive(Deserialize)]
+pub(super) struct Page {
+    /// Only this kind of change, such as `configuration.saved`.
+    action: Option<String>,
+    /// Of the last entry of the page before: its time …
+    before_at: Option<i64>,
+    /// … and its id.
+    before_id: Option<Uuid>,
+}
+
+#[derive(Serialize)]
+pub(super) struct EntryBody {
+    id: Uuid,
+    /// Microseconds since the epoch.
+    at: i64,
+    /// `user:…`, `token:…`, `cli:…` or `system:…`.
+    actor: String,
+    action: String,
+    /// What was changed: an id, a revision, a name.
+    subject: String,
+    detail: serde_json::Value,
+}
+
+impl From<AuditEntry> for EntryBody {
+    fn from(entry: AuditEntry) -> Self {
+        Self {
+            id: entry.id,
+            at: entry.at,
+            actor: entry.actor.to_string(),
+            action: entry.action,
+            subject: entry.subject,
+            detail: entry.detail,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct EntryList {
+    entries: Vec<EntryBody>,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    query: Result<Query<Page>, QueryRejection>,
+) -> Result<Json<EntryList>, Problem> {
+    let Query(page) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let action = page.action.map(|name| name.parse()).transpose();
+    let cursor = page.before_at.zip(page.before_id);
+    let filter = AuditFilter {
+        project: Some(member.project),
+        action: action.map_err(|_| Problem::bad_query("there is no such `action`"))?,
+        before: cursor.map(|(at, id)| AuditCursor { at, id }),
+    };
+    let entries = app.control.audit(&filter, PAGE).await?;
+    let entries = entries.into_iter().map(EntryBody::from).collect();
+    Ok(Json(EntryList { entries }))
+}
