@@ -21,8 +21,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::header::{AUTHORIZATION, COOKIE};
-use axum::response::IntoResponse;
+use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 use tower_http::ServiceBuilderExt;
@@ -157,5 +159,16 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
     routes
         .fallback(|| async { Problem::not_found() })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+        .layer(map_response(close_after_unread_body))
         .layer(stack)
+}
+
+/// A body that was not read to its end ends the connection: said so, no client sends its next request into it.
+async fn close_after_unread_body(mut response: Response) -> Response {
+    let unread = [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::REQUEST_TIMEOUT];
+    if unread.contains(&response.status()) {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
 }
