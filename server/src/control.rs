@@ -18,8 +18,8 @@ mod seed;
 mod session_token;
 
 pub use self::access::{Access, Caller, Project, Snapshot};
-pub use self::credential::{Credential, CredentialHash, CredentialKind, NoRandomness, digest};
-pub use self::device_token::{DeviceKeys, KeyAlgorithm, TokenError, TokenHolder};
+pub use self::credential::{Credential, CredentialKind, NoRandomness};
+pub use self::device_token::{DeviceKeys, TokenError, TokenHolder};
 pub use self::ingest_keys::{IngestKeys, SeedKey};
 pub use self::instance_secret::{InstanceSecret, SecretError};
 pub use self::quota::{Budget, Cost, Exceeded, Meter, OverQuota};

@@ -11,7 +11,7 @@ use super::{open_control, runtime};
 use crate::clock::Clock;
 use crate::config::Shared;
 use crate::control::{Credential, CredentialKind};
-use crate::store::control::{Actor, NewApiToken, Role, SecretHash};
+use crate::store::control::{Actor, NewApiToken, Role};
 use crate::task::Tasks;
 
 #[derive(Args, Debug)]
@@ -103,7 +103,7 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
                     project: new.scope.project.clone(),
                     name: new.name.clone(),
                     prefix: credential.shown().to_owned(),
-                    hash: SecretHash(credential.hash()),
+                    hash: credential.hash(),
                     role: new.role.into(),
                     expires_at: new.days.map(|days| now + days_in_micros(days)),
                 };

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::credential::{CredentialHash, digest};
 use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
+use crate::store::control::SecretHash;
 
 /// The state of the control database at one moment, in the form in which requests need it.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    pub(super) keys: HashMap<CredentialHash, Key>,
+    pub(super) keys: HashMap<SecretHash, Key>,
     pub(super) projects: HashMap<Arc<str>, Arc<Project>>,
     /// What each project sent, for its quotas.
     pub(super) meters: HashMap<Arc<str>, Arc<Meter>>,
@@ -69,7 +69,7 @@ impl Access {
     /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
     pub fn device(&self, key: &str, now: i64) -> Option<Caller> {
         let snapshot = self.0.load();
-        let key = snapshot.keys.get(&digest(key))?;
+        let key = snapshot.keys.get(&SecretHash::of(key))?;
         if key.expires_at.is_some_and(|end| end <= now) {
             return None;
         }
@@ -113,8 +113,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::control::{Cost, KeyAlgorithm};
-    use crate::store::control::Quotas;
+    use crate::control::Cost;
+    use crate::store::control::{DeviceKeyAlgorithm, Quotas};
 
     const NOW_S: i64 = 1_795_176_000;
     const NOW: i64 = NOW_S * 1_000_000;
@@ -143,7 +143,7 @@ mod tests {
         let mut snapshot = Snapshot::default();
         let added = snapshot
             .device_keys
-            .add(&shop, "1", KeyAlgorithm::Hs256, SECRET);
+            .add(&shop, "1", DeviceKeyAlgorithm::Hs256, SECRET);
         added.unwrap();
         let meter = Arc::new(Meter::new(quotas, 20, NOW));
         snapshot.meters.insert(shop, meter);

@@ -4,10 +4,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
 
-/// SHA-256 of a credential: what is kept and looked up.
-pub type CredentialHash = [u8; 32];
+use crate::store::control::SecretHash;
 
 /// What a credential opens; its first letters say so to whoever finds one, and to secret scanners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,19 +61,15 @@ impl Credential {
         self.0.get(..8).unwrap_or_default()
     }
 
-    pub fn hash(&self) -> CredentialHash {
-        digest(&self.0)
+    /// What is kept and looked up.
+    pub fn hash(&self) -> SecretHash {
+        SecretHash::of(&self.0)
     }
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the system gives no random numbers")]
 pub struct NoRandomness;
-
-/// The hash under which a presented credential is looked up. Comparing hashes tells nothing by its timing.
-pub fn digest(credential: &str) -> CredentialHash {
-    Sha256::digest(credential.as_bytes()).into()
-}
 
 #[cfg(test)]
 mod tests {
@@ -90,7 +84,7 @@ mod tests {
         assert_ne!(one.reveal(), other.reveal());
         assert_eq!(one.reveal().len(), 4 + 43);
         assert!(one.reveal().starts_with("ujk_"));
-        assert_eq!(one.hash(), digest(one.reveal()));
+        assert_eq!(one.hash(), SecretHash::of(one.reveal()));
         assert_eq!(format!("{one:?}"), format!("{}…", one.shown()));
     }
 }

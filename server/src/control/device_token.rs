@@ -12,23 +12,14 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::store::control::DeviceKeyAlgorithm;
+
 /// Clocks of the signing back ends differ from ours by at most this, in seconds.
 const LEEWAY_S: i64 = 60;
 /// A token that is good for longer than a day is a key by another name, in seconds.
 const LONGEST_LIFE_S: i64 = 24 * 3_600;
 /// An HS256 secret shorter than its hash can be guessed offline from one token.
 const SHORTEST_SECRET: usize = 32;
-
-/// How a registered key verifies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum KeyAlgorithm {
-    #[serde(rename = "HS256")]
-    Hs256,
-    #[serde(rename = "ES256")]
-    Es256,
-    #[serde(rename = "EdDSA")]
-    EdDsa,
-}
 
 /// Why a token does not open the door. Says nothing that helps to make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +67,8 @@ impl std::fmt::Debug for DeviceKeys {
 }
 
 impl DeviceKeys {
-    /// Registers one key: `material` is the secret of HS256, or a public key in PEM.
+    /// Registers a key: `material` is the secret of HS256, a public key in PEM, or a JSON Web Key Set, whose keys have `kid`s of
+    /// their own.
     ///
     /// # Errors
     /// When the material is not of that algorithm; the reason does not quote it.
@@ -84,24 +76,25 @@ impl DeviceKeys {
         &mut self,
         project: &Arc<str>,
         kid: &str,
-        algorithm: KeyAlgorithm,
+        algorithm: DeviceKeyAlgorithm,
         material: &str,
     ) -> Result<(), String> {
         let (algorithm, key) = match algorithm {
-            KeyAlgorithm::Hs256 if material.len() < SHORTEST_SECRET => {
+            DeviceKeyAlgorithm::Jwks => return self.add_jwks(project, material),
+            DeviceKeyAlgorithm::Hs256 if material.len() < SHORTEST_SECRET => {
                 return Err(format!(
                     "the secret of an HS256 key has at least {SHORTEST_SECRET} bytes"
                 ));
             }
-            KeyAlgorithm::Hs256 => (
+            DeviceKeyAlgorithm::Hs256 => (
                 Algorithm::HS256,
                 Ok(DecodingKey::from_secret(material.as_bytes())),
             ),
-            KeyAlgorithm::Es256 => (
+            DeviceKeyAlgorithm::Es256 => (
                 Algorithm::ES256,
                 DecodingKey::from_ec_pem(material.as_bytes()),
             ),
-            KeyAlgorithm::EdDsa => (
+            DeviceKeyAlgorithm::EdDsa => (
                 Algorithm::EdDSA,
                 DecodingKey::from_ed_pem(material.as_bytes()),
             ),
@@ -115,7 +108,7 @@ impl DeviceKeys {
     ///
     /// # Errors
     /// When it is not a key set, or none of its keys can be used.
-    pub fn add_jwks(&mut self, project: &Arc<str>, json: &str) -> Result<(), String> {
+    fn add_jwks(&mut self, project: &Arc<str>, json: &str) -> Result<(), String> {
         let set: JwkSet = serde_json::from_str(json)
             .map_err(|error| format!("this is not a JSON Web Key Set: {error}"))?;
         let mut added = 0;

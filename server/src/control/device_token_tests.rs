@@ -60,12 +60,13 @@ fn ed() -> EncodingKey {
 fn keys() -> DeviceKeys {
     let (shop, bank) = (Arc::from("shop"), Arc::from("bank"));
     let mut keys = DeviceKeys::default();
-    keys.add(&shop, "hs", KeyAlgorithm::Hs256, SECRET).unwrap();
-    keys.add(&shop, "es", KeyAlgorithm::Es256, &EC.public)
+    keys.add(&shop, "hs", DeviceKeyAlgorithm::Hs256, SECRET)
         .unwrap();
-    keys.add(&shop, "ed", KeyAlgorithm::EdDsa, &ED.public)
+    keys.add(&shop, "es", DeviceKeyAlgorithm::Es256, &EC.public)
         .unwrap();
-    keys.add(&bank, "bank-hs", KeyAlgorithm::Hs256, OTHER_SECRET)
+    keys.add(&shop, "ed", DeviceKeyAlgorithm::EdDsa, &ED.public)
+        .unwrap();
+    keys.add(&bank, "bank-hs", DeviceKeyAlgorithm::Hs256, OTHER_SECRET)
         .unwrap();
     keys
 }
@@ -215,7 +216,8 @@ fn keys_rotate_without_a_gap() {
     let shop = Arc::from("shop");
     let mut keys = keys();
     let next = "the-next-secret-of-the-shop-long-enough";
-    keys.add(&shop, "hs-2", KeyAlgorithm::Hs256, next).unwrap();
+    keys.add(&shop, "hs-2", DeviceKeyAlgorithm::Hs256, next)
+        .unwrap();
     let old = hs(&claims());
     let new = sign(
         Algorithm::HS256,
@@ -228,20 +230,22 @@ fn keys_rotate_without_a_gap() {
 
 #[test]
 fn a_key_set_brings_its_keys_but_no_secrets() {
-    let shop: Arc<str> = Arc::from("shop");
+    let add_set = |keys: &mut DeviceKeys, set: &str| {
+        keys.add(&Arc::from("shop"), "", DeviceKeyAlgorithm::Jwks, set)
+    };
     let mut public = Jwk::from_encoding_key(&ec(), Algorithm::ES256).unwrap();
     public.common.key_id = Some("set-1".to_owned());
     let secret = json!({"kty": "oct", "kid": "oct", "k": URL_SAFE_NO_PAD.encode(SECRET)});
     let set = json!({"keys": [public, secret]}).to_string();
     let mut keys = DeviceKeys::default();
-    keys.add_jwks(&shop, &set).unwrap();
+    add_set(&mut keys, &set).unwrap();
     let token = sign(Algorithm::ES256, "set-1", &claims(), &ec());
     assert!(keys.verify(&token, NOW).is_ok());
     let hmac = EncodingKey::from_secret(SECRET.as_bytes());
     let token = sign(Algorithm::HS256, "oct", &claims(), &hmac);
     assert_eq!(keys.verify(&token, NOW), Err(TokenError::UnknownKey));
-    assert!(keys.add_jwks(&shop, "{\"keys\": []}").is_err());
-    assert!(keys.add_jwks(&shop, "no").is_err());
+    assert!(add_set(&mut keys, "{\"keys\": []}").is_err());
+    assert!(add_set(&mut keys, "no").is_err());
 }
 
 #[test]
@@ -249,10 +253,10 @@ fn weak_or_wrong_material_is_refused_and_not_quoted() {
     let shop = Arc::from("shop");
     let mut keys = DeviceKeys::default();
     for (algorithm, material) in [
-        (KeyAlgorithm::Hs256, "short"),
-        (KeyAlgorithm::Es256, &ED.public),
-        (KeyAlgorithm::EdDsa, &EC.public),
-        (KeyAlgorithm::EdDsa, SECRET),
+        (DeviceKeyAlgorithm::Hs256, "short"),
+        (DeviceKeyAlgorithm::Es256, &ED.public),
+        (DeviceKeyAlgorithm::EdDsa, &EC.public),
+        (DeviceKeyAlgorithm::EdDsa, SECRET),
     ] {
         let error = keys.add(&shop, "k", algorithm, material).unwrap_err();
         assert!(!error.contains(material));

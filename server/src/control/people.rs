@@ -146,7 +146,7 @@ impl Logins {
             Credential::new(CredentialKind::Refresh).map_err(|_| LoginError::NoRandomness)?;
         let new = NewSession {
             user: user.id,
-            token_hash: SecretHash(refresh.hash()),
+            token_hash: refresh.hash(),
             expires_at: now + SESSION_LIFE,
         };
         let session = match control
@@ -170,7 +170,7 @@ impl Logins {
             Credential::new(CredentialKind::Refresh).map_err(|_| LoginError::NoRandomness)?;
         let exchange = TokenExchange {
             old: SecretHash::of(refresh_token),
-            new: SecretHash(next.hash()),
+            new: next.hash(),
             expires_at: now + SESSION_LIFE,
         };
         match control.rotate_session(exchange, now).await {
@@ -274,7 +274,7 @@ pub async fn invite(
     let token =
         Credential::new(CredentialKind::Invitation).map_err(|_| LoginError::NoRandomness)?;
     let invitation = Invitation {
-        token_hash: SecretHash(token.hash()),
+        token_hash: token.hash(),
         purpose: Purpose::Invite,
         user: Some(user),
         expires_at: now + INVITATION_LIFE,

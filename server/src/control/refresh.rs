@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, Key, Project, Snapshot};
-use super::device_token::{DeviceKeys, KeyAlgorithm};
+use super::device_token::DeviceKeys;
 use super::instance_secret::InstanceSecret;
 use super::quota::Meter;
 use crate::clock::Clock;
@@ -116,13 +116,13 @@ pub async fn load(
             apps: key.app_ids.map(Arc::from),
             install_id: None,
         };
-        let known = before.keys.get(&key.hash.0).map(|known| &known.meter);
+        let known = before.keys.get(&key.hash).map(|known| &known.meter);
         let entry = Key {
             device: Arc::new(device),
             expires_at: key.expires_at,
             meter: moment.meter(known, key.quotas),
         };
-        snapshot.keys.insert(key.hash.0, entry);
+        snapshot.keys.insert(key.hash, entry);
     }
     for key in control.active_device_keys().await? {
         if let Err(error) = add_device_key(&mut snapshot.device_keys, &key, secret) {
@@ -170,15 +170,10 @@ fn add_device_key(
 ) -> Result<(), String> {
     let project = Arc::from(key.project.as_str());
     let (kid, material) = (key.id.to_string(), key.material.0.as_str());
-    match key.algorithm {
-        DeviceKeyAlgorithm::Hs256 => {
-            let material = secret
-                .open(&key.project, material)
-                .map_err(|error| error.to_string())?;
-            keys.add(&project, &kid, KeyAlgorithm::Hs256, &material)
-        }
-        DeviceKeyAlgorithm::Es256 => keys.add(&project, &kid, KeyAlgorithm::Es256, material),
-        DeviceKeyAlgorithm::EdDsa => keys.add(&project, &kid, KeyAlgorithm::EdDsa, material),
-        DeviceKeyAlgorithm::Jwks => keys.add_jwks(&project, material),
+    if key.algorithm == DeviceKeyAlgorithm::Hs256 {
+        let secret = secret.open(&key.project, material);
+        let material = secret.map_err(|error| error.to_string())?;
+        return keys.add(&project, &kid, key.algorithm, &material);
     }
+    keys.add(&project, &kid, key.algorithm, material)
 }

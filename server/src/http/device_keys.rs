@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::member::Admin;
 use super::problem::Problem;
 use crate::app::App;
-use crate::control::{DeviceKeys, KeyAlgorithm};
+use crate::control::DeviceKeys;
 use crate::store::control::{DeviceKey, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
 
 /// A registered key, without its material.
@@ -73,7 +73,15 @@ pub(super) async fn create(
     let algorithm: DeviceKeyAlgorithm = algorithm
         .parse()
         .map_err(|_| Problem::unfit_key("the algorithm is HS256, ES256, EdDSA or JWKS"))?;
-    check(&member.project, algorithm, &material).map_err(Problem::unfit_key)?;
+    // Tried before it is kept: what is kept can be used.
+    DeviceKeys::default()
+        .add(
+            &Arc::from(member.project.as_str()),
+            "",
+            algorithm,
+            &material,
+        )
+        .map_err(Problem::unfit_key)?;
     let material = match algorithm {
         DeviceKeyAlgorithm::Hs256 => app
             .secret
@@ -93,18 +101,6 @@ pub(super) async fn create(
         .create_device_key(new, &member.actor, now)
         .await?;
     Ok((StatusCode::CREATED, Json(key.into())))
-}
-
-/// Tried before it is kept: what is kept can be used.
-fn check(project: &str, algorithm: DeviceKeyAlgorithm, material: &str) -> Result<(), String> {
-    let (mut keys, project) = (DeviceKeys::default(), Arc::from(project));
-    let algorithm = match algorithm {
-        DeviceKeyAlgorithm::Hs256 => KeyAlgorithm::Hs256,
-        DeviceKeyAlgorithm::Es256 => KeyAlgorithm::Es256,
-        DeviceKeyAlgorithm::EdDsa => KeyAlgorithm::EdDsa,
-        DeviceKeyAlgorithm::Jwks => return keys.add_jwks(&project, material),
-    };
-    keys.add(&project, "new", algorithm, material)
 }
 
 pub(super) async fn revoke(

@@ -14,7 +14,7 @@ use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
 use crate::control::{Credential, CredentialKind};
-use crate::store::control::{IngestKey, KeyExpiry, NewIngestKey, SecretHash};
+use crate::store::control::{IngestKey, KeyExpiry, NewIngestKey};
 
 #[derive(Serialize)]
 pub(super) struct KeyBody {
@@ -90,7 +90,7 @@ pub(super) async fn create(
         project: member.project,
         name: new.name,
         prefix: credential.shown().to_owned(),
-        hash: SecretHash(credential.hash()),
+        hash: credential.hash(),
         app_ids: new.app_ids,
         quotas: new.quotas.into(),
         expires_at: new.expires_at,

@@ -7,6 +7,7 @@ use axum::extract::{Query, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use serde::Deserialize;
 use unjank_protocol::Resource;
 
@@ -90,7 +91,7 @@ fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (headers, json, resolved.body.to_vec()).into_response()
+    (headers, json, Bytes::from_owner(Arc::clone(&resolved.body))).into_response()
 }
 
 /// Whether the client has the body of an `ETag` already.
