@@ -11,18 +11,13 @@ mod user;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-
-use anyhow::Context;
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Serve, Shared};
-use crate::control::InstanceSecret;
-use crate::store::control::{self, Control};
+use crate::serve::external;
 use crate::store::{ClickHouse, EngineFile, Target};
-use crate::task::Tasks;
 
 /// Performance of apps in the field: devices report, unjank keeps, classifies and answers.
 #[derive(Parser, Debug)]
@@ -119,43 +114,6 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .build()?)
 }
 
-/// The control database that the settings name.
-pub(crate) async fn open_control(
-    shared: &Shared,
-    tasks: &Tasks,
-) -> anyhow::Result<Arc<dyn Control>> {
-    let url = match &shared.database_url {
-        Some(url) => url.reveal().to_owned(),
-        None => {
-            make_data_dir(shared)?;
-            format!(
-                "sqlite:{}",
-                shared.data_dir.join("control.sqlite").display()
-            )
-        }
-    };
-    control::open(&url, tasks)
-        .await
-        .context("the control database cannot be opened")
-}
-
-/// The secret of the installation: the setting, or a file of the data folder.
-pub(crate) fn instance_secret(shared: &Shared) -> anyhow::Result<InstanceSecret> {
-    match &shared.secret {
-        Some(secret) => Ok(InstanceSecret::from_text(secret.reveal())?),
-        None => {
-            make_data_dir(shared)?;
-            Ok(InstanceSecret::from_file(&shared.data_dir.join("secret"))?)
-        }
-    }
-}
-
-fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
-    let folder = &shared.data_dir;
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("the data folder {} cannot be made", folder.display()))
-}
-
 /// The ClickHouse the server uses: by its URL, or the embedded engine of a running server.
 fn store_in_use(shared: &Shared) -> anyhow::Result<ClickHouse> {
     let target = match &shared.clickhouse_url {
@@ -177,22 +135,4 @@ fn store_in_use(shared: &Shared) -> anyhow::Result<ClickHouse> {
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
     clickhouse.point_at(Some(&target));
     Ok(clickhouse)
-}
-
-pub(crate) fn external(shared: &Shared, url: &str) -> Target {
-    Target {
-        url: url.to_owned(),
-        user: shared.clickhouse_user.clone(),
-        password: shared.clickhouse_password.reveal().to_owned(),
-        database: shared.clickhouse_database.clone(),
-        compress: !is_loopback(url),
-    }
-}
-
-/// Compressing what never leaves the machine only costs CPU.
-fn is_loopback(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["localhost", "127.", "[::1]"]
-        .iter()
-        .any(|host| rest.starts_with(host))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -13,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use unjank_protocol::Limits;
 
 use crate::app::App;
-use crate::cli::external;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::people::Logins;
@@ -112,7 +112,7 @@ async fn open(
     back: &Tasks,
 ) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
-    let secret = Arc::new(crate::cli::instance_secret(shared)?);
+    let secret = Arc::new(instance_secret(shared)?);
     let logins = Logins::new(SessionTokens::new(&secret));
     let (control, access) =
         open_control(shared, settings, Arc::clone(&secret), (&clock, back)).await?;
@@ -155,7 +155,7 @@ async fn open_control(
     secret: Arc<InstanceSecret>,
     (clock, back): (&Clock, &Tasks),
 ) -> anyhow::Result<(Arc<dyn Control>, Arc<Access>)> {
-    let control = crate::cli::open_control(shared, back).await?;
+    let control = control_database(shared, back).await?;
     let now = clock.now();
     control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
     let largest_batch = u32::try_from(settings.max_batch_events).unwrap_or(u32::MAX);
@@ -356,4 +356,60 @@ async fn flush_counts(app: &App) {
             tracing::warn!(%error, "counts of refused batches are lost");
         }
     }
+}
+
+/// The control database that the settings name.
+pub(crate) async fn control_database(
+    shared: &Shared,
+    tasks: &Tasks,
+) -> anyhow::Result<Arc<dyn Control>> {
+    let url = match &shared.database_url {
+        Some(url) => url.reveal().to_owned(),
+        None => {
+            make_data_dir(shared)?;
+            format!(
+                "sqlite:{}",
+                shared.data_dir.join("control.sqlite").display()
+            )
+        }
+    };
+    crate::store::control::open(&url, tasks)
+        .await
+        .context("the control database cannot be opened")
+}
+
+/// The secret of the installation: the setting, or a file of the data folder.
+fn instance_secret(shared: &Shared) -> anyhow::Result<InstanceSecret> {
+    match &shared.secret {
+        Some(secret) => Ok(InstanceSecret::from_text(secret.reveal())?),
+        None => {
+            make_data_dir(shared)?;
+            Ok(InstanceSecret::from_file(&shared.data_dir.join("secret"))?)
+        }
+    }
+}
+
+fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
+    let folder = &shared.data_dir;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("the data folder {} cannot be made", folder.display()))
+}
+
+/// A ClickHouse server by its URL.
+pub(crate) fn external(shared: &Shared, url: &str) -> Target {
+    Target {
+        url: url.to_owned(),
+        user: shared.clickhouse_user.clone(),
+        password: shared.clickhouse_password.reveal().to_owned(),
+        database: shared.clickhouse_database.clone(),
+        compress: !is_loopback(url),
+    }
+}
+
+/// Compressing what never leaves the machine only costs CPU.
+fn is_loopback(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|host| rest.starts_with(host))
 }

@@ -6,9 +6,10 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{external, runtime};
+use super::runtime;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
+use crate::serve::external;
 use crate::serve::{Listeners, serve};
 use crate::store::{self, ClickHouse};
 

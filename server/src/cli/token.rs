@@ -7,10 +7,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
-use super::{open_control, runtime};
+use super::runtime;
 use crate::clock::Clock;
 use crate::config::Shared;
 use crate::control::{Credential, CredentialKind};
+use crate::serve::control_database;
 use crate::store::control::{Actor, NewApiToken, Role};
 use crate::task::Tasks;
 
@@ -93,7 +94,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let tasks = Tasks::default();
-        let control = open_control(shared, &tasks).await?;
+        let control = control_database(shared, &tasks).await?;
         let (actor, now) = (Actor::cli("unjank token"), Clock::system().now());
         let mut out = std::io::stdout().lock();
         match &args.command {

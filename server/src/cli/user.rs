@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{open_control, runtime};
+use super::runtime;
 use crate::clock::Clock;
 use crate::config::Shared;
 use crate::control::people;
+use crate::serve::control_database;
 use crate::store::control::{Actor, Control, NewUser};
 use crate::task::Tasks;
 
@@ -59,7 +60,7 @@ const PAGE: u32 = 100;
 pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let tasks = Tasks::default();
-        let control = open_control(shared, &tasks).await?;
+        let control = control_database(shared, &tasks).await?;
         let (actor, now) = (Actor::cli("unjank user"), Clock::system().now());
         let mut out = std::io::stdout().lock();
         match &args.command {

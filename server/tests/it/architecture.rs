@@ -126,6 +126,13 @@ fn no_value_is_put_into_the_sql_of_the_control_database() {
 }
 
 #[test]
+fn nothing_imports_the_command_line() {
+    let mut found = mentions("server/src", &["crate::cli"]);
+    found.retain(|path| !path.contains("server/src/cli"));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
 fn the_store_imports_nothing_above_it() {
     let found = mentions(
         "server/src/store",
