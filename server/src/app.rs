@@ -36,4 +36,6 @@ pub struct App {
     /// Permits to hold a decompressed batch: many small ones, or one large at a time.
     pub small_decoders: Arc<Semaphore>,
     pub large_decoders: Arc<Semaphore>,
+    /// Permits to ask ClickHouse what a change would do, which may take seconds.
+    pub previews: Semaphore,
 }

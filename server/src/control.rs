@@ -12,6 +12,7 @@ mod ingest_keys;
 mod instance_secret;
 pub mod password;
 pub mod people;
+pub mod preview;
 mod quota;
 mod refresh;
 mod seed;

@@ -3,6 +3,7 @@
 mod admin;
 mod audit;
 mod body;
+mod config_preview;
 mod configurations;
 mod device;
 mod device_keys;
@@ -108,6 +109,10 @@ fn management() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/config/check",
             post(configurations::check),
+        )
+        .route(
+            "/projects/{project}/config/preview",
+            post(config_preview::run),
         )
         .route(
             "/projects/{project}/config/revisions",

@@ -144,6 +144,7 @@ async fn open(
         body_timeout: settings.body_timeout(),
         small_decoders: Arc::new(Semaphore::new(16)),
         large_decoders: Arc::new(Semaphore::new(1)),
+        previews: Semaphore::new(2),
         clock,
     })
 }

@@ -6,6 +6,7 @@ mod clickhouse;
 mod columns;
 mod dead_letter;
 mod embedded;
+mod installs;
 mod log;
 mod migrations;
 mod native;
@@ -21,6 +22,7 @@ pub use self::embedded::{
     EmbeddedEngine, EngineFile, EngineReady, EngineSettings,
     PASSWORD_VARIABLE as ENGINE_PASSWORD_VARIABLE, library as engine_library,
 };
+pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;
 pub use self::native::{BadFrame, Frame};

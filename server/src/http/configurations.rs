@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::member::{Editor, Viewer};
 use super::problem::Problem;
 use crate::app::App;
-use crate::control::configurations::{self, Draft, Saved};
+use crate::control::configurations::{self, Draft, SaveError, Saved};
 use crate::remote_config::Fault;
 use crate::store::control::{ControlError, Document, DocumentKind};
 
@@ -123,14 +123,13 @@ pub(super) async fn check(
     body: Result<Json<Value>, JsonRejection>,
 ) -> Result<Json<Verdict>, Problem> {
     let Json(configuration) = body?;
-    let checked = configurations::check(&configuration, app.clock.now());
-    let valid = checked.is_ok();
-    let (faults, warnings) = match checked {
-        Ok(warnings) => (Vec::new(), warnings),
-        Err(faults) => (faults, Vec::new()),
+    let (faults, warnings) = match configurations::compile(configuration, 0) {
+        Ok(checked) => (Vec::new(), checked.compiled.warnings(app.clock.now())),
+        Err(SaveError::Faults(faults)) => (faults, Vec::new()),
+        Err(SaveError::Control(error)) => return Err(error.into()),
     };
     Ok(Json(Verdict {
-        valid,
+        valid: faults.is_empty(),
         faults,
         warnings,
     }))

@@ -9,8 +9,8 @@ use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
 use crate::control::{Exceeded, OverQuota, TokenError};
 use crate::ingest::Refusal;
-use crate::store::LogError;
 use crate::store::control::ControlError;
+use crate::store::{Failure, LogError};
 
 /// An error a client sees.
 #[derive(Debug)]
@@ -288,6 +288,19 @@ impl From<SaveError> for Problem {
             )
             .and("faults", serde_json::to_value(faults).unwrap_or_default()),
         }
+    }
+}
+
+impl From<Failure> for Problem {
+    /// What ClickHouse says is for the log of the server: it may name what nobody outside is to know.
+    fn from(failure: Failure) -> Self {
+        tracing::warn!(%failure, "a question to ClickHouse failed");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "clickhouse_unavailable",
+            "ClickHouse does not answer this now: ask again later; the server's log says why",
+        )
+        .with(RETRY_AFTER, "5")
     }
 }
 

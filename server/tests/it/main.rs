@@ -8,6 +8,7 @@
 mod architecture;
 mod bad_days;
 mod batches;
+mod config_preview;
 mod control;
 mod dead_letters;
 mod device_tokens;

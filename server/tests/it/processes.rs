@@ -90,7 +90,7 @@ impl Program {
     }
 
     /// Waits until ClickHouse answers and nothing waits in the log.
-    async fn drained(&self) {
+    pub(crate) async fn drained(&self) {
         let drained = async {
             while !self.is_drained().await {
                 tokio::time::sleep(Duration::from_millis(50)).await;

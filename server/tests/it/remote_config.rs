@@ -326,6 +326,7 @@ async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
 const ROUTES: &str = "
 viewer GET /api/v1/projects/default/config
 viewer POST /api/v1/projects/default/config/check
+viewer POST /api/v1/projects/default/config/preview
 viewer GET /api/v1/projects/default/config/revisions
 viewer GET /api/v1/projects/default/config/revisions/1
 viewer GET /api/v1/projects/default/keys

@@ -58,5 +58,8 @@ async fn migrations_run_once_and_run_again_without_harm() {
     server.restart().await;
     server.ready().await;
     assert_eq!(server.query(ledger).await, first);
-    assert_eq!(first, "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1");
+    assert_eq!(
+        first,
+        "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1\n0004_batch_devices\t1"
+    );
 }
