@@ -31,6 +31,8 @@ pub struct App {
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
     pub metrics: Metrics,
+    /// Permits to upload: fewer than connections, so that polls of the configuration find one.
+    pub uploads: Semaphore,
     pub body_budget: BodyBudget,
     pub body_timeout: Duration,
     /// Permits to hold a decompressed batch: many small ones, or one large at a time.

@@ -140,6 +140,7 @@ async fn open(
         log,
         clickhouse: ClickHouse::away(&shared.clickhouse_database),
         metrics,
+        uploads: Semaphore::new(uploads(settings)),
         body_budget: BodyBudget::new(settings.max_body_memory_bytes),
         body_timeout: settings.body_timeout(),
         small_decoders: Arc::new(Semaphore::new(16)),
@@ -210,6 +211,12 @@ fn limits(settings: &Serve) -> Limits {
         events: size(settings.max_batch_events),
         ..Limits::default()
     }
+}
+
+/// Seven eighths of the connections, whatever devices do with them.
+fn uploads(settings: &Serve) -> usize {
+    let connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
+    (connections - connections.div_ceil(8)).clamp(1, Semaphore::MAX_PERMITS)
 }
 
 /// Rows take less than their JSON, but for small events with the columns of many tables.

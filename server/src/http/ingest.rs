@@ -79,6 +79,9 @@ async fn store_batch(
     body: Body,
 ) -> Result<Receipt<'static>, Problem> {
     let Caller { device, budget } = caller;
+    // Those that came first go on; whoever comes now costs no more than this.
+    let upload = app.uploads.try_acquire();
+    let _upload = upload.map_err(|_| Problem::overloaded())?;
     budget.admit(declared_bytes(headers), app.clock.now())?;
     let received = receive(
         headers,

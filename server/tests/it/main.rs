@@ -18,6 +18,7 @@ mod ofrep;
 mod ofrep_clients;
 mod ofrep_tokens;
 mod operators;
+mod overload;
 mod people;
 mod postgres;
 mod processes;
