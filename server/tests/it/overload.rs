@@ -48,9 +48,9 @@ async fn poll(server: &Server) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_that_stall_refuse_the_next_ones_and_leave_polls_alone() {
-    let server = Server::with(&["--max-connections", "16"]).await;
+    let server = Server::with(&["--max-connections", "32"]).await;
     let mut uploads = Vec::new();
-    for _ in 0..14 {
+    for _ in 0..28 {
         uploads.push(Upload::begin(&server).await);
     }
     let refused = server.send(&spans(1)).await;
