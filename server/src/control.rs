@@ -14,6 +14,7 @@ pub mod password;
 pub mod people;
 mod quota;
 mod refresh;
+pub mod rule_sets;
 mod seed;
 mod session_token;
 

@@ -11,6 +11,7 @@ pub struct Metrics {
     pub ingest: IngestMetrics,
     pub log: LogMetrics,
     pub writer: WriterMetrics,
+    pub reclassification: ReclassificationMetrics,
     pub engine_restarts: IntCounter,
 }
 
@@ -41,6 +42,14 @@ pub struct WriterMetrics {
     pub failures: IntCounter,
     pub insert_seconds: HistogramVec,
     pub dead_letter_rows: IntCounter,
+}
+
+#[derive(Clone, Debug)]
+pub struct ReclassificationMetrics {
+    /// Of all projects together.
+    pub pending: IntGauge,
+    pub stacks: IntCounter,
+    pub failures: IntCounter,
 }
 
 /// Registers metrics; names are constants, so failing to register is a bug found by the first test.
@@ -170,6 +179,20 @@ impl Metrics {
                 dead_letter_rows: make.counter(
                     "unjank_dead_letter_rows_total",
                     "Rows that ClickHouse refused for their content.",
+                ),
+            },
+            reclassification: ReclassificationMetrics {
+                pending: make.gauge(
+                    "unjank_reclassification_pending_stacks",
+                    "Stored stacks that wait for their class by the latest rules.",
+                ),
+                stacks: make.counter(
+                    "unjank_reclassified_stacks_total",
+                    "Stored stacks that were classified anew.",
+                ),
+                failures: make.counter(
+                    "unjank_reclassification_failures_total",
+                    "Attempts to classify stored stacks that failed and are repeated.",
                 ),
             },
             engine_restarts: make.counter(

@@ -1,0 +1,122 @@
+//! What a project's rules would change: the stacks of the last days, by the rules of now and by those that are tried.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::stacks::{Comparison, Report, RuleSet, Rules, RulesError, Usage};
+use crate::store::{ClickHouse, Failure, StoredStack};
+
+/// The most frequent ones; 70 MB at most, and less than 20 s.
+const MOST_STACKS: usize = 200_000;
+/// Entries of a list of the report.
+const MOST_ENTRIES: usize = 100;
+/// Stacks on their way from ClickHouse to the rules: pieces, and stacks in each.
+const PIECES: usize = 2;
+const PIECE: usize = 500;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// What is to be tried.
+pub struct DryRun {
+    pub project: String,
+    /// The rules that hold.
+    pub current: Arc<RuleSet>,
+    /// TOML.
+    pub tried: String,
+    /// How far to look back from `now`.
+    pub days: u16,
+    /// Microseconds since the epoch.
+    pub now: i64,
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub struct Tried {
+    pub days: u16,
+    /// There were more stacks: only the most frequent ones were compared.
+    pub truncated: bool,
+    /// Of the rules that were tried.
+    pub warnings: Vec<String>,
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DryRunError {
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    #[error(transparent)]
+    Store(#[from] Failure),
+    /// Others are being tried.
+    #[error("other rules are being tried right now: try again in a moment")]
+    Busy,
+}
+
+/// One at a time, since each takes memory and the attention of ClickHouse.
+#[derive(Debug)]
+pub struct DryRuns(Semaphore);
+
+impl Default for DryRuns {
+    fn default() -> Self {
+        Self(Semaphore::new(1))
+    }
+}
+
+impl DryRuns {
+    pub async fn run(&self, clickhouse: &ClickHouse, run: DryRun) -> Result<Tried, DryRunError> {
+        let tried = Rules::parse(&run.tried)?;
+        let warnings = tried.warnings();
+        let _permit = self.0.try_acquire().map_err(|_| DryRunError::Busy)?;
+        let since = run
+            .now
+            .saturating_sub(i64::from(run.days) * MICROS_PER_DAY)
+            .max(0);
+        let usage = clickhouse
+            .stack_usage(&run.project, since, MOST_STACKS + 1)
+            .await?;
+        let truncated = usage.len() > MOST_STACKS;
+        let mut cursor = clickhouse.stacks_in_use(&run.project, since)?;
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let current = run.current;
+        let comparing =
+            tokio::task::spawn_blocking(move || compare(&current, &tried, usage, receiver));
+        loop {
+            let stacks = cursor.next_chunk(PIECE).await?;
+            if stacks.is_empty() || sender.send(stacks).await.is_err() {
+                break;
+            }
+        }
+        drop(sender);
+        let report = comparing
+            .await
+            .map_err(|error| Failure::Later(error.to_string()))?;
+        Ok(Tried {
+            days: run.days,
+            truncated,
+            warnings,
+            report,
+        })
+    }
+}
+
+/// Runs on a thread of its own until the sender is gone.
+fn compare(
+    current: &RuleSet,
+    tried: &Rules,
+    mut usage: HashMap<u64, Usage>,
+    mut stacks: mpsc::Receiver<Vec<StoredStack>>,
+) -> Report {
+    let mut comparison = Comparison::default();
+    while let Some(piece) = stacks.blocking_recv() {
+        for stack in piece {
+            // A stack that is stored twice is taken the first time.
+            if let Some(usage) = usage.remove(&stack.hash) {
+                let before = current.rules().classify(&stack.frames);
+                comparison.add(&before, &tried.classify(&stack.frames), &usage);
+            }
+        }
+    }
+    comparison.report(MOST_ENTRIES)
+}
