@@ -93,6 +93,7 @@ fn only_http_knows_status_codes() {
         "server/src/ingest",
         "server/src/store",
         "server/src/stacks",
+        "server/src/history",
         "server/src/remote_config",
     ] {
         let found = mentions(folder, &["StatusCode", "axum::"]);
@@ -106,6 +107,7 @@ fn only_the_store_knows_sql() {
         "server/src/ingest",
         "server/src/http",
         "server/src/stacks",
+        "server/src/history",
         "server/src/remote_config",
     ] {
         let found = mentions(folder, &["SELECT ", "INSERT INTO", "clickhouse::"]);
