@@ -141,7 +141,7 @@ async fn a_rollback_is_a_new_revision_that_history_follows() {
     );
     let path = format!("{RULES}/revisions");
     let history = server.call(&token, Method::GET, &path, None).await.body;
-    let notes: Vec<_> = history["revisions"].as_array().unwrap().iter();
+    let notes = history["revisions"].as_array().unwrap().iter();
     let notes: Vec<_> = notes.map(|one| one["note"].clone()).collect();
     assert_eq!(notes, ["back to revision 1: try", "try", "try"]);
     let path = format!("{RULES}/revisions/1");
@@ -223,7 +223,7 @@ async fn a_dry_run_tells_what_would_merge_split_and_be_renamed() {
         (&merge["into"]["title"], &merge["into"]["installs"]),
         (&json!("Codec.read"), &json!(1))
     );
-    let from: Vec<_> = merge["from"]["top"].as_array().unwrap().iter();
+    let from = merge["from"]["top"].as_array().unwrap().iter();
     let from: Vec<_> = from
         .map(|one| (one["title"].clone(), one["occurrences"].clone()))
         .collect();
@@ -355,12 +355,46 @@ async fn projects_do_not_mix() {
     server.drained().await;
     save(&server, &token, 0, OWN).await;
     reclassified(&server, &token, 1).await;
-    let classes = "SELECT project, rules_version, owner FROM stack_class_current ORDER BY project";
+    let classes = "SELECT project, owner, rules_version FROM stack_class_current ORDER BY project";
     assert_eq!(
         server.query(classes).await,
-        "default\t1\tteam-shop\nother\t0\t"
+        "default\tteam-shop\t1\nother\t\t0"
     );
     let path = "/api/v1/projects/other/rules";
     let other = server.call(&token, Method::GET, path, None).await;
     assert_eq!(other.body["revision"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_clickhouse_is_away_it_is_said_and_what_waits_in_the_log_is_classed_after() {
+    let away = [
+        "--clickhouse-url",
+        "http://127.0.0.1:9",
+        "--late-stacks-interval-ms",
+        "50",
+        "--shutdown-timeout-ms",
+        "100",
+    ];
+    let mut server = Server::with(&away).await;
+    let token = server.token("editor").await;
+    // In the log under revision 0.
+    send(&server, &["com.example.Cart"]).await;
+    save(&server, &token, 0, OWN).await;
+    let failed = async {
+        while progress(&server, &token).await["state"] != "failed" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), failed)
+        .await
+        .expect("it is said");
+    assert!(progress(&server, &token).await["error"].is_string());
+    let body = json!({"rules": OWN});
+    let path = format!("{RULES}/dry-run");
+    let tried = server.call(&token, Method::POST, &path, Some(body)).await;
+    assert_eq!(tried.outcome(), (503, "store_unavailable".to_owned()));
+    server.point_at_the_engine().await;
+    server.ready().await;
+    answers(&server, CURRENT, "1\tteam-shop\tcom.example.Cart.open\t1").await;
+    reclassified(&server, &token, 1).await;
 }
