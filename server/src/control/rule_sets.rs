@@ -30,8 +30,15 @@ pub enum SaveError {
 }
 
 /// Checks rules as saving them would. Answers the warnings.
-pub fn check(rules: &str) -> Result<Vec<String>, RulesError> {
-    Ok(Rules::parse(rules)?.warnings())
+pub async fn check(rules: &str) -> Result<Vec<String>, RulesError> {
+    Ok(compile(rules).await?.warnings())
+}
+
+/// Thousands of patterns take a while to compile: not on a thread that has devices to answer.
+pub async fn compile(rules: &str) -> Result<Rules, RulesError> {
+    let rules = rules.to_owned();
+    let compiled = tokio::task::spawn_blocking(move || Rules::parse(&rules)).await;
+    compiled.unwrap_or_else(|error| Err(RulesError::File(error.to_string())))
 }
 
 pub async fn save(
@@ -41,7 +48,7 @@ pub async fn save(
     actor: &Actor,
     now: i64,
 ) -> Result<Saved, SaveError> {
-    let warnings = check(&draft.rules)?;
+    let warnings = check(&draft.rules).await?;
     let new = NewDocument {
         project: project.to_owned(),
         expected_revision: draft.expected_revision,

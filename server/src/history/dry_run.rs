@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::control::rule_sets;
 use crate::stacks::{Comparison, Report, RuleSet, Rules, RulesError, Usage};
 use crate::store::{ClickHouse, Failure, StoredStack};
 
@@ -66,7 +67,7 @@ impl Default for DryRuns {
 
 impl DryRuns {
     pub async fn run(&self, clickhouse: &ClickHouse, run: DryRun) -> Result<Tried, DryRunError> {
-        let tried = Rules::parse(&run.tried)?;
+        let tried = rule_sets::compile(&run.tried).await?;
         let warnings = tried.warnings();
         let _permit = self.0.try_acquire().map_err(|_| DryRunError::Busy)?;
         let since = run

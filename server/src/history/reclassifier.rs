@@ -93,17 +93,18 @@ impl Pass {
 impl Reclassifier {
     /// Nothing is lost when it is dropped in the middle.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut passes = HashMap::new();
-        let endless = async {
-            loop {
-                if !self.turn(&mut passes).await {
-                    sleep(LOOK).await;
-                }
-            }
-        };
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = endless => {}
+            () = self.go_on() => {}
+        }
+    }
+
+    async fn go_on(&self) {
+        let mut passes = HashMap::new();
+        loop {
+            if !self.turn(&mut passes).await {
+                sleep(LOOK).await;
+            }
         }
     }
 

@@ -139,7 +139,7 @@ pub(super) async fn check(
     body: Result<Json<Candidate>, JsonRejection>,
 ) -> Result<Json<Verdict>, Problem> {
     let Json(Candidate { rules }) = body?;
-    let checked = rule_sets::check(&rules);
+    let checked = rule_sets::check(&rules).await;
     let valid = checked.is_ok();
     let (faults, warnings) = match checked {
         Ok(warnings) => (Vec::new(), warnings),

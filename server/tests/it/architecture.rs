@@ -140,6 +140,7 @@ fn the_store_imports_nothing_above_it() {
         "server/src/store",
         &[
             "crate::http",
+            "crate::history",
             "crate::ingest",
             "crate::app",
             "crate::cli",

@@ -398,3 +398,31 @@ async fn while_clickhouse_is_away_it_is_said_and_what_waits_in_the_log_is_classe
     answers(&server, CURRENT, "1\tteam-shop\tcom.example.Cart.open\t1").await;
     reclassified(&server, &token, 1).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_on_the_same_stores_end_with_one_class_a_stack() {
+    let url = crate::postgres::postgres().database().await;
+    let one = Server::with(&["--database-url", &url]).await;
+    one.ready().await;
+    let shared = [
+        "--database-url",
+        &url,
+        "--clickhouse-database",
+        one.database(),
+    ];
+    let other = Server::with(&shared).await;
+    let token = one.token("editor").await;
+    let classes: Vec<String> = (0..2_000)
+        .map(|number| format!("com.example.Page{number}x"))
+        .collect();
+    assert_eq!(one.send(&janks(&classes)).await.status, 202);
+    one.drained().await;
+    // The second revision comes while the first is worked on.
+    save(&one, &token, 0, &OWN.replace("team-shop", "team-cart")).await;
+    save(&other, &token, 1, OWN).await;
+    for server in [&one, &other] {
+        assert_eq!(reclassified(server, &token, 2).await["total"], 2_000);
+    }
+    let owners = "SELECT owner, rules_version, count() FROM stack_class_current GROUP BY ALL";
+    assert_eq!(one.query(owners).await, "team-shop\t2\t2000");
+}
