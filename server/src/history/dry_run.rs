@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::{Semaphore, mpsc};
@@ -10,13 +11,15 @@ use crate::control::rule_sets;
 use crate::stacks::{Comparison, Report, RuleSet, Rules, RulesError, Usage};
 use crate::store::{ClickHouse, Failure, StoredStack};
 
-/// The most frequent ones; 70 MB at most, and less than 20 s.
+/// The most frequent ones: some 150 MB while they are read, twice that when each has many installs.
 const MOST_STACKS: usize = 200_000;
 /// Entries of a list of the report.
 const MOST_ENTRIES: usize = 100;
 /// Stacks on their way from ClickHouse to the rules: pieces, and stacks in each.
 const PIECES: usize = 2;
 const PIECE: usize = 500;
+/// Somebody waits for the answer.
+const LONGEST: Duration = Duration::from_secs(300);
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// What is to be tried.
@@ -70,36 +73,52 @@ impl DryRuns {
         let tried = rule_sets::compile(&run.tried).await?;
         let warnings = tried.warnings();
         let _permit = self.0.try_acquire().map_err(|_| DryRunError::Busy)?;
-        let since = run
-            .now
-            .saturating_sub(i64::from(run.days) * MICROS_PER_DAY)
-            .max(0);
-        let usage = clickhouse
-            .stack_usage(&run.project, since, MOST_STACKS + 1)
-            .await?;
-        let truncated = usage.len() > MOST_STACKS;
-        let mut cursor = clickhouse.stacks_in_use(&run.project, since)?;
-        let (sender, receiver) = mpsc::channel(PIECES);
-        let current = run.current;
-        let comparing =
-            tokio::task::spawn_blocking(move || compare(&current, &tried, usage, receiver));
-        loop {
-            let stacks = cursor.next_chunk(PIECE).await?;
-            if stacks.is_empty() || sender.send(stacks).await.is_err() {
-                break;
-            }
-        }
-        drop(sender);
-        let report = comparing
-            .await
-            .map_err(|error| Failure::Later(error.to_string()))?;
+        let compared = tokio::time::timeout(LONGEST, on_stored_stacks(clickhouse, run, tried));
+        let Ok(compared) = compared.await else {
+            return Err(Failure::Later("the dry run took too long".to_owned()).into());
+        };
+        let (days, truncated, report) = compared?;
         Ok(Tried {
-            days: run.days,
+            days,
             truncated,
             warnings,
             report,
         })
     }
+}
+
+/// Dropped in the middle, it ends everywhere: the query with the cursor, the thread with the sender.
+async fn on_stored_stacks(
+    clickhouse: &ClickHouse,
+    run: DryRun,
+    tried: Rules,
+) -> Result<(u16, bool, Report), Failure> {
+    let DryRun {
+        project,
+        current,
+        days,
+        now,
+        ..
+    } = run;
+    let since = now.saturating_sub(i64::from(days) * MICROS_PER_DAY).max(0);
+    let usage = clickhouse
+        .stack_usage(&project, since, MOST_STACKS + 1)
+        .await?;
+    let truncated = usage.len() > MOST_STACKS;
+    let mut cursor = clickhouse.stacks_in_use(&project, since)?;
+    let (sender, receiver) = mpsc::channel(PIECES);
+    let comparing = tokio::task::spawn_blocking(move || compare(&current, &tried, usage, receiver));
+    loop {
+        let stacks = cursor.next_chunk(PIECE).await?;
+        if stacks.is_empty() || sender.send(stacks).await.is_err() {
+            break;
+        }
+    }
+    drop(sender);
+    let report = comparing
+        .await
+        .map_err(|error| Failure::Later(error.to_string()))?;
+    Ok((days, truncated, report))
 }
 
 /// Runs on a thread of its own until the sender is gone.
