@@ -101,10 +101,7 @@ async fn on_stored_stacks(
         ..
     } = run;
     let since = now.saturating_sub(i64::from(days) * MICROS_PER_DAY).max(0);
-    let usage = clickhouse
-        .stack_usage(&project, since, MOST_STACKS + 1)
-        .await?;
-    let truncated = usage.len() > MOST_STACKS;
+    let (usage, truncated) = clickhouse.stack_usage(&project, since, MOST_STACKS).await?;
     let mut cursor = clickhouse.stacks_in_use(&project, since)?;
     let (sender, receiver) = mpsc::channel(PIECES);
     let comparing = tokio::task::spawn_blocking(move || compare(&current, &tried, usage, receiver));

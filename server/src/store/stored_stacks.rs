@@ -228,13 +228,13 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// How often each stack occurred since a time, the most frequent first, at most `most`.
+    /// How often each stack occurred since a time: at most `most` stacks, the most frequent, and whether there were more.
     pub async fn stack_usage(
         &self,
         project: &str,
         since: i64,
         most: usize,
-    ) -> Result<HashMap<u64, Usage>, Failure> {
+    ) -> Result<(HashMap<u64, Usage>, bool), Failure> {
         #[derive(Row, Deserialize)]
         struct UsageRow {
             stack_hash: u64,
@@ -253,20 +253,23 @@ impl ClickHouse {
         let mut rows = (self.client()?.query(&sql))
             .param("project", project)
             .param("since", since)
-            .param("most", most as u64)
+            .param("most", (most as u64).saturating_add(1))
             .with_setting("max_bytes_before_external_group_by", EXTERNAL_BYTES)
             .with_setting("max_bytes_before_external_sort", EXTERNAL_BYTES)
             .with_setting("max_execution_time", LONGEST_S)
             .fetch::<UsageRow>()?;
         let mut usage = HashMap::new();
         while let Some(row) = rows.next().await? {
+            if usage.len() == most {
+                return Ok((usage, true));
+            }
             let one = Usage {
                 occurrences: row.occurrences,
                 installs: Installs::new(row.installs),
             };
             usage.insert(row.stack_hash, one);
         }
-        Ok(usage)
+        Ok((usage, false))
     }
 
     /// The frames of the stacks that occurred since a time.
