@@ -9,10 +9,11 @@ use unjank_protocol::Limits;
 use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret};
+use crate::history::{DryRuns, ProgressBoard};
 use crate::http::BodyBudget;
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
-use crate::stacks::Rules;
+use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog};
 
@@ -24,7 +25,11 @@ pub struct App {
     pub logins: Logins,
     pub secret: Arc<InstanceSecret>,
     pub limits: Limits,
-    pub rules: Rules,
+    /// The rules of projects that saved none.
+    pub default_rules: Arc<RuleSet>,
+    pub dry_runs: DryRuns,
+    /// How far stored stacks are classified anew.
+    pub reclassification: Arc<ProgressBoard>,
     pub known_stacks: KnownStacks,
     pub seen: Arc<Seen>,
     pub outcome_counts: OutcomeCounts,

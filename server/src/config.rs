@@ -152,9 +152,15 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_PROJECT", value_name = "NAME", default_value = "default", value_parser = project_name)]
     pub project: String,
 
-    /// Classification rules for stacks (TOML). Unset: the built-in ones, see `unjank classify --print-rules`.
+    /// Classification rules for stacks (TOML), for projects that have saved none of their own. Unset: the built-in ones, see
+    /// `unjank classify --print-rules`.
     #[arg(long, env = "UNJANK_RULES", value_name = "FILE")]
     pub rules: Option<PathBuf>,
+
+    /// How often it is looked for stored stacks that came too late to be classified by their project's latest rules, in
+    /// milliseconds: from a server that had not heard of them, for example.
+    #[arg(long, env = "UNJANK_LATE_STACKS_INTERVAL_MS", value_name = "MS", default_value_t = 600_000, value_parser = clap::value_parser!(u64).range(10..=86_400_000))]
+    pub late_stacks_interval_ms: u64,
 
     /// How long events wait for company before they are sent to ClickHouse, in milliseconds: the delay until they show.
     #[arg(long, env = "UNJANK_FLUSH_INTERVAL_MS", value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
@@ -208,6 +214,10 @@ pub struct Serve {
 impl Serve {
     pub fn flush_interval(&self) -> Duration {
         Duration::from_millis(self.flush_interval_ms)
+    }
+
+    pub fn late_stacks_interval(&self) -> Duration {
+        Duration::from_millis(self.late_stacks_interval_ms)
     }
 
     pub fn body_timeout(&self) -> Duration {

@@ -15,6 +15,7 @@ pub mod people;
 pub mod preview;
 mod quota;
 mod refresh;
+pub mod rule_sets;
 mod seed;
 mod session_token;
 

@@ -16,6 +16,8 @@ mod people;
 mod problem;
 mod projects;
 mod remote_config;
+mod revisions;
+mod rules;
 mod session;
 
 use std::sync::Arc;
@@ -130,10 +132,32 @@ fn management() -> Router<Arc<App>> {
             "/projects/{project}/config/kill",
             post(configurations::kill),
         )
+        .merge(rules())
         .fallback(|| async { Problem::not_found() })
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
         .layer(DefaultBodyLimit::max(MANAGEMENT_BODY))
+}
+
+/// The classification rules of a project.
+fn rules() -> Router<Arc<App>> {
+    Router::new()
+        .route(
+            "/projects/{project}/rules",
+            get(rules::latest).put(rules::save),
+        )
+        .route("/projects/{project}/rules/check", post(rules::check))
+        .route("/projects/{project}/rules/dry-run", post(rules::dry_run))
+        .route("/projects/{project}/rules/revisions", get(rules::history))
+        .route(
+            "/projects/{project}/rules/revisions/{revision}",
+            get(rules::revision),
+        )
+        .route("/projects/{project}/rules/rollback", post(rules::roll_back))
+        .route(
+            "/projects/{project}/rules/reclassification",
+            get(rules::reclassification),
+        )
 }
 
 /// What operators reach.

@@ -30,7 +30,7 @@ pub use self::seen::{Arrival, Seen, Ticket};
 
 use self::check::{Checks, Event};
 use self::rows::{Envelope, batch_rows};
-use crate::stacks::Rules;
+use crate::stacks::RuleSet;
 use crate::store::{Count, Outcome, RecordBuilder};
 
 /// Whose batch it is: what the ingest key says.
@@ -82,7 +82,8 @@ pub type ConfigEtag<'c> = dyn Fn(&Resource<'_>) -> Option<Arc<str>> + 'c;
 pub struct Context<'c> {
     pub device: &'c Device,
     pub limits: &'c Limits,
-    pub rules: &'c Rules,
+    /// Those of the device's project.
+    pub rules: &'c RuleSet,
     pub known_stacks: &'c KnownStacks,
     /// For the receipt: what tells a device that its configuration changed.
     pub config_etag: &'c ConfigEtag<'c>,

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod fingerprint;
+pub mod history;
 pub mod http;
 pub mod ingest;
 pub mod metrics;

@@ -18,10 +18,11 @@ use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::people::Logins;
 use crate::control::{self, Access, InstanceSecret, Moment, Refresher, SessionTokens, Snapshot};
+use crate::history::{DryRuns, ProgressBoard, Reclassifier, Waits};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
-use crate::stacks::Rules;
+use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
     ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target,
@@ -84,6 +85,8 @@ pub async fn serve(
         write_counts(Arc::clone(&app), front.shutdown()),
     );
     front.spawn("recall", recall_batches(Arc::clone(&app), front.shutdown()));
+    let reclassifier = reclassifier(&app, settings);
+    front.spawn("reclassifier", reclassifier.run(front.shutdown()));
     start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
 
     shutdown.cancelled().await;
@@ -114,8 +117,13 @@ async fn open(
     let data_dir = &shared.data_dir;
     let secret = Arc::new(instance_secret(shared)?);
     let logins = Logins::new(SessionTokens::new(&secret));
-    let (control, access) =
-        open_control(shared, settings, Arc::clone(&secret), (&clock, back)).await?;
+    let default_rules = Arc::new(default_rules(settings)?);
+    let place = Place {
+        secret: Arc::clone(&secret),
+        default_rules: Arc::clone(&default_rules),
+        clock: clock.clone(),
+    };
+    let (control, access) = open_control(shared, settings, place, back).await?;
     let metrics = Metrics::new();
     let log_settings = LogSettings {
         dir: data_dir.join("log"),
@@ -133,7 +141,9 @@ async fn open(
         logins,
         secret,
         limits: limits(settings),
-        rules: rules(settings)?,
+        default_rules,
+        dry_runs: DryRuns::default(),
+        reclassification: Arc::new(ProgressBoard::new(metrics.reclassification.clone())),
         known_stacks: KnownStacks::new(KNOWN_STACKS),
         seen,
         outcome_counts: OutcomeCounts::default(),
@@ -150,13 +160,25 @@ async fn open(
     })
 }
 
+/// What the snapshot of the control database is made with.
+struct Place {
+    secret: Arc<InstanceSecret>,
+    default_rules: Arc<RuleSet>,
+    clock: Clock,
+}
+
 /// Opens the control database, makes what the settings name, and keeps the snapshot of it current.
 async fn open_control(
     shared: &Shared,
     settings: &Serve,
-    secret: Arc<InstanceSecret>,
-    (clock, back): (&Clock, &Tasks),
+    place: Place,
+    back: &Tasks,
 ) -> anyhow::Result<(Arc<dyn Control>, Arc<Access>)> {
+    let Place {
+        secret,
+        default_rules,
+        clock,
+    } = place;
     let control = control_database(shared, back).await?;
     let now = clock.now();
     control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
@@ -165,6 +187,7 @@ async fn open_control(
         now,
         before: &Snapshot::default(),
         largest_batch,
+        default_rules: &default_rules,
     };
     let snapshot = control::load(&*control, &secret, &moment).await?;
     if snapshot.is_closed() {
@@ -175,8 +198,9 @@ async fn open_control(
         control: Arc::clone(&control),
         access: Arc::clone(&access),
         secret,
-        clock: clock.clone(),
+        clock,
         largest_batch,
+        default_rules,
     };
     back.spawn("control", refresher.run(back.shutdown()));
     Ok((control, access))
@@ -226,18 +250,32 @@ fn record_limit(settings: &Serve) -> u32 {
         .max(16 << 20)
 }
 
-fn rules(settings: &Serve) -> anyhow::Result<Rules> {
+fn default_rules(settings: &Serve) -> anyhow::Result<RuleSet> {
     let Some(path) = &settings.rules else {
-        return Ok(Rules::built_in());
+        return Ok(RuleSet::built_in());
     };
     let text = std::fs::read_to_string(path)
         .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
-    let rules = Rules::parse(&text)
+    let rules = RuleSet::parse(0, text)
         .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
-    for warning in rules.warnings() {
+    for warning in rules.rules().warnings() {
         tracing::warn!(rules = %path.display(), "{warning}");
     }
     Ok(rules)
+}
+
+fn reclassifier(app: &App, settings: &Serve) -> Reclassifier {
+    let then = settings.late_stacks_interval();
+    Reclassifier {
+        access: Arc::clone(&app.access),
+        clickhouse: app.clickhouse.clone(),
+        board: Arc::clone(&app.reclassification),
+        clock: app.clock.clone(),
+        waits: Waits {
+            first: then.min(Duration::from_secs(120)),
+            then,
+        },
+    }
 }
 
 fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> anyhow::Result<()> {

@@ -12,6 +12,7 @@ mod migrations;
 mod native;
 mod range;
 mod record;
+mod stored_stacks;
 mod tally;
 mod writer;
 
@@ -27,6 +28,7 @@ pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;
 pub use self::native::{BadFrame, Frame};
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
+pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
 pub use self::writer::{Writer, WriterSettings};
 
 pub(crate) use self::columns::uuid_bytes;

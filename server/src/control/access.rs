@@ -9,6 +9,7 @@ use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
+use crate::stacks::RuleSet;
 use crate::store::control::SecretHash;
 
 /// The state of the control database at one moment, in the form in which requests need it.
@@ -16,6 +17,8 @@ use crate::store::control::SecretHash;
 pub struct Snapshot {
     pub(super) keys: HashMap<SecretHash, Key>,
     pub(super) projects: HashMap<Arc<str>, Arc<Project>>,
+    /// Of every project: its own, or the server's.
+    pub(super) rules: HashMap<Arc<str>, Arc<RuleSet>>,
     /// What each project sent, for its quotas.
     pub(super) meters: HashMap<Arc<str>, Arc<Meter>>,
     pub(super) device_keys: DeviceKeys,
@@ -25,6 +28,11 @@ impl Snapshot {
     /// Whether no device can get in.
     pub fn is_closed(&self) -> bool {
         self.keys.is_empty() && self.device_keys.is_empty()
+    }
+
+    /// The classification rules of every project.
+    pub fn rules(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<RuleSet>)> {
+        self.rules.iter()
     }
 }
 
@@ -104,6 +112,11 @@ impl Access {
 
     pub fn project(&self, id: &str) -> Option<Arc<Project>> {
         self.0.load().projects.get(id).cloned()
+    }
+
+    /// The classification rules that hold in a project.
+    pub fn rules(&self, project: &str) -> Option<Arc<RuleSet>> {
+        self.0.load().rules.get(project).cloned()
     }
 }
 

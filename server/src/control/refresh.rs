@@ -11,9 +11,11 @@ use super::access::{Access, Key, Project, Snapshot};
 use super::device_token::DeviceKeys;
 use super::instance_secret::InstanceSecret;
 use super::quota::Meter;
+use super::rule_sets;
 use crate::clock::Clock;
 use crate::ingest::Device;
 use crate::remote_config::{Compiled, Configuration};
+use crate::stacks::RuleSet;
 use crate::store::control::{
     self, Control, ControlError, DeviceKeyAlgorithm, Document, DocumentKind, Quotas,
 };
@@ -30,6 +32,7 @@ pub struct Refresher {
     pub clock: Clock,
     /// Events that one batch may have.
     pub largest_batch: u32,
+    pub default_rules: Arc<RuleSet>,
 }
 
 impl Refresher {
@@ -57,6 +60,7 @@ impl Refresher {
             now: self.clock.now(),
             before: &before,
             largest_batch: self.largest_batch,
+            default_rules: &self.default_rules,
         };
         let snapshot = load(&*self.control, &self.secret, &moment).await?;
         self.access.swap(snapshot);
@@ -71,6 +75,8 @@ pub struct Moment<'s> {
     pub before: &'s Snapshot,
     /// Events that one batch may have: no quota refuses it for ever.
     pub largest_batch: u32,
+    /// The rules of projects that saved none.
+    pub default_rules: &'s Arc<RuleSet>,
 }
 
 impl Moment<'_> {
@@ -83,6 +89,31 @@ impl Moment<'_> {
         meter.change(quotas, largest, now);
         Arc::clone(meter)
     }
+
+    /// A project's latest rules; those that do not compile leave the ones before in force.
+    fn rules(&self, id: &str, document: Option<&Document>) -> Arc<RuleSet> {
+        let Some(document) = document else {
+            return Arc::clone(self.default_rules);
+        };
+        let (known, revision) = (self.before.rules.get(id), rule_sets::revision(document));
+        if let Some(known) = known.filter(|known| known.id().revision == revision) {
+            return Arc::clone(known);
+        }
+        match RuleSet::parse(revision, document.text.as_str()) {
+            Ok(rules) => Arc::new(rules),
+            Err(error) => {
+                tracing::error!(project = id, revision, %error, "saved rules are not valid here: those before stay in force");
+                Arc::clone(known.unwrap_or(self.default_rules))
+            }
+        }
+    }
+}
+
+fn by_project(documents: &[Document]) -> HashMap<&str, &Document> {
+    let pairs = documents
+        .iter()
+        .map(|document| (document.project.as_str(), document));
+    pairs.collect()
 }
 
 /// Reads the control database.
@@ -96,14 +127,15 @@ pub async fn load(
     let documents = control
         .latest_documents(DocumentKind::Configuration)
         .await?;
-    let documents: HashMap<&str, &Document> = documents
-        .iter()
-        .map(|document| (document.project.as_str(), document))
-        .collect();
+    let documents = by_project(&documents);
+    let rule_sets = control.latest_documents(DocumentKind::RuleSet).await?;
+    let rule_sets = by_project(&rule_sets);
     for project in control.projects().await? {
         let id: Arc<str> = Arc::from(project.id.as_str());
         let meter = moment.meter(before.meters.get(&id), project.quotas);
         snapshot.meters.insert(Arc::clone(&id), meter);
+        let rules = moment.rules(&id, rule_sets.get(&*id).copied());
+        snapshot.rules.insert(Arc::clone(&id), rules);
         let known = before.projects.get(&id);
         let document = documents.get(&*id).copied();
         if let Some(project) = configured(&id, document, known) {

@@ -11,23 +11,19 @@ use serde_json::Value;
 
 use super::member::{Editor, Viewer};
 use super::problem::Problem;
+use super::revisions::{PageOfRevisions, Revisions, RollBack, Signature};
 use crate::app::App;
 use crate::control::configurations::{self, Draft, SaveError, Saved};
 use crate::remote_config::Fault;
 use crate::store::control::{ControlError, Document, DocumentKind};
 
 const KIND: DocumentKind = DocumentKind::Configuration;
-const PAGE: u32 = 50;
 
-/// A revision, with or without its text.
+/// A revision with its text.
 #[derive(Serialize)]
 pub(super) struct Revision {
-    /// 0: nothing was ever saved, the defaults hold.
-    revision: i64,
-    note: String,
-    author: String,
-    /// Microseconds since the epoch.
-    created_at: i64,
+    #[serde(flatten)]
+    signature: Signature,
     #[serde(skip_serializing_if = "Option::is_none")]
     configuration: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,22 +31,12 @@ pub(super) struct Revision {
 }
 
 impl Revision {
-    fn listed(document: Document) -> Self {
-        Self {
-            revision: document.revision,
-            note: document.note,
-            author: document.author,
-            created_at: document.created_at,
-            configuration: None,
-            warnings: Vec::new(),
-        }
-    }
-
     fn whole(document: Document) -> Self {
         let configuration = serde_json::from_str(&document.text).ok();
         Self {
+            signature: document.into(),
             configuration,
-            ..Self::listed(document)
+            warnings: Vec::new(),
         }
     }
 
@@ -69,10 +55,7 @@ pub(super) async fn latest(
     match app.control.latest_document(KIND, &member.project).await {
         Ok(document) => Ok(Json(Revision::whole(document))),
         Err(ControlError::NotFound) => Ok(Json(Revision {
-            revision: 0,
-            note: String::new(),
-            author: String::new(),
-            created_at: 0,
+            signature: Signature::default(),
             configuration: Some(serde_json::json!({"base": {}, "overrides": []})),
             warnings: Vec::new(),
         })),
@@ -135,38 +118,14 @@ pub(super) async fn check(
     }))
 }
 
-#[derive(Deserialize)]
-pub(super) struct PageOfRevisions {
-    /// Those before this revision: the last one of the page before.
-    before: Option<i64>,
-}
-
-/// A page of the history, the latest first.
-#[derive(Serialize)]
-pub(super) struct Revisions {
-    revisions: Vec<Revision>,
-    /// For the next page; missing on the last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<i64>,
-}
-
 pub(super) async fn history(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
     query: Result<Query<PageOfRevisions>, QueryRejection>,
 ) -> Result<Json<Revisions>, Problem> {
-    let Query(page) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
-    let documents = app
-        .control
-        .documents(KIND, &member.project, page.before, PAGE)
-        .await?;
-    let full = documents.len() == PAGE as usize;
-    let before = documents
-        .last()
-        .filter(|_| full)
-        .map(|document| document.revision);
-    let revisions = documents.into_iter().map(Revision::listed).collect();
-    Ok(Json(Revisions { revisions, before }))
+    Revisions::read(&app, KIND, &member.project, query)
+        .await
+        .map(Json)
 }
 
 pub(super) async fn revision(
@@ -180,14 +139,6 @@ pub(super) async fn revision(
         .document(KIND, &member.project, revision)
         .await?;
     Ok(Json(Revision::whole(document)))
-}
-
-/// Which revision is to hold again.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RollBack {
-    revision: i64,
-    expected_revision: i64,
 }
 
 pub(super) async fn roll_back(

@@ -141,10 +141,11 @@ async fn take_apart(
         .map_err(|_| Problem::overloaded())?;
     let (app, device) = (Arc::clone(app), Arc::clone(device));
     let work = move || {
+        let rules = app.access.rules(&device.project);
         let context = Context {
             device: &device,
             limits: &app.limits,
-            rules: &app.rules,
+            rules: rules.as_deref().unwrap_or(&app.default_rules),
             known_stacks: &app.known_stacks,
             config_etag: &|resource| {
                 remote_config::etag_for(&app, &device.project, resource, received_at)

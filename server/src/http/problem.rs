@@ -5,10 +5,13 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENT
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::rules::RulesFault;
 use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
-use crate::control::{Exceeded, OverQuota, TokenError};
+use crate::control::{Exceeded, OverQuota, TokenError, rule_sets};
+use crate::history::DryRunError;
 use crate::ingest::Refusal;
+use crate::stacks::RulesError;
 use crate::store::control::ControlError;
 use crate::store::{Failure, LogError};
 
@@ -89,6 +92,15 @@ impl Problem {
 
     pub(super) fn bad_query(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
+    }
+
+    pub(super) fn look_back(most_days: u16) -> Self {
+        let detail = format!("`days` is 1 to {most_days}");
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "days_out_of_range",
+            detail,
+        )
     }
 
     pub(super) fn no_token() -> Self {
@@ -291,16 +303,48 @@ impl From<SaveError> for Problem {
     }
 }
 
+impl From<RulesError> for Problem {
+    fn from(error: RulesError) -> Self {
+        let faults = [RulesFault::from(&error)];
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "rules_invalid",
+            error.to_string(),
+        )
+        .and("faults", serde_json::to_value(faults).unwrap_or_default())
+    }
+}
+
+impl From<rule_sets::SaveError> for Problem {
+    fn from(error: rule_sets::SaveError) -> Self {
+        match error {
+            rule_sets::SaveError::Rules(error) => error.into(),
+            rule_sets::SaveError::Control(error) => error.into(),
+        }
+    }
+}
+
+impl From<DryRunError> for Problem {
+    fn from(error: DryRunError) -> Self {
+        let detail = error.to_string();
+        match error {
+            DryRunError::Rules(error) => error.into(),
+            DryRunError::Store(failure) => failure.into(),
+            DryRunError::Busy => Self::new(StatusCode::SERVICE_UNAVAILABLE, "dry_run_busy", detail)
+                .with(RETRY_AFTER, "5"),
+        }
+    }
+}
+
 impl From<Failure> for Problem {
-    /// What ClickHouse says is for the log of the server: it may name what nobody outside is to know.
     fn from(failure: Failure) -> Self {
-        tracing::warn!(%failure, "a question to ClickHouse failed");
+        tracing::warn!(%failure, "ClickHouse did not answer a question");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "clickhouse_unavailable",
-            "ClickHouse does not answer this now: ask again later; the server's log says why",
+            "store_unavailable",
+            "what is stored cannot be asked right now: try again later",
         )
-        .with(RETRY_AFTER, "5")
+        .with(RETRY_AFTER, "15")
     }
 }
 

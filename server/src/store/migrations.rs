@@ -22,6 +22,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0002_stacks",
     "0003_arrivals",
     "0004_batch_devices",
+    "0005_classes",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

@@ -156,6 +156,6 @@ async fn a_preview_of_a_faulty_configuration_says_the_faults_and_without_clickho
         answer.body
     );
     let answer = preview(&server, &token, json!({})).await;
-    assert_eq!(answer.outcome(), (503, "clickhouse_unavailable".to_owned()));
-    assert_eq!(answer.retry_after.as_deref(), Some("5"));
+    assert_eq!(answer.outcome(), (503, "store_unavailable".to_owned()));
+    assert_eq!(answer.retry_after.as_deref(), Some("15"));
 }

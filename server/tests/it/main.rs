@@ -24,6 +24,7 @@ mod postgres;
 mod processes;
 mod quotas;
 mod remote_config;
+mod rules;
 mod schema;
 mod server;
 mod stacks;

@@ -330,6 +330,14 @@ viewer POST /api/v1/projects/default/config/preview
 viewer GET /api/v1/projects/default/config/revisions
 viewer GET /api/v1/projects/default/config/revisions/1
 viewer GET /api/v1/projects/default/keys
+viewer GET /api/v1/projects/default/rules
+viewer POST /api/v1/projects/default/rules/check
+viewer POST /api/v1/projects/default/rules/dry-run
+viewer GET /api/v1/projects/default/rules/revisions
+viewer GET /api/v1/projects/default/rules/revisions/1
+viewer GET /api/v1/projects/default/rules/reclassification
+editor PUT /api/v1/projects/default/rules
+editor POST /api/v1/projects/default/rules/rollback
 editor PUT /api/v1/projects/default/config
 editor POST /api/v1/projects/default/config/rollback
 editor POST /api/v1/projects/default/config/kill
