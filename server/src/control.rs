@@ -5,6 +5,8 @@
 //! tokens, seals.
 
 mod access;
+pub mod api_tokens;
+mod bucket;
 pub mod configurations;
 mod credential;
 mod device_token;
@@ -16,8 +18,9 @@ mod quota;
 mod refresh;
 mod seed;
 mod session_token;
+mod signal_meter;
 
-pub use self::access::{Access, Caller, Project, Snapshot};
+pub use self::access::{Access, Caller, KeyError, Project, Snapshot};
 pub use self::credential::{Credential, CredentialKind, NoRandomness};
 pub use self::device_token::{DeviceKeys, TokenError, TokenHolder};
 pub use self::ingest_keys::{IngestKeys, SeedKey};
@@ -26,3 +29,4 @@ pub use self::quota::{Budget, Cost, Exceeded, Meter, OverQuota};
 pub use self::refresh::{Moment, Refresher, load};
 pub use self::seed::seed;
 pub use self::session_token::{SESSION_TOKEN_LIFE_S, SessionHolder, SessionTokens};
+pub use self::signal_meter::SignalMeter;

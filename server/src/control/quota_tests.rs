@@ -1,5 +1,6 @@
 //! Tests of quotas: each says what time it is.
 
+use super::super::bucket::{NEVER, SHUT};
 use super::*;
 
 /// 2026-11-20T12:00:00Z.
@@ -21,7 +22,7 @@ fn meter(quotas: Quotas) -> Arc<Meter> {
 fn of_key(quotas: Quotas) -> Budget {
     Budget {
         key: Some(meter(quotas)),
-        project: None,
+        ..Budget::default()
     }
 }
 

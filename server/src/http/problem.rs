@@ -5,9 +5,10 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENT
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use crate::control::api_tokens::IssueError;
 use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
-use crate::control::{Exceeded, OverQuota, TokenError};
+use crate::control::{Exceeded, KeyError, OverQuota, TokenError};
 use crate::ingest::Refusal;
 use crate::store::LogError;
 use crate::store::control::ControlError;
@@ -229,6 +230,20 @@ impl From<Refusal> for Problem {
     }
 }
 
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::Unknown => Self::unknown_key(),
+            // The key is known, and sending it again will not help.
+            KeyError::TokenRequired => Self::new(
+                StatusCode::FORBIDDEN,
+                "device_token_required",
+                "this project takes no ingest keys: send `Authorization: Bearer <device token>`, a token that the app's own back end makes",
+            ),
+        }
+    }
+}
+
 impl From<OverQuota> for Problem {
     fn from(over: OverQuota) -> Self {
         let (code, detail) = match over.exceeded {
@@ -270,6 +285,22 @@ impl From<ControlError> for Problem {
                 detail,
             )
             .with(RETRY_AFTER, "5"),
+        }
+    }
+}
+
+impl From<IssueError> for Problem {
+    fn from(error: IssueError) -> Self {
+        let detail = error.to_string();
+        match error {
+            IssueError::Control(error) => error.into(),
+            IssueError::NoRandomness(_) => Self::overloaded(),
+            IssueError::AlreadyOver => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
+            }
+            IssueError::OutlivesItsMaker => {
+                Self::new(StatusCode::FORBIDDEN, "token_outlives_its_maker", detail)
+            }
         }
     }
 }

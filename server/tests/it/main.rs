@@ -5,6 +5,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod api_tokens;
 mod architecture;
 mod bad_days;
 mod batches;
@@ -24,5 +25,6 @@ mod quotas;
 mod remote_config;
 mod schema;
 mod server;
+mod signal_quotas;
 mod stacks;
 mod story;

@@ -125,15 +125,18 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// SQLite has no lock for migrations: of two processes that find a new file at once, one is refused, and finds the other's work done.
+/// SQLite has no lock for migrations: of two processes that find the same one to do, one is refused when the other has committed,
+/// and finds it done. That may happen once for each.
 async fn migrate(writer: &SqlitePool) -> Result<(), ControlError> {
     let mut migrations = sqlx::migrate!("../migrations/sqlite");
     // After a newer version was here: its schema works for this one too, by the deploy rule.
     migrations.set_ignore_missing(true);
-    if migrations.run(writer).await.is_err() {
-        migrations.run(writer).await?;
+    for _ in migrations.iter() {
+        if migrations.run(writer).await.is_ok() {
+            return Ok(());
+        }
     }
-    Ok(())
+    Ok(migrations.run(writer).await?)
 }
 
 /// `sqlite:path` or `sqlite://path`.

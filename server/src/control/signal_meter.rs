@@ -1,0 +1,201 @@
+//! Quotas of single signals: what is over its own is held back, and the rest of the batch is kept. Pure: the time is a parameter.
+//!
+//! A batch that finds room is taken whole and may run ahead of the rate; then the signal waits until an event fits again. So no
+//! batch is cut in two, and on average the rate holds. Each server counts for itself, from its start.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use unjank_protocol::{RateLimit, Signal};
+
+use super::bucket::{Bucket, Rate};
+use super::quota::Budget;
+use crate::store::control::SignalQuotas;
+
+/// What a project sent of the signals that it limits.
+#[derive(Debug, Default)]
+pub struct SignalMeter(Mutex<Signals>);
+
+#[derive(Debug, Default)]
+struct Signals(Vec<(Signal, Bucket)>);
+
+impl SignalMeter {
+    /// The meter of before, by the quotas of now; what was used stays used. None when no signal is limited.
+    pub(super) fn of(
+        before: Option<&Arc<Self>>,
+        quotas: &SignalQuotas,
+        (largest_batch, now): (u32, i64),
+    ) -> Option<Arc<Self>> {
+        if quotas.is_empty() {
+            return None;
+        }
+        let meter = before.map(Arc::clone).unwrap_or_default();
+        let mut signals = meter.at(now);
+        signals
+            .0
+            .retain(|(signal, _)| quotas.iter().any(|(limited, _)| limited == *signal));
+        for (signal, most) in quotas.iter() {
+            let rate = Rate::new(Some(most), largest_batch);
+            match signals.bucket(signal) {
+                Some(bucket) => bucket.change(rate),
+                None => signals.0.push((signal, Bucket::new(rate, now))),
+            }
+        }
+        drop(signals);
+        Some(meter)
+    }
+
+    /// What is used at that time.
+    fn at(&self, now: i64) -> MutexGuard<'_, Signals> {
+        let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, bucket) in &mut signals.0 {
+            bucket.pass_until(now);
+        }
+        signals
+    }
+}
+
+impl Signals {
+    fn bucket(&mut self, signal: Signal) -> Option<&mut Bucket> {
+        let mut all = self.0.iter_mut();
+        let (_, bucket) = all.find(|(one, _)| *one == signal)?;
+        Some(bucket)
+    }
+}
+
+impl Budget {
+    /// Whether any signal is limited: nothing else need be asked when none is.
+    #[must_use]
+    pub fn limits_signals(&self) -> bool {
+        self.signals.is_some()
+    }
+
+    /// Takes the events of the signals that have room. Answers the signals that have none, before or now: `dropped` is how many
+    /// events of theirs were not taken.
+    #[must_use]
+    pub fn hold_back(&self, events: &[(Signal, u32)], now: i64) -> Vec<RateLimit> {
+        let mut limits = Vec::new();
+        let Some(meter) = &self.signals else {
+            return limits;
+        };
+        let mut signals = meter.at(now);
+        for (signal, events) in events {
+            let Some(bucket) = signals.bucket(*signal) else {
+                continue;
+            };
+            let taken = bucket.overdraw(*events);
+            if let Some(wait) = bucket.wait() {
+                limits.push(RateLimit {
+                    signal: *signal,
+                    retry_after_s: seconds(wait),
+                    dropped: if taken { 0 } else { u64::from(*events) },
+                });
+            }
+        }
+        limits
+    }
+
+    /// Gives back what was taken for a batch that was not stored after all: its events by signal, without those held back.
+    pub fn let_go(&self, events: &[(Signal, u32)], now: i64) {
+        let Some(meter) = &self.signals else { return };
+        let mut signals = meter.at(now);
+        for (signal, events) in events {
+            if let Some(bucket) = signals.bucket(*signal) {
+                bucket.give_back(*events);
+            }
+        }
+    }
+
+    /// How long a signal waits from now on, in seconds; 0 when it need not.
+    #[must_use]
+    pub fn wait_of(&self, signal: Signal, now: i64) -> u32 {
+        let Some(meter) = &self.signals else { return 0 };
+        let wait = meter
+            .at(now)
+            .bucket(signal)
+            .and_then(|bucket| bucket.wait());
+        wait.map_or(0, seconds)
+    }
+}
+
+/// Whole seconds, at least one.
+fn seconds(wait: Duration) -> u32 {
+    let begun = u64::from(wait.subsec_nanos() > 0);
+    u32::try_from(wait.as_secs().saturating_add(begun).max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-20T12:00:00Z.
+    const NOON: i64 = 1_795_176_000_000_000;
+    const SECOND: i64 = 1_000_000;
+
+    fn meter(before: Option<&Arc<SignalMeter>>, most: u64, now: i64) -> Option<Arc<SignalMeter>> {
+        let quotas = SignalQuotas::new([("spans", Some(most))]).unwrap();
+        SignalMeter::of(before, &quotas, (50, now))
+    }
+
+    fn budget(signals: Option<Arc<SignalMeter>>) -> Budget {
+        Budget {
+            signals,
+            ..Budget::default()
+        }
+    }
+
+    fn spans(budget: &Budget, events: u32, now: i64) -> Option<(u32, u64)> {
+        let limits = budget.hold_back(&[(Signal::Spans, events), (Signal::Janks, 9)], now);
+        assert!(limits.iter().all(|limit| limit.signal == Signal::Spans));
+        limits
+            .first()
+            .map(|limit| (limit.retry_after_s, limit.dropped))
+    }
+
+    #[test]
+    fn a_batch_runs_ahead_and_then_the_signal_waits() {
+        // The bucket holds 100.
+        let budget = budget(meter(None, 10, NOON));
+        assert_eq!(spans(&budget, 99, NOON), None);
+        // 49 ahead: 50 events from having room for one.
+        assert_eq!(spans(&budget, 50, NOON), Some((5, 0)));
+        assert_eq!(spans(&budget, 7, NOON + 4 * SECOND), Some((1, 7)));
+        assert_eq!(spans(&budget, 1, NOON + 5 * SECOND), Some((1, 0)));
+        let later = NOON + 3_600 * SECOND;
+        assert_eq!(spans(&budget, 99, later), None);
+        assert_eq!(spans(&budget, 1, later), Some((1, 0)));
+    }
+
+    #[test]
+    fn on_average_the_rate_holds() {
+        let budget = budget(meter(None, 10, NOON));
+        let mut taken = 0;
+        for tick in 0..10_000 {
+            let limit = spans(&budget, 50, NOON + tick * SECOND / 10);
+            taken += 50 - limit.map_or(0, |(_, dropped)| dropped);
+        }
+        assert!((10_000..=10_150).contains(&taken), "{taken}");
+    }
+
+    #[test]
+    fn nothing_passes_at_zero_and_everything_without_a_quota() {
+        let zero = meter(None, 0, NOON);
+        assert_eq!(spans(&budget(zero.clone()), 3, NOON), Some((3_600, 3)));
+        let none = SignalMeter::of(zero.as_ref(), &SignalQuotas::default(), (50, NOON));
+        assert_eq!(spans(&budget(none), 1_000, NOON), None);
+        let raised = budget(meter(zero.as_ref(), 10, NOON));
+        assert_eq!(spans(&raised, 99, NOON), None);
+    }
+
+    #[test]
+    fn what_was_used_stays_used_and_what_was_not_stored_comes_back() {
+        let before = meter(None, 10, NOON);
+        assert_eq!(spans(&budget(before.clone()), 120, NOON), Some((3, 0)));
+        let same = budget(meter(before.as_ref(), 10, NOON));
+        assert_eq!(spans(&same, 1, NOON), Some((3, 1)));
+        assert_eq!(same.wait_of(Signal::Spans, NOON), 3);
+        same.let_go(&[(Signal::Spans, 120)], NOON);
+        assert_eq!(spans(&same, 99, NOON), None);
+        assert_eq!(same.wait_of(Signal::Janks, NOON), 0);
+    }
+}
