@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::people::Logins;
-use crate::control::{self, Access, InstanceSecret, Moment, Refresher, SessionTokens, Snapshot};
+use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
@@ -113,7 +113,7 @@ async fn open(
 ) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
     let secret = Arc::new(instance_secret(shared)?);
-    let logins = Logins::new(SessionTokens::new(&secret));
+    let logins = Logins::new(Arc::clone(&secret));
     let (control, access) =
         open_control(shared, settings, Arc::clone(&secret), (&clock, back)).await?;
     let metrics = Metrics::new();

@@ -2,12 +2,13 @@
 //! minutes and another, used once, that gets the next.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::credential::{Credential, CredentialKind};
+use super::instance_secret::InstanceSecret;
 use super::password::{self, PasswordError};
 use super::session_token::{SessionHolder, SessionTokens};
 use crate::fingerprint::fingerprint;
@@ -62,6 +63,7 @@ pub struct Login {
 /// The door.
 pub struct Logins {
     tokens: SessionTokens,
+    secret: Arc<InstanceSecret>,
     hashing: Semaphore,
     failures: Mutex<HashMap<u64, Failures>>,
 }
@@ -72,9 +74,10 @@ struct Failures {
 }
 
 impl Logins {
-    pub fn new(tokens: SessionTokens) -> Self {
+    pub fn new(secret: Arc<InstanceSecret>) -> Self {
         Self {
-            tokens,
+            tokens: SessionTokens::new(&secret),
+            secret,
             hashing: Semaphore::new(MOST_HASHES),
             failures: Mutex::default(),
         }
@@ -159,15 +162,19 @@ impl Logins {
         self.login(session.id, user.id, refresh, now)
     }
 
-    /// The next pair of tokens. A refresh token that comes twice was stolen from somebody: it ends the session.
+    /// The next pair of tokens. A refresh token that comes again after a while was stolen from somebody: it ends the session. One
+    /// that comes again at once is another tab's, or the answer was lost: what follows it is the same token as before, so that
+    /// the session has one token still, and a thief and an owner who both have it will be found out when they use it.
     pub async fn refresh(
         &self,
         control: &dyn Control,
         refresh_token: &str,
         now: i64,
     ) -> Result<Login, LoginError> {
-        let next =
-            Credential::new(CredentialKind::Refresh).map_err(|_| LoginError::NoRandomness)?;
+        let next = Credential::of(
+            CredentialKind::Refresh,
+            self.secret.successor(refresh_token),
+        );
         let exchange = TokenExchange {
             old: SecretHash::of(refresh_token),
             new: next.hash(),

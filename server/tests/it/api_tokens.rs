@@ -49,6 +49,7 @@ async fn a_projects_token_is_shown_once_and_opens_until_it_is_revoked() {
             .await
             .status
     };
+    server.pass(std::time::Duration::from_secs(1));
     assert_eq!(revoke().await, 204);
     assert_eq!(revoke().await, 404);
     assert_eq!(status(&server, token, config).await, 401);

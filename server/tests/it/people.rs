@@ -1,5 +1,7 @@
 //! People: from the first invitation to the end of a session.
 
+use std::time::Duration;
+
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
@@ -143,10 +145,43 @@ async fn a_refresh_token_works_once_and_a_stolen_one_ends_the_session() {
     assert_eq!(second.status(), 200);
     let second = Cookies::of(&second);
     assert_ne!(second.refresh, first.refresh);
+    server.pass(Duration::from_secs(30));
     assert_eq!(refresh(&first).await.status(), 401);
     assert_eq!(refresh(&second).await.status(), 401);
     let me = as_person(&server, &second, Method::GET, "/me", json!(null)).await;
     assert_eq!(me.outcome(), (401, "session_ended".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tabs_that_refresh_at_once_both_go_on() {
+    let server = Server::start().await;
+    let first = admin(&server).await;
+    let refresh = async |cookies: &Cookies| {
+        request(&server, Method::POST, "/session/refresh")
+            .header("cookie", &cookies.refresh)
+            .send()
+            .await
+            .unwrap()
+    };
+    let (one, other) = tokio::join!(refresh(&first), refresh(&first));
+    assert_eq!((one.status().as_u16(), other.status().as_u16()), (200, 200));
+    let (one, other) = (Cookies::of(&one), Cookies::of(&other));
+    for tab in [&one, &other] {
+        let me = as_person(&server, tab, Method::GET, "/me", json!(null)).await;
+        assert_eq!(me.status, 200);
+    }
+    // Whichever answer the browser keeps, the next refresh works; and one whose answer was lost is sent again.
+    assert_eq!(one.refresh, other.refresh);
+    server.pass(Duration::from_secs(600));
+    assert_eq!(refresh(&one).await.status(), 200);
+    server.pass(Duration::from_secs(29));
+    let third = refresh(&other).await;
+    assert_eq!(third.status(), 200);
+    let third = Cookies::of(&third);
+    // A thief who took a token long ago is found out.
+    server.pass(Duration::from_secs(1));
+    assert_eq!(refresh(&one).await.status(), 401);
+    assert_eq!(refresh(&third).await.status(), 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
