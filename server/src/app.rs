@@ -12,6 +12,7 @@ use crate::control::{Access, InstanceSecret};
 use crate::http::BodyBudget;
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
+use crate::proxies::TrustedProxies;
 use crate::stacks::Rules;
 use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog};
@@ -22,6 +23,7 @@ pub struct App {
     pub access: Arc<Access>,
     pub control: Arc<dyn Control>,
     pub logins: Logins,
+    pub trusted_proxies: TrustedProxies,
     pub secret: Arc<InstanceSecret>,
     pub limits: Limits,
     pub rules: Rules,

@@ -4,6 +4,7 @@ mod admin;
 mod api_tokens;
 mod audit;
 mod body;
+mod client_address;
 mod configurations;
 mod device;
 mod device_keys;

@@ -10,6 +10,7 @@ pub mod fingerprint;
 pub mod http;
 pub mod ingest;
 pub mod metrics;
+pub mod proxies;
 pub mod remote_config;
 pub mod serve;
 pub mod stacks;

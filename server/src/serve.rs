@@ -131,6 +131,7 @@ async fn open(
         access,
         control,
         logins,
+        trusted_proxies: settings.trusted_proxies.clone(),
         secret,
         limits: limits(settings),
         rules: rules(settings)?,

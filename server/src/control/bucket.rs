@@ -121,6 +121,11 @@ impl Bucket {
         (over > 0).then_some(Duration::from_nanos(over))
     }
 
+    /// Whether nothing of it is used.
+    pub(super) fn is_full(&self) -> bool {
+        self.debt == 0
+    }
+
     pub(super) fn give_back(&mut self, events: u32) {
         if let Rate::Limited(quota) = self.rate {
             let worth = event_ns(quota).saturating_mul(u64::from(events));

@@ -328,9 +328,12 @@ impl From<LoginError> for Problem {
         let (status, code) = match error {
             LoginError::Refused => (StatusCode::UNAUTHORIZED, "login_refused"),
             LoginError::TooMany { retry_after_s } => {
-                return Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_logins", detail)
-                    .with(RETRY_AFTER, "60")
-                    .and("retry_after_s", retry_after_s);
+                let wait = HeaderValue::from(retry_after_s);
+                let problem = Self {
+                    header: Some(Box::new((RETRY_AFTER, wait))),
+                    ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_logins", detail)
+                };
+                return problem.and("retry_after_s", retry_after_s);
             }
             LoginError::Ended => (StatusCode::UNAUTHORIZED, "session_ended"),
             LoginError::NoInvitation => (StatusCode::NOT_FOUND, "invitation_unknown"),
