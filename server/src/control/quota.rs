@@ -72,9 +72,7 @@ impl Budget {
         let mut used: Vec<_> = self.meters().map(|meter| meter.used(now)).collect();
         for used in &mut used {
             if let Err(over) = used.fits(cost) {
-                if over.exceeded == Exceeded::Events {
-                    used.bucket.shut_for(over.wait);
-                }
+                used.shut_for(over);
                 return Err(over);
             }
         }
@@ -141,6 +139,13 @@ impl Used {
         // Bytes first: they make wait the longest.
         self.day.fits(cost.bytes)?;
         self.bucket.after(cost.events).map(drop)
+    }
+
+    /// A quota of bytes tells its devices to wait for long enough by itself.
+    fn shut_for(&mut self, over: OverQuota) {
+        if over.exceeded == Exceeded::Events {
+            self.bucket.shut_for(over.wait);
+        }
     }
 
     fn take(&mut self, cost: Cost) {

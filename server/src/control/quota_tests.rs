@@ -112,6 +112,7 @@ fn both_quotas_are_charged_or_none() {
     let of = |own| Budget {
         key: Some(meter(own)),
         project: Some(Arc::clone(&project)),
+        signals: None,
     };
     let (small, free) = (of(quotas(None, Some(100))), of(Quotas::default()));
     // The key's bytes do not suffice: the project's events are not touched.
@@ -133,6 +134,7 @@ fn a_quota_of_the_key_leaves_the_rest_of_the_project_alone() {
     let of = |own| Budget {
         key: Some(meter(own)),
         project: Some(Arc::clone(&project)),
+        signals: None,
     };
     let (small, free) = (of(quotas(Some(1), None)), of(Quotas::default()));
     small.charge(events(50), NOON).unwrap();

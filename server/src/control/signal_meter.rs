@@ -61,6 +61,17 @@ impl Signals {
         let (_, bucket) = all.find(|(one, _)| *one == signal)?;
         Some(bucket)
     }
+
+    /// Takes events, all or none. Answers what to tell of it, if the signal has no room now.
+    fn take(&mut self, signal: Signal, events: u32) -> Option<RateLimit> {
+        let bucket = self.bucket(signal)?;
+        let taken = bucket.overdraw(events);
+        Some(RateLimit {
+            signal,
+            retry_after_s: seconds(bucket.wait()?),
+            dropped: if taken { 0 } else { u64::from(events) },
+        })
+    }
 }
 
 impl Budget {
@@ -74,25 +85,14 @@ impl Budget {
     /// events of theirs were not taken.
     #[must_use]
     pub fn hold_back(&self, events: &[(Signal, u32)], now: i64) -> Vec<RateLimit> {
-        let mut limits = Vec::new();
         let Some(meter) = &self.signals else {
-            return limits;
+            return Vec::new();
         };
         let mut signals = meter.at(now);
-        for (signal, events) in events {
-            let Some(bucket) = signals.bucket(*signal) else {
-                continue;
-            };
-            let taken = bucket.overdraw(*events);
-            if let Some(wait) = bucket.wait() {
-                limits.push(RateLimit {
-                    signal: *signal,
-                    retry_after_s: seconds(wait),
-                    dropped: if taken { 0 } else { u64::from(*events) },
-                });
-            }
-        }
+        let limits = events.iter();
         limits
+            .filter_map(|(signal, events)| signals.take(*signal, *events))
+            .collect()
     }
 
     /// Gives back what was taken for a batch that was not stored after all: its events by signal, without those held back.
