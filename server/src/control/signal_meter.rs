@@ -106,15 +106,16 @@ impl Budget {
         }
     }
 
-    /// How long a signal waits from now on, in seconds; 0 when it need not.
-    #[must_use]
-    pub fn wait_of(&self, signal: Signal, now: i64) -> u32 {
-        let Some(meter) = &self.signals else { return 0 };
-        let wait = meter
-            .at(now)
-            .bucket(signal)
-            .and_then(|bucket| bucket.wait());
-        wait.map_or(0, seconds)
+    /// What to say of signals after something was given back: 0 seconds for what need not wait, and nothing of it unless events
+    /// of it were dropped.
+    pub fn say_anew(&self, limits: &mut Vec<RateLimit>, now: i64) {
+        let mut meter = self.signals.as_ref().map(|meter| meter.at(now));
+        for limit in limits.iter_mut() {
+            let bucket = meter.as_mut().and_then(|all| all.bucket(limit.signal));
+            let wait = bucket.and_then(|bucket| bucket.wait());
+            limit.retry_after_s = wait.map_or(0, seconds);
+        }
+        limits.retain(|limit| limit.dropped > 0 || limit.retry_after_s > 0);
     }
 }
 
@@ -193,9 +194,18 @@ mod tests {
         assert_eq!(spans(&budget(before.clone()), 120, NOON), Some((3, 0)));
         let same = budget(meter(before.as_ref(), 10, NOON));
         assert_eq!(spans(&same, 1, NOON), Some((3, 1)));
-        assert_eq!(same.wait_of(Signal::Spans, NOON), 3);
+        let limit = |signal, retry_after_s, dropped| RateLimit {
+            signal,
+            retry_after_s,
+            dropped,
+        };
+        let mut limits = vec![limit(Signal::Spans, 9, 0), limit(Signal::Janks, 9, 7)];
+        same.say_anew(&mut limits, NOON);
+        let waiting = [limit(Signal::Spans, 3, 0), limit(Signal::Janks, 0, 7)];
+        assert_eq!(limits, waiting);
         same.let_go(&[(Signal::Spans, 120)], NOON);
+        same.say_anew(&mut limits, NOON);
+        assert_eq!(limits, waiting[1..]);
         assert_eq!(spans(&same, 99, NOON), None);
-        assert_eq!(same.wait_of(Signal::Janks, NOON), 0);
     }
 }

@@ -92,9 +92,15 @@ async fn store_batch(
     app.metrics.ingest.body_bytes.inc_by(bytes);
     let accepted = take_apart(app, caller, received, received_at).await?;
     let taken = taken_of_signals(&accepted, budget);
-    let kept = keep(app, caller, accepted, (received_at, bytes)).await;
-    if kept.as_ref().map_or(true, |receipt| receipt.duplicate) {
-        budget.let_go(&taken, app.clock.now());
+    let mut kept = keep(app, caller, accepted, (received_at, bytes)).await;
+    match &mut kept {
+        Ok(receipt) if receipt.duplicate => {
+            let now = app.clock.now();
+            budget.let_go(&taken, now);
+            budget.say_anew(&mut receipt.rate_limits, now);
+        }
+        Ok(_) => {}
+        Err(_) => budget.let_go(&taken, app.clock.now()),
     }
     kept
 }

@@ -158,6 +158,9 @@ async fn a_duplicate_is_not_charged_and_is_answered_as_it_was_stored() {
     // Ten of 20 are left.
     let rest = server.send(&spans(9)).await;
     assert!(rest.body.get("rate_limits").is_none(), "{:?}", rest.body);
+    // One is left. What comes again would run ahead of it; it is given back, and nothing is said of it.
+    let again = server.send(&batch).await;
+    assert!(again.body.get("rate_limits").is_none(), "{:?}", again.body);
     assert_eq!(
         server.send(&spans(1)).await.body["rate_limits"][0]["retry_after_s"],
         1
