@@ -77,6 +77,7 @@ fn ingest(criterion: &mut Criterion) {
         rules: &rules,
         known_stacks: &known_stacks,
         config_etag: &|_| None,
+        hold_back: None,
         received_at: NOW,
         wire_bytes: packed.len(),
     };

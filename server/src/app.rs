@@ -13,6 +13,7 @@ use crate::history::{DryRuns, ProgressBoard};
 use crate::http::BodyBudget;
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
+use crate::proxies::TrustedProxies;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog};
@@ -23,6 +24,7 @@ pub struct App {
     pub access: Arc<Access>,
     pub control: Arc<dyn Control>,
     pub logins: Logins,
+    pub trusted_proxies: TrustedProxies,
     pub secret: Arc<InstanceSecret>,
     pub limits: Limits,
     /// The rules of projects that saved none.

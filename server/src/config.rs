@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use crate::control::IngestKeys;
+use crate::proxies::TrustedProxies;
 
 /// Settings every command shares.
 #[derive(Args, Clone, Debug)]
@@ -137,6 +138,16 @@ pub struct Serve {
         default_value = "127.0.0.1:9090"
     )]
     pub admin_listen: SocketAddr,
+
+    /// Proxies in front of this server, as addresses and networks: `10.0.0.0/8,::1`. Their `X-Forwarded-For` is believed when wrong
+    /// passwords are counted by address. Unset: nobody's, and everyone behind a proxy counts as one.
+    #[arg(
+        long,
+        env = "UNJANK_TRUSTED_PROXIES",
+        value_name = "NETWORKS",
+        default_value = ""
+    )]
+    pub trusted_proxies: TrustedProxies,
 
     /// Ingest keys, `key=app_id,…`; `key=*` allows any app. The same key may stand several times, for several apps.
     #[arg(

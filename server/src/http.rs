@@ -1,8 +1,10 @@
 //! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
 
 mod admin;
+mod api_tokens;
 mod audit;
 mod body;
+mod client_address;
 mod config_preview;
 mod configurations;
 mod device;
@@ -93,9 +95,22 @@ fn management() -> Router<Arc<App>> {
         )
         .route(
             "/projects/{project}/keys/{key}",
-            patch(ingest_keys::set_expiry).delete(ingest_keys::revoke),
+            patch(ingest_keys::update).delete(ingest_keys::revoke),
         )
         .route("/projects/{project}/audit", get(audit::list))
+        .route(
+            "/projects/{project}/tokens",
+            get(api_tokens::list).post(api_tokens::create),
+        )
+        .route(
+            "/projects/{project}/tokens/{token}",
+            delete(api_tokens::revoke),
+        )
+        .route(
+            "/tokens",
+            get(api_tokens::list_of_all).post(api_tokens::create_for_all),
+        )
+        .route("/tokens/{token}", delete(api_tokens::revoke_of_all))
         .route(
             "/projects/{project}/device-keys",
             get(device_keys::list).post(device_keys::create),

@@ -11,6 +11,7 @@ pub mod history;
 pub mod http;
 pub mod ingest;
 pub mod metrics;
+pub mod proxies;
 pub mod remote_config;
 pub mod serve;
 pub mod stacks;

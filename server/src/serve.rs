@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::people::Logins;
-use crate::control::{self, Access, InstanceSecret, Moment, Refresher, SessionTokens, Snapshot};
+use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot};
 use crate::history::{DryRuns, ProgressBoard, Reclassifier, Waits};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
@@ -116,7 +116,7 @@ async fn open(
 ) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
     let secret = Arc::new(instance_secret(shared)?);
-    let logins = Logins::new(SessionTokens::new(&secret));
+    let logins = Logins::new(Arc::clone(&secret));
     let default_rules = Arc::new(default_rules(settings)?);
     let place = Place {
         secret: Arc::clone(&secret),
@@ -139,6 +139,7 @@ async fn open(
         access,
         control,
         logins,
+        trusted_proxies: settings.trusted_proxies.clone(),
         secret,
         limits: limits(settings),
         default_rules,

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 
 use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
+use super::signal_meter::SignalMeter;
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
 use crate::stacks::RuleSet;
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub(super) rules: HashMap<Arc<str>, Arc<RuleSet>>,
     /// What each project sent, for its quotas.
     pub(super) meters: HashMap<Arc<str>, Arc<Meter>>,
+    /// The same for projects that limit single signals.
+    pub(super) signal_meters: HashMap<Arc<str>, Arc<SignalMeter>>,
     pub(super) device_keys: DeviceKeys,
 }
 
@@ -34,6 +37,14 @@ impl Snapshot {
     pub fn rules(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<RuleSet>)> {
         self.rules.iter()
     }
+
+    fn budget(&self, key: Option<&Arc<Meter>>, project: &str) -> Budget {
+        Budget {
+            key: key.cloned(),
+            project: self.meters.get(project).cloned(),
+            signals: self.signal_meters.get(project).cloned(),
+        }
+    }
 }
 
 /// An ingest key.
@@ -42,6 +53,17 @@ pub(super) struct Key {
     pub(super) device: Arc<Device>,
     pub(super) expires_at: Option<i64>,
     pub(super) meter: Arc<Meter>,
+    /// Whether its project asks for device tokens instead.
+    pub(super) is_not_enough: bool,
+}
+
+/// Why an ingest key does not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyError {
+    /// Or revoked, or expired.
+    Unknown,
+    /// The project asks for device tokens.
+    TokenRequired,
 }
 
 /// Who sends, and what it may send.
@@ -75,19 +97,17 @@ impl Access {
     }
 
     /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
-    pub fn device(&self, key: &str, now: i64) -> Option<Caller> {
+    pub fn device(&self, key: &str, now: i64) -> Result<Caller, KeyError> {
         let snapshot = self.0.load();
-        let key = snapshot.keys.get(&SecretHash::of(key))?;
-        if key.expires_at.is_some_and(|end| end <= now) {
-            return None;
+        let key = snapshot.keys.get(&SecretHash::of(key));
+        let key = key.filter(|key| key.expires_at.is_none_or(|end| end > now));
+        let key = key.ok_or(KeyError::Unknown)?;
+        if key.is_not_enough {
+            return Err(KeyError::TokenRequired);
         }
-        let budget = Budget {
-            key: Some(Arc::clone(&key.meter)),
-            project: snapshot.meters.get(&key.device.project).cloned(),
-        };
-        Some(Caller {
+        Ok(Caller {
             device: Arc::clone(&key.device),
-            budget,
+            budget: snapshot.budget(Some(&key.meter), &key.device.project),
         })
     }
 
@@ -95,10 +115,7 @@ impl Access {
     pub fn device_by_token(&self, token: &str, now: i64) -> Result<Caller, TokenError> {
         let snapshot = self.0.load();
         let holder = snapshot.device_keys.verify(token, now)?;
-        let budget = Budget {
-            key: None,
-            project: snapshot.meters.get(&holder.project).cloned(),
-        };
+        let budget = snapshot.budget(None, &holder.project);
         let device = Device {
             project: holder.project,
             apps: None,

@@ -1,6 +1,6 @@
 //! Keeps the snapshot current: after each change in the control database, wherever it was made.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +12,14 @@ use super::device_token::DeviceKeys;
 use super::instance_secret::InstanceSecret;
 use super::quota::Meter;
 use super::rule_sets;
+use super::signal_meter::SignalMeter;
 use crate::clock::Clock;
 use crate::ingest::Device;
 use crate::remote_config::{Compiled, Configuration};
 use crate::stacks::RuleSet;
 use crate::store::control::{
-    self, Control, ControlError, DeviceKeyAlgorithm, Document, DocumentKind, Quotas,
+    self, Control, ControlError, DeviceKeyAlgorithm, DeviceTokens, Document, DocumentKind,
+    ProjectSettings, Quotas,
 };
 
 /// A snapshot is made anew after this long even when nothing is heard.
@@ -107,6 +109,17 @@ impl Moment<'_> {
             }
         }
     }
+
+    /// Those of a project.
+    fn meters(&self, id: &Arc<str>, settings: &ProjectSettings, snapshot: &mut Snapshot) {
+        let meter = self.meter(self.before.meters.get(id), settings.quotas);
+        snapshot.meters.insert(Arc::clone(id), meter);
+        let known = self.before.signal_meters.get(id);
+        let now = (self.largest_batch, self.now);
+        if let Some(meter) = SignalMeter::of(known, &settings.signal_quotas, now) {
+            snapshot.signal_meters.insert(Arc::clone(id), meter);
+        }
+    }
 }
 
 fn by_project(documents: &[Document]) -> HashMap<&str, &Document> {
@@ -130,12 +143,15 @@ pub async fn load(
     let documents = by_project(&documents);
     let rule_sets = control.latest_documents(DocumentKind::RuleSet).await?;
     let rule_sets = by_project(&rule_sets);
+    let mut with_tokens = HashSet::new();
     for project in control.projects().await? {
         let id: Arc<str> = Arc::from(project.id.as_str());
-        let meter = moment.meter(before.meters.get(&id), project.quotas);
-        snapshot.meters.insert(Arc::clone(&id), meter);
         let rules = moment.rules(&id, rule_sets.get(&*id).copied());
         snapshot.rules.insert(Arc::clone(&id), rules);
+        moment.meters(&id, &project.settings, &mut snapshot);
+        if project.settings.device_tokens == DeviceTokens::Required {
+            with_tokens.insert(Arc::clone(&id));
+        }
         let known = before.projects.get(&id);
         let document = documents.get(&*id).copied();
         if let Some(project) = configured(&id, document, known) {
@@ -151,6 +167,7 @@ pub async fn load(
         let known = before.keys.get(&key.hash).map(|known| &known.meter);
         let entry = Key {
             device: Arc::new(device),
+            is_not_enough: with_tokens.contains(key.project.as_str()),
             expires_at: key.expires_at,
             meter: moment.meter(known, key.quotas),
         };

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 use super::member::{Admin, Viewer};
@@ -14,7 +14,7 @@ use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
 use crate::control::{Credential, CredentialKind};
-use crate::store::control::{IngestKey, KeyExpiry, NewIngestKey};
+use crate::store::control::{IngestKey, KeyChange, NewIngestKey, Quotas};
 
 #[derive(Serialize)]
 pub(super) struct KeyBody {
@@ -109,29 +109,38 @@ pub(super) async fn create(
 
 type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
 
-/// When a key ends; `null` is never.
+/// What is missing stays as it is. What was used of the quotas stays used.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Expiry {
-    expires_at: Option<i64>,
+pub(super) struct KeyPatch {
+    /// When the key ends, in microseconds since the epoch; `null` is never.
+    #[serde(default, deserialize_with = "given")]
+    expires_at: Option<Option<i64>>,
+    /// Replaced as a whole: what is missing inside is no limit.
+    quotas: Option<QuotasBody>,
 }
 
-pub(super) async fn set_expiry(
+/// Tells `null` from a field that is missing.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: KeyPath,
-    body: Result<Json<Expiry>, JsonRejection>,
+    body: Result<Json<KeyPatch>, JsonRejection>,
 ) -> Result<StatusCode, Problem> {
-    let (Path((_, id)), Json(Expiry { expires_at })) =
-        (path.map_err(|_| Problem::not_found())?, body?);
-    let expiry = KeyExpiry {
+    let (Path((_, id)), Json(patch)) = (path.map_err(|_| Problem::not_found())?, body?);
+    let wanted = KeyChange {
         project: member.project,
         id,
-        expires_at,
+        expires_at: patch.expires_at,
+        quotas: patch.quotas.map(Quotas::from),
     };
     let now = app.clock.now();
     app.control
-        .set_ingest_key_expiry(expiry, &member.actor, now)
+        .change_ingest_key(wanted, &member.actor, now)
         .await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -6,9 +6,10 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::rules::RulesFault;
+use crate::control::api_tokens::IssueError;
 use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
-use crate::control::{Exceeded, OverQuota, TokenError, rule_sets};
+use crate::control::{Exceeded, KeyError, OverQuota, TokenError, rule_sets};
 use crate::history::DryRunError;
 use crate::ingest::Refusal;
 use crate::stacks::RulesError;
@@ -241,6 +242,20 @@ impl From<Refusal> for Problem {
     }
 }
 
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::Unknown => Self::unknown_key(),
+            // The key is known, and sending it again will not help.
+            KeyError::TokenRequired => Self::new(
+                StatusCode::FORBIDDEN,
+                "device_token_required",
+                "this project takes no ingest keys: send `Authorization: Bearer <device token>`, a token that the app's own back end makes",
+            ),
+        }
+    }
+}
+
 impl From<OverQuota> for Problem {
     fn from(over: OverQuota) -> Self {
         let (code, detail) = match over.exceeded {
@@ -282,6 +297,22 @@ impl From<ControlError> for Problem {
                 detail,
             )
             .with(RETRY_AFTER, "5"),
+        }
+    }
+}
+
+impl From<IssueError> for Problem {
+    fn from(error: IssueError) -> Self {
+        let detail = error.to_string();
+        match error {
+            IssueError::Control(error) => error.into(),
+            IssueError::NoRandomness(_) => Self::overloaded(),
+            IssueError::AlreadyOver => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
+            }
+            IssueError::OutlivesItsMaker => {
+                Self::new(StatusCode::FORBIDDEN, "token_outlives_its_maker", detail)
+            }
         }
     }
 }
@@ -354,9 +385,12 @@ impl From<LoginError> for Problem {
         let (status, code) = match error {
             LoginError::Refused => (StatusCode::UNAUTHORIZED, "login_refused"),
             LoginError::TooMany { retry_after_s } => {
-                return Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_logins", detail)
-                    .with(RETRY_AFTER, "60")
-                    .and("retry_after_s", retry_after_s);
+                let wait = HeaderValue::from(retry_after_s);
+                let problem = Self {
+                    header: Some(Box::new((RETRY_AFTER, wait))),
+                    ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_logins", detail)
+                };
+                return problem.and("retry_after_s", retry_after_s);
             }
             LoginError::Ended => (StatusCode::UNAUTHORIZED, "session_ended"),
             LoginError::NoInvitation => (StatusCode::NOT_FOUND, "invitation_unknown"),

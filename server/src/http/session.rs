@@ -12,11 +12,12 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::client_address::ClientAddress;
 use super::member::Person;
 use super::problem::Problem;
 use crate::app::App;
-use crate::control::SESSION_TOKEN_LIFE_S;
 use crate::control::people::{Login, LoginError, SESSION_LIFE};
+use crate::control::{Attempt, SESSION_TOKEN_LIFE_S};
 use crate::store::control::Actor;
 
 const SESSION: &str = "__Host-unjank";
@@ -33,13 +34,15 @@ pub(super) struct Passwords {
 
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
+    ClientAddress(address): ClientAddress,
     body: Result<Json<Passwords>, JsonRejection>,
 ) -> Result<Response, Problem> {
     let Json(Passwords { email, password }) = body?;
     let now = app.clock.now();
+    let attempt = Attempt { address, now };
     let login = app
         .logins
-        .log_in(&*app.control, (&email, password), now)
+        .log_in(&*app.control, (&email, password), attempt)
         .await?;
     Ok(logged_in(&login))
 }
@@ -53,13 +56,15 @@ pub(super) struct Acceptance {
 
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
+    ClientAddress(address): ClientAddress,
     body: Result<Json<Acceptance>, JsonRejection>,
 ) -> Result<Response, Problem> {
     let Json(Acceptance { token, password }) = body?;
     let now = app.clock.now();
+    let attempt = Attempt { address, now };
     let login = app
         .logins
-        .accept_invitation(&*app.control, (&token, password), now)
+        .accept_invitation(&*app.control, (&token, password), attempt)
         .await?;
     Ok(logged_in(&login))
 }

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod api_tokens;
 mod architecture;
 mod bad_days;
 mod batches;
@@ -27,5 +28,6 @@ mod remote_config;
 mod rules;
 mod schema;
 mod server;
+mod signal_quotas;
 mod stacks;
 mod story;

@@ -355,6 +355,12 @@ admin POST /api/v1/projects/default/keys
 admin PATCH /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin DELETE /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin PATCH /api/v1/projects/default
+admin GET /api/v1/projects/default/tokens
+admin POST /api/v1/projects/default/tokens
+admin DELETE /api/v1/projects/default/tokens/00000000-0000-0000-0000-000000000000
+admin GET /api/v1/tokens
+admin POST /api/v1/tokens
+admin DELETE /api/v1/tokens/00000000-0000-0000-0000-000000000000
 admin GET /api/v1/projects
 admin POST /api/v1/projects
 ";

@@ -25,6 +25,7 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
         rules: &RuleSet::built_in(),
         known_stacks: &KnownStacks::new(8),
         config_etag: &|_| None,
+        hold_back: None,
         received_at: NOW,
         wire_bytes: 1,
     };
