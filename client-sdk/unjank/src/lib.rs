@@ -38,6 +38,8 @@ mod client;
 mod clock;
 mod config;
 mod event;
+pub mod export;
+mod instrumented;
 mod losses;
 mod metric;
 mod names;
@@ -45,6 +47,10 @@ mod remote;
 mod report;
 mod settings;
 mod span;
+#[cfg(feature = "test-kit")]
+pub mod testing;
+#[cfg(feature = "tracing")]
+mod tracing_layer;
 mod transport;
 mod uplink;
 mod worker;
@@ -54,11 +60,46 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// ```
+/// struct Cart {
+///     items: Vec<u64>,
+/// }
+///
+/// #[unjank::traced]
+/// impl Cart {
+///     #[unjank::traced(init)]
+///     fn new() -> Self {
+///         Self { items: Vec::new() }
+///     }
+///
+///     fn total(&self) -> u64 {
+///         self.items.iter().sum()
+///     }
+///
+///     #[unjank::traced(skip)]
+///     fn is_empty(&self) -> bool {
+///         self.items.is_empty()
+///     }
+/// }
+///
+/// #[unjank::traced(tag = "checkout", err)]
+/// async fn pay(cart: &Cart) -> Result<u64, String> {
+///     if cart.is_empty() {
+///         return Err("nothing to pay".to_owned());
+///     }
+///     Ok(cart.total())
+/// }
+/// # assert_eq!(Cart::new().total(), 0);
+/// ```
+///
+pub use unjank_macros::traced;
 pub use unjank_protocol as protocol;
 pub use unjank_protocol::{Network, Signal};
 
 pub use self::config::{Config, Device, Mode};
 pub use self::event::Event;
+#[doc(hidden)]
+pub use self::instrumented::{TracedFuture, traced_call, traced_future};
 pub use self::metric::metric;
 pub use self::report::{Console, Reporter};
 #[doc(hidden)]
@@ -66,6 +107,8 @@ pub use self::span::{Callsite, callsite_span};
 pub use self::span::{
     DetachedSpan, Entered, Span, SpanContext, init_span, mark_main_thread, span, span_in,
 };
+#[cfg(feature = "tracing")]
+pub use self::tracing_layer::{tracing_layer, tracing_layer_up_to};
 pub use self::transport::{Request, Response, Transport, TransportError};
 
 use self::client::Shared;

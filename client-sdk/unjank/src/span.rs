@@ -1,5 +1,8 @@
 //! Spans: the time between two marks in the code.
 
+#[cfg(feature = "tracing")]
+pub(crate) mod foreign;
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -414,6 +417,13 @@ pub struct DetachedSpan {
 impl DetachedSpan {
     /// Makes it the parent of what begins on this thread, as long as the answer lives.
     pub fn enter(&self) -> Entered {
+        // One that began while nothing was collected stands for nothing.
+        if self.open.key == 0 {
+            return Entered {
+                open: None,
+                not_send: PhantomData,
+            };
+        }
         let entered = client::with(|_| {
             LOCAL
                 .try_with(|local| {

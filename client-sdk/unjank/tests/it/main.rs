@@ -5,3 +5,6 @@ mod collector;
 mod delivery;
 mod remote;
 mod spans;
+mod traced;
+#[cfg(feature = "tracing")]
+mod tracing_layer;

@@ -1,0 +1,89 @@
+//! What stands in the parentheses of `#[traced(…)]`.
+
+use proc_macro2::Span;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Result, Token};
+
+/// What `#[traced]` was told.
+#[derive(Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) tags: Vec<LitStr>,
+    pub(crate) init: Option<Span>,
+    pub(crate) err: Option<Span>,
+    pub(crate) skip: Option<Span>,
+}
+
+const KNOWN: &str =
+    "`traced` knows `name = \"…\"`, `tag = \"…\"`, `tags(\"…\", \"…\")`, `init`, `err` and `skip`";
+
+impl Parse for Options {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut options = Self::default();
+        for told in Punctuated::<Meta, Token![,]>::parse_terminated(input)? {
+            options.take(told)?;
+        }
+        if let (Some(skip), true) = (options.skip, options.says_more_than_skip()) {
+            return Err(Error::new(
+                skip,
+                "`skip` stands alone: remove it, or all else",
+            ));
+        }
+        Ok(options)
+    }
+}
+
+impl Options {
+    /// What an attribute of a method says.
+    pub(crate) fn of(attribute: &Attribute) -> Result<Self> {
+        match &attribute.meta {
+            Meta::Path(_) => Ok(Self::default()),
+            _ => attribute.parse_args(),
+        }
+    }
+
+    fn take(&mut self, told: Meta) -> Result<()> {
+        let word = told.path().get_ident().map(ToString::to_string);
+        match (word.as_deref(), told) {
+            (Some("name"), Meta::NameValue(pair)) => self.name = Some(text(pair.value)?),
+            (Some("tag"), Meta::NameValue(pair)) => self.tags.push(text(pair.value)?),
+            (Some("tags"), Meta::List(list)) => {
+                let tags = Punctuated::<LitStr, Token![,]>::parse_terminated;
+                for tag in list.parse_args_with(tags)? {
+                    self.tags.push(filled(tag)?);
+                }
+            }
+            (Some("init"), Meta::Path(path)) => self.init = Some(path.span()),
+            (Some("err"), Meta::Path(path)) => self.err = Some(path.span()),
+            (Some("skip"), Meta::Path(path)) => self.skip = Some(path.span()),
+            (_, other) => return Err(Error::new_spanned(other, KNOWN)),
+        }
+        Ok(())
+    }
+
+    fn says_more_than_skip(&self) -> bool {
+        self.name.is_some() || !self.tags.is_empty() || self.init.is_some() || self.err.is_some()
+    }
+}
+
+fn text(value: Expr) -> Result<LitStr> {
+    match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => filled(text),
+        other => Err(Error::new_spanned(
+            other,
+            "names and tags are known at build time: write a string literal",
+        )),
+    }
+}
+
+fn filled(text: LitStr) -> Result<LitStr> {
+    if text.value().is_empty() {
+        return Err(Error::new_spanned(text, "write a name that is not empty"));
+    }
+    Ok(text)
+}

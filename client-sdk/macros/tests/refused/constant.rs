@@ -1,0 +1,8 @@
+#[unjank_macros::traced]
+const fn answer() -> u8 {
+    42
+}
+
+fn main() {
+    answer();
+}

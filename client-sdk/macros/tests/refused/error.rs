@@ -1,0 +1,4 @@
+#[unjank_macros::traced(err)]
+fn nothing() {}
+
+fn main() {}

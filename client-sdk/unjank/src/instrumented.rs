@@ -1,0 +1,96 @@
+//! What the code that `#[traced]` writes calls: not for people.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::client;
+use crate::span::{Callsite, DetachedSpan, callsite_span};
+
+/// Runs a function inside its span, which ends with an error when its answer says so.
+#[doc(hidden)]
+#[inline]
+pub fn traced_call<R>(
+    callsite: &'static Callsite,
+    run: impl FnOnce() -> R,
+    failed: fn(&R) -> bool,
+) -> R {
+    let span = callsite_span(callsite);
+    let answer = run();
+    if span.is_recorded() && failed(&answer) {
+        span.end_error();
+    }
+    answer
+}
+
+/// Makes a future that runs inside its span.
+#[doc(hidden)]
+#[inline]
+pub fn traced_future<F: Future>(
+    callsite: &'static Callsite,
+    future: F,
+    failed: fn(&F::Output) -> bool,
+) -> TracedFuture<F> {
+    TracedFuture {
+        future,
+        span: Stage::Waiting,
+        callsite,
+        failed,
+    }
+}
+
+/// The span of a future.
+#[derive(Debug)]
+enum Stage {
+    /// Until the first poll: what is made and never polled does not run.
+    Waiting,
+    Running(DetachedSpan),
+    /// Completed, or begun while nothing was collected.
+    Nothing,
+}
+
+pin_project! {
+    /// A future that is entered on every poll, and ends its span when it completes or is dropped.
+    #[doc(hidden)]
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless they are polled"]
+    pub struct TracedFuture<F: Future> {
+        // Dropped before the span, so that spans inside end first.
+        #[pin]
+        future: F,
+        span: Stage,
+        callsite: &'static Callsite,
+        failed: fn(&F::Output) -> bool,
+    }
+}
+
+impl<F: Future> Future for TracedFuture<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if matches!(this.span, Stage::Waiting) {
+            *this.span = if client::is_on() {
+                Stage::Running(callsite_span(this.callsite).detach())
+            } else {
+                Stage::Nothing
+            };
+        }
+        let Stage::Running(span) = &*this.span else {
+            return this.future.poll(context);
+        };
+        let entered = span.enter();
+        let polled = this.future.poll(context);
+        drop(entered);
+        if let Poll::Ready(answer) = &polled
+            && let Stage::Running(span) = std::mem::replace(this.span, Stage::Nothing)
+            && (this.failed)(answer)
+        {
+            span.end_error();
+        }
+        polled
+    }
+}

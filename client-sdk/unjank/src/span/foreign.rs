@@ -1,0 +1,97 @@
+//! Spans that others begin, enter and end in their own way: what they need of the stack of open spans.
+
+use std::borrow::Cow;
+
+use unjank_protocol::{SpanKind, SpanStatus};
+
+use super::{DEEPEST, DetachedSpan, LOCAL, MOST, Open, SpanContext, begin, close};
+use crate::event::Place;
+
+impl SpanContext {
+    /// Above a root whose draw is known.
+    pub(crate) fn root(draw: f64) -> Self {
+        Self(Open {
+            draw,
+            ..Open::default()
+        })
+    }
+
+    /// Of the span that is open on this thread.
+    pub(crate) fn innermost() -> Option<Self> {
+        LOCAL
+            .try_with(|local| local.try_borrow().ok()?.stack.last().copied())
+            .ok()
+            .flatten()
+            .map(Self)
+    }
+
+    /// Whether spans below are the same under both.
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        let told = |open: &Open| (open.trace_id, open.span_id, open.draw.to_bits());
+        told(&self.0) == told(&other.0)
+    }
+
+    /// Makes it the parent of what begins on this thread, until [`leave`] is called with the key: an even number, since those of
+    /// our own spans are odd.
+    pub(crate) fn enter_as(&self, key: u64) {
+        let entered = LOCAL.try_with(|local| {
+            if let Ok(mut local) = local.try_borrow_mut()
+                && local.stack.len() < DEEPEST
+            {
+                local.stack.push(Open { key, ..self.0 });
+            }
+        });
+        // A thread that ends begins nothing.
+        entered.unwrap_or_default();
+    }
+}
+
+/// The end of [`SpanContext::enter_as`].
+pub(crate) fn leave(key: u64) {
+    close(&Open {
+        key,
+        ..Open::default()
+    });
+}
+
+/// Begins a span; nothing when nothing is collected, or too many are open.
+pub(crate) fn begin_under(
+    name: &'static str,
+    place: Place,
+    above: &SpanContext,
+) -> Option<DetachedSpan> {
+    let name = Cow::Borrowed(name);
+    let span = begin(name, SpanKind::Manual, place, &[], Some(above.0)).detach();
+    (span.open.key != 0).then_some(span)
+}
+
+impl DetachedSpan {
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// Whether another event is kept.
+    pub(crate) fn takes_events(&self) -> bool {
+        let record = self.record.as_deref();
+        record.is_some_and(|record| record.events.len() < MOST)
+    }
+
+    /// Adds an attribute, in the place of one of the same name.
+    pub(crate) fn set_attribute(&mut self, name: &'static str, value: String) {
+        let Some(record) = self.record.as_deref_mut() else {
+            return;
+        };
+        let mut known = record.attributes.iter_mut();
+        if let Some((_, before)) = known.find(|(known, _)| known == name) {
+            *before = value;
+        } else if record.attributes.len() < MOST {
+            record.attributes.push((Cow::Borrowed(name), value));
+        }
+    }
+
+    pub(crate) fn set_error(&mut self) {
+        if let Some(record) = self.record.as_deref_mut() {
+            record.status = SpanStatus::Error;
+        }
+    }
+}
