@@ -1,1 +1,136 @@
-//! To come.
+//! For tests of apps: runs code and tells which events it made. Behind the feature `test-kit`.
+//!
+//! ```
+//! use unjank::Event;
+//! use unjank::testing::with_captured_events;
+//!
+//! #[unjank::traced(name = "cart.total")]
+//! fn total(prices: &[u64]) -> u64 {
+//!     prices.iter().sum()
+//! }
+//!
+//! let events = with_captured_events(|| {
+//!     let _span = unjank::span("checkout");
+//!     assert_eq!(total(&[1, 2]), 3);
+//!     unjank::metric("cart_items", 2.0);
+//! });
+//! let names: Vec<&str> = events
+//!     .iter()
+//!     .filter_map(|event| match event {
+//!         Event::Span(span) => Some(span.name.as_str()),
+//!         _ => None,
+//!     })
+//!     .collect();
+//! assert_eq!(names, ["cart.total", "checkout"]);
+//! assert_eq!(events.len(), 3);
+//! ```
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::event::Event;
+use crate::export::Recorder;
+use crate::transport::{Request, Response, Transport, TransportError};
+use crate::{Config, Mode};
+
+/// Starts the SDK in test mode without a server, runs something, and answers the events it made, in the order in which they ended.
+/// One test at a time, since a process has one SDK; threads that `run` starts count as long as their events end before it does.
+///
+/// See the [module](self) for an example.
+///
+/// # Panics
+/// When the SDK runs already, or does not finish within ten seconds: a test is to fail then.
+pub fn with_captured_events(run: impl FnOnce()) -> Vec<Event> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let recorder = Recorder::with_capacity(usize::MAX);
+    let config = Config::new("http://127.0.0.1:1", "test")
+        .app("test", "0.0.0")
+        .mode(Mode::Test)
+        .start_jitter(Duration::ZERO)
+        .queue_events(1 << 16)
+        .transport(CollectingTransport::new())
+        .reporter(recorder.clone());
+    let guard = crate::init(config);
+    assert_eq!(guard.problem(), None, "no events can be captured");
+    run();
+    assert!(
+        crate::flush(Duration::from_secs(10)),
+        "the events were not collected in time"
+    );
+    drop(guard);
+    recorder.events()
+}
+
+/// A server in memory: takes every batch, keeps it, and has no configuration to tell. Clones share what they keep.
+///
+/// ```
+/// use std::time::Duration;
+/// use unjank::testing::CollectingTransport;
+/// use unjank::{Config, Mode};
+///
+/// let server = CollectingTransport::new();
+/// let config = Config::new("http://127.0.0.1:1", "key").app("test", "1.0.0").mode(Mode::Test);
+/// let guard = unjank::init(config.start_jitter(Duration::ZERO).transport(server.clone()));
+/// unjank::span("checkout").end();
+/// drop(guard); // sends what is left
+/// assert_eq!(server.events("spans")[0]["name"], "checkout");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CollectingTransport(Arc<Mutex<Vec<Value>>>);
+
+impl CollectingTransport {
+    /// One that has nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The batches that arrived, as the server would read them.
+    #[must_use]
+    pub fn batches(&self) -> Vec<Value> {
+        self.lock().clone()
+    }
+
+    /// The events of one signal that arrived, such as `spans` or `metrics`.
+    #[must_use]
+    pub fn events(&self, signal: &str) -> Vec<Value> {
+        let batches = self.lock();
+        let lists = batches
+            .iter()
+            .filter_map(|batch| batch.get(signal)?.as_array());
+        lists.flatten().cloned().collect()
+    }
+}
+
+impl Transport for CollectingTransport {
+    fn send(&self, request: Request<'_>) -> Result<Response, TransportError> {
+        if request.method == "GET" {
+            return Ok(Response {
+                status: 304,
+                ..Response::default()
+            });
+        }
+        let unreadable = |error: &dyn std::fmt::Display| TransportError(error.to_string());
+        let json = zstd::stream::decode_all(request.body).map_err(|error| unreadable(&error))?;
+        let batch: Value = serde_json::from_slice(&json).map_err(|error| unreadable(&error))?;
+        let accepted: usize = Value::as_object(&batch)
+            .into_iter()
+            .flat_map(|batch| batch.values())
+            .filter_map(|list| list.as_array().map(Vec::len))
+            .sum();
+        let receipt = json!({"batch_id": batch.get("batch_id"), "accepted": accepted});
+        self.lock().push(batch);
+        Ok(Response {
+            status: 202,
+            body: receipt.to_string().into_bytes(),
+            ..Response::default()
+        })
+    }
+}
