@@ -62,9 +62,9 @@ pub fn chrome_trace<'e>(
     let first = events.iter().filter_map(|event| start(event)).min();
     let first = first.unwrap_or_default();
     let other = json!({"start": first});
-    write!(
+    writeln!(
         out,
-        "{{\"displayTimeUnit\":\"ms\",\"otherData\":{other},\"traceEvents\":[\n"
+        "{{\"displayTimeUnit\":\"ms\",\"otherData\":{other},\"traceEvents\":["
     )?;
     let nodes = nodes(events.iter().copied());
     let tracks = Tracks::new(&nodes, &events);

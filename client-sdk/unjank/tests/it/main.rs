@@ -3,6 +3,7 @@
 
 mod collector;
 mod delivery;
+mod export;
 mod remote;
 mod spans;
 mod traced;
