@@ -93,7 +93,25 @@ struct Rates {
     edition: u32,
     /// The address of the client, which the edition belongs to.
     client: usize,
-    known: [Option<(usize, usize, Share)>; Self::SLOTS],
+    known: [Option<(usize, usize, Kept)>; Self::SLOTS],
+}
+
+/// The share of a name, and what those that are kept carry of it.
+#[derive(Clone, Copy)]
+struct Kept {
+    share: Share,
+    sample_rate: f64,
+}
+
+impl Kept {
+    fn of(shared: &Shared, name: &str, tags: &[&str]) -> Self {
+        let settings = shared.settings.load();
+        let share = settings.span_share(name, tags);
+        Self {
+            share,
+            sample_rate: settings.sample_rate(share),
+        }
+    }
 }
 
 /// A name: of the program, which is always at the same place, or made at run time.
@@ -123,9 +141,9 @@ impl<'n> Name<'n> {
 impl Rates {
     const SLOTS: usize = 64;
 
-    fn share(&mut self, shared: &Arc<Shared>, name: Name<'_>, tags: &[&str]) -> Share {
+    fn share(&mut self, shared: &Arc<Shared>, name: Name<'_>, tags: &[&str]) -> Kept {
         let Name::OfProgram(text) = name else {
-            return shared.settings.load().span_share(name.text(), tags);
+            return Kept::of(shared, name.text(), tags);
         };
         let edition = shared.edition.load(Ordering::Acquire);
         let client = Arc::as_ptr(shared).addr();
@@ -140,13 +158,13 @@ impl Rates {
         // Names of the program stay where they are, so their place names them.
         let slot = (place >> 3 ^ place >> 11 ^ length) % Self::SLOTS;
         match self.known.get_mut(slot) {
-            Some(Some((known, long, share))) if (*known, *long) == (place, length) => *share,
+            Some(Some((known, long, kept))) if (*known, *long) == (place, length) => *kept,
             entry => {
-                let share = shared.settings.load().span_share(text, tags);
+                let kept = Kept::of(shared, text, tags);
                 if let Some(entry) = entry {
-                    *entry = Some((place, length, share));
+                    *entry = Some((place, length, kept));
                 }
-                share
+                kept
             }
         }
     }
@@ -262,7 +280,7 @@ fn begin(
                 if local.stack.len() >= DEEPEST {
                     return None;
                 }
-                let share = local.rates.share(shared, Name::of(&name), tags);
+                let kept = local.rates.share(shared, Name::of(&name), tags);
                 let above = parent
                     .or_else(|| local.stack.last().copied())
                     .unwrap_or_else(|| Open {
@@ -273,11 +291,10 @@ fn begin(
                     key: random() | 1,
                     ..above
                 };
-                let record = share.keeps(open.draw).then(|| {
-                    let record = start(shared, local, (name, kind, place), &above);
+                let record = kept.share.keeps(open.draw).then(|| {
+                    let mut record = start(shared, local, (name, kind, place), &above);
                     (open.trace_id, open.span_id) = (record.trace_id, record.span_id);
-                    let mut record = record;
-                    record.sample_rate = shared.settings.load().sample_rate(share);
+                    record.sample_rate = kept.sample_rate;
                     record
                 });
                 local.stack.push(open);
@@ -346,7 +363,6 @@ impl Span {
     }
 
     /// Adds an attribute; at most 64 are kept, 1 KiB each.
-    #[expect(clippy::needless_pass_by_value, reason = "`3` reads better than `&3`")]
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
         add_attribute(self.record.as_deref_mut(), name, &value);
     }
@@ -435,7 +451,6 @@ impl DetachedSpan {
     }
 
     /// Adds an attribute; at most 64 are kept, 1 KiB each.
-    #[expect(clippy::needless_pass_by_value, reason = "`3` reads better than `&3`")]
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
         add_attribute(self.record.as_deref_mut(), name, &value);
     }
