@@ -8,19 +8,24 @@ use crate::{JankKind, Network, Text, Timestamp};
 
 /// The main loop was blocked, with the stack caught while it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Jank<'a> {
     /// `jank` or `anr`.
     #[serde(default)]
     pub kind: JankKind,
     /// The screen.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the stall began.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it lasted, in milliseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The thread that was blocked.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub thread: Text<'a>,
     /// Whether the app was in the foreground.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -55,11 +60,13 @@ pub struct Jank<'a> {
     pub run_log: Vec<LogLine<'a>>,
     /// The share of such janks that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// N times over threshold T within a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankStrategy {
     /// T, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -74,6 +81,7 @@ pub struct JankStrategy {
 
 /// A further stack of a stall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankSample<'a> {
     /// Time from the start of the stall, in milliseconds.
     pub offset_ms: u32,
@@ -84,28 +92,36 @@ pub struct JankSample<'a> {
 
 /// A line of the run log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogLine<'a> {
     /// When.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub time: Timestamp,
     /// The line, or the name of a screen.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub message: Text<'a>,
 }
 
 /// One frame of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Frame<'a> {
     /// Fully qualified class; empty where the language has none.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub class: Text<'a>,
     /// Library, image or package.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub module: Text<'a>,
     /// The function.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub function: Text<'a>,
     /// The source file.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub file: Text<'a>,
     /// The line, from 1; 0 or below when not known (the JVM says -2 for native methods).
     #[serde(
@@ -123,6 +139,7 @@ pub struct Frame<'a> {
     pub native: bool,
     /// Build id of the image, in hex, for symbolication.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub build_id: Text<'a>,
     /// Offset of the instruction in the image, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

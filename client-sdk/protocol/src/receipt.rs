@@ -7,6 +7,7 @@ use crate::{Signal, Text};
 
 /// The answer to an accepted batch (202): its events survive the crash of the server and of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Receipt<'a> {
     /// The batch that was received.
     pub batch_id: Uuid,
@@ -23,6 +24,7 @@ pub struct Receipt<'a> {
     pub duplicate: bool,
     /// The `ETag` of the device's configuration now: when it differs, fetch `GET /v1/config`.
     #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub config_etag: Option<Text<'a>>,
     /// Signals to hold back for a while.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,6 +41,7 @@ fn is_zero(count: &u64) -> bool {
 
 /// One refused event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rejected {
     /// The list it stood in.
     pub signal: Signal,
@@ -52,6 +55,7 @@ pub struct Rejected {
 
 /// Hold back one signal, keep sending the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RateLimit {
     /// What to hold back.
     pub signal: Signal,
@@ -61,6 +65,7 @@ pub struct RateLimit {
 
 /// Every error: `application/problem+json` (RFC 9457) with a stable `code`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
     /// A URI that names the kind of problem; `about:blank` where the status says it all.
     #[serde(rename = "type")]

@@ -22,26 +22,34 @@ pub(crate) fn is_whole(rate: &f64) -> bool {
 
 /// The time between two marks in the code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Span<'a> {
     /// The tree of spans this one belongs to.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub trace_id: TraceId,
     /// This span, within its trace.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub span_id: SpanId,
     /// The span this one ran inside; none for the root.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub parent_span_id: Option<SpanId>,
     /// What ran: the operation, or the fully qualified class and signature of a method.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
     /// What the span stands for.
     #[serde(default)]
     pub kind: SpanKind,
     /// When it began.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it took, in microseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000_000i64))]
     pub duration_us: i64,
     /// The thread it began on.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub thread: Text<'a>,
     /// Whether that was the main thread.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -51,6 +59,7 @@ pub struct Span<'a> {
     pub status: SpanStatus,
     /// The screen it ran on.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// The network at its start.
     #[serde(default)]
@@ -63,6 +72,7 @@ pub struct Span<'a> {
     pub code: Code<'a>,
     /// Free attributes, at most 64.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub attributes: Attributes<'a>,
     /// Timestamped logs inside the span, at most 64.
     #[serde(
@@ -74,20 +84,25 @@ pub struct Span<'a> {
     pub events: Vec<SpanEvent<'a>>,
     /// The share of such spans that is sent: above 0, at most 1. Counts are weighted by its inverse.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// Where in the source a span was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Code<'a> {
     /// Fully qualified class or module.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub class: Text<'a>,
     /// The function, with its signature where the language overloads.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub function: Text<'a>,
     /// The source file.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub file: Text<'a>,
     /// The line, from 1; 0 when not known.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -96,23 +111,30 @@ pub struct Code<'a> {
 
 /// A timestamped log inside a span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SpanEvent<'a> {
     /// When.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub time: Timestamp,
     /// What.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
 }
 
 /// Frames over a short period on one page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FrameWindow<'a> {
     /// The screen.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the window began.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it is, in milliseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The refresh rate in the window; 0 takes the resource's. A frame's budget is 1000 / `refresh_hz` ms.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -145,19 +167,24 @@ pub struct FrameWindow<'a> {
     pub network: Network,
     /// Frames by duration: lower bound of a logarithmic bucket in milliseconds → frames.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub frame_time_hist: Histogram,
     /// The share of such windows that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// Bytes of one local natural day, by source and network. Rows of one day add up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Traffic<'a> {
     /// The device's own natural day.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub day: Day,
     /// `api`, `web`, `cdn`, or a name of the team's own.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub source: Text<'a>,
     /// The network.
     #[serde(default)]
@@ -178,11 +205,14 @@ pub struct Traffic<'a> {
 
 /// How long a page took, in three parts that overlap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageLoad<'a> {
     /// The screen.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the page was initialised.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// T1: initialised → first element shown, in milliseconds.
     #[serde(default)]
@@ -194,6 +224,7 @@ pub struct PageLoad<'a> {
     #[serde(default)]
     pub t3_ms: Option<i64>,
     /// Initialised → final draw, in milliseconds: 0 to 24 h. Not the sum of the parts.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub total_ms: i64,
     /// First time in this process, or again.
     #[serde(default)]
@@ -217,14 +248,17 @@ pub struct PageLoad<'a> {
     pub requests: Vec<PageRequest<'a>>,
     /// The share of such page loads that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// A request a page waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageRequest<'a> {
     /// The path, without host and query.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub path: Text<'a>,
     /// From the page's start, in milliseconds; negative when it began before.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -239,11 +273,14 @@ pub struct PageRequest<'a> {
 
 /// A sample from a monitor. Means something only with its page and uptime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Metric<'a> {
     /// What was measured, with its unit: `memory_used_bytes`.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
     /// When.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub time: Timestamp,
     /// The value, or the mean when pre-aggregated; finite.
     pub value: f64,
@@ -258,6 +295,7 @@ pub struct Metric<'a> {
     pub count: Option<u64>,
     /// The screen.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -267,24 +305,30 @@ pub struct Metric<'a> {
     pub network: Network,
     /// Free attributes, at most 64.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub attributes: Attributes<'a>,
     /// The share of such samples that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// How long the app took to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AppStart<'a> {
     /// `cold`, `warm` or `hot`.
     #[serde(default)]
     pub kind: AppStartKind,
     /// When.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it took, in milliseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The screen it ended on.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// The network.
     #[serde(default)]
@@ -296,9 +340,11 @@ pub struct AppStart<'a> {
 
 /// A part of a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Phase<'a> {
     /// What.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
     /// How long, in milliseconds.
     pub duration_ms: u32,
@@ -306,22 +352,28 @@ pub struct Phase<'a> {
 
 /// A UI function redrawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Recomposition<'a> {
     /// The function.
     #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub function: Text<'a>,
     /// The screen.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the window began.
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long the window is, in milliseconds: 0 to 24 h.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub window_ms: i64,
     /// How often it was redrawn.
     pub count: u32,
     /// The state that changed.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub cause: Text<'a>,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -331,11 +383,13 @@ pub struct Recomposition<'a> {
     pub network: Network,
     /// The share of such windows that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// What the SDK itself cost and lost since its last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SdkHealth<'a> {
     /// Events dropped on the device, at most 64 entries.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
@@ -353,12 +407,14 @@ pub struct SdkHealth<'a> {
 
 /// Events of one signal dropped on the device for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Dropped<'a> {
     /// What.
     #[serde(default)]
     pub signal: Signal,
     /// Why: `queue_full`, `rate_limited`, `refused`, ….
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub reason: Text<'a>,
     /// How many.
     pub count: u64,
