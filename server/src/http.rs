@@ -11,6 +11,7 @@ mod ingest_keys;
 mod listener;
 mod member;
 mod ofrep;
+mod openapi;
 mod people;
 mod problem;
 mod projects;
@@ -36,6 +37,7 @@ use tracing::Level;
 
 pub use self::body::BodyBudget;
 pub use self::listener::{ListenerSettings, serve_connections};
+pub use self::openapi::document;
 
 use self::problem::Problem;
 use crate::app::App;
@@ -63,7 +65,8 @@ pub fn public(app: Arc<App>) -> Router {
         )
         .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
-        .route("/readyz", get(admin::readyz));
+        .route("/readyz", get(admin::readyz))
+        .route("/openapi.json", get(openapi::get));
     middleware(routes).with_state(app)
 }
 

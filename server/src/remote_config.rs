@@ -17,6 +17,7 @@ mod document_rules;
 mod fault;
 mod flags;
 mod glob;
+mod json_schema;
 mod merge_patch;
 mod overrides;
 mod percentage;

@@ -8,19 +8,21 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::member::{Editor, Viewer};
+use super::openapi::{Conflict, Faulty, Invalid, JsonBody, Missing, QueryString, Refused};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::configurations::{self, Draft, Saved};
-use crate::remote_config::Fault;
+use crate::remote_config::{Configuration, Fault};
 use crate::store::control::{ControlError, Document, DocumentKind};
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 const PAGE: u32 = 50;
 
 /// A revision, with or without its text.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Revision {
     /// 0: nothing was ever saved, the defaults hold.
     revision: i64,
@@ -29,6 +31,7 @@ pub(super) struct Revision {
     /// Microseconds since the epoch.
     created_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Configuration>)]
     configuration: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Fault>,
@@ -62,6 +65,10 @@ impl Revision {
     }
 }
 
+/// The configuration that holds, with its revision.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/config", tag = "configurations", responses((status = 200, body = Revision), Refused<(Viewer,)>)
+)]
 pub(super) async fn latest(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -81,17 +88,23 @@ pub(super) async fn latest(
 }
 
 /// What is to be saved.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewRevision {
     /// The revision it was made from, as `GET` answered it.
     expected_revision: i64,
+    #[schema(value_type = Configuration)]
     configuration: Value,
     /// Why, for those who read the history.
     #[serde(default)]
+    #[schema(max_length = 10_000)]
     note: String,
 }
 
+/// Saves a configuration as the next revision, when it is sound and nobody saved meanwhile.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/config", tag = "configurations", request_body = NewRevision, responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>)
+)]
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
@@ -110,13 +123,17 @@ pub(super) async fn save(
 }
 
 /// What saving would say.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Verdict {
     valid: bool,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
 
+/// Says what saving a configuration would say, and saves nothing.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/config/check", tag = "configurations", request_body(content = Value, description = "Any JSON: what is wrong with it is answered."), responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>)
+)]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     Viewer(_): Viewer,
@@ -136,14 +153,15 @@ pub(super) async fn check(
     }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct PageOfRevisions {
     /// Those before this revision: the last one of the page before.
     before: Option<i64>,
 }
 
 /// A page of the history, the latest first.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Revisions {
     revisions: Vec<Revision>,
     /// For the next page; missing on the last one.
@@ -151,6 +169,10 @@ pub(super) struct Revisions {
     before: Option<i64>,
 }
 
+/// A page of the revisions, the latest first, without their configurations.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/config/revisions", tag = "configurations", params(PageOfRevisions), responses((status = 200, body = Revisions), Refused<(Viewer, QueryString)>)
+)]
 pub(super) async fn history(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -170,6 +192,10 @@ pub(super) async fn history(
     Ok(Json(Revisions { revisions, before }))
 }
 
+/// A revision with its configuration.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/config/revisions/{revision}", tag = "configurations", responses((status = 200, body = Revision), Refused<(Viewer, Missing)>)
+)]
 pub(super) async fn revision(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -184,13 +210,17 @@ pub(super) async fn revision(
 }
 
 /// Which revision is to hold again.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RollBack {
     revision: i64,
     expected_revision: i64,
 }
 
+/// Saves an earlier revision again, as the next one.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/config/rollback", tag = "configurations", request_body = RollBack, responses((status = 201, body = Revision), Refused<(Editor, Missing, JsonBody, Faulty, Conflict, Invalid)>)
+)]
 pub(super) async fn roll_back(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
@@ -210,13 +240,18 @@ pub(super) async fn roll_back(
 }
 
 /// Why everything is switched off.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kill {
     #[serde(default)]
+    #[schema(max_length = 10_000)]
     note: String,
 }
 
+/// Switches every device of the project off, whoever saves at the same time.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/config/kill", tag = "configurations", request_body = Kill, responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>)
+)]
 pub(super) async fn kill(
     State(app): State<Arc<App>>,
     Editor(member): Editor,

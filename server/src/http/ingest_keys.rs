@@ -7,16 +7,19 @@ use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Admin, Viewer};
+use super::openapi::{Invalid, JsonBody, Missing, Overloaded, Refused};
 use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
 use crate::control::{Credential, CredentialKind};
 use crate::store::control::{IngestKey, KeyExpiry, NewIngestKey};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = IngestKey)]
 pub(super) struct KeyBody {
     id: Uuid,
     name: String,
@@ -53,11 +56,16 @@ impl From<IngestKey> for KeyBody {
 }
 
 /// All keys of a project, the latest first.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = IngestKeyList)]
 pub(super) struct KeyList {
     keys: Vec<KeyBody>,
 }
 
+/// All ingest keys of the project, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys", responses((status = 200, body = KeyList), Refused<(Viewer,)>)
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -67,9 +75,15 @@ pub(super) async fn list(
     Ok(Json(KeyList { keys }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewIngestKey)]
 pub(super) struct NewKey {
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+    )]
     name: String,
     /// The apps it may send for; missing is any.
     app_ids: Option<Vec<String>>,
@@ -78,6 +92,10 @@ pub(super) struct NewKey {
     expires_at: Option<i64>,
 }
 
+/// Makes an ingest key. It is answered this once.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys", request_body = NewKey, responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, Overloaded)>)
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -110,12 +128,16 @@ pub(super) async fn create(
 type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
 
 /// When a key ends; `null` is never.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expiry {
     expires_at: Option<i64>,
 }
 
+/// Sets when a key ends.
+#[utoipa::path(
+    patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys", request_body = Expiry, responses((status = 204), Refused<(Admin, Missing, JsonBody)>)
+)]
 pub(super) async fn set_expiry(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -136,6 +158,10 @@ pub(super) async fn set_expiry(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Revokes a key, for ever.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys", responses((status = 204), Refused<(Admin, Missing)>)
+)]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     Admin(member): Admin,

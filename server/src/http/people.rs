@@ -7,9 +7,11 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Admin, Operator};
+use super::openapi::{Exists, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::people;
@@ -17,7 +19,8 @@ use crate::store::control::{Membership, NewUser, Role, User};
 
 const PAGE: u32 = 100;
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = User)]
 pub(super) struct UserBody {
     id: Uuid,
     email: String,
@@ -48,7 +51,7 @@ impl From<User> for UserBody {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct UserList {
     users: Vec<UserBody>,
     /// For the next page; missing on the last one.
@@ -56,12 +59,17 @@ pub(super) struct UserList {
     after: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct PageOfUsers {
     /// Those whose address comes after this one.
     after: Option<String>,
 }
 
+/// A page of all people, by address.
+#[utoipa::path(
+    get, path = "/api/v1/users", tag = "people", params(PageOfUsers), responses((status = 200, body = UserList), Refused<(Operator, QueryString)>)
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Operator(_): Operator,
@@ -75,16 +83,26 @@ pub(super) async fn list(
     Ok(Json(UserList { users, after }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewPerson {
+    #[schema(min_length = 3, max_length = 254, pattern = r"^\S+@\S+$")]
     email: String,
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+    )]
     name: String,
     /// Admin of the whole installation.
     #[serde(default)]
     is_admin: bool,
 }
 
+/// Makes a person and an invitation for them.
+#[utoipa::path(
+    post, path = "/api/v1/users", tag = "people", request_body = NewPerson, responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, Overloaded)>)
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
@@ -107,6 +125,10 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
+/// Disables a person: their sessions end at once.
+#[utoipa::path(
+    delete, path = "/api/v1/users/{user}", tag = "people", responses((status = 204), Refused<(Operator, Missing)>)
+)]
 pub(super) async fn disable(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
@@ -118,17 +140,23 @@ pub(super) async fn disable(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Member)]
 pub(super) struct MemberBody {
     user: Uuid,
+    #[schema(schema_with = role)]
     role: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct MemberList {
     members: Vec<MemberBody>,
 }
 
+/// Who has a role in the project.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/members", tag = "people", responses((status = 200, body = MemberList), Refused<(Admin,)>)
+)]
 pub(super) async fn members(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -145,13 +173,19 @@ pub(super) async fn members(
 
 type MemberPath = Result<Path<(String, Uuid)>, PathRejection>;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewRole)]
 pub(super) struct RoleBody {
     /// `viewer`, `editor` or `admin`.
+    #[schema(schema_with = role)]
     role: String,
 }
 
+/// Gives somebody a role in the project, instead of the one they have.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/members/{user}", tag = "people", request_body = RoleBody, responses((status = 204), Refused<(Admin, Missing, JsonBody)>)
+)]
 pub(super) async fn set_role(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -175,6 +209,10 @@ pub(super) async fn set_role(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Takes somebody's role in the project.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/members/{user}", tag = "people", responses((status = 204), Refused<(Admin, Missing)>)
+)]
 pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Admin(member): Admin,

@@ -5,6 +5,7 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENT
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::openapi::is_documented;
 use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
 use crate::control::{Exceeded, OverQuota, TokenError};
@@ -313,7 +314,12 @@ impl From<LoginError> for Problem {
 
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
-        Self::new(rejection.status(), "invalid_body", rejection.body_text())
+        let (status, detail) = (rejection.status(), rejection.body_text());
+        match status {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => Self::content_type(),
+            StatusCode::PAYLOAD_TOO_LARGE => Self::new(status, "body_too_large", detail),
+            _ => Self::new(status, "invalid_body", detail),
+        }
     }
 }
 
@@ -338,6 +344,12 @@ impl From<LogError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        debug_assert!(
+            is_documented(self.code, self.status.as_u16()),
+            "{} {} is no documented problem",
+            self.status,
+            self.code
+        );
         let body = unjank_protocol::Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),

@@ -7,19 +7,24 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::member::{Admin, Operator};
+use super::openapi::{Exists, Invalid, JsonBody, Refused};
 use super::problem::Problem;
 use crate::app::App;
 use crate::store::control::{Project, ProjectSettings, Quotas};
 
 /// The most that a project or a key may send; nothing is no limit.
-#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Quotas)]
 pub(super) struct QuotasBody {
     #[serde(default)]
+    #[schema(maximum = 9_223_372_036_854_775_807u64)]
     events_per_second: Option<u64>,
     #[serde(default)]
+    #[schema(maximum = 9_223_372_036_854_775_807u64)]
     bytes_per_day: Option<u64>,
 }
 
@@ -41,7 +46,8 @@ impl From<Quotas> for QuotasBody {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Project)]
 pub(super) struct ProjectBody {
     id: String,
     name: String,
@@ -62,11 +68,15 @@ impl From<Project> for ProjectBody {
 }
 
 /// All projects.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ProjectList {
     projects: Vec<ProjectBody>,
 }
 
+/// All projects.
+#[utoipa::path(
+    get, path = "/api/v1/projects", tag = "projects", responses((status = 200, body = ProjectList), Refused<(Operator,)>)
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Operator(_): Operator,
@@ -76,16 +86,27 @@ pub(super) async fn list(
     Ok(Json(ProjectList { projects }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewProject {
     /// 1 to 63 lower-case letters, digits and dashes; it never changes.
+    #[schema(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$")]
     id: String,
+    /// 1 to 200 characters; left out, the id.
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+    )]
     name: Option<String>,
     #[serde(default)]
     quotas: QuotasBody,
 }
 
+/// Makes a project.
+#[utoipa::path(
+    post, path = "/api/v1/projects", tag = "projects", request_body = NewProject, responses((status = 201, body = ProjectBody), Refused<(Operator, JsonBody, Invalid, Exists)>)
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
@@ -105,13 +126,22 @@ pub(super) async fn create(
 }
 
 /// What is missing stays as it is; quotas are replaced as a whole.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProjectPatch {
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+    )]
     name: Option<String>,
     quotas: Option<QuotasBody>,
 }
 
+/// Changes a project's name or quotas. What is missing stays as it is.
+#[utoipa::path(
+    patch, path = "/api/v1/projects/{project}", tag = "projects", request_body = ProjectPatch, responses((status = 200, body = ProjectBody), Refused<(Admin, JsonBody, Invalid)>)
+)]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,

@@ -10,9 +10,13 @@ use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::Person;
+use super::openapi::{
+    Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin, role,
+};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::SESSION_TOKEN_LIFE_S;
@@ -24,13 +28,18 @@ const REFRESH: &str = "__Secure-unjank-refresh";
 /// The refresh token goes only where it is used.
 const REFRESH_PATH: &str = "/api/v1/session";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Passwords {
     email: String,
     password: String,
 }
 
+/// Logs in with a password: answers the cookies of a session.
+#[utoipa::path(
+    post, path = "/api/v1/login", tag = "session", request_body = Passwords,
+    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongLogin)>)
+)]
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     body: Result<Json<Passwords>, JsonRejection>,
@@ -44,13 +53,19 @@ pub(super) async fn log_in(
     Ok(logged_in(&login))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Acceptance {
     token: String,
+    #[schema(min_length = 12, max_length = 256)]
     password: String,
 }
 
+/// Takes an invitation, once: sets the password and logs in.
+#[utoipa::path(
+    post, path = "/api/v1/invitation", tag = "session", request_body = Acceptance,
+    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongInvitation)>)
+)]
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
     body: Result<Json<Acceptance>, JsonRejection>,
@@ -64,6 +79,11 @@ pub(super) async fn accept_invitation(
     Ok(logged_in(&login))
 }
 
+/// Gets the next cookies of a session. A refresh token works once; used again it ends the session.
+#[utoipa::path(
+    post, path = "/api/v1/session/refresh", tag = "session",
+    responses(SessionCookies, Refused<(LogIn, Ended)>)
+)]
 pub(super) async fn refresh(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -74,6 +94,10 @@ pub(super) async fn refresh(
     Ok(logged_in(&login))
 }
 
+/// Ends the session.
+#[utoipa::path(
+    delete, path = "/api/v1/session", tag = "session", responses((status = 204), Refused<(Person, Missing)>)
+)]
 pub(super) async fn log_out(
     State(app): State<Arc<App>>,
     person: Person,
@@ -92,7 +116,7 @@ pub(super) async fn log_out(
 }
 
 /// Who is logged in, and what they may do.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Me {
     id: Uuid,
     email: String,
@@ -102,12 +126,17 @@ pub(super) struct Me {
     roles: Vec<RoleIn>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct RoleIn {
     project: String,
+    #[schema(schema_with = role)]
     role: &'static str,
 }
 
+/// Who is logged in, and what they may do.
+#[utoipa::path(
+    get, path = "/api/v1/me", tag = "session", responses((status = 200, body = Me), Refused<(Person,)>)
+)]
 pub(super) async fn me(
     State(app): State<Arc<App>>,
     Person { user, .. }: Person,
@@ -126,8 +155,8 @@ pub(super) async fn me(
     }))
 }
 
-#[derive(Serialize)]
-struct LoggedIn {
+#[derive(Serialize, ToSchema)]
+pub(super) struct LoggedIn {
     user: Uuid,
     /// Then `POST /api/v1/session/refresh` gets the next token.
     expires_in_s: i64,

@@ -8,6 +8,7 @@ macro_rules! settings {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Serialize)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        #[cfg_attr(feature = "openapi", schema(as = config::$name))]
         pub struct $name {
             $($(#[$field_doc])* pub $field: $type,)+
         }

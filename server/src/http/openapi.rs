@@ -1,0 +1,93 @@
+//! `GET /openapi.json`: the public routes as an OpenAPI 3.1 document, made from the annotations at the handlers.
+//!
+//! An annotation says what only its handler knows; what can be derived (path parameters, operation ids, the answers that come with
+//! a method) is added in `finish`. A test holds the list below against the routing table.
+
+mod answers;
+mod finish;
+mod refusals;
+mod sets;
+
+use std::sync::LazyLock;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use serde_json::Value;
+use utoipa::OpenApi;
+
+pub(super) use self::answers::{
+    ContentEncoding, Failures, IfNoneMatch, NotModified, SessionCookies,
+};
+pub(super) use self::refusals::{
+    BatchBody, Conflict, Ended, Exists, Faulty, Invalid, JsonBody, LogIn, Missing, Overloaded,
+    OwnApp, QueryString, Refused, Unfit, UploadedBody, WrongInvitation, WrongLogin, is_documented,
+};
+pub(super) use self::sets::{action, algorithm, role};
+
+use crate::remote_config::Fault;
+
+use super::{
+    admin, audit, configurations, device_keys, ingest, ingest_keys, ofrep, people, projects,
+    remote_config, session,
+};
+
+/// Devices send batches and ask what to do; people and their tools steer them. Every error is `application/problem+json` with a stable
+/// `code`; times that are numbers are microseconds since the epoch.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "unjank"),
+    components(schemas(session::LoggedIn, ofrep::Failure, Fault)),
+    paths(
+        ingest::ingest,
+        remote_config::get,
+        ofrep::all,
+        ofrep::one,
+        session::log_in,
+        session::accept_invitation,
+        session::log_out,
+        session::refresh,
+        session::me,
+        people::list,
+        people::create,
+        people::disable,
+        people::members,
+        people::set_role,
+        people::remove,
+        projects::list,
+        projects::create,
+        projects::update,
+        ingest_keys::list,
+        ingest_keys::create,
+        ingest_keys::set_expiry,
+        ingest_keys::revoke,
+        audit::list,
+        device_keys::list,
+        device_keys::create,
+        device_keys::revoke,
+        configurations::latest,
+        configurations::save,
+        configurations::check,
+        configurations::history,
+        configurations::revision,
+        configurations::roll_back,
+        configurations::kill,
+        admin::healthz,
+        admin::readyz,
+        get,
+    )
+)]
+struct Api;
+
+/// The document, with its keys in one order.
+#[must_use]
+pub fn document() -> Value {
+    finish::finished(serde_json::to_value(Api::openapi()).unwrap_or_default())
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "operators", responses((status = 200, body = Value)))]
+pub(super) async fn get() -> impl IntoResponse {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
+    ([(CONTENT_TYPE, "application/json")], TEXT.clone())
+}
