@@ -10,6 +10,7 @@ mod ingest;
 mod ingest_keys;
 mod listener;
 mod member;
+mod object;
 mod ofrep;
 mod openapi;
 mod people;

@@ -17,7 +17,6 @@ pub struct Batch<'a> {
     pub batch_id: Uuid,
     /// The device's clock when it sent this attempt; the server corrects event times by it. Left out: no correction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub sent_at: Option<Timestamp>,
     /// App, device and install.
     #[serde(borrow)]
@@ -123,58 +122,46 @@ impl Batch<'_> {
 pub struct Resource<'a> {
     /// The app's identifier, such as `com.example.shop`. Never empty.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub app_id: Text<'a>,
     /// The version people see, semver where it parses.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub app_version: Text<'a>,
     /// The build number.
     #[serde(default, deserialize_with = "null_as_default")]
     pub build: u64,
     /// Where the app came from, such as `play`.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub channel: Text<'a>,
     /// `android`, `ios`, …; stored in lower case.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub os_name: Text<'a>,
     /// The system's version.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub os_version: Text<'a>,
     /// The device's model, as the system names it.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub device_model: Text<'a>,
     /// Who made the device.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub device_manufacturer: Text<'a>,
     /// `low`, `mid`, `high`, or a year class.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub device_class: Text<'a>,
     /// The display's refresh rate in hertz; 0 when not known.
     #[serde(default, deserialize_with = "null_as_default")]
     pub refresh_hz: u16,
     /// Language and region, such as `de-DE`.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub locale: Text<'a>,
     /// Random, made at install: never a hardware id.
     pub install_id: Uuid,
     /// Optional, hashed by the app.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub user_id: Text<'a>,
     /// The SDK that sent the batch.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub sdk_name: Text<'a>,
     /// That SDK's version.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub sdk_version: Text<'a>,
 }

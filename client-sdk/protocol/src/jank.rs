@@ -15,17 +15,14 @@ pub struct Jank<'a> {
     pub kind: JankKind,
     /// The screen.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the stall began.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it lasted, in milliseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The thread that was blocked.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub thread: Text<'a>,
     /// Whether the app was in the foreground.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -95,11 +92,9 @@ pub struct JankSample<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogLine<'a> {
     /// When.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub time: Timestamp,
     /// The line, or the name of a screen.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub message: Text<'a>,
 }
 
@@ -109,19 +104,15 @@ pub struct LogLine<'a> {
 pub struct Frame<'a> {
     /// Fully qualified class; empty where the language has none.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub class: Text<'a>,
     /// Library, image or package.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub module: Text<'a>,
     /// The function.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub function: Text<'a>,
     /// The source file.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub file: Text<'a>,
     /// The line, from 1; 0 or below when not known (the JVM says -2 for native methods).
     #[serde(
@@ -139,7 +130,6 @@ pub struct Frame<'a> {
     pub native: bool,
     /// Build id of the image, in hex, for symbolication.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub build_id: Text<'a>,
     /// Offset of the instruction in the image, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

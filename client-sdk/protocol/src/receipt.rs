@@ -24,7 +24,6 @@ pub struct Receipt<'a> {
     pub duplicate: bool,
     /// The `ETag` of the device's configuration now: when it differs, fetch `GET /v1/config`.
     #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub config_etag: Option<Text<'a>>,
     /// Signals to hold back for a while.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

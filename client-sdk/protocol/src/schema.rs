@@ -15,9 +15,8 @@ use crate::{
     SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
 };
 
-/// A type that is written where it is used: a reference to it would say less than the type itself.
-macro_rules! written_in_place {
-    ($($type:ty => $schema:expr;)+) => {
+macro_rules! schemas {
+    ($($type:ty, $name:literal => $schema:expr;)+) => {
         $(
             impl PartialSchema for $type {
                 fn schema() -> RefOr<Schema> {
@@ -25,7 +24,11 @@ macro_rules! written_in_place {
                 }
             }
 
-            impl ToSchema for $type {}
+            impl ToSchema for $type {
+                fn name() -> Cow<'static, str> {
+                    Cow::Borrowed($name)
+                }
+            }
         )+
     };
 }
@@ -81,14 +84,14 @@ fn counts() -> Object {
         .build()
 }
 
-written_in_place! {
-    Text<'_> => text(None);
-    TraceId => text(Some("^[0-9a-fA-F]{32}$")).description(Some("32 hex digits, not all zero."));
-    SpanId => text(Some("^[0-9a-fA-F]{16}$")).description(Some("16 hex digits, not all zero."));
-    Timestamp => formatted(KnownFormat::DateTime);
-    Day => formatted(KnownFormat::Date);
-    Attributes<'_> => map_of(text(None).build());
-    Histogram => map_of(counts())
+schemas! {
+    Text<'_>, "Text" => text(None).description(Some("Longer than 1,024 bytes it is cut, and ends in `…`."));
+    TraceId, "TraceId" => text(Some("^[0-9a-fA-F]{32}$")).description(Some("32 hex digits, not all zero."));
+    SpanId, "SpanId" => text(Some("^[0-9a-fA-F]{16}$")).description(Some("16 hex digits, not all zero."));
+    Timestamp, "Timestamp" => formatted(KnownFormat::DateTime).description(Some("RFC 3339."));
+    Day, "Day" => formatted(KnownFormat::Date).description(Some("A day of the device's own calendar."));
+    Attributes<'_>, "Attributes" => map_of(text(None).build()).description(Some("By name."));
+    Histogram, "Histogram" => map_of(counts())
         .property_names(Some(text(Some("^[0-9]{1,9}$")).build()))
         .description(Some("The lower bound of a bucket in milliseconds → how many."));
 }

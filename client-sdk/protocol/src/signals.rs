@@ -25,31 +25,25 @@ pub(crate) fn is_whole(rate: &f64) -> bool {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Span<'a> {
     /// The tree of spans this one belongs to.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub trace_id: TraceId,
     /// This span, within its trace.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub span_id: SpanId,
     /// The span this one ran inside; none for the root.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub parent_span_id: Option<SpanId>,
     /// What ran: the operation, or the fully qualified class and signature of a method.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
     /// What the span stands for.
     #[serde(default)]
     pub kind: SpanKind,
     /// When it began.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it took, in microseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000_000i64))]
     pub duration_us: i64,
     /// The thread it began on.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub thread: Text<'a>,
     /// Whether that was the main thread.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -59,7 +53,6 @@ pub struct Span<'a> {
     pub status: SpanStatus,
     /// The screen it ran on.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// The network at its start.
     #[serde(default)]
@@ -72,7 +65,6 @@ pub struct Span<'a> {
     pub code: Code<'a>,
     /// Free attributes, at most 64.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub attributes: Attributes<'a>,
     /// Timestamped logs inside the span, at most 64.
     #[serde(
@@ -94,15 +86,12 @@ pub struct Span<'a> {
 pub struct Code<'a> {
     /// Fully qualified class or module.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub class: Text<'a>,
     /// The function, with its signature where the language overloads.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub function: Text<'a>,
     /// The source file.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub file: Text<'a>,
     /// The line, from 1; 0 when not known.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -114,11 +103,9 @@ pub struct Code<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SpanEvent<'a> {
     /// When.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub time: Timestamp,
     /// What.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
 }
 
@@ -128,10 +115,8 @@ pub struct SpanEvent<'a> {
 pub struct FrameWindow<'a> {
     /// The screen.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the window began.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it is, in milliseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
@@ -167,7 +152,6 @@ pub struct FrameWindow<'a> {
     pub network: Network,
     /// Frames by duration: lower bound of a logarithmic bucket in milliseconds → frames.
     #[serde(default, deserialize_with = "null_as_default")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub frame_time_hist: Histogram,
     /// The share of such windows that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
@@ -180,11 +164,9 @@ pub struct FrameWindow<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Traffic<'a> {
     /// The device's own natural day.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub day: Day,
     /// `api`, `web`, `cdn`, or a name of the team's own.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub source: Text<'a>,
     /// The network.
     #[serde(default)]
@@ -209,10 +191,8 @@ pub struct Traffic<'a> {
 pub struct PageLoad<'a> {
     /// The screen.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the page was initialised.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// T1: initialised → first element shown, in milliseconds.
     #[serde(default)]
@@ -258,7 +238,6 @@ pub struct PageLoad<'a> {
 pub struct PageRequest<'a> {
     /// The path, without host and query.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub path: Text<'a>,
     /// From the page's start, in milliseconds; negative when it began before.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -277,10 +256,8 @@ pub struct PageRequest<'a> {
 pub struct Metric<'a> {
     /// What was measured, with its unit: `memory_used_bytes`.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
     /// When.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub time: Timestamp,
     /// The value, or the mean when pre-aggregated; finite.
     pub value: f64,
@@ -295,7 +272,6 @@ pub struct Metric<'a> {
     pub count: Option<u64>,
     /// The screen.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -305,7 +281,6 @@ pub struct Metric<'a> {
     pub network: Network,
     /// Free attributes, at most 64.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub attributes: Attributes<'a>,
     /// The share of such samples that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
@@ -321,14 +296,12 @@ pub struct AppStart<'a> {
     #[serde(default)]
     pub kind: AppStartKind,
     /// When.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long it took, in milliseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The screen it ended on.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// The network.
     #[serde(default)]
@@ -344,7 +317,6 @@ pub struct AppStart<'a> {
 pub struct Phase<'a> {
     /// What.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub name: Text<'a>,
     /// How long, in milliseconds.
     pub duration_ms: u32,
@@ -356,14 +328,11 @@ pub struct Phase<'a> {
 pub struct Recomposition<'a> {
     /// The function.
     #[serde(borrow)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub function: Text<'a>,
     /// The screen.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub page: Text<'a>,
     /// When the window began.
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub start: Timestamp,
     /// How long the window is, in milliseconds: 0 to 24 h.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -373,7 +342,6 @@ pub struct Recomposition<'a> {
     pub count: u32,
     /// The state that changed.
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub cause: Text<'a>,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -414,7 +382,6 @@ pub struct Dropped<'a> {
     pub signal: Signal,
     /// Why: `queue_full`, `rate_limited`, `refused`, ….
     #[serde(borrow, default)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub reason: Text<'a>,
     /// How many.
     pub count: u64,

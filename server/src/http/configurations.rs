@@ -11,6 +11,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::member::{Editor, Viewer};
+use super::object::Object;
 use super::openapi::{Conflict, Faulty, Invalid, JsonBody, Missing, QueryString, Refused};
 use super::problem::Problem;
 use crate::app::App;
@@ -108,9 +109,8 @@ pub(super) struct NewRevision {
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<NewRevision>, JsonRejection>,
+    Object(new): Object<NewRevision>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(new) = body?;
     let draft = Draft {
         configuration: new.configuration,
         note: new.note,
@@ -224,9 +224,8 @@ pub(super) struct RollBack {
 pub(super) async fn roll_back(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<RollBack>, JsonRejection>,
+    Object(back): Object<RollBack>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(back) = body?;
     let now = app.clock.now();
     let saved = configurations::roll_back(
         &*app.control,
@@ -255,9 +254,8 @@ pub(super) struct Kill {
 pub(super) async fn kill(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<Kill>, JsonRejection>,
+    Object(Kill { note }): Object<Kill>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(Kill { note }) = body?;
     let now = app.clock.now();
     let saved =
         configurations::kill(&*app.control, &member.project, &note, &member.actor, now).await?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::Admin;
+use super::object::Object;
 use super::openapi::{Invalid, JsonBody, Missing, Refused, Unfit, algorithm};
 use super::problem::Problem;
 use crate::app::App;
@@ -79,12 +80,11 @@ pub(super) struct NewKey {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    body: Result<Json<NewKey>, JsonRejection>,
-) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
-    let Json(NewKey {
+    Object(NewKey {
         algorithm,
         material,
-    }) = body?;
+    }): Object<NewKey>,
+) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
     let algorithm: DeviceKeyAlgorithm = algorithm
         .parse()
         .map_err(|_| Problem::unfit_key("the algorithm is HS256, ES256, EdDSA or JWKS"))?;

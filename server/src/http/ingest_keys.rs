@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Admin, Viewer};
+use super::object::{Object, no_list};
 use super::openapi::{Invalid, JsonBody, Missing, Overloaded, Refused};
 use super::problem::Problem;
 use super::projects::QuotasBody;
@@ -82,12 +83,12 @@ pub(super) struct NewKey {
     #[schema(
         min_length = 1,
         max_length = 200,
-        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
     )]
     name: String,
     /// The apps it may send for; missing is any.
     app_ids: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
     expires_at: Option<i64>,
 }
@@ -99,9 +100,8 @@ pub(super) struct NewKey {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    body: Result<Json<NewKey>, JsonRejection>,
+    Object(new): Object<NewKey>,
 ) -> Result<(StatusCode, Json<KeyBody>), Problem> {
-    let Json(new) = body?;
     let credential =
         Credential::new(CredentialKind::IngestKey).map_err(|_| Problem::overloaded())?;
     let new = NewIngestKey {
@@ -142,10 +142,9 @@ pub(super) async fn set_expiry(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: KeyPath,
-    body: Result<Json<Expiry>, JsonRejection>,
+    Object(Expiry { expires_at }): Object<Expiry>,
 ) -> Result<StatusCode, Problem> {
-    let (Path((_, id)), Json(Expiry { expires_at })) =
-        (path.map_err(|_| Problem::not_found())?, body?);
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
     let expiry = KeyExpiry {
         project: member.project,
         id,

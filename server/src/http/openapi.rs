@@ -32,11 +32,14 @@ use super::{
     remote_config, session,
 };
 
-/// Devices send batches and ask what to do; people and their tools steer them. Every error is `application/problem+json` with a stable
-/// `code`; times that are numbers are microseconds since the epoch.
+/// Every handler that answers the public, in the order of the routing table.
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "unjank"),
+    info(
+        title = "unjank",
+        description = "Devices send batches and ask what to do; people and their tools steer them. Every error is \
+            `application/problem+json` with a stable `code`. Times that are numbers are microseconds since the epoch."
+    ),
     components(schemas(session::LoggedIn, ofrep::Failure, Fault)),
     paths(
         ingest::ingest,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Admin, Operator};
+use super::object::Object;
 use super::openapi::{Exists, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role};
 use super::problem::Problem;
 use crate::app::App;
@@ -68,7 +69,7 @@ pub(super) struct PageOfUsers {
 
 /// A page of all people, by address.
 #[utoipa::path(
-    get, path = "/api/v1/users", tag = "people", params(PageOfUsers), responses((status = 200, body = UserList), Refused<(Operator, QueryString)>)
+    get, path = "/api/v1/users", tag = "people", params(PageOfUsers), responses((status = 200, body = UserList), Refused<(Operator, QueryString, Invalid)>)
 )]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
@@ -91,7 +92,7 @@ pub(super) struct NewPerson {
     #[schema(
         min_length = 1,
         max_length = 200,
-        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
     )]
     name: String,
     /// Admin of the whole installation.
@@ -106,9 +107,8 @@ pub(super) struct NewPerson {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
-    body: Result<Json<NewPerson>, JsonRejection>,
+    Object(new): Object<NewPerson>,
 ) -> Result<(StatusCode, Json<UserBody>), Problem> {
-    let Json(new) = body?;
     let new = NewUser {
         email: new.email,
         name: new.name,
@@ -184,19 +184,16 @@ pub(super) struct RoleBody {
 
 /// Gives somebody a role in the project, instead of the one they have.
 #[utoipa::path(
-    put, path = "/api/v1/projects/{project}/members/{user}", tag = "people", request_body = RoleBody, responses((status = 204), Refused<(Admin, Missing, JsonBody)>)
+    put, path = "/api/v1/projects/{project}/members/{user}", tag = "people", request_body = RoleBody, responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>)
 )]
 pub(super) async fn set_role(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: MemberPath,
-    body: Result<Json<RoleBody>, JsonRejection>,
+    Object(body): Object<RoleBody>,
 ) -> Result<StatusCode, Problem> {
-    let (Path((_, user)), Json(body)) = (path.map_err(|_| Problem::not_found())?, body?);
-    let role: Role = body
-        .role
-        .parse()
-        .map_err(|_| Problem::bad_query("the role is viewer, editor or admin"))?;
+    let Path((_, user)) = path.map_err(|_| Problem::not_found())?;
+    let role: Role = body.role.parse()?;
     let membership = Membership {
         user,
         project: member.project,

@@ -134,6 +134,10 @@ impl Problem {
         )
     }
 
+    pub(super) fn unfit_body(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", detail)
+    }
+
     pub(super) fn unfit_key(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "device_key_unfit", detail)
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::member::{Admin, Operator};
+use super::object::{Object, no_list};
 use super::openapi::{Exists, Invalid, JsonBody, Refused};
 use super::problem::Problem;
 use crate::app::App;
@@ -96,10 +96,10 @@ pub(super) struct NewProject {
     #[schema(
         min_length = 1,
         max_length = 200,
-        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
     )]
     name: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
 }
 
@@ -110,9 +110,8 @@ pub(super) struct NewProject {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
-    body: Result<Json<NewProject>, JsonRejection>,
+    Object(new): Object<NewProject>,
 ) -> Result<(StatusCode, Json<ProjectBody>), Problem> {
-    let Json(new) = body?;
     let settings = ProjectSettings {
         name: new.name.unwrap_or_else(|| new.id.clone()),
         quotas: new.quotas.into(),
@@ -132,9 +131,10 @@ pub(super) struct ProjectPatch {
     #[schema(
         min_length = 1,
         max_length = 200,
-        pattern = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$"
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
     )]
     name: Option<String>,
+    #[serde(default, deserialize_with = "no_list")]
     quotas: Option<QuotasBody>,
 }
 
@@ -145,9 +145,8 @@ pub(super) struct ProjectPatch {
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    body: Result<Json<ProjectPatch>, JsonRejection>,
+    Object(patch): Object<ProjectPatch>,
 ) -> Result<Json<ProjectBody>, Problem> {
-    let Json(patch) = body?;
     let known = app.control.project(&member.project).await?;
     let settings = ProjectSettings {
         name: patch.name.unwrap_or(known.name),

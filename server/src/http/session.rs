@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,6 +13,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::Person;
+use super::object::Object;
 use super::openapi::{
     Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin, role,
 };
@@ -42,9 +42,8 @@ pub(super) struct Passwords {
 )]
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
-    body: Result<Json<Passwords>, JsonRejection>,
+    Object(Passwords { email, password }): Object<Passwords>,
 ) -> Result<Response, Problem> {
-    let Json(Passwords { email, password }) = body?;
     let now = app.clock.now();
     let login = app
         .logins
@@ -68,9 +67,8 @@ pub(super) struct Acceptance {
 )]
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
-    body: Result<Json<Acceptance>, JsonRejection>,
+    Object(Acceptance { token, password }): Object<Acceptance>,
 ) -> Result<Response, Problem> {
-    let Json(Acceptance { token, password }) = body?;
     let now = app.clock.now();
     let login = app
         .logins

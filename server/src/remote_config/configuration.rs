@@ -83,6 +83,7 @@ impl Configuration {
     /// # Errors
     /// When the value is not of this shape: the fault names the path.
     pub fn from_value(value: Value) -> Result<Self, Fault> {
+        only_objects(&value)?;
         serde_path_to_error::deserialize(value).map_err(|error| {
             let path = match error.path().to_string() {
                 root if root == "." => String::new(),
@@ -90,6 +91,21 @@ impl Configuration {
             };
             explained(path, &error.into_inner().to_string())
         })
+    }
+}
+
+/// Serde would also take the members of a struct from a list, by their order. Whoever changes a saved configuration, such as the
+/// kill switch, goes by names.
+fn only_objects(value: &Value) -> Result<(), Fault> {
+    let wrong = |path| Fault::new(path, FaultCode::WrongType, "must be an object");
+    if !value.is_object() {
+        return Err(wrong(String::new()));
+    }
+    let overrides = value.get("overrides").and_then(Value::as_array);
+    let mut overrides = overrides.into_iter().flatten();
+    match overrides.position(|one| !one.is_object()) {
+        Some(index) => Err(wrong(format!("overrides[{index}]"))),
+        None => Ok(()),
     }
 }
 

@@ -16,6 +16,7 @@ mod ingest;
 mod ofrep;
 mod ofrep_clients;
 mod ofrep_tokens;
+mod openapi;
 mod operators;
 mod people;
 mod postgres;

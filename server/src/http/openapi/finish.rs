@@ -11,6 +11,7 @@ const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 /// The document, complete.
 pub(super) fn finished(mut api: Value) -> Value {
     api["components"]["schemas"]["Problem"] = problem();
+    close_conditions(&mut api["components"]["schemas"]["Condition"]);
     api["components"]["securitySchemes"] = security_schemes();
     let paths = api["paths"].as_object_mut();
     for (path, item) in paths.into_iter().flatten() {
@@ -21,6 +22,14 @@ pub(super) fn finished(mut api: Value) -> Value {
         }
     }
     api
+}
+
+/// A condition has one key.
+fn close_conditions(condition: &mut Value) {
+    let kinds = condition["oneOf"].as_array_mut();
+    for kind in kinds.into_iter().flatten() {
+        kind["additionalProperties"] = json!(false);
+    }
 }
 
 fn finish(path: &str, method: &str, operation: &mut Value) {
