@@ -14,7 +14,8 @@ use crate::app::App;
 
 /// The process runs.
 #[utoipa::path(
-    get, path = "/healthz", tag = "operators", responses((status = 200, description = "`ok`", body = String, content_type = "text/plain; charset=utf-8"))
+    get, path = "/healthz", tag = "operators",
+    responses((status = 200, description = "`ok`", body = String, content_type = "text/plain; charset=utf-8")),
 )]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
@@ -30,7 +31,11 @@ struct Readiness {
 
 /// Whether batches can be accepted: the log is writable and below its limit.
 #[utoipa::path(
-    get, path = "/readyz", tag = "operators", responses((status = 200, description = "Batches are accepted.", body = Readiness), (status = 503, description = "Batches are refused.", body = Readiness))
+    get, path = "/readyz", tag = "operators",
+    responses(
+        (status = 200, description = "Batches are accepted.", body = Readiness),
+        (status = 503, description = "Batches are refused.", body = Readiness),
+    ),
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let log = app.log.health();

@@ -64,7 +64,9 @@ pub(super) struct EntryList {
 
 /// A page of what was changed in the project, the latest first.
 #[utoipa::path(
-    get, path = "/api/v1/projects/{project}/audit", tag = "audit", params(Page), responses((status = 200, body = EntryList), Refused<(Admin, QueryString)>)
+    get, path = "/api/v1/projects/{project}/audit", tag = "audit",
+    params(Page),
+    responses((status = 200, body = EntryList), Refused<(Admin, QueryString)>),
 )]
 pub(super) async fn list(
     State(app): State<Arc<App>>,

@@ -68,7 +68,8 @@ impl Revision {
 
 /// The configuration that holds, with its revision.
 #[utoipa::path(
-    get, path = "/api/v1/projects/{project}/config", tag = "configurations", responses((status = 200, body = Revision), Refused<(Viewer,)>)
+    get, path = "/api/v1/projects/{project}/config", tag = "configurations",
+    responses((status = 200, body = Revision), Refused<(Viewer,)>),
 )]
 pub(super) async fn latest(
     State(app): State<Arc<App>>,
@@ -104,7 +105,9 @@ pub(super) struct NewRevision {
 
 /// Saves a configuration as the next revision, when it is sound and nobody saved meanwhile.
 #[utoipa::path(
-    put, path = "/api/v1/projects/{project}/config", tag = "configurations", request_body = NewRevision, responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>)
+    put, path = "/api/v1/projects/{project}/config", tag = "configurations",
+    request_body = NewRevision,
+    responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>),
 )]
 pub(super) async fn save(
     State(app): State<Arc<App>>,
@@ -132,7 +135,9 @@ pub(super) struct Verdict {
 
 /// Says what saving a configuration would say, and saves nothing.
 #[utoipa::path(
-    post, path = "/api/v1/projects/{project}/config/check", tag = "configurations", request_body(content = Value, description = "Any JSON: what is wrong with it is answered."), responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>)
+    post, path = "/api/v1/projects/{project}/config/check", tag = "configurations",
+    request_body(content = Value, description = "Any JSON: what is wrong with it is answered."),
+    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>),
 )]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
@@ -171,7 +176,9 @@ pub(super) struct Revisions {
 
 /// A page of the revisions, the latest first, without their configurations.
 #[utoipa::path(
-    get, path = "/api/v1/projects/{project}/config/revisions", tag = "configurations", params(PageOfRevisions), responses((status = 200, body = Revisions), Refused<(Viewer, QueryString)>)
+    get, path = "/api/v1/projects/{project}/config/revisions", tag = "configurations",
+    params(PageOfRevisions),
+    responses((status = 200, body = Revisions), Refused<(Viewer, QueryString)>),
 )]
 pub(super) async fn history(
     State(app): State<Arc<App>>,
@@ -194,7 +201,8 @@ pub(super) async fn history(
 
 /// A revision with its configuration.
 #[utoipa::path(
-    get, path = "/api/v1/projects/{project}/config/revisions/{revision}", tag = "configurations", responses((status = 200, body = Revision), Refused<(Viewer, Missing)>)
+    get, path = "/api/v1/projects/{project}/config/revisions/{revision}", tag = "configurations",
+    responses((status = 200, body = Revision), Refused<(Viewer, Missing)>),
 )]
 pub(super) async fn revision(
     State(app): State<Arc<App>>,
@@ -219,7 +227,9 @@ pub(super) struct RollBack {
 
 /// Saves an earlier revision again, as the next one.
 #[utoipa::path(
-    post, path = "/api/v1/projects/{project}/config/rollback", tag = "configurations", request_body = RollBack, responses((status = 201, body = Revision), Refused<(Editor, Missing, JsonBody, Faulty, Conflict, Invalid)>)
+    post, path = "/api/v1/projects/{project}/config/rollback", tag = "configurations",
+    request_body = RollBack,
+    responses((status = 201, body = Revision), Refused<(Editor, Missing, JsonBody, Faulty, Conflict, Invalid)>),
 )]
 pub(super) async fn roll_back(
     State(app): State<Arc<App>>,
@@ -249,7 +259,9 @@ pub(super) struct Kill {
 
 /// Switches every device of the project off, whoever saves at the same time.
 #[utoipa::path(
-    post, path = "/api/v1/projects/{project}/config/kill", tag = "configurations", request_body = Kill, responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>)
+    post, path = "/api/v1/projects/{project}/config/kill", tag = "configurations",
+    request_body = Kill,
+    responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>),
 )]
 pub(super) async fn kill(
     State(app): State<Arc<App>>,

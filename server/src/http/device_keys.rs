@@ -50,7 +50,8 @@ pub(super) struct DeviceKeyList {
 
 /// All keys for device tokens, the latest first.
 #[utoipa::path(
-    get, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys", responses((status = 200, body = DeviceKeyList), Refused<(Admin,)>)
+    get, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
+    responses((status = 200, body = DeviceKeyList), Refused<(Admin,)>),
 )]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
@@ -75,7 +76,9 @@ pub(super) struct NewKey {
 
 /// Registers a key whose device tokens are taken.
 #[utoipa::path(
-    post, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys", request_body = NewKey, responses((status = 201, body = DeviceKeyBody), Refused<(Admin, JsonBody, Unfit, Invalid)>)
+    post, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
+    request_body = NewKey,
+    responses((status = 201, body = DeviceKeyBody), Refused<(Admin, JsonBody, Unfit, Invalid)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -120,7 +123,8 @@ pub(super) async fn create(
 
 /// Revokes a key, for ever: its tokens are no longer taken.
 #[utoipa::path(
-    delete, path = "/api/v1/projects/{project}/device-keys/{key}", tag = "device_keys", responses((status = 204), Refused<(Admin, Missing)>)
+    delete, path = "/api/v1/projects/{project}/device-keys/{key}", tag = "device_keys",
+    responses((status = 204), Refused<(Admin, Missing)>),
 )]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,

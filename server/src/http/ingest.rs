@@ -28,8 +28,12 @@ use crate::{ingest, metrics::IngestMetrics};
 /// stored once.
 #[utoipa::path(
     post, path = "/v1/ingest", tag = "ingest",
-    params(ContentEncoding), request_body(content = Batch<'_>, description = "At most 1 MiB as sent, 10 MiB after decompression, 10,000 events."),
-    responses((status = 202, description = "The events survive the crash of the server and of the store.", body = Receipt<'_>), Refused<(Device, UploadedBody, BatchBody)>)
+    params(ContentEncoding),
+    request_body(content = Batch<'_>, description = "At most 1 MiB as sent, 10 MiB after decompression, 10,000 events."),
+    responses(
+        (status = 202, description = "The events survive the crash of the server and of the store.", body = Receipt<'_>),
+        Refused<(Device, UploadedBody, BatchBody)>,
+    ),
 )]
 pub(super) async fn ingest(
     State(app): State<Arc<App>>,

@@ -65,7 +65,8 @@ pub(super) struct KeyList {
 
 /// All ingest keys of the project, the latest first.
 #[utoipa::path(
-    get, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys", responses((status = 200, body = KeyList), Refused<(Viewer,)>)
+    get, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
+    responses((status = 200, body = KeyList), Refused<(Viewer,)>),
 )]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
@@ -95,7 +96,9 @@ pub(super) struct NewKey {
 
 /// Makes an ingest key. It is answered this once.
 #[utoipa::path(
-    post, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys", request_body = NewKey, responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, Overloaded)>)
+    post, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
+    request_body = NewKey,
+    responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, Overloaded)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -136,7 +139,9 @@ pub(super) struct Expiry {
 
 /// Sets when a key ends.
 #[utoipa::path(
-    patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys", request_body = Expiry, responses((status = 204), Refused<(Admin, Missing, JsonBody)>)
+    patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
+    request_body = Expiry,
+    responses((status = 204), Refused<(Admin, Missing, JsonBody)>),
 )]
 pub(super) async fn set_expiry(
     State(app): State<Arc<App>>,
@@ -159,7 +164,8 @@ pub(super) async fn set_expiry(
 
 /// Revokes a key, for ever.
 #[utoipa::path(
-    delete, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys", responses((status = 204), Refused<(Admin, Missing)>)
+    delete, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
+    responses((status = 204), Refused<(Admin, Missing)>),
 )]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,

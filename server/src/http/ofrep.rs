@@ -234,8 +234,14 @@ struct Metadata {
 /// Every flag at once: what clients on devices keep.
 #[utoipa::path(
     post, path = "/ofrep/v1/evaluate/flags", tag = "flags", operation_id = "evaluate_all",
-    params(ContentEncoding, IfNoneMatch), request_body(content = Evaluation, description = "At most 64 KiB."),
-    responses((status = 200, description = "All flags.", body = Flags<'_>, headers(("ETag" = String, description = "Names these flags."))), NotModified, Failures, Problems<(Device, UploadedBody, OwnApp)>)
+    params(ContentEncoding, IfNoneMatch),
+    request_body(content = Evaluation, description = "At most 64 KiB."),
+    responses(
+        (status = 200, description = "All flags.", body = Flags<'_>, headers(("ETag" = String, description = "Names these flags."))),
+        NotModified,
+        Failures,
+        Problems<(Device, UploadedBody, OwnApp)>,
+    ),
 )]
 pub(super) async fn all(
     State(app): State<Arc<App>>,
@@ -274,8 +280,17 @@ pub(super) async fn all(
 /// One flag: what clients on servers ask for, each time.
 #[utoipa::path(
     post, path = "/ofrep/v1/evaluate/flags/{key}", tag = "flags", operation_id = "evaluate_one",
-    params(("key" = String, Path, description = "The name of a flag, such as `sampling.janks`.", min_length = 1), ContentEncoding), request_body(content = Evaluation, description = "At most 64 KiB."),
-    responses((status = 200, description = "The flag.", body = Flag<'_>), (status = 404, description = "`FLAG_NOT_FOUND`", body = Failure), Failures, Problems<(Device, UploadedBody, OwnApp)>)
+    params(
+        ("key" = String, Path, description = "The name of a flag, such as `sampling.janks`.", min_length = 1),
+        ContentEncoding,
+    ),
+    request_body(content = Evaluation, description = "At most 64 KiB."),
+    responses(
+        (status = 200, description = "The flag.", body = Flag<'_>),
+        (status = 404, description = "`FLAG_NOT_FOUND`", body = Failure),
+        Failures,
+        Problems<(Device, UploadedBody, OwnApp)>,
+    ),
 )]
 pub(super) async fn one(
     State(app): State<Arc<App>>,

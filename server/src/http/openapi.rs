@@ -89,7 +89,10 @@ pub fn document() -> Value {
 }
 
 /// This document.
-#[utoipa::path(get, path = "/openapi.json", tag = "operators", responses((status = 200, body = Value)))]
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "operators",
+    responses((status = 200, body = Value)),
+)]
 pub(super) async fn get() -> impl IntoResponse {
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
     ([(CONTENT_TYPE, "application/json")], TEXT.clone())

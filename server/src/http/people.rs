@@ -69,7 +69,9 @@ pub(super) struct PageOfUsers {
 
 /// A page of all people, by address.
 #[utoipa::path(
-    get, path = "/api/v1/users", tag = "people", params(PageOfUsers), responses((status = 200, body = UserList), Refused<(Operator, QueryString, Invalid)>)
+    get, path = "/api/v1/users", tag = "people",
+    params(PageOfUsers),
+    responses((status = 200, body = UserList), Refused<(Operator, QueryString, Invalid)>),
 )]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
@@ -102,7 +104,9 @@ pub(super) struct NewPerson {
 
 /// Makes a person and an invitation for them.
 #[utoipa::path(
-    post, path = "/api/v1/users", tag = "people", request_body = NewPerson, responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, Overloaded)>)
+    post, path = "/api/v1/users", tag = "people",
+    request_body = NewPerson,
+    responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, Overloaded)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -127,7 +131,8 @@ pub(super) async fn create(
 
 /// Disables a person: their sessions end at once.
 #[utoipa::path(
-    delete, path = "/api/v1/users/{user}", tag = "people", responses((status = 204), Refused<(Operator, Missing)>)
+    delete, path = "/api/v1/users/{user}", tag = "people",
+    responses((status = 204), Refused<(Operator, Missing)>),
 )]
 pub(super) async fn disable(
     State(app): State<Arc<App>>,
@@ -155,7 +160,8 @@ pub(super) struct MemberList {
 
 /// Who has a role in the project.
 #[utoipa::path(
-    get, path = "/api/v1/projects/{project}/members", tag = "people", responses((status = 200, body = MemberList), Refused<(Admin,)>)
+    get, path = "/api/v1/projects/{project}/members", tag = "people",
+    responses((status = 200, body = MemberList), Refused<(Admin,)>),
 )]
 pub(super) async fn members(
     State(app): State<Arc<App>>,
@@ -184,7 +190,9 @@ pub(super) struct RoleBody {
 
 /// Gives somebody a role in the project, instead of the one they have.
 #[utoipa::path(
-    put, path = "/api/v1/projects/{project}/members/{user}", tag = "people", request_body = RoleBody, responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>)
+    put, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
+    request_body = RoleBody,
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>),
 )]
 pub(super) async fn set_role(
     State(app): State<Arc<App>>,
@@ -208,7 +216,8 @@ pub(super) async fn set_role(
 
 /// Takes somebody's role in the project.
 #[utoipa::path(
-    delete, path = "/api/v1/projects/{project}/members/{user}", tag = "people", responses((status = 204), Refused<(Admin, Missing)>)
+    delete, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
+    responses((status = 204), Refused<(Admin, Missing)>),
 )]
 pub(super) async fn remove(
     State(app): State<Arc<App>>,

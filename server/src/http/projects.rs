@@ -75,7 +75,8 @@ pub(super) struct ProjectList {
 
 /// All projects.
 #[utoipa::path(
-    get, path = "/api/v1/projects", tag = "projects", responses((status = 200, body = ProjectList), Refused<(Operator,)>)
+    get, path = "/api/v1/projects", tag = "projects",
+    responses((status = 200, body = ProjectList), Refused<(Operator,)>),
 )]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
@@ -105,7 +106,9 @@ pub(super) struct NewProject {
 
 /// Makes a project.
 #[utoipa::path(
-    post, path = "/api/v1/projects", tag = "projects", request_body = NewProject, responses((status = 201, body = ProjectBody), Refused<(Operator, JsonBody, Invalid, Exists)>)
+    post, path = "/api/v1/projects", tag = "projects",
+    request_body = NewProject,
+    responses((status = 201, body = ProjectBody), Refused<(Operator, JsonBody, Invalid, Exists)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -140,7 +143,9 @@ pub(super) struct ProjectPatch {
 
 /// Changes a project's name or quotas. What is missing stays as it is.
 #[utoipa::path(
-    patch, path = "/api/v1/projects/{project}", tag = "projects", request_body = ProjectPatch, responses((status = 200, body = ProjectBody), Refused<(Admin, JsonBody, Invalid)>)
+    patch, path = "/api/v1/projects/{project}", tag = "projects",
+    request_body = ProjectPatch,
+    responses((status = 200, body = ProjectBody), Refused<(Admin, JsonBody, Invalid)>),
 )]
 pub(super) async fn update(
     State(app): State<Arc<App>>,

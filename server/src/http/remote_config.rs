@@ -59,7 +59,15 @@ impl Attributes {
 /// What a device is to collect, how much of it, and how it uploads.
 #[utoipa::path(
     get, path = "/v1/config", tag = "remote_config",
-    params(Attributes, IfNoneMatch), responses((status = 200, description = "The configuration of this device.", body = Document, headers(("ETag" = String, description = "Names this configuration; receipts carry the same."), ("Cache-Control" = String, description = "How long it holds: until the next poll, or until an override ends."))), NotModified, Refused<(Device, QueryString, OwnApp)>)
+    params(Attributes, IfNoneMatch),
+    responses(
+        (status = 200, description = "The configuration of this device.", body = Document, headers(
+            ("ETag" = String, description = "Names this configuration; receipts carry the same."),
+            ("Cache-Control" = String, description = "How long it holds: until the next poll, or until an override ends."),
+        )),
+        NotModified,
+        Refused<(Device, QueryString, OwnApp)>,
+    ),
 )]
 pub(super) async fn get(
     State(app): State<Arc<App>>,

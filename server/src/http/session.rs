@@ -37,8 +37,9 @@ pub(super) struct Passwords {
 
 /// Logs in with a password: answers the cookies of a session.
 #[utoipa::path(
-    post, path = "/api/v1/login", tag = "session", request_body = Passwords,
-    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongLogin)>)
+    post, path = "/api/v1/login", tag = "session",
+    request_body = Passwords,
+    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongLogin)>),
 )]
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
@@ -62,8 +63,9 @@ pub(super) struct Acceptance {
 
 /// Takes an invitation, once: sets the password and logs in.
 #[utoipa::path(
-    post, path = "/api/v1/invitation", tag = "session", request_body = Acceptance,
-    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongInvitation)>)
+    post, path = "/api/v1/invitation", tag = "session",
+    request_body = Acceptance,
+    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongInvitation)>),
 )]
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
@@ -80,7 +82,7 @@ pub(super) async fn accept_invitation(
 /// Gets the next cookies of a session. A refresh token works once; used again it ends the session.
 #[utoipa::path(
     post, path = "/api/v1/session/refresh", tag = "session",
-    responses(SessionCookies, Refused<(LogIn, Ended)>)
+    responses(SessionCookies, Refused<(LogIn, Ended)>),
 )]
 pub(super) async fn refresh(
     State(app): State<Arc<App>>,
@@ -94,7 +96,8 @@ pub(super) async fn refresh(
 
 /// Ends the session.
 #[utoipa::path(
-    delete, path = "/api/v1/session", tag = "session", responses((status = 204), Refused<(Person, Missing)>)
+    delete, path = "/api/v1/session", tag = "session",
+    responses((status = 204), Refused<(Person, Missing)>),
 )]
 pub(super) async fn log_out(
     State(app): State<Arc<App>>,
@@ -133,7 +136,8 @@ struct RoleIn {
 
 /// Who is logged in, and what they may do.
 #[utoipa::path(
-    get, path = "/api/v1/me", tag = "session", responses((status = 200, body = Me), Refused<(Person,)>)
+    get, path = "/api/v1/me", tag = "session",
+    responses((status = 200, body = Me), Refused<(Person,)>),
 )]
 pub(super) async fn me(
     State(app): State<Arc<App>>,
