@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use regex::Regex;
+use reqwest::Method;
 use serde_json::Value;
 
 use crate::people::admin;
+use crate::postgres::postgres;
 use crate::server::Server;
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+/// All but logging out, which ends the session that the others are tried with.
+const PEOPLE: &str = "^/api/v1/(?!session)";
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
 /// `METHOD /path` of all operations of a document.
@@ -109,17 +113,19 @@ fn schemathesis() -> PathBuf {
     path
 }
 
-/// Tries all operations whose paths match, on a server of their own.
-async fn hold(paths: &str) {
-    let server = Server::start().await;
-    let session = admin(&server).await.session;
+/// Examples and coverage try the edges of each parameter, fuzzing what nobody thought of.
+const ALL: &str = "examples,coverage,fuzzing";
+
+/// Tries all operations whose paths match.
+async fn hold(server: &Server, paths: &str, phases: &str) {
+    let session = admin(server).await.session;
     let Output { status, stdout, .. } = tokio::process::Command::new(schemathesis())
         // What it remembers from one run to the next goes with the server's files.
         .current_dir(server.data_dir())
         .arg("--config-file")
         .arg(Path::new(CRATE).join("tests/schemathesis/schemathesis.toml"))
         .args(["run", "--no-color"])
-        .args(["--include-path-regex", paths])
+        .args(["--include-path-regex", paths, "--phases", phases])
         .arg(format!("{}/openapi.json", server.url))
         .env("API_TOKEN", server.token("admin").await)
         .env("INGEST_KEY", "any-key")
@@ -133,11 +139,33 @@ async fn hold(paths: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_devices_operators_and_those_who_leave_are_answered_is_what_the_document_says() {
-    // Logging out ends the session that the others are tried with.
-    hold("^/(v1/|ofrep/|healthz|readyz|openapi|api/v1/session)").await;
+    let server = Server::start().await;
+    hold(
+        &server,
+        "^/(v1/|ofrep/|healthz|readyz|openapi|api/v1/session)",
+        ALL,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_people_and_tools_are_answered_is_what_the_document_says() {
-    hold("^/api/v1/(?!session)").await;
+    hold(&Server::start().await, PEOPLE, ALL).await;
+}
+
+/// PostgreSQL takes less than SQLite: no NUL in a text, no number past its type.
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_people_and_tools_are_answered_what_the_document_says() {
+    let url = postgres().database().await;
+    let server = Server::with(&["--database-url", url.as_str()]).await;
+    let token = server.token("admin").await;
+    for (path, outcome) in [
+        ("/api/v1/projects/a%00b/config", (404, "project_unknown")),
+        ("/api/v1/users?after=%00", (422, "invalid")),
+    ] {
+        let answer = server.call(&token, Method::GET, path, None).await;
+        let (status, code) = answer.outcome();
+        assert_eq!((status, code.as_str()), outcome, "{path}");
+    }
+    hold(&server, PEOPLE, "fuzzing").await;
 }
