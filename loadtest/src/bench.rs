@@ -12,6 +12,7 @@ use crate::fingerprint::Times;
 use crate::load::{Outcome, Stops};
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
+use crate::polls;
 use crate::report::{Measured, Report};
 use crate::run::{Place, new_report, settings};
 use crate::server::{KEY, Server};
@@ -46,6 +47,14 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
     let mut report = new_report("bench", settings(&load(args, Rate::Max, Mix::Spans)));
     report.server_version = server.version();
     bench.work(&mut report).await?;
+    console::say("polls of the configuration ...");
+    let polls = polls::Setting {
+        server: &server,
+        place: &bench.place,
+        connections: args.connections,
+        duration: args.duration / 4,
+    };
+    report.polls = Some(polls.measure().await?);
     server.stop().await?;
     Ok(report)
 }

@@ -266,7 +266,7 @@ pub(crate) struct BenchArgs {
     /// The `unjank` binary: a release build.
     #[arg(long)]
     pub(crate) server_bin: PathBuf,
-    /// How long each of the two measurements takes.
+    /// How long each of the two measurements of batches takes; each of the four of polls takes a quarter.
     #[arg(long, default_value = "20s", value_parser = duration)]
     pub(crate) duration: Duration,
     /// Connections of the closed loop.

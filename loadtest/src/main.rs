@@ -21,6 +21,7 @@ mod outcomes;
 mod pacing;
 mod parcel;
 mod plan;
+mod polls;
 mod population;
 mod post;
 mod processes;

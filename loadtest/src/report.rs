@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::load::Outcome;
 use crate::outcomes::OutcomeCheck;
+use crate::polls::Polls;
 use crate::processes::{Cost, Machine};
 use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;
@@ -27,6 +28,8 @@ pub(crate) struct Report {
     /// The settings that make the numbers mean something.
     pub(crate) settings: BTreeMap<&'static str, String>,
     pub(crate) phases: Vec<Phase>,
+    /// Polls of the configuration, when they were measured.
+    pub(crate) polls: Option<Polls>,
     /// Rows and bytes of the whole database, whoever sent them.
     pub(crate) storage: Vec<TableSize>,
     /// Columns of the table `spans`, when they were measured.

@@ -108,6 +108,7 @@ pub(crate) fn new_report(kind: &'static str, settings: BTreeMap<&'static str, St
         machine: Machine::here(),
         settings,
         phases: Vec::new(),
+        polls: None,
         storage: Vec::new(),
         span_columns: Vec::new(),
         verification: None,

@@ -71,6 +71,28 @@ impl Server {
         format!("http://{}", self.admin_listen)
     }
 
+    /// Host and port of the public listener.
+    pub(crate) fn address(&self) -> &str {
+        &self.listen
+    }
+
+    /// An API token that may do everything, made as an operator makes one.
+    pub(crate) fn api_token(&self) -> Result<String> {
+        let output = Command::new(&self.binary)
+            .args(["token", "create", "--name", "loadtest", "--role", "admin"])
+            .env("UNJANK_DATA_DIR", &self.data_dir)
+            .env_remove("UNJANK_DATABASE_URL")
+            .output()
+            .context("making an API token")?;
+        if !output.status.success() {
+            bail!(
+                "making an API token: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+
     /// Kills the process without warning.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill().context("killing the server")?;

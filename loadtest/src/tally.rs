@@ -34,8 +34,8 @@ pub(crate) struct Tally {
     pub(crate) rejections: BTreeMap<String, u64>,
     /// Why batches were refused or given up, with how often.
     pub(crate) reasons: BTreeMap<String, u64>,
-    latency: Histogram<u64>,
-    service: Histogram<u64>,
+    latency: Spread,
+    service: Spread,
     last_end: Option<Instant>,
 }
 
@@ -55,8 +55,6 @@ const MOST_REASONS: usize = 20;
 
 impl Tally {
     pub(crate) fn new() -> Result<Self> {
-        // Microseconds to three digits; what is over an hour counts as an hour.
-        let histogram = Histogram::new_with_bounds(1, 3_600_000_000, 3)?;
         Ok(Self {
             batches: 0,
             acknowledged: 0,
@@ -75,8 +73,8 @@ impl Tally {
             statuses: BTreeMap::new(),
             rejections: BTreeMap::new(),
             reasons: BTreeMap::new(),
-            service: histogram.clone(),
-            latency: histogram,
+            service: Spread::new()?,
+            latency: Spread::new()?,
             last_end: None,
         })
     }
@@ -91,7 +89,7 @@ impl Tally {
         self.bytes_sent += parcel.body.len() as u64 * delivery.attempts.len() as u64;
         for (status, took) in &delivery.attempts {
             *self.statuses.entry(status.clone()).or_default() += 1;
-            self.service.saturating_record(micros(*took));
+            self.service.record(*took);
         }
         match &delivery.fate {
             Fate::Acknowledged(acceptance) => {
@@ -110,7 +108,7 @@ impl Tally {
                 for rejected in &acceptance.rejected {
                     *self.rejections.entry(rejected.code.clone()).or_default() += 1;
                 }
-                self.latency.saturating_record(micros(delivery.latency));
+                self.latency.record(delivery.latency);
                 self.last_end = self.last_end.max(Some(delivery.ended));
             }
             Fate::Refused(why) => {
@@ -137,27 +135,46 @@ impl Tally {
 
     /// Intended start → acknowledged, with all waiting and retries.
     pub(crate) fn latency(&self) -> Latencies {
-        latencies(&self.latency)
+        self.latency.latencies()
     }
 
     /// One attempt: request begun → answered.
     pub(crate) fn service(&self) -> Latencies {
-        latencies(&self.service)
+        self.service.latencies()
     }
 }
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
+/// How long something took, many times.
+pub(crate) struct Spread(Histogram<u64>);
 
-fn latencies(histogram: &Histogram<u64>) -> Latencies {
-    let quantile = |quantile| histogram.value_at_quantile(quantile) as f64 / 1_000.0;
-    Latencies {
-        p50_ms: quantile(0.5),
-        p90_ms: quantile(0.9),
-        p99_ms: quantile(0.99),
-        p999_ms: quantile(0.999),
-        max_ms: histogram.max() as f64 / 1_000.0,
-        mean_ms: histogram.mean() / 1_000.0,
+impl Spread {
+    pub(crate) fn new() -> Result<Self> {
+        // Microseconds to three digits; what is over an hour counts as an hour.
+        Ok(Self(Histogram::new_with_bounds(1, 3_600_000_000, 3)?))
+    }
+
+    pub(crate) fn record(&mut self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.0.saturating_record(micros);
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) -> Result<()> {
+        Ok(self.0.add(&other.0)?)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    pub(crate) fn latencies(&self) -> Latencies {
+        let quantile = |quantile| self.0.value_at_quantile(quantile) as f64 / 1_000.0;
+        Latencies {
+            p50_ms: quantile(0.5),
+            p90_ms: quantile(0.9),
+            p99_ms: quantile(0.99),
+            p999_ms: quantile(0.999),
+            max_ms: self.0.max() as f64 / 1_000.0,
+            mean_ms: self.0.mean() / 1_000.0,
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use unjank_protocol::{Batch, Limits};
 use unjank_server::ingest::{Context, Device, KnownStacks, accept};
-use unjank_server::stacks::Rules;
+use unjank_server::stacks::RuleSet;
 use unjank_server::store::bench_join;
 
 const SPANS: u64 = 200;
@@ -62,7 +62,7 @@ fn ingest(criterion: &mut Criterion) {
     let json = batch(1);
     let packed = zstd::bulk::compress(json.as_bytes(), 3).unwrap();
     let (rules, known_stacks, limits) = (
-        Rules::built_in(),
+        RuleSet::built_in(),
         KnownStacks::new(1_000),
         Limits::default(),
     );
@@ -77,6 +77,7 @@ fn ingest(criterion: &mut Criterion) {
         rules: &rules,
         known_stacks: &known_stacks,
         config_etag: &|_| None,
+        hold_back: None,
         received_at: NOW,
         wire_bytes: packed.len(),
     };

@@ -9,10 +9,12 @@ use unjank_protocol::Limits;
 use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret};
+use crate::history::{DryRuns, ProgressBoard};
 use crate::http::BodyBudget;
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
-use crate::stacks::Rules;
+use crate::proxies::TrustedProxies;
+use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog};
 
@@ -22,18 +24,27 @@ pub struct App {
     pub access: Arc<Access>,
     pub control: Arc<dyn Control>,
     pub logins: Logins,
+    pub trusted_proxies: TrustedProxies,
     pub secret: Arc<InstanceSecret>,
     pub limits: Limits,
-    pub rules: Rules,
+    /// The rules of projects that saved none.
+    pub default_rules: Arc<RuleSet>,
+    pub dry_runs: DryRuns,
+    /// How far stored stacks are classified anew.
+    pub reclassification: Arc<ProgressBoard>,
     pub known_stacks: KnownStacks,
     pub seen: Arc<Seen>,
     pub outcome_counts: OutcomeCounts,
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
     pub metrics: Metrics,
+    /// Permits to upload: fewer than connections, so that polls of the configuration find one.
+    pub uploads: Semaphore,
     pub body_budget: BodyBudget,
     pub body_timeout: Duration,
     /// Permits to hold a decompressed batch: many small ones, or one large at a time.
     pub small_decoders: Arc<Semaphore>,
     pub large_decoders: Arc<Semaphore>,
+    /// Permits to ask ClickHouse what a change would do, which may take seconds.
+    pub previews: Semaphore,
 }

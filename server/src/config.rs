@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use crate::control::IngestKeys;
+use crate::proxies::TrustedProxies;
 
 /// Settings every command shares.
 #[derive(Args, Clone, Debug)]
@@ -138,6 +139,16 @@ pub struct Serve {
     )]
     pub admin_listen: SocketAddr,
 
+    /// Proxies in front of this server, as addresses and networks: `10.0.0.0/8,::1`. Their `X-Forwarded-For` is believed when wrong
+    /// passwords are counted by address. Unset: nobody's, and everyone behind a proxy counts as one.
+    #[arg(
+        long,
+        env = "UNJANK_TRUSTED_PROXIES",
+        value_name = "NETWORKS",
+        default_value = ""
+    )]
+    pub trusted_proxies: TrustedProxies,
+
     /// Ingest keys, `key=app_id,…`; `key=*` allows any app. The same key may stand several times, for several apps.
     #[arg(
         long,
@@ -152,9 +163,15 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_PROJECT", value_name = "NAME", default_value = "default", value_parser = project_name)]
     pub project: String,
 
-    /// Classification rules for stacks (TOML). Unset: the built-in ones, see `unjank classify --print-rules`.
+    /// Classification rules for stacks (TOML), for projects that have saved none of their own. Unset: the built-in ones, see
+    /// `unjank classify --print-rules`.
     #[arg(long, env = "UNJANK_RULES", value_name = "FILE")]
     pub rules: Option<PathBuf>,
+
+    /// How often it is looked for stored stacks that came too late to be classified by their project's latest rules, in
+    /// milliseconds: from a server that had not heard of them, for example.
+    #[arg(long, env = "UNJANK_LATE_STACKS_INTERVAL_MS", value_name = "MS", default_value_t = 600_000, value_parser = clap::value_parser!(u64).range(10..=86_400_000))]
+    pub late_stacks_interval_ms: u64,
 
     /// How long events wait for company before they are sent to ClickHouse, in milliseconds: the delay until they show.
     #[arg(long, env = "UNJANK_FLUSH_INTERVAL_MS", value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
@@ -208,6 +225,10 @@ pub struct Serve {
 impl Serve {
     pub fn flush_interval(&self) -> Duration {
         Duration::from_millis(self.flush_interval_ms)
+    }
+
+    pub fn late_stacks_interval(&self) -> Duration {
+        Duration::from_millis(self.late_stacks_interval_ms)
     }
 
     pub fn body_timeout(&self) -> Duration {

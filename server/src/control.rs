@@ -5,24 +5,32 @@
 //! tokens, seals.
 
 mod access;
+pub mod api_tokens;
+mod bucket;
 pub mod configurations;
 mod credential;
 mod device_token;
 mod ingest_keys;
 mod instance_secret;
+mod login_throttle;
 pub mod password;
 pub mod people;
+pub mod preview;
 mod quota;
 mod refresh;
+pub mod rule_sets;
 mod seed;
 mod session_token;
+mod signal_meter;
 
-pub use self::access::{Access, Caller, Project, Snapshot};
+pub use self::access::{Access, Caller, KeyError, Project, Snapshot};
 pub use self::credential::{Credential, CredentialKind, NoRandomness};
 pub use self::device_token::{DeviceKeys, TokenError, TokenHolder};
 pub use self::ingest_keys::{IngestKeys, SeedKey};
 pub use self::instance_secret::{InstanceSecret, SecretError};
+pub use self::login_throttle::Attempt;
 pub use self::quota::{Budget, Cost, Exceeded, Meter, OverQuota};
 pub use self::refresh::{Moment, Refresher, load};
 pub use self::seed::seed;
 pub use self::session_token::{SESSION_TOKEN_LIFE_S, SessionHolder, SessionTokens};
+pub use self::signal_meter::SignalMeter;

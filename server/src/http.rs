@@ -1,8 +1,11 @@
 //! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
 
 mod admin;
+mod api_tokens;
 mod audit;
 mod body;
+mod client_address;
+mod config_preview;
 mod configurations;
 mod device;
 mod device_keys;
@@ -17,6 +20,8 @@ mod people;
 mod problem;
 mod projects;
 mod remote_config;
+mod revisions;
+mod rules;
 mod session;
 
 use std::sync::Arc;
@@ -94,9 +99,22 @@ fn management() -> Router<Arc<App>> {
         )
         .route(
             "/projects/{project}/keys/{key}",
-            patch(ingest_keys::set_expiry).delete(ingest_keys::revoke),
+            patch(ingest_keys::update).delete(ingest_keys::revoke),
         )
         .route("/projects/{project}/audit", get(audit::list))
+        .route(
+            "/projects/{project}/tokens",
+            get(api_tokens::list).post(api_tokens::create),
+        )
+        .route(
+            "/projects/{project}/tokens/{token}",
+            delete(api_tokens::revoke),
+        )
+        .route(
+            "/tokens",
+            get(api_tokens::list_of_all).post(api_tokens::create_for_all),
+        )
+        .route("/tokens/{token}", delete(api_tokens::revoke_of_all))
         .route(
             "/projects/{project}/device-keys",
             get(device_keys::list).post(device_keys::create),
@@ -114,6 +132,10 @@ fn management() -> Router<Arc<App>> {
             post(configurations::check),
         )
         .route(
+            "/projects/{project}/config/preview",
+            post(config_preview::run),
+        )
+        .route(
             "/projects/{project}/config/revisions",
             get(configurations::history),
         )
@@ -129,10 +151,32 @@ fn management() -> Router<Arc<App>> {
             "/projects/{project}/config/kill",
             post(configurations::kill),
         )
+        .merge(rules())
         .fallback(|| async { Problem::not_found() })
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
         .layer(DefaultBodyLimit::max(MANAGEMENT_BODY))
+}
+
+/// The classification rules of a project.
+fn rules() -> Router<Arc<App>> {
+    Router::new()
+        .route(
+            "/projects/{project}/rules",
+            get(rules::latest).put(rules::save),
+        )
+        .route("/projects/{project}/rules/check", post(rules::check))
+        .route("/projects/{project}/rules/dry-run", post(rules::dry_run))
+        .route("/projects/{project}/rules/revisions", get(rules::history))
+        .route(
+            "/projects/{project}/rules/revisions/{revision}",
+            get(rules::revision),
+        )
+        .route("/projects/{project}/rules/rollback", post(rules::roll_back))
+        .route(
+            "/projects/{project}/rules/reclassification",
+            get(rules::reclassification),
+        )
 }
 
 /// What operators reach.

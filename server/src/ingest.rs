@@ -7,6 +7,7 @@ mod app_start;
 mod check;
 mod decode;
 mod frame_window;
+mod held_back;
 mod jank;
 mod known_stacks;
 mod metric;
@@ -21,7 +22,7 @@ mod traffic;
 
 use std::sync::Arc;
 
-use unjank_protocol::{Batch, Limits, Receipt, Rejected, Resource, Signal};
+use unjank_protocol::{Batch, Limits, RateLimit, Receipt, Rejected, Resource, Signal};
 use uuid::Uuid;
 
 pub use self::known_stacks::{KnownStacks, StackKey};
@@ -30,7 +31,7 @@ pub use self::seen::{Arrival, Seen, Ticket};
 
 use self::check::{Checks, Event};
 use self::rows::{Envelope, batch_rows};
-use crate::stacks::Rules;
+use crate::stacks::RuleSet;
 use crate::store::{Count, Outcome, RecordBuilder};
 
 /// Whose batch it is: what the ingest key says.
@@ -78,14 +79,20 @@ pub enum Refusal {
 /// Answers the `ETag` of a device's configuration.
 pub type ConfigEtag<'c> = dyn Fn(&Resource<'_>) -> Option<Arc<str>> + 'c;
 
+/// Takes the valid events of a batch, by signal, from their quotas. Answers the signals to hold back.
+pub type HoldBack<'c> = dyn Fn(&[(Signal, u32)]) -> Vec<RateLimit> + 'c;
+
 /// What the steps need to know besides the batch.
 pub struct Context<'c> {
     pub device: &'c Device,
     pub limits: &'c Limits,
-    pub rules: &'c Rules,
+    /// Those of the device's project.
+    pub rules: &'c RuleSet,
     pub known_stacks: &'c KnownStacks,
     /// For the receipt: what tells a device that its configuration changed.
     pub config_etag: &'c ConfigEtag<'c>,
+    /// For a project that limits single signals.
+    pub hold_back: Option<&'c HoldBack<'c>>,
     /// Microseconds since the epoch.
     pub received_at: i64,
     /// Bytes of the request as sent.
@@ -102,6 +109,13 @@ pub struct Accepted {
     /// Events by signal: what a duplicate counts.
     pub events: Vec<(Signal, u32)>,
     pub project: Arc<str>,
+}
+
+impl Accepted {
+    /// The receipt of a batch that was stored before, when those signals were held back.
+    pub fn receipt_of_duplicate(self, held_back: &[Signal]) -> Receipt<'static> {
+        held_back::as_then(self.receipt, &self.events, held_back)
+    }
 }
 
 /// Takes a batch apart. `body` is the decompressed JSON.
@@ -141,6 +155,7 @@ struct Assembly<'a, 'c> {
     rejected: Vec<Rejected>,
     truncated: u64,
     events: Vec<(Signal, u32)>,
+    rate_limits: Vec<RateLimit>,
 }
 
 impl<'a, 'c> Assembly<'a, 'c> {
@@ -153,12 +168,17 @@ impl<'a, 'c> Assembly<'a, 'c> {
             rejected,
             truncated: 0,
             events: Vec::new(),
+            rate_limits: Vec::new(),
         }
     }
 
     fn finish(mut self) -> Accepted {
         self.checks.resource(&mut self.batch.resource);
         self.validate();
+        if let Some(hold_back) = self.context.hold_back {
+            self.rate_limits = hold_back(&self.events);
+            held_back::clear(&mut self.batch, &mut self.events, &self.rate_limits);
+        }
         self.rejected
             .sort_by_key(|rejected| (rejected.signal, rejected.index));
         let mut record = RecordBuilder::new(
@@ -182,6 +202,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 events,
             });
         }
+        held_back::count(&mut record, &self.rate_limits);
         let accepted: u64 = self
             .events
             .iter()
@@ -198,6 +219,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 None => self.events.push((rejected.signal, 1)),
             }
         }
+        held_back::add_back(&mut self.events, &self.rate_limits);
         Accepted {
             receipt: Receipt {
                 batch_id: self.batch.batch_id,
@@ -207,7 +229,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 duplicate: false,
                 config_etag: (self.context.config_etag)(&self.batch.resource)
                     .map(|etag| etag.to_string().into()),
-                rate_limits: Vec::new(),
+                rate_limits: self.rate_limits,
             },
             record: record.finish(),
             new_stacks,
@@ -253,7 +275,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
         let new_stacks = jank::stack_rows(record, &envelope, &batch.janks, self.context);
         let counts = rows::BatchCounts {
             accepted,
-            rejected: self.rejected.len() as u64,
+            rejected: self.rejected.len() as u64 + held_back::dropped(&self.rate_limits),
             skew_us: self.checks.skew_us(),
             sent_at: batch.sent_at,
         };

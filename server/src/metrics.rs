@@ -11,6 +11,7 @@ pub struct Metrics {
     pub ingest: IngestMetrics,
     pub log: LogMetrics,
     pub writer: WriterMetrics,
+    pub reclassification: ReclassificationMetrics,
     pub engine_restarts: IntCounter,
 }
 
@@ -41,6 +42,33 @@ pub struct WriterMetrics {
     pub failures: IntCounter,
     pub insert_seconds: HistogramVec,
     pub dead_letter_rows: IntCounter,
+}
+
+#[derive(Clone, Debug)]
+pub struct ReclassificationMetrics {
+    /// Of all projects together.
+    pub pending: IntGauge,
+    pub stacks: IntCounter,
+    pub failures: IntCounter,
+}
+
+impl ReclassificationMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            pending: make.gauge(
+                "unjank_reclassification_pending_stacks",
+                "Stored stacks that wait for their class by the latest rules.",
+            ),
+            stacks: make.counter(
+                "unjank_reclassified_stacks_total",
+                "Stored stacks that were classified anew.",
+            ),
+            failures: make.counter(
+                "unjank_reclassification_failures_total",
+                "Attempts to classify stored stacks that failed and are repeated.",
+            ),
+        }
+    }
 }
 
 /// Registers metrics; names are constants, so failing to register is a bug found by the first test.
@@ -172,6 +200,7 @@ impl Metrics {
                     "Rows that ClickHouse refused for their content.",
                 ),
             },
+            reclassification: ReclassificationMetrics::new(&make),
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",
                 "Times the embedded engine was started again.",

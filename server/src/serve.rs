@@ -17,11 +17,12 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::people::Logins;
-use crate::control::{self, Access, InstanceSecret, Moment, Refresher, SessionTokens, Snapshot};
+use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot};
+use crate::history::{DryRuns, ProgressBoard, Reclassifier, Waits};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
-use crate::stacks::Rules;
+use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
     ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target,
@@ -84,6 +85,8 @@ pub async fn serve(
         write_counts(Arc::clone(&app), front.shutdown()),
     );
     front.spawn("recall", recall_batches(Arc::clone(&app), front.shutdown()));
+    let reclassifier = reclassifier(&app, settings);
+    front.spawn("reclassifier", reclassifier.run(front.shutdown()));
     start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
 
     shutdown.cancelled().await;
@@ -113,9 +116,14 @@ async fn open(
 ) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
     let secret = Arc::new(instance_secret(shared)?);
-    let logins = Logins::new(SessionTokens::new(&secret));
-    let (control, access) =
-        open_control(shared, settings, Arc::clone(&secret), (&clock, back)).await?;
+    let logins = Logins::new(Arc::clone(&secret));
+    let default_rules = Arc::new(default_rules(settings)?);
+    let place = Place {
+        secret: Arc::clone(&secret),
+        default_rules: Arc::clone(&default_rules),
+        clock: clock.clone(),
+    };
+    let (control, access) = open_control(shared, settings, place, back).await?;
     let metrics = Metrics::new();
     let log_settings = LogSettings {
         dir: data_dir.join("log"),
@@ -131,30 +139,47 @@ async fn open(
         access,
         control,
         logins,
+        trusted_proxies: settings.trusted_proxies.clone(),
         secret,
         limits: limits(settings),
-        rules: rules(settings)?,
+        default_rules,
+        dry_runs: DryRuns::default(),
+        reclassification: Arc::new(ProgressBoard::new(metrics.reclassification.clone())),
         known_stacks: KnownStacks::new(KNOWN_STACKS),
         seen,
         outcome_counts: OutcomeCounts::default(),
         log,
         clickhouse: ClickHouse::away(&shared.clickhouse_database),
         metrics,
+        uploads: Semaphore::new(uploads(settings)),
         body_budget: BodyBudget::new(settings.max_body_memory_bytes),
         body_timeout: settings.body_timeout(),
         small_decoders: Arc::new(Semaphore::new(16)),
         large_decoders: Arc::new(Semaphore::new(1)),
+        previews: Semaphore::new(2),
         clock,
     })
+}
+
+/// What the snapshot of the control database is made with.
+struct Place {
+    secret: Arc<InstanceSecret>,
+    default_rules: Arc<RuleSet>,
+    clock: Clock,
 }
 
 /// Opens the control database, makes what the settings name, and keeps the snapshot of it current.
 async fn open_control(
     shared: &Shared,
     settings: &Serve,
-    secret: Arc<InstanceSecret>,
-    (clock, back): (&Clock, &Tasks),
+    place: Place,
+    back: &Tasks,
 ) -> anyhow::Result<(Arc<dyn Control>, Arc<Access>)> {
+    let Place {
+        secret,
+        default_rules,
+        clock,
+    } = place;
     let control = control_database(shared, back).await?;
     let now = clock.now();
     control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
@@ -163,6 +188,7 @@ async fn open_control(
         now,
         before: &Snapshot::default(),
         largest_batch,
+        default_rules: &default_rules,
     };
     let snapshot = control::load(&*control, &secret, &moment).await?;
     if snapshot.is_closed() {
@@ -173,8 +199,9 @@ async fn open_control(
         control: Arc::clone(&control),
         access: Arc::clone(&access),
         secret,
-        clock: clock.clone(),
+        clock,
         largest_batch,
+        default_rules,
     };
     back.spawn("control", refresher.run(back.shutdown()));
     Ok((control, access))
@@ -211,6 +238,12 @@ fn limits(settings: &Serve) -> Limits {
     }
 }
 
+/// Seven eighths of the connections, whatever devices do with them.
+fn uploads(settings: &Serve) -> usize {
+    let connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
+    (connections - connections.div_ceil(8)).clamp(1, Semaphore::MAX_PERMITS)
+}
+
 /// Rows take less than their JSON, but for small events with the columns of many tables.
 fn record_limit(settings: &Serve) -> u32 {
     u32::try_from(settings.max_decompressed_bytes.saturating_mul(2))
@@ -218,18 +251,32 @@ fn record_limit(settings: &Serve) -> u32 {
         .max(16 << 20)
 }
 
-fn rules(settings: &Serve) -> anyhow::Result<Rules> {
+fn default_rules(settings: &Serve) -> anyhow::Result<RuleSet> {
     let Some(path) = &settings.rules else {
-        return Ok(Rules::built_in());
+        return Ok(RuleSet::built_in());
     };
     let text = std::fs::read_to_string(path)
         .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
-    let rules = Rules::parse(&text)
+    let rules = RuleSet::parse(0, text)
         .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
-    for warning in rules.warnings() {
+    for warning in rules.rules().warnings() {
         tracing::warn!(rules = %path.display(), "{warning}");
     }
     Ok(rules)
+}
+
+fn reclassifier(app: &App, settings: &Serve) -> Reclassifier {
+    let then = settings.late_stacks_interval();
+    Reclassifier {
+        access: Arc::clone(&app.access),
+        clickhouse: app.clickhouse.clone(),
+        board: Arc::clone(&app.reclassification),
+        clock: app.clock.clone(),
+        waits: Waits {
+            first: then.min(Duration::from_secs(120)),
+            then,
+        },
+    }
 }
 
 fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> anyhow::Result<()> {

@@ -8,14 +8,17 @@
 //! brings the text here and takes the class away.
 
 mod class;
+mod comparison;
 mod demangle;
 mod explain;
 mod identity;
+mod installs;
 mod matcher;
 mod names;
 mod parse;
 mod prefix_tree;
 mod rule;
+mod rule_set;
 mod rules;
 mod rules_file;
 mod stable_names;
@@ -31,10 +34,13 @@ mod recorded_stacks;
 mod worked_examples;
 
 pub use self::class::Class;
+pub use self::comparison::{Comparison, Group, List, Merge, Move, Part, Report, Split, Usage};
 pub use self::explain::{Explanation, FrameVerdict};
 pub use self::identity::stack_hash;
+pub use self::installs::Installs;
 pub use self::parse::{ParseError, parse_text};
 pub use self::rule::{Means, Origin, RuleSummary};
+pub use self::rule_set::{RuleSet, RulesId};
 pub use self::rules::Rules;
 pub use self::rules_file::RulesError;
 pub use self::walk::Role;

@@ -6,11 +6,13 @@ mod clickhouse;
 mod columns;
 mod dead_letter;
 mod embedded;
+mod installs;
 mod log;
 mod migrations;
 mod native;
 mod range;
 mod record;
+mod stored_stacks;
 mod tally;
 mod writer;
 
@@ -21,10 +23,12 @@ pub use self::embedded::{
     EmbeddedEngine, EngineFile, EngineReady, EngineSettings,
     PASSWORD_VARIABLE as ENGINE_PASSWORD_VARIABLE, library as engine_library,
 };
+pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;
 pub use self::native::{BadFrame, Frame};
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
+pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
 pub use self::writer::{Writer, WriterSettings};
 
 pub(crate) use self::columns::uuid_bytes;

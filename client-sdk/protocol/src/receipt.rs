@@ -25,7 +25,7 @@ pub struct Receipt<'a> {
     /// The `ETag` of the device's configuration now: when it differs, fetch `GET /v1/config`.
     #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
     pub config_etag: Option<Text<'a>>,
-    /// Signals to hold back for a while.
+    /// Signals to hold back for a while. What was not stored of them now is in [`RateLimit::dropped`], not in `rejected`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_limits: Vec<RateLimit>,
 }
@@ -58,8 +58,11 @@ pub struct Rejected {
 pub struct RateLimit {
     /// What to hold back.
     pub signal: Signal,
-    /// For how long, in seconds.
+    /// For how long, in seconds; 0 when that is over.
     pub retry_after_s: u32,
+    /// How many events of this batch were valid and not stored for it: count them as lost. 0 when left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
 }
 
 /// Every error: `application/problem+json` (RFC 9457) with a stable `code`.

@@ -8,6 +8,7 @@ use unjank_protocol::{
 const BATCH: &str = include_str!("golden/batch_v1.json");
 const FUTURE: &str = include_str!("golden/batch_v1_from_the_future.json");
 const RECEIPT: &str = include_str!("golden/receipt_v1.json");
+const HELD_BACK: &str = include_str!("golden/receipt_v1_held_back.json");
 
 /// Drops what means the same as nothing: `null`, empty maps and lists.
 fn without_nothing(value: Value) -> Value {
@@ -99,9 +100,11 @@ fn a_batch_from_a_later_version_reads_with_unknown_names_as_other() {
 
 #[test]
 fn a_receipt_reads_and_writes_the_same() {
-    let receipt: Receipt<'_> = serde_json::from_str(RECEIPT).unwrap();
-    assert_eq!(
-        serde_json::to_value(&receipt).unwrap(),
-        serde_json::from_str::<Value>(RECEIPT).unwrap()
-    );
+    for text in [RECEIPT, HELD_BACK] {
+        let receipt: Receipt<'_> = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            serde_json::to_value(&receipt).unwrap(),
+            serde_json::from_str::<Value>(text).unwrap()
+        );
+    }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 
 use super::{Chaos, LoadReport, Phase, Report, Verification};
 use crate::outcomes::OutcomeCheck;
+use crate::polls::Polls;
 use crate::processes::Machine;
 use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;
@@ -40,6 +41,9 @@ pub(crate) fn text(report: &Report) -> String {
     }
     for phase in &report.phases {
         out.phase(phase);
+    }
+    if let Some(polls) = &report.polls {
+        out.polls(polls);
     }
     if let Some(chaos) = &report.chaos {
         out.chaos(chaos);
@@ -145,6 +149,38 @@ impl Paper {
                  were in ClickHouse."
             ));
         }
+    }
+
+    fn polls(&mut self, polls: &Polls) {
+        self.line("\n## Polls of the configuration (closed loop)");
+        let rows = polls.phases.iter().map(|phase| {
+            [
+                phase.name.to_owned(),
+                format!("{:.0}", phase.polls_per_s),
+                format!("{:.1}", phase.server_cpu_us),
+                format!("{:.0}", phase.polls_per_s_and_core),
+                milliseconds(phase.latency.p50_ms),
+                milliseconds(phase.latency.p99_ms),
+            ]
+        });
+        self.table(
+            [
+                "answer",
+                "polls/s",
+                "server CPU µs per poll",
+                "polls/s of one core",
+                "p50 ms",
+                "p99 ms",
+            ],
+            rows,
+        );
+        let seen = &polls.until_first_device;
+        self.line(&format!(
+            "\nA change is sent → the first device has it: p50 {} ms, p90 {} ms, longest {} ms.",
+            milliseconds(seen.p50_ms),
+            milliseconds(seen.p90_ms),
+            milliseconds(seen.max_ms)
+        ));
     }
 
     fn chaos(&mut self, chaos: &Chaos) {

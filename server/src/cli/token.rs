@@ -10,9 +10,9 @@ use uuid::Uuid;
 use super::runtime;
 use crate::clock::Clock;
 use crate::config::Shared;
-use crate::control::{Credential, CredentialKind};
+use crate::control::api_tokens::{TokenRequest, issue};
 use crate::serve::control_database;
-use crate::store::control::{Actor, NewApiToken, Role};
+use crate::store::control::{Actor, Role};
 use crate::task::Tasks;
 
 #[derive(Args, Debug)]
@@ -99,16 +99,13 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         match &args.command {
             Command::Create(new) => {
-                let credential = Credential::new(CredentialKind::ApiToken)?;
-                let token = NewApiToken {
+                let request = TokenRequest {
                     project: new.scope.project.clone(),
                     name: new.name.clone(),
-                    prefix: credential.shown().to_owned(),
-                    hash: credential.hash(),
                     role: new.role.into(),
                     expires_at: new.days.map(|days| now + days_in_micros(days)),
                 };
-                control.create_api_token(token, &actor, now).await?;
+                let (_, credential) = issue(&*control, request, None, (&actor, now)).await?;
                 writeln!(out, "{}", credential.reveal())?;
             }
             Command::List(scope) => {

@@ -7,8 +7,10 @@ use arc_swap::ArcSwap;
 
 use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
+use super::signal_meter::SignalMeter;
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
+use crate::stacks::RuleSet;
 use crate::store::control::SecretHash;
 
 /// The state of the control database at one moment, in the form in which requests need it.
@@ -16,8 +18,12 @@ use crate::store::control::SecretHash;
 pub struct Snapshot {
     pub(super) keys: HashMap<SecretHash, Key>,
     pub(super) projects: HashMap<Arc<str>, Arc<Project>>,
+    /// Of every project: its own, or the server's.
+    pub(super) rules: HashMap<Arc<str>, Arc<RuleSet>>,
     /// What each project sent, for its quotas.
     pub(super) meters: HashMap<Arc<str>, Arc<Meter>>,
+    /// The same for projects that limit single signals.
+    pub(super) signal_meters: HashMap<Arc<str>, Arc<SignalMeter>>,
     pub(super) device_keys: DeviceKeys,
 }
 
@@ -25,6 +31,19 @@ impl Snapshot {
     /// Whether no device can get in.
     pub fn is_closed(&self) -> bool {
         self.keys.is_empty() && self.device_keys.is_empty()
+    }
+
+    /// The classification rules of every project.
+    pub fn rules(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<RuleSet>)> {
+        self.rules.iter()
+    }
+
+    fn budget(&self, key: Option<&Arc<Meter>>, project: &str) -> Budget {
+        Budget {
+            key: key.cloned(),
+            project: self.meters.get(project).cloned(),
+            signals: self.signal_meters.get(project).cloned(),
+        }
     }
 }
 
@@ -34,6 +53,17 @@ pub(super) struct Key {
     pub(super) device: Arc<Device>,
     pub(super) expires_at: Option<i64>,
     pub(super) meter: Arc<Meter>,
+    /// Whether its project asks for device tokens instead.
+    pub(super) is_not_enough: bool,
+}
+
+/// Why an ingest key does not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyError {
+    /// Or revoked, or expired.
+    Unknown,
+    /// The project asks for device tokens.
+    TokenRequired,
 }
 
 /// Who sends, and what it may send.
@@ -67,19 +97,17 @@ impl Access {
     }
 
     /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
-    pub fn device(&self, key: &str, now: i64) -> Option<Caller> {
+    pub fn device(&self, key: &str, now: i64) -> Result<Caller, KeyError> {
         let snapshot = self.0.load();
-        let key = snapshot.keys.get(&SecretHash::of(key))?;
-        if key.expires_at.is_some_and(|end| end <= now) {
-            return None;
+        let key = snapshot.keys.get(&SecretHash::of(key));
+        let key = key.filter(|key| key.expires_at.is_none_or(|end| end > now));
+        let key = key.ok_or(KeyError::Unknown)?;
+        if key.is_not_enough {
+            return Err(KeyError::TokenRequired);
         }
-        let budget = Budget {
-            key: Some(Arc::clone(&key.meter)),
-            project: snapshot.meters.get(&key.device.project).cloned(),
-        };
-        Some(Caller {
+        Ok(Caller {
             device: Arc::clone(&key.device),
-            budget,
+            budget: snapshot.budget(Some(&key.meter), &key.device.project),
         })
     }
 
@@ -87,10 +115,7 @@ impl Access {
     pub fn device_by_token(&self, token: &str, now: i64) -> Result<Caller, TokenError> {
         let snapshot = self.0.load();
         let holder = snapshot.device_keys.verify(token, now)?;
-        let budget = Budget {
-            key: None,
-            project: snapshot.meters.get(&holder.project).cloned(),
-        };
+        let budget = snapshot.budget(None, &holder.project);
         let device = Device {
             project: holder.project,
             apps: None,
@@ -104,6 +129,11 @@ impl Access {
 
     pub fn project(&self, id: &str) -> Option<Arc<Project>> {
         self.0.load().projects.get(id).cloned()
+    }
+
+    /// The classification rules that hold in a project.
+    pub fn rules(&self, project: &str) -> Option<Arc<RuleSet>> {
+        self.0.load().rules.get(project).cloned()
     }
 }
 

@@ -32,11 +32,21 @@ pub enum SaveError {
     Control(#[from] ControlError),
 }
 
-/// Checks a configuration as saving it would. Answers the warnings.
-pub fn check(configuration: &Value, now: i64) -> Result<Vec<Fault>, Vec<Fault>> {
+/// A configuration that has no faults.
+pub struct Checked {
+    pub configuration: Configuration,
+    pub compiled: Compiled,
+}
+
+/// Checks a configuration as saving it would.
+pub fn compile(configuration: Value, revision: u64) -> Result<Checked, SaveError> {
     let configuration =
-        Configuration::from_value(configuration.clone()).map_err(|fault| vec![fault])?;
-    Ok(Compiled::new(&configuration, 0)?.warnings(now))
+        Configuration::from_value(configuration).map_err(|fault| SaveError::Faults(vec![fault]))?;
+    let compiled = Compiled::new(&configuration, revision).map_err(SaveError::Faults)?;
+    Ok(Checked {
+        configuration,
+        compiled,
+    })
 }
 
 pub async fn save(
@@ -46,11 +56,12 @@ pub async fn save(
     actor: &Actor,
     now: i64,
 ) -> Result<Saved, SaveError> {
-    let warnings = check(&draft.configuration, now).map_err(SaveError::Faults)?;
+    let text = draft.configuration.to_string();
+    let warnings = compile(draft.configuration, 0)?.compiled.warnings(now);
     let new = NewDocument {
         project: project.to_owned(),
         expected_revision: draft.expected_revision,
-        text: draft.configuration.to_string(),
+        text,
         note: draft.note,
     };
     let document = control.save_document(KIND, new, actor, now).await?;

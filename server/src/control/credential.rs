@@ -44,11 +44,13 @@ impl Credential {
     pub fn new(kind: CredentialKind) -> Result<Self, NoRandomness> {
         let mut bytes = [0_u8; 32];
         aws_lc_rs::rand::fill(&mut bytes).map_err(|_| NoRandomness)?;
-        Ok(Self(format!(
-            "{}{}",
-            kind.prefix(),
-            URL_SAFE_NO_PAD.encode(bytes)
-        )))
+        Ok(Self::of(kind, bytes))
+    }
+
+    /// From bytes that nobody can guess.
+    pub(super) fn of(kind: CredentialKind, bytes: [u8; 32]) -> Self {
+        let text = URL_SAFE_NO_PAD.encode(bytes);
+        Self(format!("{}{text}", kind.prefix()))
     }
 
     /// The whole text, for its owner, once.

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -17,6 +18,7 @@ const SHORTEST: usize = 32;
 /// Keys for each purpose, derived from one secret. Does not print.
 pub struct InstanceSecret {
     signing: [u8; 32],
+    succession: hmac::Key,
     sealing: RandomizedNonceKey,
 }
 
@@ -58,6 +60,7 @@ impl InstanceSecret {
         };
         Ok(Self {
             signing: derive(b"sessions")?,
+            succession: hmac::Key::new(hmac::HMAC_SHA256, &derive(b"succession")?),
             sealing: RandomizedNonceKey::new(&AES_256_GCM, &derive(b"sealing")?)
                 .map_err(|_| SecretError::Refused)?,
         })
@@ -82,6 +85,14 @@ impl InstanceSecret {
 
     pub(super) fn signing(&self) -> &[u8; 32] {
         &self.signing
+    }
+
+    /// What follows from a text, the same each time; nobody without the secret can tell what.
+    pub(super) fn successor(&self, text: &str) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let tag = hmac::sign(&self.succession, text.as_bytes());
+        bytes.copy_from_slice(tag.as_ref());
+        bytes
     }
 
     /// Seals a text for the database. `context` (such as the id of its row) must be given again to open it, so that a sealed

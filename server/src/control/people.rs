@@ -2,12 +2,14 @@
 //! minutes and another, used once, that gets the next.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::credential::{Credential, CredentialKind};
+use super::instance_secret::InstanceSecret;
+use super::login_throttle::{Attempt, LoginThrottle};
 use super::password::{self, PasswordError};
 use super::session_token::{SessionHolder, SessionTokens};
 use crate::fingerprint::fingerprint;
@@ -35,6 +37,7 @@ pub enum LoginError {
     /// The same for an unknown user, a wrong password and a disabled account.
     #[error("the e-mail address or the password is wrong")]
     Refused,
+    /// Of one account, or from one address.
     #[error("too many wrong passwords: try again in {} s", .retry_after_s)]
     TooMany { retry_after_s: i64 },
     /// The refresh token was used before, has expired, or its session was ended.
@@ -62,7 +65,9 @@ pub struct Login {
 /// The door.
 pub struct Logins {
     tokens: SessionTokens,
+    secret: Arc<InstanceSecret>,
     hashing: Semaphore,
+    by_address: LoginThrottle,
     failures: Mutex<HashMap<u64, Failures>>,
 }
 
@@ -72,10 +77,12 @@ struct Failures {
 }
 
 impl Logins {
-    pub fn new(tokens: SessionTokens) -> Self {
+    pub fn new(secret: Arc<InstanceSecret>) -> Self {
         Self {
-            tokens,
+            tokens: SessionTokens::new(&secret),
+            secret,
             hashing: Semaphore::new(MOST_HASHES),
+            by_address: LoginThrottle::default(),
             failures: Mutex::default(),
         }
     }
@@ -84,8 +91,10 @@ impl Logins {
         &self,
         control: &dyn Control,
         (email, password): (&str, String),
-        now: i64,
+        attempt: Attempt,
     ) -> Result<Login, LoginError> {
+        let now = attempt.now;
+        self.take(attempt)?;
         let account = fingerprint(&[email.trim().to_lowercase().as_bytes()]);
         self.check_failures(account, now)?;
         let user = match control.user_by_email(email).await {
@@ -106,6 +115,7 @@ impl Logins {
             return Err(LoginError::Refused);
         };
         self.lock().remove(&account);
+        self.by_address.give_back(attempt);
         self.start_session(control, &user, now).await
     }
 
@@ -114,8 +124,10 @@ impl Logins {
         &self,
         control: &dyn Control,
         (token, password): (&str, String),
-        now: i64,
+        attempt: Attempt,
     ) -> Result<Login, LoginError> {
+        let now = attempt.now;
+        self.take(attempt)?;
         // First, so that a password that will not do does not cost the link.
         let hash = self.hash(move || password::hash(&password)).await;
         let hash = hash.ok_or(LoginError::NoRandomness)??;
@@ -128,6 +140,7 @@ impl Logins {
             Err(ControlError::NotFound) => return Err(LoginError::NoInvitation),
             Err(error) => return Err(error.into()),
         };
+        self.by_address.give_back(attempt);
         let actor = Actor::user(user);
         control
             .set_password(user, Hidden(hash), &actor, now)
@@ -159,15 +172,19 @@ impl Logins {
         self.login(session.id, user.id, refresh, now)
     }
 
-    /// The next pair of tokens. A refresh token that comes twice was stolen from somebody: it ends the session.
+    /// The next pair of tokens. A refresh token that comes again after a while was stolen from somebody: it ends the session. One
+    /// that comes again at once is another tab's, or the answer was lost: what follows it is the same token as before, so that
+    /// the session has one token still, and a thief and an owner who both have it will be found out when they use it.
     pub async fn refresh(
         &self,
         control: &dyn Control,
         refresh_token: &str,
         now: i64,
     ) -> Result<Login, LoginError> {
-        let next =
-            Credential::new(CredentialKind::Refresh).map_err(|_| LoginError::NoRandomness)?;
+        let next = Credential::of(
+            CredentialKind::Refresh,
+            self.secret.successor(refresh_token),
+        );
         let exchange = TokenExchange {
             old: SecretHash::of(refresh_token),
             new: next.hash(),
@@ -225,6 +242,15 @@ impl Logins {
     ) -> Option<T> {
         let _permit = self.hashing.acquire().await.ok()?;
         tokio::task::spawn_blocking(work).await.ok()
+    }
+
+    fn take(&self, attempt: Attempt) -> Result<(), LoginError> {
+        self.by_address.take(attempt).map_err(|wait| {
+            let retry_after_s = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
+            LoginError::TooMany {
+                retry_after_s: retry_after_s.saturating_add(1),
+            }
+        })
     }
 
     fn check_failures(&self, account: u64, now: i64) -> Result<(), LoginError> {

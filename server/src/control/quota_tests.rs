@@ -1,5 +1,6 @@
 //! Tests of quotas: each says what time it is.
 
+use super::super::bucket::{NEVER, SHUT};
 use super::*;
 
 /// 2026-11-20T12:00:00Z.
@@ -21,7 +22,7 @@ fn meter(quotas: Quotas) -> Arc<Meter> {
 fn of_key(quotas: Quotas) -> Budget {
     Budget {
         key: Some(meter(quotas)),
-        project: None,
+        ..Budget::default()
     }
 }
 
@@ -111,6 +112,7 @@ fn both_quotas_are_charged_or_none() {
     let of = |own| Budget {
         key: Some(meter(own)),
         project: Some(Arc::clone(&project)),
+        signals: None,
     };
     let (small, free) = (of(quotas(None, Some(100))), of(Quotas::default()));
     // The key's bytes do not suffice: the project's events are not touched.
@@ -132,6 +134,7 @@ fn a_quota_of_the_key_leaves_the_rest_of_the_project_alone() {
     let of = |own| Budget {
         key: Some(meter(own)),
         project: Some(Arc::clone(&project)),
+        signals: None,
     };
     let (small, free) = (of(quotas(Some(1), None)), of(Quotas::default()));
     small.charge(events(50), NOON).unwrap();

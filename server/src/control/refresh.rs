@@ -1,6 +1,6 @@
 //! Keeps the snapshot current: after each change in the control database, wherever it was made.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +11,15 @@ use super::access::{Access, Key, Project, Snapshot};
 use super::device_token::DeviceKeys;
 use super::instance_secret::InstanceSecret;
 use super::quota::Meter;
+use super::rule_sets;
+use super::signal_meter::SignalMeter;
 use crate::clock::Clock;
 use crate::ingest::Device;
 use crate::remote_config::{Compiled, Configuration};
+use crate::stacks::RuleSet;
 use crate::store::control::{
-    self, Control, ControlError, DeviceKeyAlgorithm, Document, DocumentKind, Quotas,
+    self, Control, ControlError, DeviceKeyAlgorithm, DeviceTokens, Document, DocumentKind,
+    ProjectSettings, Quotas,
 };
 
 /// A snapshot is made anew after this long even when nothing is heard.
@@ -30,6 +34,7 @@ pub struct Refresher {
     pub clock: Clock,
     /// Events that one batch may have.
     pub largest_batch: u32,
+    pub default_rules: Arc<RuleSet>,
 }
 
 impl Refresher {
@@ -57,6 +62,7 @@ impl Refresher {
             now: self.clock.now(),
             before: &before,
             largest_batch: self.largest_batch,
+            default_rules: &self.default_rules,
         };
         let snapshot = load(&*self.control, &self.secret, &moment).await?;
         self.access.swap(snapshot);
@@ -71,6 +77,8 @@ pub struct Moment<'s> {
     pub before: &'s Snapshot,
     /// Events that one batch may have: no quota refuses it for ever.
     pub largest_batch: u32,
+    /// The rules of projects that saved none.
+    pub default_rules: &'s Arc<RuleSet>,
 }
 
 impl Moment<'_> {
@@ -83,6 +91,42 @@ impl Moment<'_> {
         meter.change(quotas, largest, now);
         Arc::clone(meter)
     }
+
+    /// A project's latest rules; those that do not compile leave the ones before in force.
+    fn rules(&self, id: &str, document: Option<&Document>) -> Arc<RuleSet> {
+        let Some(document) = document else {
+            return Arc::clone(self.default_rules);
+        };
+        let (known, revision) = (self.before.rules.get(id), rule_sets::revision(document));
+        if let Some(known) = known.filter(|known| known.id().revision == revision) {
+            return Arc::clone(known);
+        }
+        match RuleSet::parse(revision, document.text.as_str()) {
+            Ok(rules) => Arc::new(rules),
+            Err(error) => {
+                tracing::error!(project = id, revision, %error, "saved rules are not valid here: those before stay in force");
+                Arc::clone(known.unwrap_or(self.default_rules))
+            }
+        }
+    }
+
+    /// Those of a project.
+    fn meters(&self, id: &Arc<str>, settings: &ProjectSettings, snapshot: &mut Snapshot) {
+        let meter = self.meter(self.before.meters.get(id), settings.quotas);
+        snapshot.meters.insert(Arc::clone(id), meter);
+        let known = self.before.signal_meters.get(id);
+        let now = (self.largest_batch, self.now);
+        if let Some(meter) = SignalMeter::of(known, &settings.signal_quotas, now) {
+            snapshot.signal_meters.insert(Arc::clone(id), meter);
+        }
+    }
+}
+
+fn by_project(documents: &[Document]) -> HashMap<&str, &Document> {
+    let pairs = documents
+        .iter()
+        .map(|document| (document.project.as_str(), document));
+    pairs.collect()
 }
 
 /// Reads the control database.
@@ -96,14 +140,18 @@ pub async fn load(
     let documents = control
         .latest_documents(DocumentKind::Configuration)
         .await?;
-    let documents: HashMap<&str, &Document> = documents
-        .iter()
-        .map(|document| (document.project.as_str(), document))
-        .collect();
+    let documents = by_project(&documents);
+    let rule_sets = control.latest_documents(DocumentKind::RuleSet).await?;
+    let rule_sets = by_project(&rule_sets);
+    let mut with_tokens = HashSet::new();
     for project in control.projects().await? {
         let id: Arc<str> = Arc::from(project.id.as_str());
-        let meter = moment.meter(before.meters.get(&id), project.quotas);
-        snapshot.meters.insert(Arc::clone(&id), meter);
+        let rules = moment.rules(&id, rule_sets.get(&*id).copied());
+        snapshot.rules.insert(Arc::clone(&id), rules);
+        moment.meters(&id, &project.settings, &mut snapshot);
+        if project.settings.device_tokens == DeviceTokens::Required {
+            with_tokens.insert(Arc::clone(&id));
+        }
         let known = before.projects.get(&id);
         let document = documents.get(&*id).copied();
         if let Some(project) = configured(&id, document, known) {
@@ -119,6 +167,7 @@ pub async fn load(
         let known = before.keys.get(&key.hash).map(|known| &known.meter);
         let entry = Key {
             device: Arc::new(device),
+            is_not_enough: with_tokens.contains(key.project.as_str()),
             expires_at: key.expires_at,
             meter: moment.meter(known, key.quotas),
         };

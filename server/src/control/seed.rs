@@ -13,10 +13,7 @@ pub async fn seed(
     now: i64,
 ) -> Result<(), ControlError> {
     let actor = Actor::system("settings");
-    let settings = ProjectSettings {
-        name: project.to_owned(),
-        quotas: Quotas::default(),
-    };
+    let settings = ProjectSettings::named(project);
     unless_there(
         control
             .create_project(project, settings, &actor, now)

@@ -14,23 +14,19 @@ use super::member::{Editor, Viewer};
 use super::object::Object;
 use super::openapi::{Conflict, Faulty, Invalid, JsonBody, Missing, QueryString, Refused};
 use super::problem::Problem;
+use super::revisions::{PageOfRevisions, Revisions, RollBack, Signature};
 use crate::app::App;
-use crate::control::configurations::{self, Draft, Saved};
+use crate::control::configurations::{self, Draft, SaveError, Saved};
 use crate::remote_config::{Configuration, Fault};
 use crate::store::control::{ControlError, Document, DocumentKind};
 
 const KIND: DocumentKind = DocumentKind::Configuration;
-const PAGE: u32 = 50;
 
-/// A revision, with or without its text.
+/// A revision with its text.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Revision {
-    /// 0: nothing was ever saved, the defaults hold.
-    revision: i64,
-    note: String,
-    author: String,
-    /// Microseconds since the epoch.
-    created_at: i64,
+    #[serde(flatten)]
+    signature: Signature,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Configuration>)]
     configuration: Option<Value>,
@@ -39,22 +35,12 @@ pub(super) struct Revision {
 }
 
 impl Revision {
-    fn listed(document: Document) -> Self {
-        Self {
-            revision: document.revision,
-            note: document.note,
-            author: document.author,
-            created_at: document.created_at,
-            configuration: None,
-            warnings: Vec::new(),
-        }
-    }
-
     fn whole(document: Document) -> Self {
         let configuration = serde_json::from_str(&document.text).ok();
         Self {
+            signature: document.into(),
             configuration,
-            ..Self::listed(document)
+            warnings: Vec::new(),
         }
     }
 
@@ -78,10 +64,7 @@ pub(super) async fn latest(
     match app.control.latest_document(KIND, &member.project).await {
         Ok(document) => Ok(Json(Revision::whole(document))),
         Err(ControlError::NotFound) => Ok(Json(Revision {
-            revision: 0,
-            note: String::new(),
-            author: String::new(),
-            created_at: 0,
+            signature: Signature::default(),
             configuration: Some(serde_json::json!({"base": {}, "overrides": []})),
             warnings: Vec::new(),
         })),
@@ -145,33 +128,16 @@ pub(super) async fn check(
     body: Result<Json<Value>, JsonRejection>,
 ) -> Result<Json<Verdict>, Problem> {
     let Json(configuration) = body?;
-    let checked = configurations::check(&configuration, app.clock.now());
-    let valid = checked.is_ok();
-    let (faults, warnings) = match checked {
-        Ok(warnings) => (Vec::new(), warnings),
-        Err(faults) => (faults, Vec::new()),
+    let (faults, warnings) = match configurations::compile(configuration, 0) {
+        Ok(checked) => (Vec::new(), checked.compiled.warnings(app.clock.now())),
+        Err(SaveError::Faults(faults)) => (faults, Vec::new()),
+        Err(SaveError::Control(error)) => return Err(error.into()),
     };
     Ok(Json(Verdict {
-        valid,
+        valid: faults.is_empty(),
         faults,
         warnings,
     }))
-}
-
-#[derive(Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct PageOfRevisions {
-    /// Those before this revision: the last one of the page before.
-    before: Option<i64>,
-}
-
-/// A page of the history, the latest first.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Revisions {
-    revisions: Vec<Revision>,
-    /// For the next page; missing on the last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<i64>,
 }
 
 /// A page of the revisions, the latest first, without their configurations.
@@ -185,18 +151,9 @@ pub(super) async fn history(
     Viewer(member): Viewer,
     query: Result<Query<PageOfRevisions>, QueryRejection>,
 ) -> Result<Json<Revisions>, Problem> {
-    let Query(page) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
-    let documents = app
-        .control
-        .documents(KIND, &member.project, page.before, PAGE)
-        .await?;
-    let full = documents.len() == PAGE as usize;
-    let before = documents
-        .last()
-        .filter(|_| full)
-        .map(|document| document.revision);
-    let revisions = documents.into_iter().map(Revision::listed).collect();
-    Ok(Json(Revisions { revisions, before }))
+    Revisions::read(&app, KIND, &member.project, query)
+        .await
+        .map(Json)
 }
 
 /// A revision with its configuration.
@@ -215,14 +172,6 @@ pub(super) async fn revision(
         .document(KIND, &member.project, revision)
         .await?;
     Ok(Json(Revision::whole(document)))
-}
-
-/// Which revision is to hold again.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RollBack {
-    revision: i64,
-    expected_revision: i64,
 }
 
 /// Saves an earlier revision again, as the next one.

@@ -37,10 +37,7 @@ impl FromRequestParts<Arc<App>> for Device {
                 .map(Self)
                 .map_err(Problem::bad_token);
         }
-        app.access
-            .device(credential, now)
-            .map(Self)
-            .ok_or_else(Problem::unknown_key)
+        Ok(Self(app.access.device(credential, now)?))
     }
 }
 
@@ -49,5 +46,5 @@ fn by_api_key(parts: &Parts, app: &App, now: i64) -> Result<Device, Problem> {
     let header = parts.headers.get(API_KEY).ok_or_else(Problem::no_key)?;
     let key = header.to_str().map_err(|_| Problem::unknown_key())?;
     let device = app.access.device(key.trim(), now);
-    device.map(Device).ok_or_else(Problem::unknown_key)
+    Ok(Device(device?))
 }

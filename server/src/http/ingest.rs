@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
-use unjank_protocol::{Batch, Receipt};
+use unjank_protocol::{Batch, Receipt, Signal};
 
 use super::body::{Received, receive};
 use super::device::Device;
@@ -17,10 +17,10 @@ use super::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use super::problem::Problem;
 use super::remote_config;
 use crate::app::App;
-use crate::control::{Caller, Cost};
+use crate::control::{Budget, Caller, Cost};
 use crate::ingest::{Accepted, Arrival, Context, accept};
+use crate::metrics::IngestMetrics;
 use crate::store::{Count, Outcome};
-use crate::{ingest, metrics::IngestMetrics};
 
 /// Takes a batch: durable before it is acknowledged.
 ///
@@ -92,7 +92,10 @@ async fn store_batch(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Receipt<'static>, Problem> {
-    let Caller { device, budget } = caller;
+    // Those that came first go on; whoever comes now costs no more than this.
+    let upload = app.uploads.try_acquire();
+    let _upload = upload.map_err(|_| Problem::overloaded())?;
+    let budget = &caller.budget;
     budget.admit(declared_bytes(headers), app.clock.now())?;
     let received = receive(
         headers,
@@ -104,26 +107,66 @@ async fn store_batch(
     .await?;
     let (received_at, bytes) = (app.clock.now(), received.wire_bytes() as u64);
     app.metrics.ingest.body_bytes.inc_by(bytes);
-    let accepted = take_apart(app, device, received, received_at).await?;
+    let accepted = take_apart(app, caller, received, received_at).await?;
+    let taken = taken_of_signals(&accepted, budget);
+    let mut kept = keep(app, caller, accepted, (received_at, bytes)).await;
+    match &mut kept {
+        Ok(receipt) if receipt.duplicate => {
+            let now = app.clock.now();
+            budget.let_go(&taken, now);
+            budget.say_anew(&mut receipt.rate_limits, now);
+        }
+        Ok(_) => {}
+        Err(_) => budget.let_go(&taken, app.clock.now()),
+    }
+    kept
+}
+
+/// Makes a batch durable, unless it was before.
+async fn keep(
+    app: &Arc<App>,
+    Caller { device, budget }: &Caller,
+    accepted: Accepted,
+    (received_at, bytes): (i64, u64),
+) -> Result<Receipt<'static>, Problem> {
     let batch_id = accepted.receipt.batch_id;
     let ticket = match app.seen.arrive(&device.project, batch_id) {
-        Arrival::Duplicate => return Ok(duplicate(app, accepted)),
+        Arrival::Duplicate { held_back } => return Ok(duplicate(app, accepted, &held_back)),
         Arrival::InFlight => return Err(Problem::in_flight()),
         Arrival::New(ticket) => ticket,
     };
+    let limits = &accepted.receipt.rate_limits;
+    let held_back = limits.iter().filter(|limit| limit.dropped > 0);
+    let dropped: u64 = held_back.clone().map(|limit| limit.dropped).sum();
+    let events: u32 = accepted.events.iter().map(|(_, events)| events).sum();
     let cost = Cost {
-        events: accepted.events.iter().map(|(_, events)| events).sum(),
+        // What its own quota keeps out takes no room from the other signals.
+        events: events.saturating_sub(u32::try_from(dropped).unwrap_or(u32::MAX)),
         bytes,
     };
     budget.charge(cost, received_at)?;
+    let held_back = held_back.map(|limit| limit.signal).collect();
     if let Err(error) = app.log.append(accepted.record).await {
         budget.refund(cost, app.clock.now());
         return Err(error.into());
     }
-    ticket.stored();
+    ticket.stored(held_back);
     app.known_stacks.insert(&accepted.new_stacks);
     count(&app.metrics.ingest, &accepted.receipt, &accepted.events);
     Ok(accepted.receipt)
+}
+
+/// What a batch took of the quotas of its signals: to be given back when it is not stored now.
+fn taken_of_signals(accepted: &Accepted, budget: &Budget) -> Vec<(Signal, u32)> {
+    if !budget.limits_signals() {
+        return Vec::new();
+    }
+    let stored = |(signal, events): &(Signal, u32)| {
+        let refused = refused(&accepted.receipt, *signal);
+        let stored = u64::from(*events).saturating_sub(refused);
+        (*signal, u32::try_from(stored).unwrap_or(u32::MAX))
+    };
+    accepted.events.iter().map(stored).collect()
 }
 
 fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
@@ -136,7 +179,7 @@ const SMALL_BODY: usize = 128 * 1024;
 /// At most as many batches are in memory decompressed as there are permits.
 async fn take_apart(
     app: &Arc<App>,
-    device: &Arc<ingest::Device>,
+    caller: &Caller,
     received: Received,
     received_at: i64,
 ) -> Result<Accepted, Problem> {
@@ -150,16 +193,20 @@ async fn take_apart(
         .acquire_owned()
         .await
         .map_err(|_| Problem::overloaded())?;
-    let (app, device) = (Arc::clone(app), Arc::clone(device));
+    let (app, device) = (Arc::clone(app), Arc::clone(&caller.device));
+    let budget = caller.budget.clone();
     let work = move || {
+        let rules = app.access.rules(&device.project);
+        let hold_back = |events: &[(Signal, u32)]| budget.hold_back(events, received_at);
         let context = Context {
             device: &device,
             limits: &app.limits,
-            rules: &app.rules,
+            rules: rules.as_deref().unwrap_or(&app.default_rules),
             known_stacks: &app.known_stacks,
             config_etag: &|resource| {
                 remote_config::etag_for(&app, &device.project, resource, received_at)
             },
+            hold_back: budget.limits_signals().then_some(&hold_back),
             received_at,
             wire_bytes: received.wire_bytes(),
         };
@@ -176,7 +223,7 @@ async fn take_apart(
         .map_err(|_| Problem::overloaded())?
 }
 
-fn duplicate(app: &App, accepted: Accepted) -> Receipt<'static> {
+fn duplicate(app: &App, accepted: Accepted, held_back: &[Signal]) -> Receipt<'static> {
     for (signal, events) in &accepted.events {
         let count = Count {
             signal: signal.as_str(),
@@ -192,23 +239,12 @@ fn duplicate(app: &App, accepted: Accepted) -> Receipt<'static> {
             .with_label_values(&labels)
             .inc_by(u64::from(*events));
     }
-    Receipt {
-        duplicate: true,
-        ..accepted.receipt
-    }
+    accepted.receipt_of_duplicate(held_back)
 }
 
-fn count(
-    metrics: &IngestMetrics,
-    receipt: &Receipt<'_>,
-    events: &[(unjank_protocol::Signal, u32)],
-) {
+fn count(metrics: &IngestMetrics, receipt: &Receipt<'_>, events: &[(Signal, u32)]) {
     for (signal, events) in events {
-        let rejected = receipt
-            .rejected
-            .iter()
-            .filter(|rejected| rejected.signal == *signal)
-            .count() as u64;
+        let rejected = refused(receipt, *signal);
         let stored = u64::from(*events).saturating_sub(rejected);
         metrics
             .events
@@ -221,4 +257,13 @@ fn count(
                 .inc_by(rejected);
         }
     }
+}
+
+/// Events of a signal that were not stored, one by one or held back.
+fn refused(receipt: &Receipt<'_>, signal: Signal) -> u64 {
+    let rejected = receipt.rejected.iter();
+    let rejected = rejected.filter(|one| one.signal == signal).count() as u64;
+    let limits = receipt.rate_limits.iter();
+    let dropped = limits.filter(|one| one.signal == signal);
+    rejected + dropped.map(|one| one.dropped).sum::<u64>()
 }

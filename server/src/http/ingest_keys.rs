@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
 use crate::control::{Credential, CredentialKind};
-use crate::store::control::{IngestKey, KeyExpiry, NewIngestKey};
+use crate::store::control::{IngestKey, KeyChange, NewIngestKey, Quotas};
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = IngestKey)]
@@ -130,34 +130,47 @@ pub(super) async fn create(
 
 type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
 
-/// When a key ends; `null` is never.
+/// What is missing stays as it is. What was used of the quotas stays used.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Expiry {
-    expires_at: Option<i64>,
+#[schema(as = IngestKeyPatch)]
+pub(super) struct KeyPatch {
+    /// When the key ends, in microseconds since the epoch; `null` is never.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<i64>)]
+    expires_at: Option<Option<i64>>,
+    /// Replaced as a whole: what is missing inside is no limit.
+    #[serde(default, deserialize_with = "no_list")]
+    quotas: Option<QuotasBody>,
 }
 
-/// Sets when a key ends.
+/// Tells `null` from a field that is missing.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Changes when a key ends, or its quotas.
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
-    request_body = Expiry,
-    responses((status = 204), Refused<(Admin, Missing, JsonBody)>),
+    request_body = KeyPatch,
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>),
 )]
-pub(super) async fn set_expiry(
+pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: KeyPath,
-    Object(Expiry { expires_at }): Object<Expiry>,
+    Object(patch): Object<KeyPatch>,
 ) -> Result<StatusCode, Problem> {
     let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
-    let expiry = KeyExpiry {
+    let wanted = KeyChange {
         project: member.project,
         id,
-        expires_at,
+        expires_at: patch.expires_at,
+        quotas: patch.quotas.map(Quotas::from),
     };
     let now = app.clock.now();
     app.control
-        .set_ingest_key_expiry(expiry, &member.actor, now)
+        .change_ingest_key(wanted, &member.actor, now)
         .await?;
     Ok(StatusCode::NO_CONTENT)
 }

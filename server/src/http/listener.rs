@@ -1,17 +1,22 @@
 //! Connections: how many, how long a client may dawdle, and how they end.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 #[derive(Clone, Debug)]
 pub struct ListenerSettings {
@@ -42,10 +47,16 @@ pub async fn serve_connections(
             () = shutdown.cancelled() => break,
             accepted = accept(&listener, &slots) => accepted,
         };
-        let Some((stream, slot)) = accepted else {
+        let Some((stream, peer, slot)) = accepted else {
             continue;
         };
-        let service = TowerToHyperService::new(router.clone());
+        let service = router
+            .clone()
+            .map_request(move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(ConnectInfo(peer));
+                request
+            });
+        let service = TowerToHyperService::new(service);
         let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
         connections.spawn(async move {
             // A connection that breaks is the client's business: its requests were answered or will be sent again.
@@ -70,13 +81,13 @@ pub async fn serve_connections(
 async fn accept(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let slot = Arc::clone(slots).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((stream, _)) => {
+        Ok((stream, peer)) => {
             // Answers are small and wanted at once. A socket that refuses is served all the same.
             let _delayed = stream.set_nodelay(true).is_err();
-            Some((stream, slot))
+            Some((stream, peer, slot))
         }
         Err(error) => {
             // Out of file descriptors, most likely: give connections time to end.

@@ -24,6 +24,9 @@ pub(super) struct Admin(pub(super) Member);
 /// Somebody who may make projects.
 pub(super) struct Operator(pub(super) Actor);
 
+/// When what the caller may do ends by itself: with its token, if that has an end.
+pub(super) struct RightsEnd(pub(super) Option<i64>);
+
 /// Who it is and where.
 pub(super) struct Member {
     pub(super) project: String,
@@ -43,6 +46,7 @@ enum Principal {
         actor: Actor,
         project: Option<String>,
         role: Role,
+        expires_at: Option<i64>,
     },
     Person(User),
 }
@@ -74,6 +78,7 @@ impl Principal {
             actor: Actor::token(token.id),
             project: token.project,
             role: token.role,
+            expires_at: token.expires_at,
         })
     }
 
@@ -175,6 +180,17 @@ impl FromRequestParts<Arc<App>> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         member(parts, app, Role::Admin).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<App>> for RightsEnd {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        Ok(Self(match Principal::of(parts, app).await? {
+            Principal::Token { expires_at, .. } => expires_at,
+            Principal::Person(_) => None,
+        }))
     }
 }
 

@@ -6,7 +6,7 @@
 mod answers;
 mod finish;
 mod refusals;
-mod sets;
+pub(super) mod sets;
 
 use std::sync::LazyLock;
 
@@ -20,16 +20,17 @@ pub(super) use self::answers::{
     ContentEncoding, Failures, IfNoneMatch, NotModified, SessionCookies,
 };
 pub(super) use self::refusals::{
-    BatchBody, Conflict, Ended, Exists, Faulty, Invalid, JsonBody, LogIn, Missing, Overloaded,
-    OwnApp, QueryString, Refused, Unfit, UploadedBody, WrongInvitation, WrongLogin, is_documented,
+    BatchBody, Conflict, Ended, Exists, Faulty, FaultyRules, Invalid, JsonBody, LogIn, Missing,
+    OnHistory, Outlived, Overloaded, OwnApp, QueryString, Refused, Stored, Unfit, UploadedBody,
+    WrongInvitation, WrongLogin, is_documented,
 };
 pub(super) use self::sets::{action, algorithm, role};
 
 use crate::remote_config::Fault;
 
 use super::{
-    admin, audit, configurations, device_keys, ingest, ingest_keys, ofrep, people, projects,
-    remote_config, session,
+    admin, api_tokens, audit, config_preview, configurations, device_keys, ingest, ingest_keys,
+    ofrep, people, projects, remote_config, rules, session,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -62,19 +63,34 @@ use super::{
         projects::update,
         ingest_keys::list,
         ingest_keys::create,
-        ingest_keys::set_expiry,
+        ingest_keys::update,
         ingest_keys::revoke,
         audit::list,
+        api_tokens::list,
+        api_tokens::create,
+        api_tokens::revoke,
+        api_tokens::list_of_all,
+        api_tokens::create_for_all,
+        api_tokens::revoke_of_all,
         device_keys::list,
         device_keys::create,
         device_keys::revoke,
         configurations::latest,
         configurations::save,
         configurations::check,
+        config_preview::run,
         configurations::history,
         configurations::revision,
         configurations::roll_back,
         configurations::kill,
+        rules::latest,
+        rules::save,
+        rules::check,
+        rules::dry_run,
+        rules::history,
+        rules::revision,
+        rules::roll_back,
+        rules::reclassification,
         admin::healthz,
         admin::readyz,
         get,

@@ -1,16 +1,19 @@
 //! Errors on the wire: `application/problem+json` (RFC 9457) with a stable code.
 
+mod devices;
+mod rules;
+
 use axum::extract::rejection::JsonRejection;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::openapi::is_documented;
+use crate::control::TokenError;
+use crate::control::api_tokens::IssueError;
 use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
-use crate::control::{Exceeded, OverQuota, TokenError};
-use crate::ingest::Refusal;
-use crate::store::LogError;
+use crate::store::Failure;
 use crate::store::control::ControlError;
 
 /// An error a client sees.
@@ -90,6 +93,15 @@ impl Problem {
 
     pub(super) fn bad_query(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
+    }
+
+    pub(super) fn look_back(most_days: u16) -> Self {
+        let detail = format!("`days` is 1 to {most_days}");
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "days_out_of_range",
+            detail,
+        )
     }
 
     pub(super) fn no_token() -> Self {
@@ -219,41 +231,6 @@ impl Problem {
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        let (status, code) = match &refusal {
-            Refusal::NotJson { .. } => (StatusCode::BAD_REQUEST, "invalid_json"),
-            Refusal::NotUtf8(_) => (StatusCode::BAD_REQUEST, "invalid_utf8"),
-            Refusal::Envelope(_) => (StatusCode::BAD_REQUEST, "invalid_envelope"),
-            Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
-            Refusal::TooManyEvents { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events"),
-            Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
-            Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
-        };
-        Self::new(status, code, refusal.to_string())
-    }
-}
-
-impl From<OverQuota> for Problem {
-    fn from(over: OverQuota) -> Self {
-        let (code, detail) = match over.exceeded {
-            Exceeded::Events => (
-                "quota_events",
-                "more events a second than the key or the project may send: send it again later",
-            ),
-            Exceeded::Bytes => (
-                "quota_bytes",
-                "more bytes a day than the key or the project may send: send it again later",
-            ),
-        };
-        let wait = HeaderValue::from(over.retry_after_s());
-        Self {
-            header: Some(Box::new((RETRY_AFTER, wait))),
-            ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
-        }
-    }
-}
-
 impl From<ControlError> for Problem {
     fn from(error: ControlError) -> Self {
         let detail = error.to_string();
@@ -279,6 +256,22 @@ impl From<ControlError> for Problem {
     }
 }
 
+impl From<IssueError> for Problem {
+    fn from(error: IssueError) -> Self {
+        let detail = error.to_string();
+        match error {
+            IssueError::Control(error) => error.into(),
+            IssueError::NoRandomness(_) => Self::overloaded(),
+            IssueError::AlreadyOver => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
+            }
+            IssueError::OutlivesItsMaker => {
+                Self::new(StatusCode::FORBIDDEN, "token_outlives_its_maker", detail)
+            }
+        }
+    }
+}
+
 impl From<SaveError> for Problem {
     fn from(error: SaveError) -> Self {
         match error {
@@ -296,15 +289,30 @@ impl From<SaveError> for Problem {
     }
 }
 
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        tracing::warn!(%failure, "ClickHouse did not answer a question");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store_unavailable",
+            "what is stored cannot be asked right now: try again later",
+        )
+        .with(RETRY_AFTER, "15")
+    }
+}
+
 impl From<LoginError> for Problem {
     fn from(error: LoginError) -> Self {
         let detail = error.to_string();
         let (status, code) = match error {
             LoginError::Refused => (StatusCode::UNAUTHORIZED, "login_refused"),
             LoginError::TooMany { retry_after_s } => {
-                return Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_logins", detail)
-                    .with(RETRY_AFTER, "60")
-                    .and("retry_after_s", retry_after_s);
+                let wait = HeaderValue::from(retry_after_s);
+                let problem = Self {
+                    header: Some(Box::new((RETRY_AFTER, wait))),
+                    ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_logins", detail)
+                };
+                return problem.and("retry_after_s", retry_after_s);
             }
             LoginError::Ended => (StatusCode::UNAUTHORIZED, "session_ended"),
             LoginError::NoInvitation => (StatusCode::NOT_FOUND, "invitation_unknown"),
@@ -324,25 +332,6 @@ impl From<JsonRejection> for Problem {
             StatusCode::PAYLOAD_TOO_LARGE => Self::new(status, "body_too_large", detail),
             _ => Self::new(status, "invalid_body", detail),
         }
-    }
-}
-
-impl From<LogError> for Problem {
-    fn from(error: LogError) -> Self {
-        let (code, wait) = match &error {
-            LogError::Full => ("log_full", "30"),
-            LogError::DiskFull => ("disk_full", "30"),
-            LogError::Busy => ("overloaded", "5"),
-            LogError::Failed(_) => ("not_durable", "15"),
-            LogError::TooLarge => {
-                return Self::new(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "record_too_large",
-                    error.to_string(),
-                );
-            }
-        };
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).with(RETRY_AFTER, wait)
     }
 }
 

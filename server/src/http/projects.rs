@@ -1,5 +1,6 @@
 //! `/api/v1/projects`: what keys, configurations and events belong to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -10,10 +11,12 @@ use utoipa::ToSchema;
 
 use super::member::{Admin, Operator};
 use super::object::{Object, no_list};
-use super::openapi::{Exists, Invalid, JsonBody, Refused};
+use super::openapi::{Exists, Invalid, JsonBody, Refused, sets};
 use super::problem::Problem;
 use crate::app::App;
-use crate::store::control::{Project, ProjectSettings, Quotas};
+use crate::store::control::{
+    ControlError, DeviceTokens, Project, ProjectSettings, Quotas, SignalQuotas,
+};
 
 /// The most that a project or a key may send; nothing is no limit.
 #[derive(Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
@@ -46,22 +49,39 @@ impl From<Quotas> for QuotasBody {
     }
 }
 
+/// Events per second by signal, from 0 on; 0 holds the signal back altogether, nothing is no limit. Any signal but `sdk_health`.
+type SignalQuotasBody = BTreeMap<String, Option<u64>>;
+
+fn signal_quotas(body: &SignalQuotasBody) -> Result<SignalQuotas, ControlError> {
+    SignalQuotas::new(body.iter().map(|(name, most)| (name.as_str(), *most)))
+}
+
 #[derive(Serialize, ToSchema)]
 #[schema(as = Project)]
 pub(super) struct ProjectBody {
     id: String,
     name: String,
     quotas: QuotasBody,
+    signal_quotas: BTreeMap<&'static str, u64>,
+    /// `optional` or `required`.
+    #[schema(schema_with = sets::device_tokens)]
+    device_tokens: &'static str,
     /// Microseconds since the epoch.
     created_at: i64,
 }
 
 impl From<Project> for ProjectBody {
     fn from(project: Project) -> Self {
+        let settings = project.settings;
+        let signals = settings.signal_quotas.iter();
         Self {
             id: project.id,
-            name: project.name,
-            quotas: project.quotas.into(),
+            name: settings.name,
+            quotas: settings.quotas.into(),
+            signal_quotas: signals
+                .map(|(signal, most)| (signal.as_str(), most))
+                .collect(),
+            device_tokens: settings.device_tokens.as_str(),
             created_at: project.created_at,
         }
     }
@@ -102,6 +122,9 @@ pub(super) struct NewProject {
     name: Option<String>,
     #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
+    #[serde(default)]
+    #[schema(schema_with = sets::signal_quotas)]
+    signal_quotas: SignalQuotasBody,
 }
 
 /// Makes a project.
@@ -118,6 +141,8 @@ pub(super) async fn create(
     let settings = ProjectSettings {
         name: new.name.unwrap_or_else(|| new.id.clone()),
         quotas: new.quotas.into(),
+        signal_quotas: signal_quotas(&new.signal_quotas)?,
+        device_tokens: DeviceTokens::Optional,
     };
     let now = app.clock.now();
     let project = app
@@ -127,7 +152,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(project.into())))
 }
 
-/// What is missing stays as it is; quotas are replaced as a whole.
+/// What is missing stays as it is; quotas are replaced as a whole, and so are those of signals.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProjectPatch {
@@ -139,9 +164,14 @@ pub(super) struct ProjectPatch {
     name: Option<String>,
     #[serde(default, deserialize_with = "no_list")]
     quotas: Option<QuotasBody>,
+    #[schema(schema_with = sets::signal_quotas_or_null)]
+    signal_quotas: Option<SignalQuotasBody>,
+    /// `required`: ingest keys alone no longer open, once the project has an active device key. `optional`: they do.
+    #[schema(schema_with = sets::device_tokens_or_null)]
+    device_tokens: Option<String>,
 }
 
-/// Changes a project's name or quotas. What is missing stays as it is.
+/// Changes a project's name, quotas, or whether its devices must bring tokens. What is missing stays as it is.
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}", tag = "projects",
     request_body = ProjectPatch,
@@ -152,10 +182,18 @@ pub(super) async fn update(
     Admin(member): Admin,
     Object(patch): Object<ProjectPatch>,
 ) -> Result<Json<ProjectBody>, Problem> {
-    let known = app.control.project(&member.project).await?;
+    let known = app.control.project(&member.project).await?.settings;
+    let signals = patch
+        .signal_quotas
+        .as_ref()
+        .map(signal_quotas)
+        .transpose()?;
+    let tokens = patch.device_tokens.map(|name| device_tokens(&name));
     let settings = ProjectSettings {
         name: patch.name.unwrap_or(known.name),
         quotas: patch.quotas.map_or(known.quotas, Quotas::from),
+        signal_quotas: signals.unwrap_or(known.signal_quotas),
+        device_tokens: tokens.transpose()?.unwrap_or(known.device_tokens),
     };
     let now = app.clock.now();
     let project = app
@@ -163,4 +201,10 @@ pub(super) async fn update(
         .update_project(&member.project, settings, &member.actor, now)
         .await?;
     Ok(Json(project.into()))
+}
+
+fn device_tokens(name: &str) -> Result<DeviceTokens, ControlError> {
+    let unknown = "`device_tokens` is optional or required";
+    name.parse()
+        .map_err(|_| ControlError::Invalid(unknown.to_owned()))
 }

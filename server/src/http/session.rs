@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::client_address::ClientAddress;
 use super::member::Person;
 use super::object::Object;
 use super::openapi::{
@@ -19,8 +20,8 @@ use super::openapi::{
 };
 use super::problem::Problem;
 use crate::app::App;
-use crate::control::SESSION_TOKEN_LIFE_S;
 use crate::control::people::{Login, LoginError, SESSION_LIFE};
+use crate::control::{Attempt, SESSION_TOKEN_LIFE_S};
 use crate::store::control::Actor;
 
 const SESSION: &str = "__Host-unjank";
@@ -43,12 +44,14 @@ pub(super) struct Passwords {
 )]
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
+    ClientAddress(address): ClientAddress,
     Object(Passwords { email, password }): Object<Passwords>,
 ) -> Result<Response, Problem> {
     let now = app.clock.now();
+    let attempt = Attempt { address, now };
     let login = app
         .logins
-        .log_in(&*app.control, (&email, password), now)
+        .log_in(&*app.control, (&email, password), attempt)
         .await?;
     Ok(logged_in(&login))
 }
@@ -69,12 +72,14 @@ pub(super) struct Acceptance {
 )]
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
+    ClientAddress(address): ClientAddress,
     Object(Acceptance { token, password }): Object<Acceptance>,
 ) -> Result<Response, Problem> {
     let now = app.clock.now();
+    let attempt = Attempt { address, now };
     let login = app
         .logins
-        .accept_invitation(&*app.control, (&token, password), now)
+        .accept_invitation(&*app.control, (&token, password), attempt)
         .await?;
     Ok(logged_in(&login))
 }

@@ -11,7 +11,7 @@ use super::check::{Checks, Event, Reject};
 use super::known_stacks::StackKey;
 use super::rows::{Columns, Envelope};
 use super::{Context, Device};
-use crate::stacks::{Class, stack_hash};
+use crate::stacks::{Class, RulesId, stack_hash};
 use crate::store::{FrameBuilder, Kind, RecordBuilder};
 
 impl Event for Jank<'_> {
@@ -112,7 +112,7 @@ pub(super) fn stack_rows(
     context: &Context<'_>,
 ) -> Vec<StackKey> {
     let Device { project, .. } = context.device;
-    let version = context.rules.version();
+    let rules = context.rules.id();
     let mut keys = HashSet::new();
     let mut stacks = Vec::new();
     let all = janks.iter().flat_map(|jank| {
@@ -120,18 +120,18 @@ pub(super) fn stack_rows(
     });
     for frames in all.filter(|frames| !frames.is_empty()) {
         let hash = stack_hash(frames);
-        let key = StackKey::new(project, version, hash);
+        let key = StackKey::new(project, rules, hash);
         if !context.known_stacks.contains(key) && keys.insert(key) {
             stacks.push(NewStack {
                 hash,
                 frames,
-                class: context.rules.classify(frames),
+                class: context.rules.rules().classify(frames),
             });
         }
     }
     if !stacks.is_empty() {
         record.frame(frames_of(envelope, &stacks));
-        record.frame(classes_of(envelope, version, &stacks));
+        record.frame(classes_of(envelope, rules, &stacks));
     }
     keys.into_iter().collect()
 }
@@ -173,14 +173,11 @@ fn frames_of(envelope: &Envelope<'_>, stacks: &[NewStack<'_>]) -> FrameBuilder {
     rows
 }
 
-fn classes_of(
-    envelope: &Envelope<'_>,
-    rules_version: u32,
-    stacks: &[NewStack<'_>],
-) -> FrameBuilder {
+fn classes_of(envelope: &Envelope<'_>, rules: RulesId, stacks: &[NewStack<'_>]) -> FrameBuilder {
     let mut rows = FrameBuilder::new("stack_classes", stacks.len());
     rows.same_text(Kind::Sym, "project", envelope.project);
-    rows.same(Kind::U32, "rules_version", rules_version.to_le_bytes());
+    rows.same(Kind::U32, "rules_version", rules.revision.to_le_bytes());
+    rows.same(Kind::U64, "rules_hash", rules.hash.to_le_bytes());
     rows.u64s("stack_hash", stacks.iter().map(|stack| stack.hash));
     rows.u64s("group_id", stacks.iter().map(|stack| stack.class.group_id));
     rows.symbols(

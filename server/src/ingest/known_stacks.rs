@@ -4,16 +4,18 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use crate::fingerprint::fingerprint;
+use crate::stacks::RulesId;
 
-/// A stack of a project under a version of the rules.
+/// A stack of a project under its rules: others, and it is new again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackKey(u64);
 
 impl StackKey {
-    pub fn new(project: &str, rules_version: u32, stack_hash: u64) -> Self {
+    pub fn new(project: &str, rules: RulesId, stack_hash: u64) -> Self {
         Self(fingerprint(&[
             project.as_bytes(),
-            &rules_version.to_le_bytes(),
+            &rules.revision.to_le_bytes(),
+            &rules.hash.to_le_bytes(),
             &stack_hash.to_le_bytes(),
         ]))
     }

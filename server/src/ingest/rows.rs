@@ -34,10 +34,22 @@ impl<'e> Envelope<'e> {
         }
     }
 
-    /// The columns every table of a signal begins with.
+    /// The columns every table begins with, but that of stacks.
     fn columns(&self, frame: &mut FrameBuilder) {
         let resource = self.resource;
-        self.identity(frame);
+        frame.same_text(Kind::Sym, "project", self.project);
+        frame.same_text(Kind::Sym, "app_id", &resource.app_id);
+        frame.same(
+            Kind::Uuid,
+            "install_id",
+            uuid_bytes(resource.install_id.as_u128()),
+        );
+        frame.same(
+            Kind::Uuid,
+            "session_id",
+            uuid_bytes(self.session_id.as_u128()),
+        );
+        frame.same(Kind::Micros, "received_at", self.received_at.to_le_bytes());
         frame.same_text(Kind::Sym, "app_version", &resource.app_version);
         frame.same(Kind::U64, "build", resource.build.to_le_bytes());
         frame.same_text(Kind::Sym, "channel", &resource.channel);
@@ -57,22 +69,6 @@ impl<'e> Envelope<'e> {
             "config_revision",
             self.config_revision.to_le_bytes(),
         );
-    }
-
-    fn identity(&self, frame: &mut FrameBuilder) {
-        frame.same_text(Kind::Sym, "project", self.project);
-        frame.same_text(Kind::Sym, "app_id", &self.resource.app_id);
-        frame.same(
-            Kind::Uuid,
-            "install_id",
-            uuid_bytes(self.resource.install_id.as_u128()),
-        );
-        frame.same(
-            Kind::Uuid,
-            "session_id",
-            uuid_bytes(self.session_id.as_u128()),
-        );
-        frame.same(Kind::Micros, "received_at", self.received_at.to_le_bytes());
     }
 }
 
@@ -105,7 +101,7 @@ pub(super) fn batch_rows(
     counts: &BatchCounts,
 ) -> FrameBuilder {
     let mut frame = FrameBuilder::new("batches", 1);
-    envelope.identity(&mut frame);
+    envelope.columns(&mut frame);
     frame.same(Kind::Uuid, "batch_id", uuid_bytes(batch.batch_id.as_u128()));
     // A device's clock may say anything; the column holds what it can, the skew says the rest.
     let sent_at = counts
@@ -113,14 +109,8 @@ pub(super) fn batch_rows(
         .map_or(0, |time| time.as_micros().clamp(0, 7_258_118_400_000_000));
     frame.same(Kind::Micros, "sent_at", sent_at.to_le_bytes());
     frame.same(Kind::I64, "skew_us", counts.skew_us.to_le_bytes());
-    frame.same_text(Kind::Sym, "app_version", &envelope.resource.app_version);
     frame.same_text(Kind::Sym, "sdk_name", &envelope.resource.sdk_name);
     frame.same_text(Kind::Sym, "sdk_version", &envelope.resource.sdk_version);
-    frame.same(
-        Kind::U64,
-        "config_revision",
-        envelope.config_revision.to_le_bytes(),
-    );
     frame.same(Kind::U64, "accepted", counts.accepted.to_le_bytes());
     frame.same(Kind::U64, "rejected", counts.rejected.to_le_bytes());
     frame.same(

@@ -4,16 +4,20 @@
 //! not know (long ago, or taken by another replica) is acknowledged as new; the writer finds it before it inserts. So an
 //! acknowledgement never waits for ClickHouse.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use unjank_protocol::Signal;
 use uuid::Uuid;
 
 use crate::fingerprint::fingerprint;
 
 pub enum Arrival {
     New(Ticket),
-    Duplicate,
+    Duplicate {
+        /// The signals that were held back when it was stored, as far as is remembered: not across a restart.
+        held_back: Box<[Signal]>,
+    },
     /// Another request with the same batch is being made durable right now.
     InFlight,
 }
@@ -25,9 +29,13 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The batch is durable.
-    pub fn stored(self) {
-        self.seen.lock().remember(self.key, self.seen.most);
+    /// The batch is durable, but for the events of these signals.
+    pub fn stored(self, held_back: Box<[Signal]>) {
+        let mut memory = self.seen.lock();
+        memory.remember(self.key, self.seen.most);
+        if !held_back.is_empty() {
+            memory.young.held_back.insert(self.key, held_back);
+        }
     }
 }
 
@@ -48,8 +56,24 @@ pub struct Seen {
 struct Memory {
     /// Bounded by the requests under way.
     in_flight: HashSet<Key>,
-    young: HashSet<Key>,
-    old: HashSet<Key>,
+    young: Generation,
+    old: Generation,
+}
+
+/// Half of what is remembered.
+#[derive(Default)]
+struct Generation {
+    batches: HashSet<Key>,
+    /// Of the few that were not stored whole.
+    held_back: HashMap<Key, Box<[Signal]>>,
+}
+
+impl Generation {
+    fn duplicate(&self, key: &Key) -> Option<Arrival> {
+        self.batches.contains(key).then(|| Arrival::Duplicate {
+            held_back: self.held_back.get(key).cloned().unwrap_or_default(),
+        })
+    }
 }
 
 impl Seen {
@@ -64,8 +88,9 @@ impl Seen {
     pub fn arrive(self: &Arc<Self>, project: &str, batch_id: Uuid) -> Arrival {
         let key = Self::key(project, batch_id);
         let mut memory = self.lock();
-        if memory.young.contains(&key) || memory.old.contains(&key) {
-            return Arrival::Duplicate;
+        let generations = [&memory.young, &memory.old];
+        if let Some(duplicate) = generations.iter().find_map(|one| one.duplicate(&key)) {
+            return duplicate;
         }
         if !memory.in_flight.insert(key) {
             return Arrival::InFlight;
@@ -93,11 +118,12 @@ impl Seen {
 
 impl Memory {
     fn remember(&mut self, key: Key, most: usize) {
-        if self.young.len() >= most / 2 {
+        if self.young.batches.len() >= most / 2 {
             std::mem::swap(&mut self.young, &mut self.old);
-            self.young.clear();
+            self.young.batches.clear();
+            self.young.held_back.clear();
         }
-        self.young.insert(key);
+        self.young.batches.insert(key);
     }
 }
 
@@ -120,8 +146,9 @@ mod tests {
         let Arrival::New(ticket) = arrive(&seen, 1) else {
             panic!("new again")
         };
-        ticket.stored();
-        assert!(matches!(arrive(&seen, 1), Arrival::Duplicate));
+        ticket.stored(Box::from([Signal::Spans]));
+        let again = arrive(&seen, 1);
+        assert!(matches!(again, Arrival::Duplicate { held_back } if *held_back == [Signal::Spans]));
         assert!(matches!(
             seen.arrive("other", Uuid::from_u128(1)),
             Arrival::New(_)
@@ -133,13 +160,13 @@ mod tests {
         let seen = Arc::new(Seen::new(8));
         for id in 0..100 {
             if let Arrival::New(ticket) = arrive(&seen, id) {
-                ticket.stored();
+                ticket.stored(Box::default());
             }
         }
         let memory = seen.lock();
-        assert!(memory.young.len() + memory.old.len() <= 8);
+        assert!(memory.young.batches.len() + memory.old.batches.len() <= 8);
         drop(memory);
-        assert!(matches!(arrive(&seen, 99), Arrival::Duplicate));
+        assert!(matches!(arrive(&seen, 99), Arrival::Duplicate { .. }));
         assert!(matches!(arrive(&seen, 0), Arrival::New(_)));
     }
 }

@@ -22,6 +22,8 @@ pub struct Rules {
     version: u32,
     rules: Vec<Rule>,
     matcher: Matcher,
+    /// The built-in rules follow those of the file.
+    has_built_in: bool,
     /// What no rule claims is taken for the app's own code: because no rule says what is, or because the file says so.
     assumes_in_app: bool,
 }
@@ -56,7 +58,12 @@ impl Rules {
     }
 
     fn new(file: RulesFile) -> Result<Self, RulesError> {
-        let RulesFile { version, rules, .. } = file;
+        let RulesFile {
+            version,
+            built_in,
+            rules,
+            ..
+        } = file;
         let matcher = Matcher::new(&rules).map_err(|error| {
             RulesError::File(format!(
                 "the rules are too large to be matched together: {error}"
@@ -68,15 +75,22 @@ impl Rules {
             version,
             rules,
             matcher,
+            has_built_in: built_in,
             assumes_in_app,
         })
     }
 
-    /// The version the file states, 1 when it states none. A stack is classified once per version, so a changed file
-    /// needs a new one.
+    /// The version the file states, 1 when it states none: for its readers. What classes are kept under is
+    /// [`RulesId`](super::RulesId).
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
+    }
+
+    /// Whether the built-in rules follow those of the file.
+    #[must_use]
+    pub fn has_built_in(&self) -> bool {
+        self.has_built_in
     }
 
     /// How many rules there are.

@@ -15,9 +15,14 @@ const MAX_PATTERN_BYTES: usize = 1_024;
 pub enum RulesError {
     /// Not TOML, or not the TOML of a rule file.
     #[error(
-        "the rules are not readable: {0}\nA rule looks like this:\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\""
+        "the rules are not readable: {detail}\nA rule looks like this:\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\""
     )]
-    Unreadable(String),
+    Unreadable {
+        /// Where the reader stopped, from 1, when it knows.
+        line: Option<usize>,
+        /// What is wrong, with the line as written.
+        detail: String,
+    },
     /// A setting of the whole file is wrong.
     #[error("{0}")]
     File(String),
@@ -31,6 +36,34 @@ pub enum RulesError {
         /// What is wrong, and what to do.
         problem: String,
     },
+}
+
+impl RulesError {
+    fn unreadable(text: &str, error: &toml::de::Error) -> Self {
+        Self::Unreadable {
+            line: error.span().map(|span| line_of(text, span.start)),
+            detail: error.to_string(),
+        }
+    }
+
+    /// The rule it is about, from 1, when it is about one.
+    #[must_use]
+    pub fn rule(&self) -> Option<usize> {
+        match self {
+            Self::Rule { index, .. } => Some(*index),
+            Self::Unreadable { .. } | Self::File(_) => None,
+        }
+    }
+
+    /// The line of the file it is about, from 1, when it is about one.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Rule { line, .. } => Some(*line),
+            Self::Unreadable { line, .. } => *line,
+            Self::File(_) => None,
+        }
+    }
 }
 
 /// A file as written.
@@ -120,7 +153,7 @@ impl RawRule {
 
 pub(super) fn read(text: &str, origin: Origin) -> Result<RulesFile, RulesError> {
     let file: RawFile =
-        toml::from_str(text).map_err(|error| RulesError::Unreadable(error.to_string()))?;
+        toml::from_str(text).map_err(|error| RulesError::unreadable(text, &error))?;
     if file.version == 0 {
         return Err(RulesError::File(
             "version = 0: versions count from 1, and grow with every change of the rules".into(),

@@ -22,6 +22,7 @@ mod postgres;
 mod projects;
 mod secrets;
 mod sessions;
+mod signal_quotas;
 mod sqlite;
 mod users;
 
@@ -33,13 +34,14 @@ pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
-pub use self::ingest_keys::{IngestKey, IngestKeys, KeyExpiry, NewIngestKey};
+pub use self::ingest_keys::{IngestKey, IngestKeys, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, Invitations, Purpose};
 pub use self::memberships::{Membership, Memberships, Role};
 pub use self::postgres::PgControl;
-pub use self::projects::{Project, ProjectSettings, Projects, Quotas};
+pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};
 pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, Sessions, TokenExchange};
+pub use self::signal_quotas::SignalQuotas;
 pub use self::sqlite::SqliteControl;
 pub use self::users::{NewUser, User, Users};
 

@@ -17,7 +17,13 @@ macro_rules! migrations {
     };
 }
 
-const MIGRATIONS: &[Migration] = migrations!["0001_signals", "0002_stacks", "0003_arrivals"];
+const MIGRATIONS: &[Migration] = migrations![
+    "0001_signals",
+    "0002_stacks",
+    "0003_arrivals",
+    "0004_batch_devices",
+    "0005_classes",
+];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \
      applied_at DateTime64(3, 'UTC') DEFAULT now64(3)) ENGINE = ReplacingMergeTree(applied_at) ORDER BY name";

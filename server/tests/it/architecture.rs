@@ -93,6 +93,7 @@ fn only_http_knows_status_codes() {
         "server/src/ingest",
         "server/src/store",
         "server/src/stacks",
+        "server/src/history",
         "server/src/remote_config",
     ] {
         let found = mentions(folder, &["StatusCode", "axum::"]);
@@ -106,6 +107,7 @@ fn only_the_store_knows_sql() {
         "server/src/ingest",
         "server/src/http",
         "server/src/stacks",
+        "server/src/history",
         "server/src/remote_config",
     ] {
         let found = mentions(folder, &["SELECT ", "INSERT INTO", "clickhouse::"]);
@@ -138,6 +140,7 @@ fn the_store_imports_nothing_above_it() {
         "server/src/store",
         &[
             "crate::http",
+            "crate::history",
             "crate::ingest",
             "crate::app",
             "crate::cli",

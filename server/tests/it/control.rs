@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::LazyLock;
 
 use unjank_server::store::control::{
-    Actor, AuditFilter, Control, ControlError, ProjectSettings, Quotas, SecretHash,
+    Actor, AuditFilter, Control, ControlError, ProjectSettings, SecretHash,
 };
 
 /// Runs each test on both engines, with a database of its own.
@@ -49,10 +49,7 @@ pub(crate) fn hash(secret: &str) -> SecretHash {
 }
 
 pub(crate) fn settings(name: &str) -> ProjectSettings {
-    ProjectSettings {
-        name: name.to_owned(),
-        quotas: Quotas::default(),
-    }
+    ProjectSettings::named(name)
 }
 
 pub(crate) async fn with_project(control: &dyn Control, id: &str) {

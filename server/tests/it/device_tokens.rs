@@ -4,8 +4,9 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::{Answer, NOW, Server, batch, span};
+use crate::server::{Answer, KEY, NOW, Server, batch, span};
 
+const PROJECT: &str = "/api/v1/projects/default";
 const KEYS: &str = "/api/v1/projects/default/device-keys";
 const SECRET: &str = "a-secret-of-the-app's-own-back-end";
 const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
@@ -68,6 +69,51 @@ async fn a_token_sends_for_its_own_install_until_its_key_is_revoked() {
     assert_eq!(revoked.status, 204);
     let refused = answered(&server, &token(kid, INSTALL), 401).await;
     assert_eq!(refused.outcome(), (401, "token_invalid".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_that_asks_for_tokens_takes_no_ingest_key() {
+    let server = Server::start().await;
+    let admin = server.token("admin").await;
+    let set = async |device_tokens: &str| {
+        let patch = json!({"device_tokens": device_tokens});
+        server
+            .call(&admin, Method::PATCH, PROJECT, Some(patch))
+            .await
+    };
+    let locked_out = set("required").await;
+    assert_eq!(locked_out.outcome(), (422, "invalid".to_owned()));
+    let detail = locked_out.body["detail"].as_str().unwrap();
+    assert!(detail.contains("no active device key"), "{detail}");
+    assert_eq!(set("maybe").await.outcome(), (422, "invalid".to_owned()));
+    let key = json!({"algorithm": "HS256", "material": SECRET});
+    let made = server.call(&admin, Method::POST, KEYS, Some(key)).await;
+    let kid = made.body["id"].as_str().unwrap();
+    assert_eq!(set("required").await.body["device_tokens"], "required");
+    let refusal = (403, "device_token_required".to_owned());
+    assert_eq!(answered(&server, KEY, 403).await.outcome(), refusal);
+    let config = format!("{}/v1/config", server.url);
+    let flags = format!("{}/ofrep/v1/evaluate/flags", server.url);
+    for request in [
+        server.client.get(&config).bearer_auth(KEY),
+        server.client.get(&config).header("x-api-key", KEY),
+        server.client.post(&flags).bearer_auth(KEY).json(&json!({})),
+    ] {
+        let answer = Answer::of(request.send().await.unwrap()).await;
+        assert_eq!(answer.outcome(), refusal);
+    }
+    answered(&server, &token(kid, INSTALL), 202).await;
+    server.pass(std::time::Duration::from_secs(1));
+    assert_eq!(set("optional").await.status, 200);
+    answered(&server, KEY, 202).await;
+    let audit = format!("{PROJECT}/audit");
+    let audit = server.call(&admin, Method::GET, &audit, None).await;
+    let changes = audit.body["entries"].as_array().unwrap().iter();
+    let changes: Vec<_> = changes
+        .filter(|entry| entry["action"] == "project.updated")
+        .map(|entry| entry["detail"]["device_tokens"].clone())
+        .collect();
+    assert_eq!(changes, [json!("optional"), json!("required")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

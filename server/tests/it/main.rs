@@ -5,9 +5,11 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod api_tokens;
 mod architecture;
 mod bad_days;
 mod batches;
+mod config_preview;
 mod control;
 mod dead_letters;
 mod device_tokens;
@@ -18,12 +20,15 @@ mod ofrep_clients;
 mod ofrep_tokens;
 mod openapi;
 mod operators;
+mod overload;
 mod people;
 mod postgres;
 mod processes;
 mod quotas;
 mod remote_config;
+mod rules;
 mod schema;
 mod server;
+mod signal_quotas;
 mod stacks;
 mod story;

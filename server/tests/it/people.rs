@@ -1,5 +1,7 @@
 //! People: from the first invitation to the end of a session.
 
+use std::time::Duration;
+
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 
@@ -129,6 +131,63 @@ async fn an_unknown_user_and_a_wrong_password_get_the_same_answer_and_then_none(
     }
 }
 
+/// Attempts from an address as a proxy names it. Most are for links, with a password that will not do: they cost no hash.
+async fn attempts(server: &Server, from: impl Fn(usize) -> String) -> Vec<u16> {
+    let mut statuses = Vec::new();
+    for n in 0..31 {
+        let (path, body) = if n % 10 == 0 {
+            let email = format!("{n}@example.com");
+            (
+                "/login",
+                json!({"email": email, "password": "wrong wrong wrong"}),
+            )
+        } else {
+            (
+                "/invitation",
+                json!({"token": "uji_guessed", "password": "short"}),
+            )
+        };
+        let request = request(server, Method::POST, path).json(&body);
+        let answer = request.header("x-forwarded-for", from(n)).send().await;
+        statuses.push(answer.unwrap().status().as_u16());
+    }
+    statuses
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_tries_many_accounts_is_slowed_and_others_are_not() {
+    let server = Server::with(&["--trusted-proxies", "127.0.0.0/8"]).await;
+    let _cookies = admin(&server).await;
+    // The first address is the client's own invention, and no way out; the second is one of very many that it has.
+    let statuses = attempts(&server, |n| format!("1.1.1.{n}, 2001:db8:1:2::{n:x}")).await;
+    assert!(!statuses[..30].contains(&429), "{statuses:?}");
+    assert_eq!(statuses[30], 429);
+    let log_in_from = async |from: &str| {
+        let body = json!({"email": EMAIL, "password": PASSWORD});
+        let request = request(&server, Method::POST, "/login").json(&body);
+        let answer = request.header("x-forwarded-for", from).send().await;
+        Answer::of(answer.unwrap()).await
+    };
+    let slowed = log_in_from("2001:db8:1:2:3::4").await;
+    assert_eq!(slowed.outcome(), (429, "too_many_logins".to_owned()));
+    let wait: u64 = slowed.retry_after.unwrap().parse().unwrap();
+    assert!((1..=11).contains(&wait), "{wait}");
+    assert_eq!(log_in_from("192.0.2.7").await.status, 200);
+    server.pass(Duration::from_secs(wait));
+    // Who is right is not counted.
+    for _ in 0..2 {
+        assert_eq!(log_in_from("2001:db8:1:2::1").await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_gets_around_the_throttle_by_a_header() {
+    let server = Server::start().await;
+    let statuses = attempts(&server, |n| format!("192.0.2.{n}")).await;
+    assert!(!statuses[..30].contains(&429), "{statuses:?}");
+    assert_eq!(statuses[30], 429);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_token_works_once_and_a_stolen_one_ends_the_session() {
     let server = Server::start().await;
@@ -144,10 +203,43 @@ async fn a_refresh_token_works_once_and_a_stolen_one_ends_the_session() {
     assert_eq!(second.status(), 200);
     let second = Cookies::of(&second);
     assert_ne!(second.refresh, first.refresh);
+    server.pass(Duration::from_secs(30));
     assert_eq!(refresh(&first).await.status(), 401);
     assert_eq!(refresh(&second).await.status(), 401);
     let me = as_person(&server, &second, Method::GET, "/me", json!(null)).await;
     assert_eq!(me.outcome(), (401, "session_ended".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tabs_that_refresh_at_once_both_go_on() {
+    let server = Server::start().await;
+    let first = admin(&server).await;
+    let refresh = async |cookies: &Cookies| {
+        request(&server, Method::POST, "/session/refresh")
+            .header("cookie", &cookies.refresh)
+            .send()
+            .await
+            .unwrap()
+    };
+    let (one, other) = tokio::join!(refresh(&first), refresh(&first));
+    assert_eq!((one.status().as_u16(), other.status().as_u16()), (200, 200));
+    let (one, other) = (Cookies::of(&one), Cookies::of(&other));
+    for tab in [&one, &other] {
+        let me = as_person(&server, tab, Method::GET, "/me", json!(null)).await;
+        assert_eq!(me.status, 200);
+    }
+    // Whichever answer the browser keeps, the next refresh works; and one whose answer was lost is sent again.
+    assert_eq!(one.refresh, other.refresh);
+    server.pass(Duration::from_secs(600));
+    assert_eq!(refresh(&one).await.status(), 200);
+    server.pass(Duration::from_secs(29));
+    let third = refresh(&other).await;
+    assert_eq!(third.status(), 200);
+    let third = Cookies::of(&third);
+    // A thief who took a token long ago is found out.
+    server.pass(Duration::from_secs(1));
+    assert_eq!(refresh(&one).await.status(), 401);
+    assert_eq!(refresh(&third).await.status(), 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]

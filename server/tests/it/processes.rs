@@ -8,6 +8,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::engine::UNJANK;
+use crate::rules::{OWN, janks};
 use crate::server::{NOW, spans};
 
 pub(crate) struct Program {
@@ -90,7 +91,7 @@ impl Program {
     }
 
     /// Waits until ClickHouse answers and nothing waits in the log.
-    async fn drained(&self) {
+    pub(crate) async fn drained(&self) {
         let drained = async {
             while !self.is_drained().await {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -214,6 +215,56 @@ async fn a_killed_engine_is_started_again_and_nothing_is_lost_or_doubled() {
         "SELECT count(), uniqExact(span_id) FROM spans",
     );
     assert_eq!(counts, format!("{acknowledged}\t{acknowledged}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_killed_while_it_classifies_history_goes_on_at_its_next_start() {
+    const STACKS: usize = 8_000;
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Program::start(folder.path()).await;
+    let classes: Vec<String> = (0..STACKS)
+        .map(|number| format!("com.example.Page{number}x"))
+        .collect();
+    for classes in classes.chunks(1_000) {
+        program.send(&janks(classes)).await;
+    }
+    program.drained().await;
+    let token = unjank(
+        folder.path(),
+        &["token", "create", "--name", "test", "--role", "editor"],
+    );
+    let token = String::from_utf8(token.stdout).unwrap();
+    let rules = format!("{}/api/v1/projects/default/rules", program.listen);
+    let request = program.client.put(&rules).bearer_auth(token.trim());
+    let body = json!({"expected_revision": 0, "rules": OWN});
+    assert_eq!(
+        request.json(&body).send().await.unwrap().status(),
+        201,
+        "{body}"
+    );
+    let begun = async {
+        let counted = "\nunjank_reclassified_stacks_total 0\n";
+        while program.admin("/metrics").await.contains(counted) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), begun)
+        .await
+        .expect("history is being classified");
+    program.kill();
+    let program = Program::start(folder.path()).await;
+    program.drained().await;
+    let rewritten = "SELECT count() FROM stack_class_current WHERE rules_version = 1";
+    let finished = async {
+        while sql(folder.path(), rewritten) != STACKS.to_string() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), finished)
+        .await
+        .expect("history is classified");
+    let events = sql(folder.path(), "SELECT count() FROM janks");
+    assert_eq!(events, STACKS.to_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]

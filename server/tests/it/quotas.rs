@@ -99,6 +99,48 @@ async fn a_batch_over_the_keys_quota_passes_later_and_other_keys_are_not_touched
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_keys_quota_is_changed_and_what_was_used_stays_used() {
+    let (server, token) = start().await;
+    let small = key(&server, &token, json!({"events_per_second": 1})).await;
+    assert_eq!(
+        send(&server, &small, &spans(20)).await.outcome(),
+        accepted(20)
+    );
+    let listed = server.call(&token, Method::GET, KEYS, None).await;
+    let mut listed = listed.body["keys"].as_array().unwrap().iter();
+    let listed = listed.find(|key| key["name"] == "of a test").unwrap();
+    let path = format!("{KEYS}/{}", listed["id"].as_str().unwrap());
+    let change = async |patch: Value| {
+        let changed = server.call(&token, Method::PATCH, &path, Some(patch)).await;
+        changed.status.as_u16()
+    };
+    let over = send(&server, &small, &spans(1)).await;
+    assert_eq!(over.outcome(), refused("quota_events"));
+    assert_eq!(
+        change(json!({"quotas": {"events_per_second": 5}})).await,
+        204
+    );
+    // The bucket holds 50 now, and 20 are gone from it.
+    within_a_second(async || send(&server, &small, &spans(1)).await.status == 202).await;
+    assert_eq!(
+        send(&server, &small, &spans(20)).await.outcome(),
+        accepted(20)
+    );
+    assert_eq!(
+        send(&server, &small, &spans(9)).await.outcome(),
+        accepted(9)
+    );
+    let over = send(&server, &small, &spans(1)).await;
+    assert_eq!(over.outcome(), refused("quota_events"));
+    // The end of a key is another matter, and says nothing of its quota.
+    assert_eq!(change(json!({"expires_at": null})).await, 204);
+    assert_eq!(change(json!({"quotas": {}})).await, 204);
+    within_a_second(async || send(&server, &small, &spans(20)).await.status == 202).await;
+    assert_eq!(change(json!({})).await, 422);
+    assert_eq!(change(json!({"quota": {}})).await, 422);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_projects_quota_holds_for_all_its_keys_until_it_is_raised() {
     let (mut server, token) = start().await;
     set(

@@ -348,9 +348,18 @@ async fn a_list_is_no_object_and_no_kill_switch_meets_one() {
 const ROUTES: &str = "
 viewer GET /api/v1/projects/default/config
 viewer POST /api/v1/projects/default/config/check
+viewer POST /api/v1/projects/default/config/preview
 viewer GET /api/v1/projects/default/config/revisions
 viewer GET /api/v1/projects/default/config/revisions/1
 viewer GET /api/v1/projects/default/keys
+viewer GET /api/v1/projects/default/rules
+viewer POST /api/v1/projects/default/rules/check
+viewer POST /api/v1/projects/default/rules/dry-run
+viewer GET /api/v1/projects/default/rules/revisions
+viewer GET /api/v1/projects/default/rules/revisions/1
+viewer GET /api/v1/projects/default/rules/reclassification
+editor PUT /api/v1/projects/default/rules
+editor POST /api/v1/projects/default/rules/rollback
 editor PUT /api/v1/projects/default/config
 editor POST /api/v1/projects/default/config/rollback
 editor POST /api/v1/projects/default/config/kill
@@ -368,6 +377,12 @@ admin POST /api/v1/projects/default/keys
 admin PATCH /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin DELETE /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin PATCH /api/v1/projects/default
+admin GET /api/v1/projects/default/tokens
+admin POST /api/v1/projects/default/tokens
+admin DELETE /api/v1/projects/default/tokens/00000000-0000-0000-0000-000000000000
+admin GET /api/v1/tokens
+admin POST /api/v1/tokens
+admin DELETE /api/v1/tokens/00000000-0000-0000-0000-000000000000
 admin GET /api/v1/projects
 admin POST /api/v1/projects
 ";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unjank_protocol::Limits;
 use unjank_server::ingest::{Context, Device, KnownStacks, accept};
-use unjank_server::stacks::Rules;
+use unjank_server::stacks::RuleSet;
 use unjank_server::store::Record;
 
 use crate::ingest::EXAMPLE;
@@ -22,9 +22,10 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
     let context = Context {
         device: &device,
         limits: &Limits::default(),
-        rules: &Rules::built_in(),
+        rules: &RuleSet::built_in(),
         known_stacks: &KnownStacks::new(8),
         config_etag: &|_| None,
+        hold_back: None,
         received_at: NOW,
         wire_bytes: 1,
     };
@@ -58,5 +59,8 @@ async fn migrations_run_once_and_run_again_without_harm() {
     server.restart().await;
     server.ready().await;
     assert_eq!(server.query(ledger).await, first);
-    assert_eq!(first, "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1");
+    assert_eq!(
+        first,
+        "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1\n0004_batch_devices\t1\n0005_classes\t1"
+    );
 }

@@ -123,6 +123,11 @@ impl Server {
         self.running.take().unwrap().await.unwrap().unwrap();
     }
 
+    /// Starts the server again after [`Self::end`], on the same folder and database.
+    pub(crate) async fn start_again(&mut self) {
+        self.run().await;
+    }
+
     /// Ends the server and starts it again on the same folder and database.
     pub(crate) async fn restart(&mut self) {
         self.end().await;
@@ -154,9 +159,13 @@ impl Server {
 
     /// A request to the ingest endpoint with a valid key.
     pub(crate) fn request(&self) -> RequestBuilder {
+        self.request_with(KEY)
+    }
+
+    pub(crate) fn request_with(&self, key: &str) -> RequestBuilder {
         self.client
             .post(format!("{}/v1/ingest", self.url))
-            .bearer_auth(KEY)
+            .bearer_auth(key)
             .header("content-type", "application/json")
     }
 

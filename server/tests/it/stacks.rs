@@ -52,7 +52,7 @@ async fn a_stack_is_stored_once_and_classified_by_the_rules() {
     let classes = "SELECT count(), uniqExact(group_id), any(category), any(culprit), any(owner), any(rules_version) FROM stack_classes";
     assert_eq!(
         server.query(classes).await,
-        "2\t1\tdatabase on main thread\tcom.example.shop.db.OrderDao.insert\tteam-orders\t7"
+        "2\t1\tdatabase on main thread\tcom.example.shop.db.OrderDao.insert\tteam-orders\t0"
     );
     let joined = "SELECT count() FROM janks JOIN stack_classes USING (project, stack_hash) JOIN stacks USING (project, stack_hash)";
     assert_eq!(server.query(joined).await, "9");

@@ -42,7 +42,8 @@ impl Operator {
         answer.body
     }
 
-    async fn save(&self, program: &Program, from: i64, percent: f64) -> i64 {
+    /// Looks what the change would do, then makes it. Answers the revision and the installs that were foreseen.
+    async fn save(&self, program: &Program, from: i64, percent: f64) -> (i64, Value) {
         let configuration = json!({
             "base": {"sampling": {"janks": 0.1}},
             "overrides": [{
@@ -51,19 +52,29 @@ impl Operator {
                 "patch": {"sampling": {"janks": 1.0}}
             }]
         });
-        let checked = self
-            .call(
-                program,
-                Method::POST,
-                &format!("{CONFIG}/check"),
-                configuration.clone(),
-            )
-            .await;
-        assert_eq!(checked["valid"], true, "{checked}");
+        let preview = format!("{CONFIG}/preview");
+        let preview = self.call(program, Method::POST, &preview, configuration.clone());
+        let foreseen = preview.await["overrides"][0]["installs"].clone();
         let body = json!({"expected_revision": from, "configuration": configuration, "note": format!("{percent} %")});
         let saved = self.call(program, Method::PUT, CONFIG, body).await;
-        saved["revision"].as_i64().unwrap()
+        (saved["revision"].as_i64().unwrap(), foreseen)
     }
+}
+
+/// The first two hundred devices on Android send a batch.
+async fn devices_report(program: &Program, key: &str) {
+    for install in 0..200 {
+        let batch = json!({
+            "batch_id": uuid::Uuid::new_v4(), "sent_at": null, "session_id": uuid::Uuid::new_v4(),
+            "resource": {"app_id": "com.example.shop", "app_version": "4.12.1", "os_name": "android",
+                         "install_id": format!("00000000-0000-4000-8000-{install:012}")},
+        });
+        let url = format!("{}/v1/ingest", program.listen);
+        let request = program.client.post(url).bearer_auth(key).json(&batch);
+        let answer = Answer::of(request.send().await.unwrap()).await;
+        assert_eq!(answer.status, 202, "{:?}", answer.body);
+    }
+    program.drained().await;
 }
 
 /// A device's poll.
@@ -151,19 +162,24 @@ async fn an_operator_steers_devices_and_nothing_is_forgotten_when_the_server_is_
         .call(&program, Method::POST, "/projects/shop/keys", key)
         .await;
     let key = key["key"].as_str().unwrap().to_owned();
-    let revision = ann.save(&program, 0, 10.0).await;
+    served(&program, &key, 0).await;
+    devices_report(&program, &key).await;
+    let (revision, foreseen) = ann.save(&program, 0, 10.0).await;
     served(&program, &key, revision).await;
     let tenth = chosen(&program, &key, "android").await;
     assert!((8..40).contains(&tenth.len()), "{tenth:?}");
+    assert_eq!(foreseen, tenth.len());
     assert!(chosen(&program, &key, "ios").await.is_empty());
 
     program.kill();
     let mut program = Program::start(folder.path()).await;
     assert_eq!(chosen(&program, &key, "android").await, tenth);
-    let revision = ann.save(&program, revision, 20.0).await;
+    program.drained().await;
+    let (revision, foreseen) = ann.save(&program, revision, 20.0).await;
     served(&program, &key, revision).await;
     let fifth = chosen(&program, &key, "android").await;
     assert!(fifth.is_superset(&tenth) && fifth.len() > tenth.len());
+    assert_eq!(foreseen, fifth.len());
 
     let back = json!({"revision": 1, "expected_revision": revision});
     ann.call(&program, Method::POST, &format!("{CONFIG}/rollback"), back)

@@ -174,8 +174,11 @@ fn problem() -> Value {
         ),
         (
             "faults",
-            "With `configuration_invalid`: what is wrong, each with its place.",
-            json!({"type": "array", "items": {"$ref": "#/components/schemas/Fault"}}),
+            "With `configuration_invalid` and `rules_invalid`: what is wrong, each with its place.",
+            json!({"type": "array", "items": {"anyOf": [
+                {"$ref": "#/components/schemas/Fault"},
+                {"$ref": "#/components/schemas/RulesFault"}
+            ]}}),
         ),
         (
             "retry_after_s",

@@ -23,9 +23,12 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("control_unavailable", &[503]),
     ("corrupt_encoding", &[400]),
     ("cross_site", &[403]),
+    ("days_out_of_range", &[422]),
     ("decompressed_too_large", &[413]),
     ("device_key_unfit", &[422]),
+    ("device_token_required", &[403]),
     ("disk_full", &[503]),
+    ("dry_run_busy", &[503]),
     ("exists", &[409]),
     ("internal", &[500]),
     ("invalid", &[422]),
@@ -51,11 +54,14 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("quota_events", &[429]),
     ("record_too_large", &[413]),
     ("role", &[403]),
+    ("rules_invalid", &[422]),
     ("session_ended", &[401]),
+    ("store_unavailable", &[503]),
     ("token_expired", &[401]),
     ("token_invalid", &[401]),
     ("token_missing", &[401]),
     ("token_not_for_install", &[403]),
+    ("token_outlives_its_maker", &[403]),
     ("token_unknown", &[401]),
     ("too_many_events", &[413]),
     ("too_many_logins", &[429]),
@@ -93,7 +99,7 @@ macro_rules! refuses {
 }
 
 refuses! {
-    known Device: "key_missing" "key_unknown" "token_expired" "token_invalid";
+    known Device: "key_missing" "key_unknown" "token_expired" "token_invalid" "device_token_required";
     known Viewer: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable";
     known Editor: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable" "role";
     known Admin: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable" "role";
@@ -118,6 +124,14 @@ refuses! {
     Invalid: "invalid";
     /// A configuration.
     Faulty: "configuration_invalid";
+    /// Classification rules.
+    FaultyRules: "rules_invalid";
+    /// Rules are tried on so many days, and one at a time.
+    OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable";
+    /// What is stored is asked.
+    Stored: "store_unavailable";
+    /// A token that a token makes.
+    Outlived: "token_outlives_its_maker";
     /// A key for device tokens.
     Unfit: "device_key_unfit" "overloaded";
     /// Passwords are slow, and tried no oftener than somebody types.

@@ -64,6 +64,7 @@ closed! {
         ProjectUpdated = "project.updated",
         IngestKeyCreated = "ingest_key.created",
         IngestKeyExpirySet = "ingest_key.expiry_set",
+        IngestKeyQuotasSet = "ingest_key.quotas_set",
         IngestKeyRevoked = "ingest_key.revoked",
         DeviceKeyCreated = "device_key.created",
         DeviceKeyRevoked = "device_key.revoked",

@@ -96,8 +96,10 @@ const ALL_ACTIVE: &str = concat!(
 const REVOKE: &str =
     "UPDATE ingest_keys SET revoked_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL";
 /// A key that has ended does not come back.
-const SET_EXPIRY: &str = "UPDATE ingest_keys SET expires_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL \
-     AND (expires_at IS NULL OR expires_at > $4)";
+const CHANGE: &str = "UPDATE ingest_keys SET expires_at = CASE WHEN $4 THEN $5 ELSE expires_at END, \
+     events_per_second = CASE WHEN $6 THEN $7 ELSE events_per_second END, \
+     bytes_per_day = CASE WHEN $6 THEN $8 ELSE bytes_per_day END \
+     WHERE project = $1 AND id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)";
 
 /// To rotate a key without a gap: create the new one, then let the old one expire a while later.
 #[async_trait]
@@ -165,32 +167,54 @@ pub trait IngestKeys: Backend {
         change.commit(entry(action, project, &id, json!({}))).await
     }
 
-    async fn set_ingest_key_expiry(
+    /// One that changes nothing is refused: it would leave an entry in the audit that says nothing.
+    async fn change_ingest_key(
         &self,
-        expiry: KeyExpiry,
+        wanted: KeyChange,
         actor: &Actor,
         at: i64,
     ) -> Result<(), ControlError> {
-        let KeyExpiry {
+        let KeyChange {
             project,
             id,
             expires_at,
-        } = expiry;
+            quotas,
+        } = wanted;
+        let (action, detail) = match (expires_at, quotas) {
+            (None, None) => return Err(checks::invalid("nothing to change: name what is to be")),
+            (Some(end), None) => (Action::IngestKeyExpirySet, json!({"expires_at": end})),
+            (None, Some(quotas)) => (Action::IngestKeyQuotasSet, json!({"quotas": quotas.json()})),
+            (Some(end), Some(quotas)) => (
+                Action::IngestKeyQuotasSet,
+                json!({"quotas": quotas.json(), "expires_at": end}),
+            ),
+        };
+        let (sets_quotas, most) = (quotas.is_some(), quotas.unwrap_or_default());
+        let values = values![
+            project.as_str(),
+            id,
+            at,
+            expires_at.is_some(),
+            expires_at.flatten(),
+            sets_quotas,
+            checks::quota(most.events_per_second)?,
+            checks::quota(most.bytes_per_day)?,
+        ];
         let mut change = Change::begin(self, actor, at).await?;
-        let values = values![project.as_str(), id, expires_at, at];
-        change.execute_found(SET_EXPIRY, values).await?;
-        let detail = json!({"expires_at": expires_at});
-        let (action, id) = (Action::IngestKeyExpirySet, id.to_string());
+        change.execute_found(CHANGE, values).await?;
+        let id = id.to_string();
         change.commit(entry(action, &project, &id, detail)).await
     }
 }
 
-/// When a key ends; `None` is never.
+/// What to change of a key. What is `None` stays as it is.
 #[derive(Clone, Debug)]
-pub struct KeyExpiry {
+pub struct KeyChange {
     pub project: String,
     pub id: Uuid,
-    pub expires_at: Option<i64>,
+    /// When it ends; `Some(None)` is never.
+    pub expires_at: Option<Option<i64>>,
+    pub quotas: Option<Quotas>,
 }
 
 fn entry<'a>(

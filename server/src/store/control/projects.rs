@@ -7,7 +7,9 @@ use super::audit::{Action, Actor};
 use super::backend::{Backend, Row, values};
 use super::change::{Change, Entry, records, row};
 use super::checks;
+use super::closed::closed;
 use super::error::ControlError;
+use super::signal_quotas::SignalQuotas;
 
 /// The most that a project or a key may send. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,12 +35,16 @@ impl Quotas {
     }
 }
 
+closed! {
+    /// Whether devices must bring tokens of the app's own back end, or may come with an ingest key.
+    DeviceTokens { Optional = "optional", Required = "required" }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     /// `^[a-z0-9][a-z0-9-]{0,62}$`, and for ever.
     pub id: String,
-    pub name: String,
-    pub quotas: Quotas,
+    pub settings: ProjectSettings,
     pub created_at: i64,
 }
 
@@ -46,8 +52,12 @@ impl Project {
     fn read(row: &Row) -> Result<Self, ControlError> {
         Ok(Self {
             id: row.get("id")?,
-            name: row.get("name")?,
-            quotas: Quotas::read(row)?,
+            settings: ProjectSettings {
+                name: row.get("name")?,
+                quotas: Quotas::read(row)?,
+                signal_quotas: SignalQuotas::read(row)?,
+                device_tokens: row.parsed("device_tokens")?,
+            },
             created_at: row.get("created_at")?,
         })
     }
@@ -58,16 +68,45 @@ impl Project {
 pub struct ProjectSettings {
     pub name: String,
     pub quotas: Quotas,
+    /// The most of single signals.
+    pub signal_quotas: SignalQuotas,
+    pub device_tokens: DeviceTokens,
 }
 
-const INSERT: &str = "INSERT INTO projects (id, name, events_per_second, bytes_per_day, created_at) \
-     VALUES ($1, $2, $3, $4, $5)";
-const UPDATE: &str = "UPDATE projects SET name = $2, events_per_second = $3, bytes_per_day = $4 WHERE id = $1 \
-     RETURNING id, name, events_per_second, bytes_per_day, created_at";
-const GET: &str =
-    "SELECT id, name, events_per_second, bytes_per_day, created_at FROM projects WHERE id = $1";
-const LIST: &str =
-    "SELECT id, name, events_per_second, bytes_per_day, created_at FROM projects ORDER BY id";
+impl ProjectSettings {
+    /// Without limits, open to ingest keys.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            quotas: Quotas::default(),
+            signal_quotas: SignalQuotas::default(),
+            device_tokens: DeviceTokens::Optional,
+        }
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "id, name, events_per_second, bytes_per_day, signal_quotas, device_tokens, created_at"
+    };
+}
+
+/// A new project has no device key yet, so that it cannot ask for tokens.
+const INSERT: &str = concat!(
+    "INSERT INTO projects (id, name, events_per_second, bytes_per_day, signal_quotas, created_at) \
+     VALUES ($1, $2, $3, $4, $5, $6) RETURNING ",
+    columns!()
+);
+/// Tokens are not asked for while nobody can make one that is taken.
+const UPDATE: &str = concat!(
+    "UPDATE projects SET name = $2, events_per_second = $3, bytes_per_day = $4, signal_quotas = $5, device_tokens = $6 \
+     WHERE id = $1 AND ($6 = device_tokens OR $6 <> 'required' OR EXISTS \
+     (SELECT 1 FROM device_keys WHERE device_keys.project = projects.id AND device_keys.revoked_at IS NULL)) RETURNING ",
+    columns!()
+);
+const GET: &str = concat!("SELECT ", columns!(), " FROM projects WHERE id = $1");
+const LIST: &str = concat!("SELECT ", columns!(), " FROM projects ORDER BY id");
 
 #[async_trait]
 pub trait Projects: Backend {
@@ -80,19 +119,19 @@ pub trait Projects: Backend {
     ) -> Result<Project, ControlError> {
         checks::slug(id)?;
         checks::name(&settings.name)?;
+        if settings.device_tokens == DeviceTokens::Required {
+            return Err(no_device_key());
+        }
         let (per_second, per_day) = quotas(&settings)?;
         let mut change = Change::begin(self, actor, at).await?;
-        let values = values![id, settings.name.as_str(), per_second, per_day, at];
-        change.execute(INSERT, values).await?;
+        let signals = settings.signal_quotas.json().to_string();
+        let values = values![id, settings.name, per_second, per_day, signals, at];
+        let inserted = change.row(INSERT, values).await?;
+        let project = Project::read(&inserted.ok_or(ControlError::NotFound)?)?;
         change
-            .commit(entry(Action::ProjectCreated, id, &settings))
+            .commit(entry(Action::ProjectCreated, &project))
             .await?;
-        Ok(Project {
-            id: id.to_owned(),
-            name: settings.name,
-            quotas: settings.quotas,
-            created_at: at,
-        })
+        Ok(project)
     }
 
     async fn update_project(
@@ -105,11 +144,19 @@ pub trait Projects: Backend {
         checks::name(&settings.name)?;
         let (per_second, per_day) = quotas(&settings)?;
         let mut change = Change::begin(self, actor, at).await?;
-        let values = values![id, settings.name.as_str(), per_second, per_day];
-        let updated = change.row(UPDATE, values).await?;
-        let project = Project::read(&updated.ok_or(ControlError::NotFound)?)?;
+        let signals = settings.signal_quotas.json().to_string();
+        let tokens = settings.device_tokens.as_str();
+        let values = values![id, settings.name, per_second, per_day, signals, tokens];
+        let Some(updated) = change.row(UPDATE, values).await? else {
+            change
+                .row(GET, values![id])
+                .await?
+                .ok_or(ControlError::NotFound)?;
+            return Err(no_device_key());
+        };
+        let project = Project::read(&updated)?;
         change
-            .commit(entry(Action::ProjectUpdated, id, &settings))
+            .commit(entry(Action::ProjectUpdated, &project))
             .await?;
         Ok(project)
     }
@@ -131,11 +178,21 @@ fn quotas(settings: &ProjectSettings) -> Result<(Option<i64>, Option<i64>), Cont
     ))
 }
 
-fn entry<'a>(action: Action, id: &'a str, settings: &ProjectSettings) -> Entry<'a> {
+fn no_device_key() -> ControlError {
+    checks::invalid(
+        "the project has no active device key: every device would be locked out; register one first",
+    )
+}
+
+fn entry(action: Action, project: &Project) -> Entry<'_> {
+    let settings = &project.settings;
     Entry {
         action,
-        project: Some(id),
-        subject: id,
-        detail: json!({"name": settings.name, "quotas": settings.quotas.json()}),
+        project: Some(&project.id),
+        subject: &project.id,
+        detail: json!({
+            "name": settings.name, "quotas": settings.quotas.json(), "signal_quotas": settings.signal_quotas.json(),
+            "device_tokens": settings.device_tokens.as_str(),
+        }),
     }
 }

@@ -1,7 +1,8 @@
 //! Sessions: logins, kept alive by refresh tokens of which each works once.
 //!
 //! A row of the table is one refresh token; the tokens of one login are a family, and the family's id is the session's. A token that
-//! comes back after it was used is in two hands, and nobody can tell which is the thief's: the whole session ends.
+//! comes back after it was used is in two hands, and nobody can tell which is the thief's: the whole session ends. Only within
+//! [`AT_ONCE`] it may be the same hand, and gets the same successor again: of the successors there is one, and it works once too.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -12,6 +13,9 @@ use super::backend::{Backend, Notice, Row, values};
 use super::change::{Change, Entry, new_id, records};
 use super::error::ControlError;
 use super::secrets::SecretHash;
+
+/// How long after its use a token may come again, in microseconds: two tabs of one browser, an answer that was lost.
+const AT_ONCE: i64 = 30 * 1_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -44,7 +48,7 @@ pub struct NewSession {
     pub expires_at: i64,
 }
 
-/// An old refresh token for a new one.
+/// An old refresh token for a new one. Only who always names the same successor is let on when the old one comes again at once.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenExchange {
     pub old: SecretHash,
@@ -56,12 +60,10 @@ pub struct TokenExchange {
 /// What became of a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rotation {
+    /// Now, or a moment ago by the same exchange.
     Rotated(Session),
     /// It had been used already: the session is revoked now.
-    Reused {
-        session: Uuid,
-        user: Uuid,
-    },
+    Reused { session: Uuid, user: Uuid },
     /// Revoked, expired, or its user is disabled.
     Ended,
 }
@@ -79,6 +81,12 @@ const ROTATE: &str = "UPDATE sessions SET rotated_to = $2, last_used_at = $3 \
      AND EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.disabled_at IS NULL) \
      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
      RETURNING family, user_id, created_at";
+/// The successor of a token that was used a moment ago, if it is the one that is asked for and its session lives.
+const JUST_ROTATED: &str = "SELECT next.family, next.user_id, next.created_at, next.last_used_at, next.expires_at, next.revoked_at \
+     FROM sessions AS used JOIN sessions AS next ON next.id = used.rotated_to \
+     WHERE used.token_hash = $1 AND next.token_hash = $2 AND used.last_used_at > $3 AND next.expires_at > $4 \
+     AND EXISTS (SELECT 1 FROM users WHERE users.id = used.user_id AND users.disabled_at IS NULL) \
+     AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = used.family AND kin.revoked_at IS NOT NULL)";
 const BY_TOKEN: &str = "SELECT family, user_id, rotated_to FROM sessions WHERE token_hash = $1";
 const REVOKE: &str = "UPDATE sessions SET revoked_at = $2 WHERE family = $1 AND revoked_at IS NULL";
 pub(super) const REVOKE_ALL_OF_USER: &str =
@@ -121,6 +129,10 @@ pub trait Sessions: Backend {
         let next = new_id(at);
         let used = change.row(ROTATE, values![exchange.old, next, at]).await?;
         let Some(used) = used else {
+            let values = values![exchange.old, exchange.new, at - AT_ONCE, at];
+            if let Some(next) = change.row(JUST_ROTATED, values).await? {
+                return Session::read(&next).map(Rotation::Rotated);
+            }
             return refuse(change, exchange.old, at).await;
         };
         let values = values![

@@ -19,6 +19,8 @@ use crate::task::Tasks;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer than the busy timeout, so that who waits for the one writer learns why the writer waits.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+const OPENING_ATTEMPTS: u32 = 20;
+const OPENING_PAUSE: Duration = Duration::from_millis(50);
 const READERS: u32 = 4;
 const LOOK_OUT_EVERY: Duration = Duration::from_millis(500);
 
@@ -46,14 +48,7 @@ impl SqliteControl {
             .journal_mode(SqliteJournalMode::Wal)
             // A key that was revoked must stay revoked after a power cut, and changes are rare.
             .synchronous(SqliteSynchronous::Full);
-        let writer = SqlitePoolOptions::new()
-            .max_connections(1)
-            // What others changed is told by this very connection, so it stays the same.
-            .max_lifetime(None)
-            .idle_timeout(None)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options.clone())
-            .await?;
+        let writer = open_writer(&options).await?;
         migrate(&writer).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
@@ -78,6 +73,23 @@ impl SqliteControl {
             _look_out: shutdown.drop_guard(),
         })
     }
+}
+
+/// A new file becomes a WAL one at the first connection, and SQLite does not let a second process wait for that: it asks again.
+async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx::Error> {
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        // What others changed is told by this very connection, so it stays the same.
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .acquire_timeout(ACQUIRE_TIMEOUT);
+    for _ in 0..OPENING_ATTEMPTS {
+        match pool.clone().connect_with(options.clone()).await {
+            Err(sqlx::Error::Database(_)) => sleep(OPENING_PAUSE).await,
+            other => return other,
+        }
+    }
+    pool.connect_with(options.clone()).await
 }
 
 /// Ticks when somebody else wrote to the file: a command that an operator runs beside the server. SQLite sends no notices, but it
@@ -125,15 +137,18 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// SQLite has no lock for migrations: of two processes that find a new file at once, one is refused, and finds the other's work done.
+/// SQLite has no lock for migrations: of two processes that find the same one to do, one is refused when the other has committed,
+/// and finds it done. That may happen once for each.
 async fn migrate(writer: &SqlitePool) -> Result<(), ControlError> {
     let mut migrations = sqlx::migrate!("../migrations/sqlite");
     // After a newer version was here: its schema works for this one too, by the deploy rule.
     migrations.set_ignore_missing(true);
-    if migrations.run(writer).await.is_err() {
-        migrations.run(writer).await?;
+    for _ in migrations.iter() {
+        if migrations.run(writer).await.is_ok() {
+            return Ok(());
+        }
     }
-    Ok(())
+    Ok(migrations.run(writer).await?)
 }
 
 /// `sqlite:path` or `sqlite://path`.

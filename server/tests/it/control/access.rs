@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use unjank_server::store::control::{
-    Action, Actor, AuditFilter, ControlError, DeviceKeyAlgorithm, Hidden, KeyExpiry, NewApiToken,
-    NewDeviceKey, NewIngestKey, ProjectSettings, Quotas, Role,
+    Action, Actor, AuditFilter, ControlError, DeviceKeyAlgorithm, DeviceTokens, Hidden, KeyChange,
+    NewApiToken, NewDeviceKey, NewIngestKey, ProjectSettings, Quotas, Role, SignalQuotas,
 };
 
 use super::place::Place;
@@ -15,8 +15,10 @@ on_both_engines![
     a_change_that_cannot_be_audited_does_not_happen,
     the_audit_is_read_page_by_page_and_by_subject,
     ingest_keys_rotate_with_an_overlap,
+    a_key_is_changed_in_what_is_named,
     a_key_is_out_of_reach_of_other_projects,
     device_keys_are_kept_until_revoked,
+    tokens_are_asked_for_only_while_somebody_can_make_them,
     api_tokens_are_found_by_hash,
     nothing_secret_prints_or_is_audited,
 ];
@@ -43,21 +45,20 @@ async fn a_project_is_made_found_and_changed(place: Place) {
         .await
         .unwrap();
     assert_eq!(control.project("shop").await.unwrap(), made);
+    let signals = [("spans", Some(500)), ("metrics", Some(0)), ("janks", None)];
     let changed = ProjectSettings {
-        name: "The shop".to_owned(),
         quotas: Quotas {
             events_per_second: Some(5),
             bytes_per_day: Some(1 << 40),
         },
+        signal_quotas: SignalQuotas::new(signals).unwrap(),
+        ..settings("The shop")
     };
     let updated = control
         .update_project("shop", changed.clone(), &ANN, at(1))
         .await
         .unwrap();
-    assert_eq!(
-        (updated.quotas, updated.created_at),
-        (changed.quotas, at(0))
-    );
+    assert_eq!((&updated.settings, updated.created_at), (&changed, at(0)));
     with_project(control, "a-shop").await;
     with_project(control, "0").await;
     let projects = control.projects().await.unwrap();
@@ -158,7 +159,10 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
     assert_eq!((&of_p3[0].actor, &of_p3[1].actor), (&*ANN, &bob));
     assert_eq!(
         of_p3[0].detail,
-        json!({"name": "Three", "quotas": {"events_per_second": null, "bytes_per_day": null}})
+        json!({
+            "name": "Three", "quotas": {"events_per_second": null, "bytes_per_day": null}, "signal_quotas": {},
+            "device_tokens": "optional",
+        })
     );
     let updates = of(None, Some(Action::ProjectUpdated));
     assert_eq!(control.audit(&updates, 10).await.unwrap(), of_p3[..1]);
@@ -179,13 +183,14 @@ async fn ingest_keys_rotate_with_an_overlap(place: Place) {
     let new = control.create_ingest_key(any, ann, at(2)).await.unwrap();
     let again = control.create_ingest_key(ingest_key("shop", "old"), ann, at(2));
     refused(control, again, ControlError::AlreadyExists).await;
-    let expiry = |expires_at| KeyExpiry {
+    let expiry = |expires_at| KeyChange {
         project: "shop".to_owned(),
         id: old.id,
-        expires_at,
+        expires_at: Some(expires_at),
+        quotas: None,
     };
     control
-        .set_ingest_key_expiry(expiry(Some(at(10))), ann, at(3))
+        .change_ingest_key(expiry(Some(at(10))), ann, at(3))
         .await
         .unwrap();
     let ids = async |now| -> Vec<_> {
@@ -194,7 +199,7 @@ async fn ingest_keys_rotate_with_an_overlap(place: Place) {
     };
     assert_eq!(ids(at(9)).await, [old.id, new.id]);
     assert_eq!(ids(at(10)).await, [new.id]);
-    let revived = control.set_ingest_key_expiry(expiry(None), ann, at(10));
+    let revived = control.change_ingest_key(expiry(None), ann, at(10));
     refused(control, revived, ControlError::NotFound).await;
     control
         .revoke_ingest_key("shop", new.id, ann, at(11))
@@ -207,6 +212,64 @@ async fn ingest_keys_rotate_with_an_overlap(place: Place) {
     assert_eq!((&keys[0].app_ids, &keys[1].app_ids), (&None, &old.app_ids));
     assert_eq!(keys[1].created_by, "cli:ann");
     assert_eq!(keys[1].quotas, old.quotas);
+}
+
+async fn a_key_is_changed_in_what_is_named(place: Place) {
+    let control = &*place.control;
+    with_project(control, "shop").await;
+    let key = ingest_key("shop", "secret");
+    let key = control.create_ingest_key(key, &ANN, at(1)).await.unwrap();
+    let change = |expires_at, quotas| KeyChange {
+        project: "shop".to_owned(),
+        id: key.id,
+        expires_at,
+        quotas,
+    };
+    let quotas = Quotas {
+        events_per_second: None,
+        bytes_per_day: Some(7),
+    };
+    let before = done(control).await.len();
+    for (time, expires_at, quotas) in [
+        (2, None, Some(quotas)),
+        (3, Some(Some(at(100))), None),
+        (4, Some(None), Some(Quotas::default())),
+    ] {
+        let wanted = change(expires_at, quotas);
+        control
+            .change_ingest_key(wanted, &ANN, at(time))
+            .await
+            .unwrap();
+        let now = control.ingest_keys("shop").await.unwrap().remove(0);
+        let seen = (now.expires_at, now.quotas);
+        let expected = match time {
+            2 => (None, quotas.unwrap()),
+            3 => (
+                Some(at(100)),
+                Quotas {
+                    events_per_second: None,
+                    bytes_per_day: Some(7),
+                },
+            ),
+            _ => (None, Quotas::default()),
+        };
+        assert_eq!(seen, expected);
+    }
+    let actions = [
+        "ingest_key.quotas_set",
+        "ingest_key.expiry_set",
+        "ingest_key.quotas_set",
+    ];
+    assert_eq!(done(control).await[before..], actions);
+    let nothing = control.change_ingest_key(change(None, None), &ANN, at(5));
+    let reason = "nothing to change: name what is to be".to_owned();
+    refused(control, nothing, ControlError::Invalid(reason)).await;
+    let foreign = KeyChange {
+        project: "bank".to_owned(),
+        ..change(Some(None), None)
+    };
+    let foreign = control.change_ingest_key(foreign, &ANN, at(5));
+    refused(control, foreign, ControlError::NotFound).await;
 }
 
 async fn a_key_is_out_of_reach_of_other_projects(place: Place) {
@@ -235,12 +298,7 @@ async fn a_key_is_out_of_reach_of_other_projects(place: Place) {
 async fn device_keys_are_kept_until_revoked(place: Place) {
     let control = &*place.control;
     with_project(control, "shop").await;
-    let new = NewDeviceKey {
-        project: "shop".to_owned(),
-        algorithm: DeviceKeyAlgorithm::EdDsa,
-        material: Hidden("-----BEGIN PUBLIC KEY-----".to_owned()),
-        audience: "unjank".to_owned(),
-    };
+    let new = device_key();
     let key = control
         .create_device_key(new.clone(), &ANN, at(1))
         .await
@@ -258,6 +316,58 @@ async fn device_keys_are_kept_until_revoked(place: Place) {
         (kept[0].revoked_at, &kept[0].material),
         (Some(at(2)), &new.material)
     );
+}
+
+fn device_key() -> NewDeviceKey {
+    NewDeviceKey {
+        project: "shop".to_owned(),
+        algorithm: DeviceKeyAlgorithm::EdDsa,
+        material: Hidden("-----BEGIN PUBLIC KEY-----".to_owned()),
+        audience: "unjank".to_owned(),
+    }
+}
+
+async fn tokens_are_asked_for_only_while_somebody_can_make_them(place: Place) {
+    let control = &*place.control;
+    let ann = &*ANN;
+    with_project(control, "shop").await;
+    with_project(control, "bank").await;
+    let asking = |name| ProjectSettings {
+        device_tokens: DeviceTokens::Required,
+        ..settings(name)
+    };
+    let locked_out = "the project has no active device key: every device would be locked out; register one first";
+    let locked_out = ControlError::Invalid(locked_out.to_owned());
+    let made = control.create_project("new", asking("New"), ann, at(1));
+    refused(control, made, locked_out.clone()).await;
+    let key = control.create_device_key(device_key(), ann, at(1)).await;
+    let key = key.unwrap().id;
+    for (project, error) in [
+        ("bank", locked_out.clone()),
+        ("none", ControlError::NotFound),
+    ] {
+        let foreign = control.update_project(project, asking("Bank"), ann, at(2));
+        refused(control, foreign, error).await;
+    }
+    let asked = control
+        .update_project("shop", asking("Shop"), ann, at(3))
+        .await;
+    assert_eq!(asked.unwrap().settings, asking("Shop"));
+    // Whoever revokes the last key means it, and the project can still be changed.
+    control
+        .revoke_device_key("shop", key, ann, at(4))
+        .await
+        .unwrap();
+    let named = control
+        .update_project("shop", asking("Named"), ann, at(5))
+        .await;
+    assert_eq!(named.unwrap().settings, asking("Named"));
+    let open = control
+        .update_project("shop", settings("Open"), ann, at(6))
+        .await;
+    assert_eq!(open.unwrap().settings, settings("Open"));
+    let again = control.update_project("shop", asking("Shop"), ann, at(7));
+    refused(control, again, locked_out).await;
 }
 
 fn api_token(project: Option<&str>, secret: &str) -> NewApiToken {

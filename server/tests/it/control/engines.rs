@@ -28,7 +28,7 @@ async fn migrations_apply_once_and_data_stays(place: Place) {
     with_project(&*place.control, "shop").await;
     for _ in 0..2 {
         let again = place.another().await;
-        assert_eq!(again.project("shop").await.unwrap().name, "shop");
+        assert_eq!(again.project("shop").await.unwrap().settings.name, "shop");
         again.close().await;
     }
 }

@@ -20,6 +20,7 @@ on_both_engines![
     an_invitation_ends,
     a_refresh_token_that_comes_back_ends_its_session,
     of_two_uses_of_a_refresh_token_one_is_reuse,
+    two_tabs_that_refresh_at_once_both_go_on,
     sessions_end_with_the_password_and_with_the_user,
     a_token_made_while_its_session_was_revoked_is_dead,
     what_expired_is_forgotten,
@@ -253,6 +254,52 @@ async fn of_two_uses_of_a_refresh_token_one_is_reuse(place: Place) {
             .unwrap()
             .is_empty()
     );
+}
+
+async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
+    let user = with_user(&*place.control, "bob@x").await.id;
+    let session = with_session(&*place.control, user, "t1").await;
+    let before = done(&*place.control).await;
+    let tabs = (0..8).map(|_| {
+        let control = Arc::clone(&place.control);
+        async move { control.rotate_session(exchange("t1", "t2"), at(10)).await }
+    });
+    for tab in join_all(tabs).await {
+        let Ok(Rotation::Rotated(rotated)) = tab else {
+            panic!("{tab:?}")
+        };
+        assert_eq!((rotated.id, rotated.last_used_at), (session, at(10)));
+    }
+    let control = &*place.control;
+    let late = control
+        .rotate_session(exchange("t1", "t2"), at(40) - 1)
+        .await;
+    assert!(matches!(late, Ok(Rotation::Rotated(_))), "{late:?}");
+    // One session, with one token.
+    assert_eq!(control.sessions_of(user, at(40)).await.unwrap().len(), 1);
+    assert_eq!(done(control).await, before);
+    let next = control.rotate_session(exchange("t2", "t3"), at(41)).await;
+    assert!(matches!(next, Ok(Rotation::Rotated(_))), "{next:?}");
+    let stolen = control.rotate_session(exchange("t1", "t2"), at(42)).await;
+    assert_eq!(stolen.unwrap(), Rotation::Reused { session, user });
+    let over = control.rotate_session(exchange("t2", "t3"), at(43)).await;
+    assert!(!matches!(over, Ok(Rotation::Rotated(_))), "{over:?}");
+    assert!(control.sessions_of(user, at(44)).await.unwrap().is_empty());
+    // Who was logged out or disabled is not let back in by haste.
+    for (token, next) in [("out", "out2"), ("off", "off2")] {
+        let session = with_session(control, user, token).await;
+        control
+            .rotate_session(exchange(token, next), at(50))
+            .await
+            .unwrap();
+        if token == "out" {
+            control.revoke_session(session, &ANN, at(51)).await.unwrap();
+        } else {
+            control.disable_user(user, &ANN, at(51)).await.unwrap();
+        }
+        let again = control.rotate_session(exchange(token, next), at(52)).await;
+        assert!(!matches!(again, Ok(Rotation::Rotated(_))), "{again:?}");
+    }
 }
 
 async fn sessions_end_with_the_password_and_with_the_user(place: Place) {

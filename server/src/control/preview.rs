@@ -1,0 +1,125 @@
+//! What a proposed configuration would do, tried on the installs that were seen in the last 24 hours.
+
+use std::sync::Arc;
+
+use unjank_protocol::Signal;
+
+use super::access::Project;
+use crate::remote_config::{Compiled, Device, Forecast, Outlook};
+use crate::store::{ClickHouse, Failure, InstallSample, MAX_VOLUMES, SeenInstall};
+
+const DAY_US: i64 = 86_400_000_000;
+/// More installs than this are not all asked: a share of one in ten is then known to a third of a percent.
+const MAX_INSTALLS: u64 = 10_000;
+
+/// What is proposed, for whom.
+pub struct Proposal {
+    pub project: String,
+    /// What is served now.
+    pub current: Arc<Project>,
+    /// Compiled with the revision of `current`, so that documents that stay as they are compare equal.
+    pub proposed: Compiled,
+    /// Microseconds since the epoch.
+    pub now: i64,
+}
+
+/// What was found out.
+pub struct Preview {
+    /// Installs that sent a batch in the last 24 hours.
+    pub seen: u64,
+    /// Of the installs that were asked.
+    pub outlook: Outlook,
+    /// Whether more kinds of spans were sent than are read: what is predicted of them is then too low.
+    pub truncated: bool,
+}
+
+impl Preview {
+    /// What one of the installs that were asked stands for.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of installs are far below 2^53"
+    )]
+    pub fn scale(&self) -> f64 {
+        self.seen as f64 / self.outlook.installs.max(1) as f64
+    }
+}
+
+/// Asks ClickHouse; an error says why it does not answer.
+pub async fn preview(clickhouse: &ClickHouse, proposal: Proposal) -> Result<Preview, Failure> {
+    let since = proposal.now - DAY_US;
+    let project = proposal.project.as_str();
+    let seen = clickhouse.installs_since(project, since).await?;
+    let sample = InstallSample {
+        project,
+        since,
+        one_in: seen.div_ceil(MAX_INSTALLS).max(1),
+    };
+    let current = &proposal.current.configuration;
+    let mut forecast = Forecast::new(current, &proposal.proposed, proposal.now);
+    for (index, install) in clickhouse
+        .sampled_installs(&sample)
+        .await?
+        .iter()
+        .enumerate()
+    {
+        let install_id = install.install_id.to_string();
+        forecast.install(install.install_id.as_u128(), &device(install, &install_id));
+        if index % 256 == 255 {
+            // Thousands of conditions are asked here; devices wait for theirs.
+            tokio::task::yield_now().await;
+        }
+    }
+    let mut truncated = false;
+    for signal in Signal::ALL {
+        if *signal != Signal::Other {
+            let rows = add_volumes(clickhouse, &sample, *signal, &mut forecast).await?;
+            truncated |= rows >= MAX_VOLUMES;
+        }
+    }
+    Ok(Preview {
+        seen,
+        outlook: forecast.finish(),
+        truncated,
+    })
+}
+
+/// Answers how many rows there were.
+async fn add_volumes(
+    clickhouse: &ClickHouse,
+    sample: &InstallSample<'_>,
+    signal: Signal,
+    forecast: &mut Forecast<'_>,
+) -> Result<u64, Failure> {
+    let mut volumes = clickhouse.volumes(sample, signal)?;
+    let mut rows = 0;
+    while let Some(volume) = volumes.next().await? {
+        rows += 1;
+        let install = volume.install_id.as_u128();
+        let happened = (volume.happened > 0.0).then_some(volume.happened);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "counts of events are far below 2^53"
+        )]
+        let sent = volume.sent as f64;
+        forecast.volume(install, (signal, volume.name), sent, happened);
+    }
+    Ok(rows)
+}
+
+/// What the install would say in a poll. Not the network: a batch spans several.
+fn device<'i>(install: &'i SeenInstall, install_id: &'i str) -> Device<'i> {
+    Device {
+        app_id: Some(&install.app_id),
+        app_version: Some(&install.app_version),
+        build: (install.build > 0).then_some(install.build),
+        os_name: Some(&install.os_name),
+        os_version: Some(&install.os_version),
+        device_model: Some(&install.device_model),
+        device_class: Some(&install.device_class),
+        network: None,
+        locale: Some(&install.locale),
+        sdk_version: Some(&install.sdk_version),
+        user_id: Some(&install.user_id),
+        install_id: Some(install_id),
+    }
+}

@@ -1,0 +1,211 @@
+//! Quotas of single signals: what is over its own is held back, and the rest of the batch is kept. Pure: the time is a parameter.
+//!
+//! A batch that finds room is taken whole and may run ahead of the rate; then the signal waits until an event fits again. So no
+//! batch is cut in two, and on average the rate holds. Each server counts for itself, from its start.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use unjank_protocol::{RateLimit, Signal};
+
+use super::bucket::{Bucket, Rate};
+use super::quota::Budget;
+use crate::store::control::SignalQuotas;
+
+/// What a project sent of the signals that it limits.
+#[derive(Debug, Default)]
+pub struct SignalMeter(Mutex<Signals>);
+
+#[derive(Debug, Default)]
+struct Signals(Vec<(Signal, Bucket)>);
+
+impl SignalMeter {
+    /// The meter of before, by the quotas of now; what was used stays used. None when no signal is limited.
+    pub(super) fn of(
+        before: Option<&Arc<Self>>,
+        quotas: &SignalQuotas,
+        (largest_batch, now): (u32, i64),
+    ) -> Option<Arc<Self>> {
+        if quotas.is_empty() {
+            return None;
+        }
+        let meter = before.map(Arc::clone).unwrap_or_default();
+        let mut signals = meter.at(now);
+        signals
+            .0
+            .retain(|(signal, _)| quotas.iter().any(|(limited, _)| limited == *signal));
+        for (signal, most) in quotas.iter() {
+            let rate = Rate::new(Some(most), largest_batch);
+            match signals.bucket(signal) {
+                Some(bucket) => bucket.change(rate),
+                None => signals.0.push((signal, Bucket::new(rate, now))),
+            }
+        }
+        drop(signals);
+        Some(meter)
+    }
+
+    /// What is used at that time.
+    fn at(&self, now: i64) -> MutexGuard<'_, Signals> {
+        let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, bucket) in &mut signals.0 {
+            bucket.pass_until(now);
+        }
+        signals
+    }
+}
+
+impl Signals {
+    fn bucket(&mut self, signal: Signal) -> Option<&mut Bucket> {
+        let mut all = self.0.iter_mut();
+        let (_, bucket) = all.find(|(one, _)| *one == signal)?;
+        Some(bucket)
+    }
+
+    /// Takes events, all or none. Answers what to tell of it, if the signal has no room now.
+    fn take(&mut self, signal: Signal, events: u32) -> Option<RateLimit> {
+        let bucket = self.bucket(signal)?;
+        let taken = bucket.overdraw(events);
+        Some(RateLimit {
+            signal,
+            retry_after_s: seconds(bucket.wait()?),
+            dropped: if taken { 0 } else { u64::from(events) },
+        })
+    }
+}
+
+impl Budget {
+    /// Whether any signal is limited: nothing else need be asked when none is.
+    #[must_use]
+    pub fn limits_signals(&self) -> bool {
+        self.signals.is_some()
+    }
+
+    /// Takes the events of the signals that have room. Answers the signals that have none, before or now: `dropped` is how many
+    /// events of theirs were not taken.
+    #[must_use]
+    pub fn hold_back(&self, events: &[(Signal, u32)], now: i64) -> Vec<RateLimit> {
+        let Some(meter) = &self.signals else {
+            return Vec::new();
+        };
+        let mut signals = meter.at(now);
+        let limits = events.iter();
+        limits
+            .filter_map(|(signal, events)| signals.take(*signal, *events))
+            .collect()
+    }
+
+    /// Gives back what was taken for a batch that was not stored after all: its events by signal, without those held back.
+    pub fn let_go(&self, events: &[(Signal, u32)], now: i64) {
+        let Some(meter) = &self.signals else { return };
+        let mut signals = meter.at(now);
+        for (signal, events) in events {
+            if let Some(bucket) = signals.bucket(*signal) {
+                bucket.give_back(*events);
+            }
+        }
+    }
+
+    /// What to say of signals after something was given back: 0 seconds for what need not wait, and nothing of it unless events
+    /// of it were dropped.
+    pub fn say_anew(&self, limits: &mut Vec<RateLimit>, now: i64) {
+        let mut meter = self.signals.as_ref().map(|meter| meter.at(now));
+        for limit in limits.iter_mut() {
+            let bucket = meter.as_mut().and_then(|all| all.bucket(limit.signal));
+            let wait = bucket.and_then(|bucket| bucket.wait());
+            limit.retry_after_s = wait.map_or(0, seconds);
+        }
+        limits.retain(|limit| limit.dropped > 0 || limit.retry_after_s > 0);
+    }
+}
+
+/// Whole seconds, at least one.
+fn seconds(wait: Duration) -> u32 {
+    let begun = u64::from(wait.subsec_nanos() > 0);
+    u32::try_from(wait.as_secs().saturating_add(begun).max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-20T12:00:00Z.
+    const NOON: i64 = 1_795_176_000_000_000;
+    const SECOND: i64 = 1_000_000;
+
+    fn meter(before: Option<&Arc<SignalMeter>>, most: u64, now: i64) -> Option<Arc<SignalMeter>> {
+        let quotas = SignalQuotas::new([("spans", Some(most))]).unwrap();
+        SignalMeter::of(before, &quotas, (50, now))
+    }
+
+    fn budget(signals: Option<Arc<SignalMeter>>) -> Budget {
+        Budget {
+            signals,
+            ..Budget::default()
+        }
+    }
+
+    fn spans(budget: &Budget, events: u32, now: i64) -> Option<(u32, u64)> {
+        let limits = budget.hold_back(&[(Signal::Spans, events), (Signal::Janks, 9)], now);
+        assert!(limits.iter().all(|limit| limit.signal == Signal::Spans));
+        limits
+            .first()
+            .map(|limit| (limit.retry_after_s, limit.dropped))
+    }
+
+    #[test]
+    fn a_batch_runs_ahead_and_then_the_signal_waits() {
+        // The bucket holds 100.
+        let budget = budget(meter(None, 10, NOON));
+        assert_eq!(spans(&budget, 99, NOON), None);
+        // 49 ahead: 50 events from having room for one.
+        assert_eq!(spans(&budget, 50, NOON), Some((5, 0)));
+        assert_eq!(spans(&budget, 7, NOON + 4 * SECOND), Some((1, 7)));
+        assert_eq!(spans(&budget, 1, NOON + 5 * SECOND), Some((1, 0)));
+        let later = NOON + 3_600 * SECOND;
+        assert_eq!(spans(&budget, 99, later), None);
+        assert_eq!(spans(&budget, 1, later), Some((1, 0)));
+    }
+
+    #[test]
+    fn on_average_the_rate_holds() {
+        let budget = budget(meter(None, 10, NOON));
+        let mut taken = 0;
+        for tick in 0..10_000 {
+            let limit = spans(&budget, 50, NOON + tick * SECOND / 10);
+            taken += 50 - limit.map_or(0, |(_, dropped)| dropped);
+        }
+        assert!((10_000..=10_150).contains(&taken), "{taken}");
+    }
+
+    #[test]
+    fn nothing_passes_at_zero_and_everything_without_a_quota() {
+        let zero = meter(None, 0, NOON);
+        assert_eq!(spans(&budget(zero.clone()), 3, NOON), Some((3_600, 3)));
+        let none = SignalMeter::of(zero.as_ref(), &SignalQuotas::default(), (50, NOON));
+        assert_eq!(spans(&budget(none), 1_000, NOON), None);
+        let raised = budget(meter(zero.as_ref(), 10, NOON));
+        assert_eq!(spans(&raised, 99, NOON), None);
+    }
+
+    #[test]
+    fn what_was_used_stays_used_and_what_was_not_stored_comes_back() {
+        let before = meter(None, 10, NOON);
+        assert_eq!(spans(&budget(before.clone()), 120, NOON), Some((3, 0)));
+        let same = budget(meter(before.as_ref(), 10, NOON));
+        assert_eq!(spans(&same, 1, NOON), Some((3, 1)));
+        let limit = |signal, retry_after_s, dropped| RateLimit {
+            signal,
+            retry_after_s,
+            dropped,
+        };
+        let mut limits = vec![limit(Signal::Spans, 9, 0), limit(Signal::Janks, 9, 7)];
+        same.say_anew(&mut limits, NOON);
+        let waiting = [limit(Signal::Spans, 3, 0), limit(Signal::Janks, 0, 7)];
+        assert_eq!(limits, waiting);
+        same.let_go(&[(Signal::Spans, 120)], NOON);
+        same.say_anew(&mut limits, NOON);
+        assert_eq!(limits, waiting[1..]);
+        assert_eq!(spans(&same, 99, NOON), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a project's rules would change: the stacks of the last days, by the rules of now and by those that are tried.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::control::rule_sets;
+use crate::stacks::{Comparison, Report, RuleSet, Rules, RulesError, Usage};
+use crate::store::{ClickHouse, Failure, StoredStack};
+
+/// The most frequent ones: some 150 MB while they are read, twice that when each has many installs.
+const MOST_STACKS: usize = 200_000;
+/// Entries of a list of the report.
+const MOST_ENTRIES: usize = 100;
+/// Stacks on their way from ClickHouse to the rules: pieces, and stacks in each.
+const PIECES: usize = 2;
+const PIECE: usize = 500;
+/// Somebody waits for the answer.
+const LONGEST: Duration = Duration::from_secs(300);
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// What is to be tried.
+pub struct DryRun {
+    pub project: String,
+    /// The rules that hold.
+    pub current: Arc<RuleSet>,
+    /// TOML.
+    pub tried: String,
+    /// How far to look back from `now`.
+    pub days: u16,
+    /// Microseconds since the epoch.
+    pub now: i64,
+}
+
+/// The answer.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = RulesTried)]
+pub struct Tried {
+    pub days: u16,
+    /// There were more stacks: only the most frequent ones were compared.
+    pub truncated: bool,
+    /// Of the rules that were tried.
+    pub warnings: Vec<String>,
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DryRunError {
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    #[error(transparent)]
+    Store(#[from] Failure),
+    /// Others are being tried.
+    #[error("other rules are being tried right now: try again in a moment")]
+    Busy,
+}
+
+/// One at a time, since each takes memory and the attention of ClickHouse.
+#[derive(Debug)]
+pub struct DryRuns(Semaphore);
+
+impl Default for DryRuns {
+    fn default() -> Self {
+        Self(Semaphore::new(1))
+    }
+}
+
+impl DryRuns {
+    pub async fn run(&self, clickhouse: &ClickHouse, run: DryRun) -> Result<Tried, DryRunError> {
+        let tried = rule_sets::compile(&run.tried).await?;
+        let warnings = tried.warnings();
+        let _permit = self.0.try_acquire().map_err(|_| DryRunError::Busy)?;
+        let compared = tokio::time::timeout(LONGEST, on_stored_stacks(clickhouse, run, tried));
+        let Ok(compared) = compared.await else {
+            return Err(Failure::Later("the dry run took too long".to_owned()).into());
+        };
+        let (days, truncated, report) = compared?;
+        Ok(Tried {
+            days,
+            truncated,
+            warnings,
+            report,
+        })
+    }
+}
+
+/// Dropped in the middle, it ends everywhere: the query with the cursor, the thread with the sender.
+async fn on_stored_stacks(
+    clickhouse: &ClickHouse,
+    run: DryRun,
+    tried: Rules,
+) -> Result<(u16, bool, Report), Failure> {
+    let DryRun {
+        project,
+        current,
+        days,
+        now,
+        ..
+    } = run;
+    let since = now.saturating_sub(i64::from(days) * MICROS_PER_DAY).max(0);
+    let (usage, truncated) = clickhouse.stack_usage(&project, since, MOST_STACKS).await?;
+    let mut cursor = clickhouse.stacks_in_use(&project, since)?;
+    let (sender, receiver) = mpsc::channel(PIECES);
+    let comparing = tokio::task::spawn_blocking(move || compare(&current, &tried, usage, receiver));
+    loop {
+        let stacks = cursor.next_chunk(PIECE).await?;
+        if stacks.is_empty() || sender.send(stacks).await.is_err() {
+            break;
+        }
+    }
+    drop(sender);
+    let report = comparing
+        .await
+        .map_err(|error| Failure::Later(error.to_string()))?;
+    Ok((days, truncated, report))
+}
+
+/// Runs on a thread of its own until the sender is gone.
+fn compare(
+    current: &RuleSet,
+    tried: &Rules,
+    mut usage: HashMap<u64, Usage>,
+    mut stacks: mpsc::Receiver<Vec<StoredStack>>,
+) -> Report {
+    let mut comparison = Comparison::default();
+    while let Some(piece) = stacks.blocking_recv() {
+        for stack in piece {
+            // A stack that is stored twice is taken the first time.
+            if let Some(usage) = usage.remove(&stack.hash) {
+                let before = current.rules().classify(&stack.frames);
+                comparison.add(&before, &tried.classify(&stack.frames), &usage);
+            }
+        }
+    }
+    comparison.report(MOST_ENTRIES)
+}

@@ -1,0 +1,214 @@
+//! `/api/v1/projects/{project}/tokens` and `/api/v1/tokens`: API tokens of a project, and of the whole installation.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::member::{Admin, Operator, RightsEnd};
+use super::object::Object;
+use super::openapi::{Invalid, JsonBody, Missing, Outlived, Overloaded, Refused, role};
+use super::problem::Problem;
+use crate::app::App;
+use crate::control::api_tokens::{TokenRequest, issue};
+use crate::store::control::{Actor, ApiToken, ControlError};
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApiToken)]
+pub(super) struct TokenBody {
+    id: Uuid,
+    name: String,
+    /// The first characters, by which people tell their tokens apart.
+    prefix: String,
+    /// The one project it is for; `null` is all of them.
+    project: Option<String>,
+    /// `viewer`, `editor` or `admin`.
+    #[schema(schema_with = role)]
+    role: &'static str,
+    created_by: String,
+    /// Microseconds since the epoch, as all times here.
+    created_at: i64,
+    /// `null` is never.
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+    /// The token itself: answered once, when it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+impl From<ApiToken> for TokenBody {
+    fn from(token: ApiToken) -> Self {
+        Self {
+            id: token.id,
+            name: token.name,
+            prefix: token.prefix,
+            project: token.project,
+            role: token.role.as_str(),
+            created_by: token.created_by,
+            created_at: token.created_at,
+            expires_at: token.expires_at,
+            revoked_at: token.revoked_at,
+            token: None,
+        }
+    }
+}
+
+/// The latest first, those that ended too.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApiTokenList)]
+pub(super) struct TokenList {
+    tokens: Vec<TokenBody>,
+}
+
+/// What to make. Who may make tokens is an admin of what they are for, so that no role is more than the maker's own.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewApiToken)]
+pub(super) struct NewToken {
+    /// 1 to 200 characters, to tell it from others.
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
+    name: String,
+    /// `viewer`, `editor` or `admin`.
+    #[schema(schema_with = role)]
+    role: String,
+    /// Microseconds since the epoch, in the future. Missing or `null`: until it is revoked, or as long as the token it is made
+    /// with, which none outlives.
+    expires_at: Option<i64>,
+}
+
+type Made = Result<(StatusCode, Json<TokenBody>), Problem>;
+
+/// The API tokens for this project alone, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/tokens", tag = "api_tokens",
+    responses((status = 200, body = TokenList), Refused<(Admin,)>),
+)]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+) -> Result<Json<TokenList>, Problem> {
+    listed(&app, Some(&member.project)).await
+}
+
+/// Makes an API token for this project. It is answered this once.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/tokens", tag = "api_tokens",
+    request_body = NewToken,
+    responses((status = 201, body = TokenBody), Refused<(Admin, JsonBody, Invalid, Outlived, Overloaded)>),
+)]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    rights: RightsEnd,
+    Object(new): Object<NewToken>,
+) -> Made {
+    make(&app, (Some(member.project), new), &member.actor, rights).await
+}
+
+/// Revokes an API token of this project, for ever.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/tokens/{token}", tag = "api_tokens",
+    responses((status = 204), Refused<(Admin, Missing)>),
+)]
+pub(super) async fn revoke(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
+    end(&app, id, Some(&member.project), &member.actor).await
+}
+
+/// The API tokens for every project, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/tokens", tag = "api_tokens",
+    responses((status = 200, body = TokenList), Refused<(Operator,)>),
+)]
+pub(super) async fn list_of_all(
+    State(app): State<Arc<App>>,
+    Operator(_): Operator,
+) -> Result<Json<TokenList>, Problem> {
+    listed(&app, None).await
+}
+
+/// Makes an API token for every project. It is answered this once.
+#[utoipa::path(
+    post, path = "/api/v1/tokens", tag = "api_tokens",
+    request_body = NewToken,
+    responses((status = 201, body = TokenBody), Refused<(Operator, JsonBody, Invalid, Outlived, Overloaded)>),
+)]
+pub(super) async fn create_for_all(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    rights: RightsEnd,
+    Object(new): Object<NewToken>,
+) -> Made {
+    make(&app, (None, new), &actor, rights).await
+}
+
+/// Revokes an API token for every project, for ever.
+#[utoipa::path(
+    delete, path = "/api/v1/tokens/{token}", tag = "api_tokens",
+    responses((status = 204), Refused<(Operator, Missing)>),
+)]
+pub(super) async fn revoke_of_all(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    path: Result<Path<Uuid>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path(id) = path.map_err(|_| Problem::not_found())?;
+    end(&app, id, None, &actor).await
+}
+
+async fn listed(app: &App, project: Option<&str>) -> Result<Json<TokenList>, Problem> {
+    let tokens = app.control.api_tokens(project).await?;
+    let tokens = tokens.into_iter().map(TokenBody::from).collect();
+    Ok(Json(TokenList { tokens }))
+}
+
+async fn make(
+    app: &App,
+    (project, new): (Option<String>, NewToken),
+    actor: &Actor,
+    RightsEnd(until): RightsEnd,
+) -> Made {
+    let role = new
+        .role
+        .parse()
+        .map_err(|_| ControlError::Invalid("the role is viewer, editor or admin".to_owned()))?;
+    let request = TokenRequest {
+        project,
+        name: new.name,
+        role,
+        expires_at: new.expires_at,
+    };
+    let now = app.clock.now();
+    let (token, credential) = issue(&*app.control, request, until, (actor, now)).await?;
+    let body = TokenBody {
+        token: Some(credential.reveal().to_owned()),
+        ..token.into()
+    };
+    Ok((StatusCode::CREATED, Json(body)))
+}
+
+async fn end(
+    app: &App,
+    id: Uuid,
+    project: Option<&str>,
+    actor: &Actor,
+) -> Result<StatusCode, Problem> {
+    let now = app.clock.now();
+    app.control
+        .revoke_api_token(id, project, actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

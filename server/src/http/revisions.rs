@@ -1,0 +1,81 @@
+//! What the histories of a project's documents, configurations and rules, have in common on the wire.
+
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::problem::Problem;
+use crate::app::App;
+use crate::store::control::{Document, DocumentKind};
+
+const PAGE: u32 = 50;
+
+/// Who saved a revision, when and why.
+#[derive(Default, Serialize, ToSchema)]
+pub(super) struct Signature {
+    /// 0: nothing was ever saved, the defaults hold.
+    revision: i64,
+    note: String,
+    author: String,
+    /// Microseconds since the epoch.
+    created_at: i64,
+}
+
+impl From<Document> for Signature {
+    fn from(document: Document) -> Self {
+        Self {
+            revision: document.revision,
+            note: document.note,
+            author: document.author,
+            created_at: document.created_at,
+        }
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PageOfRevisions {
+    /// Those before this revision: the last one of the page before.
+    before: Option<i64>,
+}
+
+/// A page of the history, the latest first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Revisions {
+    revisions: Vec<Signature>,
+    /// For the next page; missing on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<i64>,
+}
+
+impl Revisions {
+    pub(super) async fn read(
+        app: &App,
+        kind: DocumentKind,
+        project: &str,
+        query: Result<Query<PageOfRevisions>, QueryRejection>,
+    ) -> Result<Self, Problem> {
+        let Query(page) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+        let documents = app
+            .control
+            .documents(kind, project, page.before, PAGE)
+            .await?;
+        let full = documents.len() == PAGE as usize;
+        let before = documents
+            .last()
+            .filter(|_| full)
+            .map(|document| document.revision);
+        let revisions = documents.into_iter().map(Signature::from).collect();
+        Ok(Self { revisions, before })
+    }
+}
+
+/// Which revision is to hold again.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RollBack {
+    pub(super) revision: i64,
+    /// The revision that holds, as `GET` answered it.
+    pub(super) expected_revision: i64,
+}

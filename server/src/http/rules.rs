@@ -1,0 +1,292 @@
+//! `/api/v1/projects/{project}/rules`: looking at, checking, trying, saving and taking back a project's classification rules, and
+//! how far its history is classified by them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::member::{Editor, Viewer};
+use super::object::Object;
+use super::openapi::{
+    Conflict, FaultyRules, Invalid, JsonBody, Missing, OnHistory, QueryString, Refused,
+};
+use super::problem::Problem;
+use super::revisions::{PageOfRevisions, Revisions, RollBack, Signature};
+use crate::app::App;
+use crate::control::rule_sets::{self, Draft, Saved};
+use crate::history::{DryRun, Progress, Tried};
+use crate::stacks::RulesError;
+use crate::store::control::{ControlError, Document, DocumentKind};
+
+const KIND: DocumentKind = DocumentKind::RuleSet;
+const LONGEST_LOOK_BACK_DAYS: u16 = 90;
+
+/// A revision with its text.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RulesRevision)]
+pub(super) struct Revision {
+    #[serde(flatten)]
+    signature: Signature,
+    /// TOML, as it was saved; of revision 0, the rules the server falls back to.
+    rules: String,
+    /// Rules that can never match, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+impl Revision {
+    fn whole(mut document: Document) -> Self {
+        Self {
+            rules: std::mem::take(&mut document.text),
+            signature: document.into(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn saved(saved: Saved) -> Self {
+        Self {
+            warnings: saved.warnings,
+            ..Self::whole(saved.document)
+        }
+    }
+}
+
+/// The rules that hold, with their revision.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules", tag = "rules",
+    responses((status = 200, body = Revision), Refused<(Viewer,)>),
+)]
+pub(super) async fn latest(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+) -> Result<Json<Revision>, Problem> {
+    match app.control.latest_document(KIND, &member.project).await {
+        Ok(document) => Ok(Json(Revision::whole(document))),
+        Err(ControlError::NotFound) => Ok(Json(Revision {
+            signature: Signature::default(),
+            rules: app.default_rules.text().to_owned(),
+            warnings: Vec::new(),
+        })),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is to be saved.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewRulesRevision)]
+pub(super) struct NewRevision {
+    /// The revision it was made from, as `GET` answered it.
+    expected_revision: i64,
+    /// TOML; `unjank classify --print-rules` explains the format.
+    rules: String,
+    /// Why, for those who read the history.
+    #[serde(default)]
+    #[schema(max_length = 10_000)]
+    note: String,
+}
+
+/// Saves rules as the next revision, when they can be read and nobody saved meanwhile.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/rules", tag = "rules",
+    request_body = NewRevision,
+    responses((status = 201, body = Revision), Refused<(Editor, JsonBody, FaultyRules, Conflict, Invalid)>),
+)]
+pub(super) async fn save(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+    Object(new): Object<NewRevision>,
+) -> Result<(StatusCode, Json<Revision>), Problem> {
+    let draft = Draft {
+        rules: new.rules,
+        note: new.note,
+        expected_revision: new.expected_revision,
+    };
+    let now = app.clock.now();
+    let saved = rule_sets::save(&*app.control, &member.project, draft, &member.actor, now).await?;
+    Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
+}
+
+/// Rules to be looked at.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RulesCandidate)]
+pub(super) struct Candidate {
+    /// TOML.
+    rules: String,
+}
+
+/// What is wrong, and what to do.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RulesFault {
+    /// Which rule, from 1; missing when it is about the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<usize>,
+    /// Which line, from 1, when it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    message: String,
+}
+
+impl From<&RulesError> for RulesFault {
+    fn from(error: &RulesError) -> Self {
+        Self {
+            rule: error.rule(),
+            line: error.line(),
+            message: error.to_string(),
+        }
+    }
+}
+
+/// What saving would say.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RulesVerdict)]
+pub(super) struct Verdict {
+    valid: bool,
+    /// The first fault, if there is one: rules are read in order.
+    faults: Vec<RulesFault>,
+    /// Rules that can never match, as sentences.
+    warnings: Vec<String>,
+}
+
+/// Says what saving rules would say, and saves nothing.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/rules/check", tag = "rules",
+    request_body = Candidate,
+    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>),
+)]
+pub(super) async fn check(
+    Viewer(_): Viewer,
+    Object(Candidate { rules }): Object<Candidate>,
+) -> Result<Json<Verdict>, Problem> {
+    let checked = rule_sets::check(&rules).await;
+    let valid = checked.is_ok();
+    let (faults, warnings) = match checked {
+        Ok(warnings) => (Vec::new(), warnings),
+        Err(error) => (vec![RulesFault::from(&error)], Vec::new()),
+    };
+    Ok(Json(Verdict {
+        valid,
+        faults,
+        warnings,
+    }))
+}
+
+/// A page of the revisions, the latest first, without their rules.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules/revisions", tag = "rules",
+    params(PageOfRevisions),
+    responses((status = 200, body = Revisions), Refused<(Viewer, QueryString)>),
+)]
+pub(super) async fn history(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    query: Result<Query<PageOfRevisions>, QueryRejection>,
+) -> Result<Json<Revisions>, Problem> {
+    Revisions::read(&app, KIND, &member.project, query)
+        .await
+        .map(Json)
+}
+
+/// A revision with its rules.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules/revisions/{revision}", tag = "rules",
+    responses((status = 200, body = Revision), Refused<(Viewer, Missing)>),
+)]
+pub(super) async fn revision(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    path: Result<Path<(String, i64)>, PathRejection>,
+) -> Result<Json<Revision>, Problem> {
+    let Path((_, revision)) = path.map_err(|_| Problem::not_found())?;
+    let document = app
+        .control
+        .document(KIND, &member.project, revision)
+        .await?;
+    Ok(Json(Revision::whole(document)))
+}
+
+/// Saves an earlier revision again, as the next one.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/rules/rollback", tag = "rules",
+    request_body = RollBack,
+    responses((status = 201, body = Revision), Refused<(Editor, Missing, JsonBody, FaultyRules, Conflict, Invalid)>),
+)]
+pub(super) async fn roll_back(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+    Object(back): Object<RollBack>,
+) -> Result<(StatusCode, Json<Revision>), Problem> {
+    let now = app.clock.now();
+    let saved = rule_sets::roll_back(
+        &*app.control,
+        (&member.project, back.revision),
+        back.expected_revision,
+        &member.actor,
+        now,
+    )
+    .await?;
+    Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
+}
+
+/// Rules to be tried on what is stored.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RulesTrial)]
+pub(super) struct Trial {
+    /// TOML.
+    rules: String,
+    /// How many days back, 1 to 90.
+    #[serde(default = "a_week")]
+    #[schema(minimum = 1, maximum = 90)]
+    days: u16,
+}
+
+fn a_week() -> u16 {
+    7
+}
+
+/// Tries rules on the stacks of the last days: says which groups would merge, split and change their names.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/rules/dry-run", tag = "rules",
+    request_body = Trial,
+    responses((status = 200, body = Tried), Refused<(Viewer, JsonBody, FaultyRules, OnHistory)>),
+)]
+pub(super) async fn dry_run(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Object(Trial { rules, days }): Object<Trial>,
+) -> Result<Json<Tried>, Problem> {
+    if !(1..=LONGEST_LOOK_BACK_DAYS).contains(&days) {
+        return Err(Problem::look_back(LONGEST_LOOK_BACK_DAYS));
+    }
+    let current = app.access.rules(&member.project);
+    let run = DryRun {
+        project: member.project,
+        current: current.unwrap_or_else(|| Arc::clone(&app.default_rules)),
+        tried: rules,
+        days,
+        now: app.clock.now(),
+    };
+    Ok(Json(app.dry_runs.run(&app.clickhouse, run).await?))
+}
+
+/// How far the stored stacks are classified by the rules that hold.
+///
+/// As far as this server knows; each of several goes over everything itself.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules/reclassification", tag = "rules",
+    responses((status = 200, body = Progress), Refused<(Viewer,)>),
+)]
+pub(super) async fn reclassification(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+) -> Result<Json<Progress>, Problem> {
+    let revision = rule_sets::current_revision(&*app.control, &member.project).await?;
+    Ok(Json(app.reclassification.of(&member.project, revision)))
+}

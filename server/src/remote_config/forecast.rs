@@ -1,0 +1,347 @@
+//! What a proposed configuration would do, tried on installs that were seen: which overrides match whom, and how many events
+//! would come.
+//!
+//! What happened on a device is estimated from what it sent: a sampled event stands for 1 / sample rate of them
+//! (Horvitz–Thompson). With other rates the same would happen and another share of it be sent: Σ happened × share. Installs that
+//! sent nothing of a kind, because their share is zero, are taken for average ones of those that do.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use unjank_protocol::Signal;
+use unjank_protocol::config::Document;
+
+use super::compiled::Compiled;
+use super::device::Device;
+use super::kept::Kept;
+use super::resolve::Resolved;
+
+/// A forecast in the making: first the installs, then what each sent.
+pub struct Forecast<'c> {
+    current: &'c Compiled,
+    proposed: &'c Compiled,
+    /// Microseconds since the epoch.
+    now: i64,
+    /// The cohort of each install.
+    installs: HashMap<u128, usize>,
+    cohorts: Vec<Cohort>,
+    by_answers: HashMap<(Arc<str>, Arc<str>), usize>,
+    matched: HashMap<Arc<str>, u64>,
+}
+
+/// Installs with the same document before and the same after.
+struct Cohort {
+    installs: u64,
+    changed: bool,
+    before: Kept,
+    after: Kept,
+    unmodelled: Vec<&'static str>,
+    volumes: HashMap<(Signal, Box<str>), Volume>,
+}
+
+/// Events of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Volume {
+    sent: f64,
+    happened: f64,
+}
+
+/// What a forecast says of the installs it was made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outlook {
+    pub installs: u64,
+    /// Of them, those whose document would change.
+    pub changed: u64,
+    /// How many each override matches; those that match none are left out.
+    pub matched: HashMap<Arc<str>, u64>,
+    pub signals: Vec<SignalOutlook>,
+    /// Sections of the document that change for somebody and decide how much is sent in a way that no rate tells.
+    pub unmodelled: Vec<&'static str>,
+}
+
+/// Events of one signal in the time that was looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignalOutlook {
+    pub signal: Signal,
+    /// What was sent.
+    pub sent: f64,
+    /// What would be sent if nothing changed: other than `sent` when the configuration changed in the meantime.
+    pub current: f64,
+    /// What would be sent after the change. Nothing when nobody sent any of these events and then some would.
+    pub proposed: Option<f64>,
+}
+
+impl<'c> Forecast<'c> {
+    /// Both configurations must be of the same revision, so that equal documents are equal.
+    #[must_use]
+    pub fn new(current: &'c Compiled, proposed: &'c Compiled, now: i64) -> Self {
+        Self {
+            current,
+            proposed,
+            now,
+            installs: HashMap::new(),
+            cohorts: Vec::new(),
+            by_answers: HashMap::new(),
+            matched: HashMap::new(),
+        }
+    }
+
+    /// An install that was seen, and what it said of itself.
+    pub fn install(&mut self, id: u128, device: &Device<'_>) {
+        let before = self.current.resolve(device, self.now);
+        let after = self.proposed.resolve(device, self.now);
+        for matched in &after.matched {
+            *self.matched.entry(Arc::clone(matched)).or_default() += 1;
+        }
+        let answers = (Arc::clone(&before.etag), Arc::clone(&after.etag));
+        let cohorts = &mut self.cohorts;
+        let cohort = *self.by_answers.entry(answers).or_insert_with(|| {
+            cohorts.push(Cohort::new(&before, &after));
+            cohorts.len() - 1
+        });
+        if self.installs.insert(id, cohort).is_none()
+            && let Some(cohort) = self.cohorts.get_mut(cohort)
+        {
+            cohort.installs += 1;
+        }
+    }
+
+    /// What an install sent of a signal: `sent` events, which stand for `happened`, where a sample rate came with them.
+    pub fn volume(
+        &mut self,
+        install: u128,
+        (signal, name): (Signal, &str),
+        sent: f64,
+        happened: Option<f64>,
+    ) {
+        let cohort = self.installs.get(&install);
+        let Some(cohort) = cohort.and_then(|cohort| self.cohorts.get_mut(*cohort)) else {
+            return;
+        };
+        let share = cohort.before.share(signal, name);
+        let happened = happened.unwrap_or(if share > 0.0 { sent / share } else { sent });
+        let volume = cohort.volumes.entry((signal, name.into())).or_default();
+        volume.sent += sent;
+        volume.happened += happened;
+    }
+
+    #[must_use]
+    pub fn finish(self) -> Outlook {
+        let cohorts = &self.cohorts;
+        let signals = Signal::ALL
+            .iter()
+            .filter(|signal| **signal != Signal::Other);
+        let signals = signals.map(|signal| outlook(*signal, cohorts)).collect();
+        let mut unmodelled: Vec<_> = cohorts
+            .iter()
+            .flat_map(|cohort| cohort.unmodelled.iter().copied())
+            .collect();
+        unmodelled.sort_unstable();
+        unmodelled.dedup();
+        let installs = |cohorts: &mut dyn Iterator<Item = &Cohort>| {
+            cohorts.map(|cohort| cohort.installs).sum()
+        };
+        Outlook {
+            installs: installs(&mut cohorts.iter()),
+            changed: installs(&mut cohorts.iter().filter(|cohort| cohort.changed)),
+            signals,
+            unmodelled,
+            matched: self.matched,
+        }
+    }
+}
+
+impl Cohort {
+    fn new(before: &Resolved, after: &Resolved) -> Self {
+        Self {
+            installs: 0,
+            changed: before.etag != after.etag,
+            before: Kept::of(&before.document),
+            after: Kept::of(&after.document),
+            unmodelled: unmodelled(&before.document, &after.document),
+            volumes: HashMap::new(),
+        }
+    }
+
+    fn volume(&self, signal: Signal, name: &str) -> Volume {
+        let key = (signal, Box::from(name));
+        self.volumes.get(&key).copied().unwrap_or_default()
+    }
+}
+
+/// Sections that differ and decide how much there is to send: what is traced, when a stall or a window counts, what is watched.
+fn unmodelled(before: &Document, after: &Document) -> Vec<&'static str> {
+    let traced = |document: &Document| {
+        let tracing = document.tracing.clone();
+        (tracing.allow, tracing.deny, tracing.tags)
+    };
+    let sections = [
+        ("frames", before.frames != after.frames),
+        ("jank", before.jank != after.jank),
+        ("monitors", before.monitors != after.monitors),
+        ("tracing", traced(before) != traced(after)),
+    ];
+    let differ = sections.into_iter().filter(|(_, differs)| *differs);
+    differ.map(|(section, _)| section).collect()
+}
+
+fn outlook(signal: Signal, cohorts: &[Cohort]) -> SignalOutlook {
+    let names: HashSet<&str> = cohorts
+        .iter()
+        .flat_map(|cohort| cohort.volumes.keys())
+        .filter(|(of, _)| *of == signal)
+        .map(|(_, name)| &**name)
+        .collect();
+    let (mut sent, mut current, mut proposed) = (0.0, 0.0, 0.0);
+    for name in &names {
+        let average = average(signal, name, cohorts);
+        for cohort in cohorts {
+            let volume = cohort.volume(signal, name);
+            let before = cohort.before.share(signal, name);
+            let happened = if before > 0.0 || volume.happened > 0.0 {
+                volume.happened
+            } else {
+                average * as_f64(cohort.installs)
+            };
+            sent += volume.sent;
+            current += happened * before;
+            proposed += happened * cohort.after.share(signal, name);
+        }
+    }
+    let begins = |cohort: &Cohort| {
+        cohort.before.share(signal, "") <= 0.0 && cohort.after.share(signal, "") > 0.0
+    };
+    let unknown = names.is_empty() && cohorts.iter().any(begins);
+    SignalOutlook {
+        signal,
+        sent,
+        current,
+        proposed: (!unknown).then_some(proposed),
+    }
+}
+
+/// What happens on an install, by those that send it.
+fn average(signal: Signal, name: &str, cohorts: &[Cohort]) -> f64 {
+    let sending = || {
+        cohorts
+            .iter()
+            .filter(|cohort| cohort.before.share(signal, name) > 0.0)
+    };
+    let installs: u64 = sending().map(|cohort| cohort.installs).sum();
+    let happened: f64 = sending()
+        .map(|cohort| cohort.volume(signal, name).happened)
+        .sum();
+    happened / as_f64(installs.max(1))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of installs are far below 2^53"
+)]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::remote_config::Configuration;
+
+    fn compiled(configuration: Value) -> Compiled {
+        let configuration = Configuration::from_value(configuration).unwrap();
+        Compiled::new(&configuration, 7).unwrap()
+    }
+
+    /// 100 installs, the first 40 of them on Android.
+    fn with_installs<'c>(current: &'c Compiled, proposed: &'c Compiled) -> Forecast<'c> {
+        let mut forecast = Forecast::new(current, proposed, 0);
+        for id in 0..100_u128 {
+            let install_id = uuid::Uuid::from_u128(id).to_string();
+            let device = Device {
+                os_name: Some(if id < 40 { "android" } else { "ios" }),
+                install_id: Some(&install_id),
+                ..Device::default()
+            };
+            forecast.install(id, &device);
+        }
+        forecast
+    }
+
+    fn signal(outlook: &Outlook, signal: Signal) -> &SignalOutlook {
+        let mut signals = outlook.signals.iter();
+        signals.find(|one| one.signal == signal).unwrap()
+    }
+
+    #[test]
+    fn an_override_raises_what_its_installs_send() {
+        let current = compiled(json!({"base": {"sampling": {"janks": 0.1}}}));
+        let proposed = compiled(json!({"base": {"sampling": {"janks": 0.1}}, "overrides": [
+            {"id": "android", "when": {"os_name": ["android"]}, "patch": {"sampling": {"janks": 1.0}}}]}));
+        let mut forecast = with_installs(&current, &proposed);
+        for id in 0..100 {
+            forecast.volume(id, (Signal::Janks, ""), 2.0, Some(20.0));
+        }
+        let outlook = forecast.finish();
+        assert_eq!((outlook.installs, outlook.changed), (100, 40));
+        assert_eq!(outlook.matched["android"], 40);
+        let janks = signal(&outlook, Signal::Janks);
+        assert_eq!((janks.sent, janks.current.round()), (200.0, 200.0));
+        assert_eq!(janks.proposed.unwrap().round(), 40.0 * 20.0 + 60.0 * 2.0);
+    }
+
+    #[test]
+    fn installs_that_send_nothing_today_are_taken_for_average_ones() {
+        let current = compiled(json!({"base": {"sampling": {"janks": 0.0}}, "overrides": [
+            {"id": "android", "when": {"os_name": ["android"]}, "patch": {"sampling": {"janks": 0.5}}}]}));
+        let proposed = compiled(json!({"base": {"sampling": {"janks": 0.5}}}));
+        let mut forecast = with_installs(&current, &proposed);
+        for id in 0..40 {
+            forecast.volume(id, (Signal::Janks, ""), 3.0, Some(6.0));
+        }
+        let outlook = forecast.finish();
+        assert_eq!(outlook.changed, 60);
+        assert_eq!(
+            signal(&outlook, Signal::Janks).proposed.unwrap().round(),
+            300.0
+        );
+    }
+
+    #[test]
+    fn what_nobody_sends_cannot_be_predicted() {
+        let current = compiled(json!({"base": {"sampling": {"recompositions": 0.0}}}));
+        let proposed = compiled(json!({"base": {"sampling": {"recompositions": 0.5}}}));
+        let outlook = with_installs(&current, &proposed).finish();
+        assert_eq!(signal(&outlook, Signal::Recompositions).proposed, None);
+        assert_eq!(signal(&outlook, Signal::Janks).proposed, Some(0.0));
+    }
+
+    #[test]
+    fn spans_are_predicted_by_name() {
+        let spans = |rate: f64| {
+            compiled(
+                json!({"base": {"sampling": {"spans": {"default": 0.1, "overrides": [{"name": "check*", "rate": rate}]}}}}),
+            )
+        };
+        let (current, proposed) = (spans(0.1), spans(1.0));
+        let mut forecast = with_installs(&current, &proposed);
+        forecast.volume(1, (Signal::Spans, "checkout"), 1.0, Some(10.0));
+        forecast.volume(1, (Signal::Spans, "search"), 1.0, Some(10.0));
+        let outlook = forecast.finish();
+        let spans = signal(&outlook, Signal::Spans);
+        assert_eq!(spans.proposed.unwrap().round(), 11.0);
+    }
+
+    #[test]
+    fn what_no_rate_tells_is_named() {
+        let current = compiled(json!({}));
+        let proposed = compiled(
+            json!({"base": {"jank": {"anr_ms": 6000}, "tracing": {"allow": ["com\\.example\\..*"]},
+            "upload": {"interval_s": 30}}}),
+        );
+        let outlook = with_installs(&current, &proposed).finish();
+        assert_eq!(outlook.unmodelled, ["jank", "tracing"]);
+        assert_eq!(outlook.changed, 100);
+    }
+}

@@ -1,0 +1,95 @@
+//! The share of what happens that a device keeps and sends, as far as its document says it.
+
+use unjank_protocol::Signal;
+use unjank_protocol::config::Document;
+
+use super::glob::Glob;
+
+/// The sampling of a document, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// The share of sessions that send anything.
+    sessions: f64,
+    spans: Vec<(Glob, f64)>,
+    other_spans: f64,
+    frame_windows: f64,
+    janks: f64,
+    page_loads: f64,
+    metrics: f64,
+    recompositions: f64,
+}
+
+impl Kept {
+    pub(super) fn of(document: &Document) -> Self {
+        let sampling = &document.sampling;
+        let traced = if document.tracing.enabled { 1.0 } else { 0.0 };
+        let named = sampling.spans.overrides.iter();
+        Self {
+            sessions: if document.enabled {
+                sampling.session_rate
+            } else {
+                0.0
+            },
+            spans: named
+                .map(|span| (Glob::new(&span.name), span.rate * traced))
+                .collect(),
+            other_spans: sampling.spans.default * traced,
+            frame_windows: sampling.frame_windows,
+            janks: sampling.janks,
+            page_loads: sampling.page_loads,
+            metrics: sampling.metrics,
+            recompositions: sampling.recompositions,
+        }
+    }
+
+    /// 0 to 1. `name`: that of a span; the other signals have none.
+    pub(super) fn share(&self, signal: Signal, name: &str) -> f64 {
+        let of_session = match signal {
+            Signal::Spans => self.span(name),
+            Signal::FrameWindows => self.frame_windows,
+            Signal::Janks => self.janks,
+            Signal::PageLoads => self.page_loads,
+            Signal::Metrics => self.metrics,
+            Signal::Recompositions => self.recompositions,
+            Signal::Traffic | Signal::AppStarts | Signal::SdkHealth | Signal::Other => 1.0,
+        };
+        of_session * self.sessions
+    }
+
+    fn span(&self, name: &str) -> f64 {
+        let named = self.spans.iter().find(|(glob, _)| glob.matches(name));
+        named.map_or(self.other_spans, |(_, rate)| *rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn kept(document: serde_json::Value) -> Kept {
+        Kept::of(&serde_json::from_value(document).unwrap())
+    }
+
+    #[test]
+    fn shares_of_sessions_and_of_signals_multiply() {
+        let kept = kept(json!({"sampling": {"session_rate": 0.5, "janks": 0.5,
+            "spans": {"default": 0.1, "overrides": [{"name": "check*", "rate": 1.0}]}}}));
+        assert_eq!(kept.share(Signal::Janks, ""), 0.25);
+        assert_eq!(kept.share(Signal::Spans, "checkout"), 0.5);
+        assert_eq!(kept.share(Signal::Spans, "search"), 0.05);
+        assert_eq!(kept.share(Signal::AppStarts, ""), 0.5);
+    }
+
+    #[test]
+    fn a_device_that_is_off_keeps_nothing_and_one_without_tracing_no_spans() {
+        let off = kept(json!({"enabled": false}));
+        for signal in Signal::ALL {
+            assert_eq!(off.share(*signal, ""), 0.0, "{signal}");
+        }
+        let untraced = kept(json!({"tracing": {"enabled": false}, "sampling": {"janks": 1.0}}));
+        assert_eq!(untraced.share(Signal::Spans, "checkout"), 0.0);
+        assert_eq!(untraced.share(Signal::Janks, ""), 1.0);
+    }
+}

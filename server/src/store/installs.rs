@@ -1,0 +1,141 @@
+//! The installs that sent something lately, and how much of what: for trying a change on them before it is made.
+
+use clickhouse::Row;
+use clickhouse::query::{Query, RowCursor};
+use serde::Deserialize;
+use unjank_protocol::Signal;
+use uuid::Uuid;
+
+use super::clickhouse::{ClickHouse, Failure};
+
+/// A question that takes longer is given up: somebody waits for the answer.
+const MAX_SECONDS: u32 = 20;
+/// Kinds of events per install and name that are read.
+pub const MAX_VOLUMES: u64 = 2_000_000;
+/// Events are looked for by their own time too, which finds them fast; those of this much before the time they are asked for.
+const LATE_US: i64 = 86_400_000_000;
+
+/// Installs of a project that were seen since a time: all, or one in so many, the same ones each time.
+#[derive(Clone, Copy, Debug)]
+pub struct InstallSample<'s> {
+    pub project: &'s str,
+    /// Microseconds since the epoch.
+    pub since: i64,
+    pub one_in: u64,
+}
+
+/// What an install last said of itself.
+#[derive(Debug, Row, Deserialize)]
+pub struct SeenInstall {
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub install_id: Uuid,
+    pub app_id: String,
+    pub app_version: String,
+    pub build: u64,
+    pub os_name: String,
+    pub os_version: String,
+    pub device_model: String,
+    pub device_class: String,
+    pub locale: String,
+    pub sdk_version: String,
+    pub user_id: String,
+}
+
+/// What an install sent of one kind.
+#[derive(Debug, Row, Deserialize)]
+pub struct InstallVolume<'v> {
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub install_id: Uuid,
+    /// That of a span, else nothing.
+    pub name: &'v str,
+    pub sent: u64,
+    /// How many happened, by the sample rates that came with them; nothing where no rates come.
+    pub happened: f64,
+}
+
+/// Where the events of a signal are: their name, their time, and how many one stands for.
+fn columns(signal: Signal) -> (&'static str, &'static str, &'static str) {
+    const WEIGHT: &str = "1 / sample_rate";
+    match signal {
+        Signal::Spans => ("toString(name)", "start", WEIGHT),
+        Signal::FrameWindows | Signal::Janks | Signal::PageLoads | Signal::Recompositions => {
+            ("''", "start", WEIGHT)
+        }
+        Signal::Metrics => ("''", "time", WEIGHT),
+        Signal::AppStarts => ("''", "start", "0"),
+        Signal::Traffic => ("''", "toDateTime(day)", "0"),
+        Signal::SdkHealth | Signal::Other => ("''", "received_at", "0"),
+    }
+}
+
+impl ClickHouse {
+    /// How many installs of a project sent a batch since a time, in microseconds since the epoch.
+    pub async fn installs_since(&self, project: &str, since: i64) -> Result<u64, Failure> {
+        let sql = format!(
+            "SELECT uniqExact(install_id) FROM `{}`.batches \
+             WHERE project = {{project:String}} AND received_at >= fromUnixTimestamp64Micro({{since:Int64}})",
+            self.database()
+        );
+        let query = self.ask(&sql)?;
+        let query = query.param("project", project).param("since", since);
+        Ok(query.fetch_one().await?)
+    }
+
+    /// The installs of a sample as they last were.
+    pub async fn sampled_installs(
+        &self,
+        sample: &InstallSample<'_>,
+    ) -> Result<Vec<SeenInstall>, Failure> {
+        let latest = |column: &str| format!("argMax(toString({column}), received_at) AS {column}");
+        let texts = [
+            "app_id",
+            "app_version",
+            "os_name",
+            "os_version",
+            "device_model",
+            "device_class",
+            "locale",
+            "sdk_version",
+            "user_id",
+        ]
+        .map(latest)
+        .join(", ");
+        let sql = format!(
+            "SELECT install_id, {texts}, argMax(build, received_at) AS build FROM `{}`.batches \
+             WHERE {OF_SAMPLE} GROUP BY install_id",
+            self.database()
+        );
+        Ok(of_sample(self.ask(&sql)?, sample).fetch_all().await?)
+    }
+
+    /// What the installs of a sample sent of a signal: at most [`MAX_VOLUMES`] rows.
+    pub fn volumes(
+        &self,
+        sample: &InstallSample<'_>,
+        signal: Signal,
+    ) -> Result<RowCursor<InstallVolume<'static>>, Failure> {
+        let (name, time, weight) = columns(signal);
+        let sql = format!(
+            "SELECT install_id, {name} AS name, count() AS sent, toFloat64(sum({weight})) AS happened FROM `{}`.{signal} \
+             WHERE {OF_SAMPLE} AND {time} >= fromUnixTimestamp64Micro({{since:Int64}} - {LATE_US}) \
+             GROUP BY install_id, name LIMIT {MAX_VOLUMES}",
+            self.database()
+        );
+        Ok(of_sample(self.ask(&sql)?, sample).fetch()?)
+    }
+
+    fn ask(&self, sql: &str) -> Result<Query, Failure> {
+        let query = self.client()?.query(sql);
+        Ok(query.with_setting("max_execution_time", MAX_SECONDS.to_string()))
+    }
+}
+
+const OF_SAMPLE: &str = "project = {project:String} AND received_at >= fromUnixTimestamp64Micro({since:Int64}) \
+                         AND cityHash64(install_id) % {one_in:UInt64} = 0";
+
+fn of_sample(query: Query, sample: &InstallSample<'_>) -> Query {
+    query
+        .param("project", sample.project)
+        .param("since", sample.since)
+        .param("one_in", sample.one_in)
+}

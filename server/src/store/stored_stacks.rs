@@ -1,0 +1,297 @@
+//! Stacks that are stored already: read for new rules to be tried on, and classified anew.
+//!
+//! Everything here can run twice, and by several servers at once: rows of one stack under one revision replace each other.
+
+use std::collections::HashMap;
+
+use clickhouse::Row;
+use clickhouse::query::RowCursor;
+use serde::{Deserialize, Serialize};
+use unjank_protocol::Frame;
+
+use super::clickhouse::{ClickHouse, Failure};
+use crate::stacks::{Class, Installs, RulesId, Usage};
+
+/// One project's classes under one set of rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes<'p> {
+    pub project: &'p str,
+    pub rules: RulesId,
+    /// A class that other rules made under the same revision counts as none: a new release, or another default.
+    pub only_of_these_rules: bool,
+}
+
+/// How many distinct stacks a project has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Row, Deserialize)]
+pub struct StackCounts {
+    pub total: u64,
+    /// Those without a class.
+    pub unclassified: u64,
+}
+
+/// A stack as far as rules look at it, innermost frame first.
+#[derive(Debug)]
+pub struct StoredStack {
+    pub hash: u64,
+    pub frames: Vec<Frame<'static>>,
+    /// When it was last classified under the same revision, in microseconds since the epoch; 0: never.
+    pub classified_at: i64,
+}
+
+#[derive(Row, Deserialize)]
+struct FramesRow<'a> {
+    stack_hash: u64,
+    #[serde(borrow)]
+    classes: Vec<&'a str>,
+    #[serde(borrow)]
+    modules: Vec<&'a str>,
+    #[serde(borrow)]
+    functions: Vec<&'a str>,
+    #[serde(borrow)]
+    files: Vec<&'a str>,
+    classified_at: i64,
+}
+
+impl From<FramesRow<'_>> for StoredStack {
+    fn from(row: FramesRow<'_>) -> Self {
+        let rest = row.modules.iter().zip(&row.functions).zip(&row.files);
+        let frames = row.classes.iter().zip(rest);
+        let frame = |(class, ((module, function), file)): (&&str, ((&&str, &&str), &&str))| Frame {
+            class: (*class).to_owned().into(),
+            module: (*module).to_owned().into(),
+            function: (*function).to_owned().into(),
+            file: (*file).to_owned().into(),
+            ..Frame::default()
+        };
+        Self {
+            hash: row.stack_hash,
+            frames: frames.map(frame).collect(),
+            classified_at: row.classified_at,
+        }
+    }
+}
+
+/// A new class of a stored stack.
+#[derive(Debug)]
+pub struct NewClass {
+    pub stack_hash: u64,
+    pub class: Class,
+    /// In microseconds since the epoch; later than the class it replaces.
+    pub classified_at: i64,
+}
+
+#[derive(Row, Serialize)]
+struct ClassRow<'a> {
+    project: &'a str,
+    rules_version: u32,
+    rules_hash: u64,
+    stack_hash: u64,
+    group_id: u64,
+    category: &'a str,
+    culprit: &'a str,
+    owner: &'a str,
+    title: &'a str,
+    not_a_cause: bool,
+    classified_at: i64,
+}
+
+/// Stacks in the order of their hashes, as they arrive.
+pub struct StackCursor(RowCursor<FramesRow<'static>>);
+
+impl StackCursor {
+    /// At most `most` further stacks; none at the end. A stack stored twice may come twice.
+    pub async fn next_chunk(&mut self, most: usize) -> Result<Vec<StoredStack>, Failure> {
+        let mut stacks = Vec::new();
+        while stacks.len() < most
+            && let Some(row) = self.0.next().await?
+        {
+            stacks.push(row.into());
+        }
+        Ok(stacks)
+    }
+}
+
+impl ClickHouse {
+    /// How many stacks have a class, and how many have none yet.
+    pub async fn count_stacks(&self, classes: Classes<'_>) -> Result<StackCounts, Failure> {
+        let database = self.database();
+        let sql = format!(
+            "SELECT count() AS total, countIf(stack_hash NOT IN (\
+                 SELECT stack_hash FROM `{database}`.stack_classes \
+                 WHERE project = {{project:String}} AND rules_version = {{revision:UInt32}} \
+                 GROUP BY stack_hash \
+                 HAVING {{any:Bool}} OR argMax(rules_hash, classified_at) = {{hash:UInt64}})) AS unclassified \
+             FROM (SELECT stack_hash FROM `{database}`.stacks WHERE project = {{project:String}} GROUP BY stack_hash)"
+        );
+        let counts = (self.client()?.query(&sql))
+            .param("project", classes.project)
+            .param("revision", classes.rules.revision)
+            .param("hash", classes.rules.hash)
+            .param("any", !classes.only_of_these_rules)
+            .with_setting("optimize_aggregation_in_order", "1")
+            .fetch_one::<StackCounts>()
+            .await?;
+        Ok(counts)
+    }
+
+    /// The last of the next `most` stacks after a hash; none when there are no more.
+    pub async fn end_of_stacks(
+        &self,
+        project: &str,
+        after: u64,
+        most: u32,
+    ) -> Result<Option<u64>, Failure> {
+        // 0 is no stack's hash.
+        let sql = format!(
+            "SELECT max(stack_hash) AS last FROM (SELECT stack_hash FROM `{}`.stacks \
+             WHERE project = {{project:String}} AND stack_hash > {{after:UInt64}} ORDER BY stack_hash LIMIT {{most:UInt32}})",
+            self.database()
+        );
+        let last = (self.client()?.query(&sql))
+            .param("project", project)
+            .param("after", after)
+            .param("most", most)
+            .fetch_one::<u64>()
+            .await?;
+        Ok((last > 0).then_some(last))
+    }
+
+    /// Stacks without a class of which the hash is above `after` and at most `last`.
+    pub async fn unclassified_stacks(
+        &self,
+        classes: Classes<'_>,
+        (after, last): (u64, u64),
+    ) -> Result<Vec<StoredStack>, Failure> {
+        let database = self.database();
+        let range = "project = {project:String} AND stack_hash > {after:UInt64} AND stack_hash <= {last:UInt64}";
+        let sql = format!(
+            "SELECT s.stack_hash AS stack_hash, any(s.`frames.class`) AS classes, any(s.`frames.module`) AS modules, \
+                 any(s.`frames.function`) AS functions, any(s.`frames.file`) AS files, any(c.latest) AS classified_at \
+             FROM (SELECT * FROM `{database}`.stacks WHERE {range}) AS s LEFT JOIN (\
+                 SELECT stack_hash, argMax(rules_hash, classified_at) AS hash, \
+                     toUnixTimestamp64Micro(max(classified_at)) AS latest \
+                 FROM `{database}`.stack_classes WHERE {range} AND rules_version = {{revision:UInt32}} \
+                 GROUP BY stack_hash) AS c ON s.stack_hash = c.stack_hash \
+             WHERE c.latest = 0 OR NOT ({{any:Bool}} OR c.hash = {{hash:UInt64}}) \
+             GROUP BY stack_hash"
+        );
+        let mut rows = (self.client()?.query(&sql))
+            .param("project", classes.project)
+            .param("after", after)
+            .param("last", last)
+            .param("revision", classes.rules.revision)
+            .param("hash", classes.rules.hash)
+            .param("any", !classes.only_of_these_rules)
+            .with_setting("join_use_nulls", "0")
+            .fetch::<FramesRow<'_>>()?;
+        let mut stacks = Vec::new();
+        while let Some(row) = rows.next().await? {
+            stacks.push(row.into());
+        }
+        Ok(stacks)
+    }
+
+    /// Writes classes under a revision. What is written twice merges away.
+    pub async fn insert_classes(
+        &self,
+        project: &str,
+        rules: RulesId,
+        classes: &[NewClass],
+    ) -> Result<(), Failure> {
+        let client = self.client()?.with_database(self.database());
+        let mut insert = (client.insert::<ClassRow<'_>>("stack_classes").await?)
+            .with_setting("async_insert", "0")
+            // An equal block of long ago may have been replaced since.
+            .with_setting("insert_deduplicate", "0");
+        for NewClass {
+            stack_hash,
+            class,
+            classified_at,
+        } in classes
+        {
+            let row = ClassRow {
+                project,
+                rules_version: rules.revision,
+                rules_hash: rules.hash,
+                stack_hash: *stack_hash,
+                group_id: class.group_id,
+                category: &class.category,
+                culprit: &class.culprit,
+                owner: &class.owner,
+                title: &class.title,
+                not_a_cause: class.not_a_cause,
+                classified_at: *classified_at,
+            };
+            insert.write(&row).await?;
+        }
+        insert.end().await?;
+        Ok(())
+    }
+
+    /// How often each stack occurred since a time: at most `most` stacks, the most frequent, and whether there were more.
+    pub async fn stack_usage(
+        &self,
+        project: &str,
+        since: i64,
+        most: usize,
+    ) -> Result<(HashMap<u64, Usage>, bool), Failure> {
+        #[derive(Row, Deserialize)]
+        struct UsageRow {
+            stack_hash: u64,
+            occurrences: f64,
+            installs: Vec<u64>,
+        }
+        let sql = format!(
+            "SELECT stack_hash, sum(weight) AS occurrences, groupArraySorted({smallest})(install) AS installs FROM (\
+                 SELECT stack_hash, cityHash64(install_id) AS install, sum(1 / sample_rate) AS weight \
+                 FROM `{}`.janks WHERE project = {{project:String}} AND stack_hash != 0 \
+                 AND start >= fromUnixTimestamp64Micro({{since:Int64}}, 'UTC') GROUP BY stack_hash, install_id) \
+             GROUP BY stack_hash ORDER BY occurrences DESC, stack_hash LIMIT {{most:UInt64}}",
+            self.database(),
+            smallest = Installs::MOST,
+        );
+        let mut rows = (self.client()?.query(&sql))
+            .param("project", project)
+            .param("since", since)
+            .param("most", (most as u64).saturating_add(1))
+            .with_setting("max_bytes_before_external_group_by", EXTERNAL_BYTES)
+            .with_setting("max_bytes_before_external_sort", EXTERNAL_BYTES)
+            .with_setting("max_execution_time", LONGEST_S)
+            .fetch::<UsageRow>()?;
+        let mut usage = HashMap::new();
+        while let Some(row) = rows.next().await? {
+            if usage.len() == most {
+                return Ok((usage, true));
+            }
+            let one = Usage {
+                occurrences: row.occurrences,
+                installs: Installs::new(row.installs),
+            };
+            usage.insert(row.stack_hash, one);
+        }
+        Ok((usage, false))
+    }
+
+    /// The frames of the stacks that occurred since a time.
+    pub fn stacks_in_use(&self, project: &str, since: i64) -> Result<StackCursor, Failure> {
+        let database = self.database();
+        let sql = format!(
+            "SELECT stack_hash, `frames.class` AS classes, `frames.module` AS modules, `frames.function` AS functions, \
+                 `frames.file` AS files, toInt64(0) AS classified_at \
+             FROM `{database}`.stacks WHERE project = {{project:String}} AND stack_hash IN (\
+                 SELECT stack_hash FROM `{database}`.janks WHERE project = {{project:String}} \
+                 AND start >= fromUnixTimestamp64Micro({{since:Int64}}, 'UTC'))"
+        );
+        let rows = (self.client()?.query(&sql))
+            .param("project", project)
+            .param("since", since)
+            // No longest time: it takes as long as the rules, which are waited for.
+            .fetch()?;
+        Ok(StackCursor(rows))
+    }
+}
+
+/// Above this ClickHouse goes on on disk.
+const EXTERNAL_BYTES: &str = "536870912";
+/// Somebody waits for the answer.
+const LONGEST_S: &str = "60";

@@ -1,0 +1,67 @@
+//! More than the server can take: who came first goes on, who comes now is told to come back, and polls are answered.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::server::{Answer, KEY, Server, spans};
+
+/// An upload whose body does not come to its end yet.
+struct Upload {
+    stream: TcpStream,
+    rest: Vec<u8>,
+}
+
+impl Upload {
+    async fn begin(server: &Server) -> Self {
+        let address = server.url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let body = spans(3).to_string().into_bytes();
+        let head = format!(
+            "POST /v1/ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\
+             Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let (begin, rest) = body.split_at(body.len() / 2);
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // The server asks for the body when it has let the upload in.
+        let mut go_on = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
+        stream.read_exact(&mut go_on).await.unwrap();
+        stream.write_all(begin).await.unwrap();
+        Self {
+            stream,
+            rest: rest.to_vec(),
+        }
+    }
+
+    async fn end(mut self) -> String {
+        self.stream.write_all(&self.rest).await.unwrap();
+        let mut answer = String::new();
+        self.stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+}
+
+async fn poll(server: &Server) -> Answer {
+    let request = server.client.get(format!("{}/v1/config", server.url));
+    Answer::of(request.bearer_auth(KEY).send().await.unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_that_stall_refuse_the_next_ones_and_leave_polls_alone() {
+    let server = Server::with(&["--max-connections", "32"]).await;
+    let mut uploads = Vec::new();
+    for _ in 0..28 {
+        uploads.push(Upload::begin(&server).await);
+    }
+    let refused = server.send(&spans(1)).await;
+    assert_eq!(refused.outcome(), (503, "overloaded".to_owned()));
+    assert_eq!(refused.retry_after.as_deref(), Some("5"));
+    for _ in 0..50 {
+        assert_eq!(poll(&server).await.status, 200);
+    }
+    for upload in uploads {
+        let answer = upload.end().await;
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    }
+    assert_eq!(server.send(&spans(1)).await.status, 202);
+}

@@ -1,0 +1,205 @@
+//! Quotas of single signals: one is held back, the others flow on, and every event is accounted for.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Answer, Server, spans};
+
+const PROJECT: &str = "/api/v1/projects/default";
+const OUTCOMES: &str =
+    "SELECT signal, outcome, reason, sum(count) FROM outcomes GROUP BY ALL ORDER BY ALL";
+
+/// A server whose largest batch has 20 events, and an admin's token.
+async fn start() -> (Server, String) {
+    let server = Server::with(&["--max-batch-events", "20"]).await;
+    let token = server.token("admin").await;
+    (server, token)
+}
+
+async fn set(server: &Server, token: &str, quotas: Value) -> Answer {
+    let patch = json!({"signal_quotas": quotas});
+    server
+        .call(token, Method::PATCH, PROJECT, Some(patch))
+        .await
+}
+
+/// Sends batches of one span until an answer is as wanted: a second at most. Answers how many were sent before it.
+async fn until(server: &Server, wanted: impl Fn(&Value) -> bool) -> u64 {
+    let sent = async {
+        for sent in 0.. {
+            if wanted(&server.send(&spans(1)).await.body) {
+                return sent;
+            }
+        }
+        0
+    };
+    let within = Duration::from_secs(1);
+    tokio::time::timeout(within, sent)
+        .await
+        .expect("within a second")
+}
+
+fn held_back(answer: &Value) -> bool {
+    answer["rate_limits"][0]["dropped"] == 1
+}
+
+/// A batch of spans and janks.
+fn mixed(count: usize) -> Value {
+    let mut batch = spans(count);
+    batch["janks"] = json!([{"kind": "jank", "page": "FeedActivity", "start": "2026-11-20T11:59:58Z", "duration_ms": 2300}]);
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_over_its_quota_is_held_back_and_the_others_are_stored() {
+    let (mut server, token) = start().await;
+    set(&server, &token, json!({"spans": 0})).await;
+    let stored = until(&server, held_back).await;
+    set(&server, &token, json!({"spans": 1})).await;
+    let dropped = 1 + until(&server, |answer| answer.get("rate_limits").is_none()).await;
+    // The bucket holds 20, one is gone. A batch that finds room is taken whole.
+    let taken = server.send(&mixed(19)).await;
+    assert_eq!(taken.body["accepted"], 20);
+    let limit = json!([{"signal": "spans", "retry_after_s": 1}]);
+    assert_eq!(taken.body["rate_limits"], limit);
+    let batch = mixed(12);
+    let held = server.send(&batch).await;
+    assert_eq!(held.outcome(), (202, "accepted 1 rejected 0".to_owned()));
+    let limit = json!([{"signal": "spans", "retry_after_s": 1, "dropped": 12}]);
+    assert_eq!(held.body["rate_limits"], limit);
+    // Nothing of that batch comes in late.
+    server.pass(Duration::from_secs(3));
+    let again = server.send(&batch).await;
+    assert_eq!(
+        (&again.body["duplicate"], &again.body["accepted"]),
+        (&json!(true), &json!(1))
+    );
+    // Three fit, and five are taken: two are owed, and one must fit again.
+    let ahead = server.send(&spans(5)).await;
+    let limit = json!([{"signal": "spans", "retry_after_s": 3}]);
+    assert_eq!(
+        (&ahead.body["accepted"], &ahead.body["rate_limits"]),
+        (&json!(5), &limit)
+    );
+    let only = server.send(&spans(2)).await;
+    assert_eq!(only.outcome(), (202, "accepted 0 rejected 0".to_owned()));
+    let metrics = server.metrics().await;
+    let dropped = dropped + 12 + 2;
+    let stored = stored + 1 + 19 + 5;
+    for (outcome, signal, events) in [
+        ("rejected", "spans", dropped),
+        ("stored", "spans", stored),
+        ("stored", "janks", 2),
+    ] {
+        let line = format!(
+            r#"unjank_ingest_events_total{{outcome="{outcome}",signal="{signal}"}} {events}"#
+        );
+        assert!(
+            metrics.lines().any(|one| one == line),
+            "{line} in {metrics}"
+        );
+    }
+    server.end().await;
+    let expected = format!(
+        "janks\tduplicate\tbatch\t1\njanks\tstored\t\t2\n\
+         spans\tduplicate\tbatch\t12\nspans\trejected\trate_limited\t{dropped}\nspans\tstored\t\t{stored}"
+    );
+    assert_eq!(server.query(OUTCOMES).await, expected);
+    let spans = server.query("SELECT count() FROM spans").await;
+    assert_eq!(spans, stored.to_string());
+    let batches = "SELECT sum(accepted), sum(rejected) FROM batches";
+    assert_eq!(
+        server.query(batches).await,
+        format!("{}\t{dropped}", stored + 2)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_flows_again_within_a_second_of_its_quota_being_lifted() {
+    let (server, token) = start().await;
+    let set_to = set(&server, &token, json!({"spans": 0, "metrics": null})).await;
+    assert_eq!(set_to.body["signal_quotas"], json!({"spans": 0}));
+    until(&server, held_back).await;
+    let held = server.send(&mixed(1)).await;
+    let limit = json!([{"signal": "spans", "retry_after_s": 3600, "dropped": 1}]);
+    assert_eq!(held.body["rate_limits"], limit);
+    // Another setting leaves it as it is; an empty one lifts it.
+    let name = json!({"name": "The shop"});
+    let named = server
+        .call(&token, Method::PATCH, PROJECT, Some(name))
+        .await;
+    assert_eq!(named.body["signal_quotas"], json!({"spans": 0}));
+    set(&server, &token, json!({})).await;
+    until(&server, |answer| answer["accepted"] == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_duplicate_is_not_charged_and_is_answered_as_it_was_stored() {
+    let (server, token) = start().await;
+    set(&server, &token, json!({"spans": 0})).await;
+    until(&server, held_back).await;
+    set(&server, &token, json!({"spans": 1})).await;
+    until(&server, |answer| answer.get("rate_limits").is_none()).await;
+    let batch = spans(9);
+    for duplicate in [false, true, true, true] {
+        let answer = server.send(&batch).await;
+        assert_eq!(
+            (&answer.body["duplicate"], &answer.body["accepted"]),
+            (&json!(duplicate), &json!(9))
+        );
+        assert!(
+            answer.body.get("rate_limits").is_none(),
+            "{:?}",
+            answer.body
+        );
+    }
+    // Ten of 20 are left.
+    let rest = server.send(&spans(9)).await;
+    assert!(rest.body.get("rate_limits").is_none(), "{:?}", rest.body);
+    // One is left. What comes again would run ahead of it; it is given back, and nothing is said of it.
+    let again = server.send(&batch).await;
+    assert!(again.body.get("rate_limits").is_none(), "{:?}", again.body);
+    assert_eq!(
+        server.send(&spans(1)).await.body["rate_limits"][0]["retry_after_s"],
+        1
+    );
+    // It was stored whole, whatever is held back now.
+    let again = server.send(&batch).await;
+    assert_eq!(again.body["accepted"], 9);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_held_back_takes_no_room_from_the_other_signals() {
+    let (server, token) = start().await;
+    let patch = json!({"signal_quotas": {"spans": 0}, "quotas": {"events_per_second": 1}});
+    server
+        .call(&token, Method::PATCH, PROJECT, Some(patch))
+        .await;
+    until(&server, held_back).await;
+    server.pass(Duration::from_secs(60));
+    for _ in 0..10 {
+        let answer = server.send(&mixed(19)).await;
+        assert_eq!(answer.outcome(), (202, "accepted 1 rejected 0".to_owned()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_of_something_else_is_refused() {
+    let (server, token) = start().await;
+    for (quotas, reason) in [
+        (
+            json!({"span": 1}),
+            "there is no signal `span`, only spans, frame_windows",
+        ),
+        (json!({"sdk_health": 1}), "`sdk_health` cannot be limited"),
+    ] {
+        let refused = set(&server, &token, quotas).await;
+        assert_eq!(refused.outcome(), (422, "invalid".to_owned()));
+        let detail = refused.body["detail"].as_str().unwrap();
+        assert!(detail.contains(reason), "{detail}");
+    }
+    let wrong = set(&server, &token, json!({"spans": -1})).await;
+    assert_eq!(wrong.outcome(), (422, "invalid_body".to_owned()));
+}
