@@ -95,6 +95,7 @@ pub struct List<T> {
 
 /// What would change.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = RulesReport)]
 pub struct Report {
     /// Distinct stacks that were compared.
     pub stacks: u64,

@@ -45,10 +45,13 @@ pub(in crate::http) fn device_tokens_or_null() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
         .enum_values(Some(names.chain([None])))
+        .description(Some(
+            "`required`: ingest keys alone no longer open, once the project has an active device key. `optional`: they do.",
+        ))
         .build()
 }
 
-/// Events per second by signal; `null` is no limit. What became of the others says `sdk_health`, which has none.
+/// Events per second by signal. `sdk_health` has no limit, since it says what became of the others.
 pub(in crate::http) fn signal_quotas() -> Object {
     quotas_of(SchemaType::new(Type::Object))
 }
@@ -72,5 +75,8 @@ fn quotas_of(kind: SchemaType) -> Object {
         })
         .schema_type(kind)
         .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        .description(Some(
+            "Events per second by signal. 0 holds a signal back altogether; what is missing or `null` has no limit.",
+        ))
         .build()
 }
