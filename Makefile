@@ -48,7 +48,7 @@ chaos: check-tools
 ## openapi: renew server/openapi.json, the API document, from the code
 openapi:
 	$(CARGO) build --locked -p unjank-server --bin unjank
-	target/debug/unjank openapi > server/openapi.json
+	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
 
 ## clients: the programs that others wrote and tests are made with: clients of ClickHouse and of OpenFeature, schemathesis
 clients:

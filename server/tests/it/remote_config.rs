@@ -335,12 +335,18 @@ async fn a_list_is_no_object_and_no_kill_switch_meets_one() {
         assert_eq!(saved.outcome(), (422, "configuration_invalid".to_owned()));
         assert_eq!(saved.body["faults"][0]["code"], "wrong_type");
     }
-    for body in [json!(["another name"]), json!({"quotas": [1, 1]})] {
-        let project = "/api/v1/projects/default";
-        let patched = server
-            .call(&token, Method::PATCH, project, Some(body))
-            .await;
-        assert_eq!(patched.outcome(), (422, "invalid_body".to_owned()));
+    let project = "/api/v1/projects/default";
+    let key = format!("{project}/keys/00000000-0000-0000-0000-000000000000");
+    let [rules, tokens] = ["rules", "tokens"].map(|what| format!("{project}/{what}"));
+    for (method, path, body) in [
+        (Method::PATCH, project, json!(["another name"])),
+        (Method::PATCH, project, json!({"quotas": [1, 1]})),
+        (Method::PATCH, &key, json!({"quotas": [1, 1]})),
+        (Method::PUT, &rules, json!([0, "", ""])),
+        (Method::POST, &tokens, json!(["ci", "admin", null])),
+    ] {
+        let refused = server.call(&token, method, path, Some(body)).await;
+        assert_eq!(refused.outcome(), (422, "invalid_body".to_owned()));
     }
 }
 
