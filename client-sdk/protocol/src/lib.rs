@@ -13,6 +13,7 @@
 
 mod batch;
 pub mod config;
+mod glob;
 mod id;
 mod jank;
 mod lenient;
@@ -26,6 +27,7 @@ mod text;
 mod timestamp;
 
 pub use batch::{Batch, Resource};
+pub use glob::Glob;
 pub use id::{SpanId, TraceId};
 pub use jank::{Frame, Jank, JankSample, JankStrategy, LogLine};
 pub use lenient::{Attributes, Histogram};
