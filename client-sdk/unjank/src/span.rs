@@ -196,12 +196,7 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let location = Location::caller();
-    let place = Place {
-        file: location.file(),
-        line: location.line(),
-        ..Place::default()
-    };
+    let place = Place::Caller(Location::caller());
     begin(name.into(), SpanKind::Manual, place, &[], None)
 }
 
@@ -219,12 +214,7 @@ pub fn span_in(parent: &SpanContext, name: impl Into<Cow<'static, str>>) -> Span
     if !client::is_on() {
         return Span::OFF;
     }
-    let location = Location::caller();
-    let place = Place {
-        file: location.file(),
-        line: location.line(),
-        ..Place::default()
-    };
+    let place = Place::Caller(Location::caller());
     begin(name.into(), SpanKind::Manual, place, &[], Some(parent.0))
 }
 
@@ -234,12 +224,7 @@ pub fn init_span(type_name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let location = Location::caller();
-    let place = Place {
-        file: location.file(),
-        line: location.line(),
-        ..Place::default()
-    };
+    let place = Place::Caller(Location::caller());
     begin(type_name.into(), SpanKind::Init, place, &[], None)
 }
 
@@ -250,16 +235,10 @@ pub fn callsite_span(callsite: &'static Callsite) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = Place {
-        class: callsite.class,
-        function: callsite.function,
-        file: callsite.file,
-        line: callsite.line,
-    };
     begin(
         Cow::Borrowed(callsite.name),
         callsite.kind,
-        place,
+        Place::Function(callsite),
         callsite.tags,
         None,
     )
@@ -328,24 +307,23 @@ fn start(
         local.is_main.get_or_insert(name == "main");
         local.thread = (shared.id, shared.names.id(name));
     }
-    let now = Moment::now();
     Box::new(SpanRecord {
         trace_id,
         span_id: random() | 1,
         parent_id: above.span_id,
         name,
         kind,
-        start: now,
-        end: now,
+        duration_us: 0,
         thread: local.thread.1,
         on_main_thread: local.is_main == Some(true),
         status: SpanStatus::Unset,
         page: shared.page(),
         network: shared.network(),
         place,
-        attributes: Vec::new(),
-        events: Vec::new(),
+        extras: None,
         sample_rate: 1.0,
+        // Last: what it cost to begin is not the app's.
+        start: Moment::now(),
     })
 }
 
@@ -522,7 +500,8 @@ fn close(open: &Open) {
 
 fn finish(record: Option<Box<SpanRecord>>) {
     let Some(mut record) = record else { return };
-    record.end = Moment::now();
+    let duration = Moment::now().since(record.start).as_micros();
+    record.duration_us = i64::try_from(duration).unwrap_or(i64::MAX);
     client::with(|shared| shared.push(Queued::Span(record)));
 }
 
@@ -534,13 +513,15 @@ fn add_attribute(
     name: impl Into<Cow<'static, str>>,
     value: &dyn Display,
 ) {
-    if let Some(record) = record.filter(|record| record.attributes.len() < MOST) {
-        record.attributes.push((name.into(), value.to_string()));
+    let extras = record.map(|record| record.extras.get_or_insert_default());
+    if let Some(extras) = extras.filter(|extras| extras.attributes.len() < MOST) {
+        extras.attributes.push((name.into(), value.to_string()));
     }
 }
 
 fn add_event(record: Option<&mut SpanRecord>, name: impl Into<Cow<'static, str>>) {
-    if let Some(record) = record.filter(|record| record.events.len() < MOST) {
-        record.events.push((Moment::now(), name.into()));
+    let extras = record.map(|record| record.extras.get_or_insert_default());
+    if let Some(extras) = extras.filter(|extras| extras.events.len() < MOST) {
+        extras.events.push((Moment::now(), name.into()));
     }
 }

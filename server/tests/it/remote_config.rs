@@ -254,7 +254,7 @@ async fn history_rollback_and_kill_switch_outlive_a_restart() {
     assert_eq!(
         notes,
         [
-            "back to revision 1: ",
+            "back to revision 1",
             "kill switch: it drains batteries",
             "",
             ""
