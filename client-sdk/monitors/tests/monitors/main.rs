@@ -1,0 +1,3 @@
+//! The machines through their public surface: worked examples, and comparisons with simple models.
+
+mod frames;
