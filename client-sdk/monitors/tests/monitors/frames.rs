@@ -59,7 +59,7 @@ fn a_window_says_all_that_was_seen() {
     let expected = serde_json::json!({
         "page": "FeedActivity", "start": "2026-11-20T12:00:01Z", "duration_ms": 1000, "refresh_hz": 60,
         "frames_drawn": 3, "frames_dropped": 46, "slow_frames": 2, "frozen_frames": 1, "longest_drop": 43,
-        "jank_ms": 749, "delay_ms": 746, "uptime_ms": 1000, "network": "wifi",
+        "jank_ms": 750, "delay_ms": 746, "uptime_ms": 1000, "network": "wifi",
         "frame_time_hist": {"8": 1, "47": 1, "700": 1},
     });
     assert_eq!(text, expected);
