@@ -9,12 +9,16 @@ use unjank_monitors::{
 use unjank_protocol::{Timestamp, config};
 
 fn frames(bench: &mut Criterion) {
-    for (name, took) in [("in time", 9_000_u64), ("dropping", 52_000)] {
+    for (name, pause, took) in [
+        ("in time", 16_667_u64, 9_000_u64),
+        ("pipelined", 16_667, 30_000),
+        ("dropping", 66_667, 60_000),
+    ] {
         let mut meter = FrameMeter::new(&config::Frames::default(), 60, Scene::new("Feed"));
         let mut vsync = Uptime::default();
         bench.bench_function(&format!("frame, {name}"), |bencher| {
             bencher.iter(|| {
-                vsync = vsync.plus(16_667);
+                vsync = vsync.plus(pause);
                 black_box(meter.frame(vsync, vsync.plus(black_box(took))).is_some())
             });
         });

@@ -5,26 +5,24 @@ use std::thread;
 
 use unjank_monitors::{LoopClock, Uptime};
 
+const MESSAGES: u64 = 200_000;
+
+/// Every third message is long; its end says which it was.
+fn run(clock: &LoopClock, number: u64) {
+    let long = number.is_multiple_of(3);
+    let took = if long { 500 + number % 7 } else { 10 };
+    let began = Uptime::from_micros(number * 1_000);
+    clock.begin(began);
+    clock.end(began.plus(took));
+}
+
 #[test]
 fn long_messages_are_seen_once_whole_and_in_order_or_counted_as_lost() {
-    const MESSAGES: u64 = 200_000;
     let clock = Arc::new(LoopClock::default());
     clock.set_long(500);
     let main = thread::spawn({
         let clock = clock.clone();
-        move || {
-            for number in 1..=MESSAGES {
-                // Every third message is long; its end says which it was.
-                let took = if number % 3 == 0 {
-                    500 + number % 7
-                } else {
-                    10
-                };
-                let began = Uptime::from_micros(number * 1_000);
-                clock.begin(began);
-                clock.end(began.plus(took));
-            }
-        }
+        move || (1..=MESSAGES).for_each(|number| run(&clock, number))
     });
     let (mut seen, mut last) = (0, 0);
     loop {
@@ -32,7 +30,7 @@ fn long_messages_are_seen_once_whole_and_in_order_or_counted_as_lost() {
         let running = clock.running();
         while let Some(message) = clock.take_finished() {
             let number = message.began.as_micros() / 1_000;
-            assert!(number > last && number % 3 == 0);
+            assert!(number > last && number.is_multiple_of(3));
             assert_eq!(message.ended.micros_since(message.began), 500 + number % 7);
             last = number;
             seen += 1;

@@ -1,4 +1,5 @@
 //! The machines through their public surface: worked examples, and comparisons with simple models.
+#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod app_start;
 mod frames;
