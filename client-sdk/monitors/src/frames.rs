@@ -12,7 +12,7 @@
 //!
 //! Between stretches nobody wanted to draw: that time is **idle** and no frame is dropped in it. So a still screen costs
 //! nothing, and a renderer that takes 30 ms a frame but delivers one at every pulse drops nothing after the first. What
-//! the model cannot see: a main loop that is blocked before it asks for a frame. That is a stall, see `StallWatch`.
+//! the model cannot see: a main loop that is blocked before it asks for a frame. That is a stall, see [`stalls`](crate::stalls).
 //! (Two frames shown at the same pulse are both drawn; then drawn + dropped is more than the budgets that passed.)
 //!
 //! Definitions: budget = 1000 / `refresh_hz` ms; *slow* = took longer than the budget (16.67 ms at 60 Hz, which is over

@@ -9,18 +9,19 @@
 //! * **Events are handed back** from the call that finished them, owned, ready to be queued.
 //! * **Everything is bounded.** What finds no room is dropped and counted (`take_dropped`), and each bound is documented
 //!   where it holds.
+//! * The formulas, the model behind them and the bounds stand at the top of each module.
 //! * **Nothing panics**: arithmetic saturates, calls with unknown ids or in an odd order do nothing.
 //!
-//! | file | event | fed by |
+//! | module | event | fed by |
 //! |---|---|---|
-//! | [`FrameMeter`] | `frame_window` | frames or display ticks of one display, on the UI thread |
-//! | [`LoopClock`] + [`StallWatch`] | `jank` | the main loop writes the clock, a watchdog thread asks the watch |
-//! | [`PageLoads`] | `page_load` | screens, draws and requests |
-//! | [`TrafficMeter`] | `traffic` | every request of the app |
-//! | [`RunLog`] | part of `jank` | log lines and screens |
-//! | [`AppStartTimer`] | `app_start` | the process, its first screen, its first draw |
-//! | [`Recompositions`] | `recomposition` | redraws of UI functions |
-//! | [`MetricWindows`] | `metric` | samples of monitors |
+//! | [`frames`]: [`FrameMeter`] | `frame_window` | frames or display ticks of one display, on the UI thread |
+//! | [`stalls`]: [`LoopClock`] + [`StallWatch`] | `jank` | the main loop writes the clock, a watchdog thread asks the watch |
+//! | [`page_loads`]: [`PageLoads`] | `page_load` | screens, draws and requests |
+//! | [`traffic`]: [`TrafficMeter`] | `traffic` | every request of the app |
+//! | [`run_log`]: [`RunLog`] | part of `jank` | log lines and screens |
+//! | [`app_start`]: [`AppStartTimer`] | `app_start` | the process, its first screen, its first draw |
+//! | [`recompositions`]: [`Recompositions`] | `recomposition` | redraws of UI functions |
+//! | [`metrics_window`]: [`MetricWindows`] | `metric` | samples of monitors |
 //!
 //! ```
 //! use unjank_monitors::{FrameMeter, Scene, Uptime};
@@ -46,18 +47,18 @@
     )
 )]
 
-mod app_start;
-mod frames;
+pub mod app_start;
+pub mod frames;
 mod glob;
-mod loop_clock;
-mod metrics_window;
-mod page_loads;
-mod recompositions;
-mod run_log;
-mod scene;
-mod stalls;
-mod traffic;
-mod uptime;
+pub mod loop_clock;
+pub mod metrics_window;
+pub mod page_loads;
+pub mod recompositions;
+pub mod run_log;
+pub mod scene;
+pub mod stalls;
+pub mod traffic;
+pub mod uptime;
 
 pub use app_start::{AppStartTimer, start_kind};
 pub use frames::FrameMeter;

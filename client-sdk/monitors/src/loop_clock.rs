@@ -35,8 +35,8 @@ pub struct FinishedMessage {
 /// [`take_lost`](Self::take_lost).
 ///
 /// **Without hooks around messages** (heartbeats): the watchdog calls `begin` when it posts an empty message to the main
-/// loop and the message calls `end`. Its wait in the queue then stands for the message that blocks the loop. Use either
-/// hooks or heartbeats, never both.
+/// loop and the message calls `end`. Its wait in the queue then stands for the message that blocks the loop. The next one
+/// is posted only when the last has ended. Use either hooks or heartbeats, never both.
 ///
 /// **Nested loops** (a modal dialog inside a message): a `begin` inside a message restarts the clock, so the messages of
 /// the inner loop count and the outer one ends with the first `begin`.

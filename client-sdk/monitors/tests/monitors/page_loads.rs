@@ -192,6 +192,20 @@ fn what_finds_no_room_is_counted() {
     assert_eq!((loads.len(), loads.iter().sum::<usize>()), (16, 15 + 64));
 }
 
+#[test]
+fn requests_without_an_end_go_with_their_page_or_with_time() {
+    let mut loads = loads();
+    for number in 0..600 {
+        let page = loads.begin("MainActivity", LaunchKind::Warm, at(number));
+        loads.request_begin("/home/head", at(number));
+        loads.abandon(page, at(number));
+    }
+    for number in 0..600 {
+        loads.request_begin("/home/head", at(number * 1_000));
+    }
+    assert_eq!(loads.take_dropped(), 0);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Begin(usize),
