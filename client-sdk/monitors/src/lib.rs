@@ -49,7 +49,6 @@
 
 pub mod app_start;
 pub mod frames;
-mod glob;
 pub mod loop_clock;
 pub mod metrics_window;
 pub mod page_loads;

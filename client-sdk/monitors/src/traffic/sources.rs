@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unjank_protocol::config;
 
-use crate::glob::Glob;
+use unjank_protocol::Glob;
 
 pub(super) const OTHER: &str = "other";
 const WEB: &str = "web";
