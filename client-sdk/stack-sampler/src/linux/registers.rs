@@ -1,0 +1,72 @@
+//! The registers of the interrupted code that unwinding needs.
+
+use framehop::UnwindRegsNative;
+
+/// Instruction pointer, stack pointer, frame pointer, and where the architecture has one, the link register.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers {
+    pub(super) pc: u64,
+    pub(super) sp: u64,
+    fp: u64,
+    #[cfg(target_arch = "aarch64")]
+    link: u64,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Registers {
+    pub(super) const ZERO: Self = Self {
+        pc: 0,
+        sp: 0,
+        fp: 0,
+    };
+
+    /// What the kernel saved when it interrupted the thread. Async-signal-safe.
+    pub(super) fn of(context: &libc::ucontext_t) -> Self {
+        let register = |number: libc::c_int| {
+            let index = usize::try_from(number).unwrap_or(usize::MAX);
+            let value = context.uc_mcontext.gregs.get(index).copied();
+            value.unwrap_or_default().cast_unsigned()
+        };
+        Self {
+            pc: register(libc::REG_RIP),
+            sp: register(libc::REG_RSP),
+            fp: register(libc::REG_RBP),
+        }
+    }
+
+    /// In the form that the unwinder takes.
+    pub(super) fn for_unwinding(self, _highest_address: u64) -> UnwindRegsNative {
+        UnwindRegsNative::new(self.pc, self.sp, self.fp)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+impl Registers {
+    pub(super) const ZERO: Self = Self {
+        pc: 0,
+        sp: 0,
+        fp: 0,
+        link: 0,
+    };
+
+    /// What the kernel saved when it interrupted the thread. Async-signal-safe.
+    pub(super) fn of(context: &libc::ucontext_t) -> Self {
+        let register = |index: usize| {
+            let value = context.uc_mcontext.regs.get(index).copied();
+            value.unwrap_or_default()
+        };
+        Self {
+            pc: context.uc_mcontext.pc,
+            sp: context.uc_mcontext.sp,
+            fp: register(29),
+            link: register(30),
+        }
+    }
+
+    /// In the form that the unwinder takes. Return addresses may be signed in the bits that no address uses; which
+    /// these are follows from the highest address that is in use, the top of the stack or of the code.
+    pub(super) fn for_unwinding(self, highest_address: u64) -> UnwindRegsNative {
+        let mask = framehop::aarch64::PtrAuthMask::from_max_known_address(highest_address.max(1));
+        UnwindRegsNative::new_with_ptr_auth_mask(mask, self.link, self.sp, self.fp)
+    }
+}
