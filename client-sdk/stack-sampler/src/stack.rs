@@ -53,13 +53,13 @@ impl RawFrame {
     /// The frame as it goes over the wire.
     #[must_use]
     pub fn to_frame(&self) -> Frame<'static> {
-        let mut frame = Frame::default();
-        frame.module = self.module.to_string().into();
-        frame.build_id = self.build_id.to_string().into();
-        frame.offset = self.offset;
-        if let Some(function) = &self.function {
-            frame.function = function.to_string().into();
+        let function = self.function.as_deref().unwrap_or_default();
+        Frame {
+            module: self.module.to_string().into(),
+            function: function.to_owned().into(),
+            build_id: self.build_id.to_string().into(),
+            offset: self.offset,
+            ..Frame::default()
         }
-        frame
     }
 }

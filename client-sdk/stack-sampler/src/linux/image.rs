@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
 use object::LittleEndian;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use object::read::{ReadCache, ReadCacheRange};
 
@@ -141,10 +141,12 @@ impl Image {
         let own_base = loaded().map(|one| one.p_vaddr(LittleEndian)).min()?;
         let offset = mapping.offset.checked_sub(source.start)?;
         let length = mapping.end.saturating_sub(mapping.start);
+        // Segments meet within a page, which is then mapped for both: only one of them holds code.
         let segment = loaded().find(|segment| {
             let start = segment.p_offset(LittleEndian);
             let end = start.saturating_add(segment.p_filesz(LittleEndian));
-            offset < end && start < offset.saturating_add(length)
+            let is_code = segment.p_flags(LittleEndian) & elf::PF_X != 0;
+            is_code && offset < end && start < offset.saturating_add(length)
         })?;
         // The mapping starts at a page, the segment somewhere in it; both have the same distance to the image.
         let own_start = segment
@@ -152,40 +154,43 @@ impl Image {
             .wrapping_add(offset)
             .wrapping_sub(segment.p_offset(LittleEndian));
         let base = mapping.start.wrapping_sub(own_start).wrapping_add(own_base);
-        let mut notes = segments
-            .iter()
-            .filter_map(|segment| segment.notes(LittleEndian, data).ok().flatten());
-        let build_id = notes.find_map(|mut notes| {
-            while let Ok(Some(note)) = notes.next() {
-                if note.name() == elf::ELF_NOTE_GNU
-                    && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID
-                {
-                    return Some(hex(note.desc()));
-                }
-            }
-            None
-        });
-        let tables = header.sections(LittleEndian, data).map(|sections| {
-            let part = |name| section(&sections, data, name);
-            let range = |name| section_range(&sections, name);
-            Tables {
-                base_svma: own_base,
-                text_svma: range(".text"),
-                got_svma: range(".got"),
-                eh_frame_svma: range(".eh_frame"),
-                eh_frame: part(".eh_frame"),
-                eh_frame_hdr_svma: range(".eh_frame_hdr"),
-                eh_frame_hdr: part(".eh_frame_hdr"),
-                ..Tables::default()
-            }
-        });
         let image = Self {
             source,
-            build_id: build_id.unwrap_or_default().into(),
+            build_id: build_id(segments, data).unwrap_or_default().into(),
             base,
             own_base,
         };
+        let sections = header.sections(LittleEndian, data);
+        let tables = sections.map(|sections| tables(&sections, data, own_base));
         Some((image, tables.unwrap_or_default()))
+    }
+}
+
+fn build_id(segments: &[ProgramHeader64<LittleEndian>], data: Data<'_>) -> Option<String> {
+    let mut notes = segments
+        .iter()
+        .filter_map(|segment| segment.notes(LittleEndian, data).ok().flatten());
+    notes.find_map(|mut notes| {
+        let mut rest = std::iter::from_fn(|| notes.next().ok().flatten());
+        let id = rest.find(|note| {
+            note.name() == elf::ELF_NOTE_GNU && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID
+        })?;
+        Some(hex(id.desc()))
+    })
+}
+
+fn tables(sections: &Sections<'_>, data: Data<'_>, own_base: u64) -> Tables {
+    let part = |name| section(sections, data, name);
+    let range = |name| section_range(sections, name);
+    Tables {
+        base_svma: own_base,
+        text_svma: range(".text"),
+        got_svma: range(".got"),
+        eh_frame_svma: range(".eh_frame"),
+        eh_frame: part(".eh_frame"),
+        eh_frame_hdr_svma: range(".eh_frame_hdr"),
+        eh_frame_hdr: part(".eh_frame_hdr"),
+        ..Tables::default()
     }
 }
 

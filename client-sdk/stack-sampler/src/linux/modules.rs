@@ -1,16 +1,23 @@
 //! The modules of the process: which there are, and what is known about those that were seen in stacks.
 
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use framehop::{CacheNative, MayAllocateDuringUnwind, Module, Unwinder, UnwinderNative};
 
 use super::image::Image;
 use super::maps::{self, Mapping};
+use super::registers::Registers;
 use super::symbols::Symbols;
 use crate::RawFrame;
 
 type NativeUnwinder = UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>;
 type NativeCache = CacheNative<MayAllocateDuringUnwind>;
+
+/// Return addresses that are remembered.
+const MAX_TRAMPOLINES: usize = 4096;
 
 /// All executable mappings, and the unwinder that knows the ones in use.
 pub(super) struct Modules {
@@ -18,6 +25,8 @@ pub(super) struct Modules {
     mapped: Vec<Mapped>,
     unwinder: NativeUnwinder,
     cache: NativeCache,
+    /// Return addresses that were looked at, and whether they are where signal handlers return to.
+    trampolines: HashMap<u64, bool>,
     no_text: Arc<str>,
 }
 
@@ -39,6 +48,7 @@ impl Modules {
             mapped: Vec::new(),
             unwinder: NativeUnwinder::new(),
             cache: NativeCache::new(),
+            trampolines: HashMap::new(),
             no_text: "".into(),
         }
     }
@@ -53,6 +63,7 @@ impl Modules {
         if same {
             return;
         }
+        self.trampolines.clear();
         let mut before = std::mem::take(&mut self.mapped).into_iter().peekable();
         for mapping in now {
             while before
@@ -110,6 +121,21 @@ impl Modules {
             frame.function = symbols.name(image, offset);
         }
         frame
+    }
+
+    /// Whether the code at `address` is what signal handlers return to. The unwind tables that describe it need
+    /// more than the unwinder can do.
+    pub(super) fn is_trampoline(&mut self, address: u64) -> bool {
+        if self.trampolines.len() >= MAX_TRAMPOLINES {
+            self.trampolines.clear();
+        }
+        let known = self.trampolines.entry(address);
+        *known.or_insert_with(|| {
+            let mut code = [0; Registers::TRAMPOLINE.len()];
+            let memory = File::open("/proc/self/mem");
+            memory.is_ok_and(|memory| memory.read_exact_at(&mut code, address).is_ok())
+                && code == Registers::TRAMPOLINE
+        })
     }
 
     /// The highest address that any module has code at.

@@ -63,8 +63,10 @@ impl Sampler {
         let stack = this_stack()?;
         let signal = Signal::claim(options.signal)?;
         signal.unblock_here()?;
-        let mut capturing = CAPTURING.lock().unwrap_or_else(PoisonError::into_inner);
-        capturing.watching.touch();
+        // The thread to watch must not wait here. Whoever captures right now has touched the buffer already.
+        if let Ok(mut capturing) = CAPTURING.try_lock() {
+            capturing.watching.touch();
+        }
         Ok(Self {
             process: process::id(),
             thread: this_thread(),
@@ -172,6 +174,6 @@ impl Sampler {
 
 impl StackSource for Sampler {
     fn capture(&self, depth: usize) -> Result<Vec<Frame<'static>>, CaptureError> {
-        Sampler::capture(self, depth).map(|stack| stack.frames())
+        Self::capture(self, depth).map(|stack| stack.frames())
     }
 }

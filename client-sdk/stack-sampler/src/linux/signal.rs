@@ -40,20 +40,22 @@ impl Signal {
         } else if let Some(signal) = ours.first() {
             *signal
         } else {
-            let preferred = first.saturating_add(FIRST_CHOICE);
-            let mut free = None;
-            for number in (preferred..last).chain(first..preferred.min(last)) {
-                if Self(number).install()? {
-                    free = Some(Self(number));
-                    break;
-                }
-            }
-            free.ok_or(SamplerError::NoFreeSignal)?
+            Self::first_free(first, last)?
         };
         if !ours.contains(&claimed) {
             ours.push(claimed);
         }
         Ok(claimed)
+    }
+
+    fn first_free(first: c_int, last: c_int) -> Result<Self, SamplerError> {
+        let preferred = first.saturating_add(FIRST_CHOICE);
+        for number in (preferred..last).chain(first..preferred.min(last)) {
+            if Self(number).install()? {
+                return Ok(Self(number));
+            }
+        }
+        Err(SamplerError::NoFreeSignal)
     }
 
     /// The bit of this signal in the masks of `/proc`.

@@ -224,3 +224,66 @@ impl Watching {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: i32 = 7;
+    const STACK: Bounds = Bounds {
+        low: 0x1000,
+        high: 0x2000,
+    };
+
+    fn fill_with(length: usize) -> bool {
+        SLOT.fill(US, |bounds, sample| {
+            assert_eq!(bounds, STACK);
+            sample.len = length;
+        })
+    }
+
+    /// One test, since there is one slot.
+    #[test]
+    fn a_sample_belongs_to_the_capture_that_asked() {
+        let mut watching = Watching::new();
+        watching.touch();
+        assert!(!fill_with(1), "nobody asked");
+
+        assert!(watching.arm(US, STACK).is_ok());
+        assert!(!SLOT.fill(US + 1, |_, _| unreachable!()), "another thread");
+        assert_eq!(watching.progress(), Progress::Waiting);
+        assert_eq!(watching.disarm(), Progress::Waiting);
+        assert!(!fill_with(2), "too late");
+        assert!(watching.sample().is_none());
+
+        assert!(watching.arm(US, STACK).is_ok());
+        assert!(fill_with(3));
+        assert!(!fill_with(4), "a second handler of the same capture");
+        assert_eq!(watching.disarm(), Progress::Done);
+        assert_eq!(
+            watching.sample().map(|sample| sample.stack().len()),
+            Some(3)
+        );
+
+        assert!(watching.arm(US, STACK).is_ok());
+        let filled = SLOT.fill(US, |_, sample| {
+            assert_eq!(watching.disarm(), Progress::Writing);
+            assert!(watching.sample().is_none(), "not before it is whole");
+            assert!(watching.arm(US, STACK).is_err(), "not while it is written");
+            sample.len = 5;
+        });
+        assert!(filled);
+        assert!(watching.arm(US, STACK).is_ok());
+        assert!(watching.sample().is_none(), "that was of another capture");
+        watching.disarm();
+    }
+
+    #[test]
+    fn nothing_lies_above_an_address_outside_the_stack() {
+        assert_eq!(STACK.above(0x1000), 0x1000);
+        assert_eq!(STACK.above(0x1fff), 1);
+        for outside in [0, 0xfff, 0x2000, u64::MAX] {
+            assert_eq!(STACK.above(outside), 0);
+        }
+    }
+}

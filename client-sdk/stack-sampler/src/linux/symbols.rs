@@ -55,12 +55,7 @@ impl Symbols {
         read().unwrap_or_default()
     }
 
-    fn of_table(
-        image: &Image,
-        sections: &Sections<'_>,
-        data: Data<'_>,
-        kind: u32,
-    ) -> Option<Self> {
+    fn of_table(image: &Image, sections: &Sections<'_>, data: Data<'_>, kind: u32) -> Option<Self> {
         let mut all = sections.iter();
         let table = all.find(|section| section.sh_type(LittleEndian) == kind)?;
         let names = usize::try_from(table.sh_link(LittleEndian)).ok()?;

@@ -3,6 +3,7 @@
 use framehop::{FrameAddress, Unwinder};
 
 use super::modules::Modules;
+use super::registers::Registers;
 use super::slot::Sample;
 use super::thread::Bounds;
 use crate::RawFrame;
@@ -23,6 +24,16 @@ pub(super) fn unwind(
     while frames.len() < depth {
         // Loads what is known about the module, which the unwinder needs for the step out of this frame.
         frames.push(modules.frame(address.address_for_lookup()));
+        if address.is_return_address() && modules.is_trampoline(address.address()) {
+            // The code behind it was interrupted, it did not call: everything is where the kernel saved it.
+            let Some(saved) = Registers::saved_at(registers.sp(), |place| word(sample, place))
+            else {
+                return (frames, true);
+            };
+            registers = saved.for_unwinding(highest);
+            address = FrameAddress::from_instruction_pointer(saved.pc);
+            continue;
+        }
         let (unwinder, cache) = modules.unwinder();
         let caller = unwinder.unwind_frame(address, &mut registers, cache, &mut read_stack);
         match caller.map(|caller| caller.map(FrameAddress::from_return_address)) {
