@@ -34,15 +34,18 @@ fn print_times(name: &str, stacks: &[Stack]) {
     let frames = stacks[0].frames.len();
     let bytes = stacks[0].copied_bytes;
     let suspended: Vec<_> = stacks.iter().map(|stack| stack.suspended).collect();
+    let unwound: Vec<_> = stacks.iter().map(|stack| stack.unwound_in).collect();
     let reached: Vec<_> = stacks.iter().map(|stack| stack.reached_after).collect();
     println!(
         "{name}: {frames} frames in {bytes} bytes; suspended {:?} (median) {:?} (99 %) {:?} (most); \
-         reached after {:?} (median) {:?} (99 %)",
+         reached after {:?} (median) {:?} (99 %); unwound and named in {:?} (median) {:?} (99 %)",
         percentile(suspended.clone(), 50),
         percentile(suspended.clone(), 99),
         percentile(suspended, 100),
         percentile(reached.clone(), 50),
         percentile(reached, 99),
+        percentile(unwound.clone(), 50),
+        percentile(unwound, 99),
     );
 }
 
@@ -57,7 +60,12 @@ fn capturing(criterion: &mut Criterion) {
         });
         let sampler = take.recv().unwrap();
         thread::sleep(Duration::from_millis(20));
-        let name = format!("{} frames", sampler.capture(1000).unwrap().frames.len());
+        let first = sampler.capture(1000).unwrap();
+        let name = format!("{} frames", first.frames.len());
+        println!(
+            "{name}: the first time unwound and named in {:?}",
+            first.unwound_in
+        );
         let stacks: Vec<_> = (0..LOOKS).map(|_| sampler.capture(1000).unwrap()).collect();
         print_times(&name, &stacks);
         // The difference between the two is unwinding and naming.

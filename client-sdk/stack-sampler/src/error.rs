@@ -58,6 +58,9 @@ pub enum CaptureError {
     /// The system refused to deliver the signal.
     #[error("cannot send the signal: {0}")]
     Send(#[source] io::Error),
+    /// Unwinding met a defect of its own. What is known about modules was forgotten, to start afresh.
+    #[error("the stack could not be unwound")]
+    Unwinding,
     /// A host's own implementation of [`crate::StackSource`] failed.
     #[error("the host took no stack: {0}")]
     Host(String),

@@ -19,6 +19,8 @@ pub struct Stack {
     pub suspended: Duration,
     /// How long the thread took to start the handler.
     pub reached_after: Duration,
+    /// How long unwinding and naming took the watching thread, with the look at what is mapped.
+    pub unwound_in: Duration,
     /// Bytes of stack that were copied.
     pub copied_bytes: usize,
 }

@@ -14,6 +14,10 @@ pub(super) struct Registers {
     link: u64,
 }
 
+/// Where the kernel puts this, which the C library's type must agree with.
+#[cfg(target_arch = "x86_64")]
+const _: () = assert!(offset_of!(libc::ucontext_t, uc_mcontext.gregs) == 40);
+
 #[cfg(target_arch = "x86_64")]
 impl Registers {
     pub(super) const ZERO: Self = Self {
@@ -59,6 +63,14 @@ impl Registers {
         UnwindRegsNative::new(self.pc, self.sp, self.fp)
     }
 }
+
+/// Where the kernel puts these, which the C library's types must agree with.
+#[cfg(target_arch = "aarch64")]
+const _: () = {
+    assert!(size_of::<libc::siginfo_t>() == 128);
+    assert!(offset_of!(libc::ucontext_t, uc_mcontext) == 176);
+    assert!(offset_of!(libc::mcontext_t, pc) == 264);
+};
 
 #[cfg(target_arch = "aarch64")]
 impl Registers {

@@ -1,6 +1,7 @@
 //! Capturing: ask the thread, wait for it, unwind what it left.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -101,13 +102,23 @@ impl Sampler {
         }
         self.wait(watching)?;
         let sample = watching.sample().ok_or(CaptureError::Busy)?;
-        modules.refresh();
-        let (frames, truncated) = unwind(sample, self.stack, modules, depth);
+        let since = Instant::now();
+        // Tables come from files that anybody may have made. A defect in reading them costs this stack, not the
+        // thread of the caller.
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            modules.refresh();
+            unwind(sample, self.stack, modules, depth)
+        }));
+        let Ok((frames, truncated)) = unwound else {
+            *modules = Modules::new();
+            return Err(CaptureError::Unwinding);
+        };
         Ok(Stack {
             frames,
             truncated,
             suspended: sample.ended.saturating_sub(sample.started),
             reached_after: sample.started.saturating_sub(asked),
+            unwound_in: since.elapsed(),
             copied_bytes: sample.stack().len(),
         })
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use unjank_stack_sampler::StackSource;
+use unjank_stack_sampler::{Stack, StackSource};
 
 use crate::watched::{capture_until, has, wait_for, watch};
 
@@ -100,10 +100,9 @@ fn two_threads_are_watched_at_once() {
     let two = watch(move || inner_work(|| wait_for(&two)));
     let both = [one, two].map(|watched| {
         thread::spawn(move || {
+            let there = |stack: &Stack| has(stack, &["wait_for", "inner_work"]);
             for _ in 0..200 {
-                capture_until(&watched.sampler, |stack| {
-                    has(stack, &["wait_for", "inner_work"])
-                });
+                capture_until(&watched.sampler, there);
             }
             let stack = watched.sampler.capture(128).unwrap();
             (has(&stack, &["outermost_work"]), watched.thread)
@@ -123,14 +122,15 @@ fn many_may_ask_about_one_thread() {
     let (keep, end) = sync_channel::<()>(0);
     let watched = watch(move || outermost_work(|| wait_for(&end)));
     capture_until(&watched.sampler, |stack| has(stack, &["wait_for"]));
+    let ask = || {
+        for _ in 0..50 {
+            let stack = watched.sampler.capture(128).unwrap();
+            assert!(has(&stack, &["wait_for", "outermost_work"]), "{stack:#?}");
+        }
+    };
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..50 {
-                    let stack = watched.sampler.capture(128).unwrap();
-                    assert!(has(&stack, &["wait_for", "outermost_work"]), "{stack:#?}");
-                }
-            });
+            scope.spawn(ask);
         }
     });
     drop(keep);

@@ -6,17 +6,18 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use unjank_stack_sampler::CaptureError;
+use unjank_stack_sampler::{CaptureError, Options};
 
-use crate::watched::watch;
+use crate::watched::{has, watch, watch_with};
 
 /// Allocates, frees, formats, opens and reads files, and expects nothing to fail.
 fn work_hard(round: u64, kept: &mut HashMap<u64, String>) {
     kept.insert(round % 97, format!("{round}").repeat(round as usize % 700));
     let big = vec![round; 1 << (round % 16)];
     assert_eq!(big.iter().sum::<u64>(), round * big.len() as u64);
-    if round % 16 == 0 {
+    if round.is_multiple_of(16) {
         let mut text = String::new();
         let mut file = File::open("/proc/self/stat").unwrap();
         file.read_to_string(&mut text).unwrap();
@@ -83,6 +84,70 @@ fn errno_survives() {
     }
     stop.store(true, Ordering::Relaxed);
     assert!(watched.thread.join().unwrap() > 0);
+}
+
+#[inline(never)]
+fn first_worker(stop: &AtomicBool) {
+    spin_until(stop);
+    std::hint::black_box(1);
+}
+
+#[inline(never)]
+fn second_worker(stop: &AtomicBool) {
+    spin_until(stop);
+    std::hint::black_box(2);
+}
+
+#[inline(never)]
+fn spin_until(stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Captures that give up at once leave their signals behind, which then arrive while another is under way.
+#[test]
+fn late_signals_never_reach_another_capture() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let [first, second] = [first_worker, second_worker].map(|work| {
+        let stop = Arc::clone(&stop);
+        [0, 25, 200_000].map(|micros| {
+            let stop = Arc::clone(&stop);
+            let options = Options {
+                timeout: Duration::from_micros(micros),
+                ..Options::default()
+            };
+            watch_with(options, move || work(&stop))
+        })
+    });
+    let (mut answered, mut late) = (0, 0);
+    for _ in 0..1_000 {
+        let firsts = first.iter().map(|one| (one, "first_worker"));
+        let seconds = second.iter().map(|one| (one, "second_worker"));
+        for (watched, name) in firsts.zip(seconds).flat_map(|(a, b)| [a, b]) {
+            match watched.sampler.capture(64) {
+                Ok(stack) => {
+                    let meanwhile = has(&stack, &[name]);
+                    let other = has(&stack, &["first_worker"]) && has(&stack, &["second_worker"]);
+                    assert!(
+                        meanwhile && !other || !has(&stack, &["spin_until"]),
+                        "{stack:#?}"
+                    );
+                    answered += 1;
+                }
+                Err(CaptureError::Timeout { .. } | CaptureError::Busy) => late += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    for watched in first.into_iter().chain(second) {
+        watched.thread.join().unwrap();
+    }
+    assert!(
+        answered > 1_000 && late > 1_000,
+        "{answered} in time, {late} late"
+    );
 }
 
 #[test]

@@ -3,6 +3,10 @@
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests share fails the test that uses it"
+)]
 
 mod blocked;
 mod busy;
