@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use unjank_stack_sampler::{CaptureError, Options};
+use unjank_stack_sampler::{CaptureError, Options, Sampler};
 
-use crate::watched::{has, watch, watch_with};
+use crate::watched::{has, watch};
 
 /// Allocates, frees, formats, opens and reads files, and expects nothing to fail.
 fn work_hard(round: u64, kept: &mut HashMap<u64, String>) {
@@ -105,47 +106,51 @@ fn spin_until(stop: &AtomicBool) {
     }
 }
 
+/// A thread with samplers of no patience, of little and of much.
+fn work_for(work: fn(&AtomicBool), stop: &Arc<AtomicBool>) -> ([Sampler; 3], JoinHandle<()>) {
+    let (give, take) = sync_channel(1);
+    let stop = Arc::clone(stop);
+    let thread = thread::spawn(move || {
+        let samplers = [0, 25, 200_000].map(|micros| {
+            let timeout = Duration::from_micros(micros);
+            let signal = None;
+            Sampler::with_options(Options { signal, timeout }).unwrap()
+        });
+        give.send(samplers).unwrap();
+        work(&stop);
+    });
+    (take.recv().unwrap(), thread)
+}
+
 /// Captures that give up at once leave their signals behind, which then arrive while another is under way.
 #[test]
 fn late_signals_never_reach_another_capture() {
     let stop = Arc::new(AtomicBool::new(false));
-    let [first, second] = [first_worker, second_worker].map(|work| {
-        let stop = Arc::clone(&stop);
-        [0, 25, 200_000].map(|micros| {
-            let stop = Arc::clone(&stop);
-            let options = Options {
-                timeout: Duration::from_micros(micros),
-                ..Options::default()
-            };
-            watch_with(options, move || work(&stop))
-        })
-    });
+    let (first, first_thread) = work_for(first_worker, &stop);
+    let (second, second_thread) = work_for(second_worker, &stop);
     let (mut answered, mut late) = (0, 0);
-    for _ in 0..1_000 {
-        let firsts = first.iter().map(|one| (one, "first_worker"));
-        let seconds = second.iter().map(|one| (one, "second_worker"));
-        for (watched, name) in firsts.zip(seconds).flat_map(|(a, b)| [a, b]) {
-            match watched.sampler.capture(64) {
-                Ok(stack) => {
-                    let meanwhile = has(&stack, &[name]);
-                    let other = has(&stack, &["first_worker"]) && has(&stack, &["second_worker"]);
-                    assert!(
-                        meanwhile && !other || !has(&stack, &["spin_until"]),
-                        "{stack:#?}"
-                    );
-                    answered += 1;
-                }
-                Err(CaptureError::Timeout { .. } | CaptureError::Busy) => late += 1,
-                Err(error) => panic!("{error}"),
+    for round in 0..3_000 {
+        let which = round / 2 % 3;
+        let (sampler, ours, other) = match round % 2 {
+            0 => (&first[which], "first_worker", "second_worker"),
+            _ => (&second[which], "second_worker", "first_worker"),
+        };
+        match sampler.capture(64) {
+            Ok(stack) => {
+                let spinning = has(&stack, &["spin_until"]);
+                assert!(!spinning || has(&stack, &[ours]), "{stack:#?}");
+                assert!(!has(&stack, &[other]), "{stack:#?}");
+                answered += 1;
             }
+            Err(CaptureError::Timeout { .. } | CaptureError::Busy) => late += 1,
+            Err(error) => panic!("{error}"),
         }
     }
     stop.store(true, Ordering::Relaxed);
-    for watched in first.into_iter().chain(second) {
-        watched.thread.join().unwrap();
-    }
+    first_thread.join().unwrap();
+    second_thread.join().unwrap();
     assert!(
-        answered > 1_000 && late > 1_000,
+        answered > 500 && late > 500,
         "{answered} in time, {late} late"
     );
 }
