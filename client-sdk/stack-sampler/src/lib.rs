@@ -54,7 +54,8 @@
 //!   never restarted by Linux: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, `sem_timedwait`, `msgrcv` and
 //!   socket calls with a timeout return `EINTR`. The standard library and every event loop that deserves the name
 //!   handle that; C code that takes any error of `poll` for the end of the world does not.
-//! * **Alternate stacks** are used when the thread has one (`SA_ONSTACK`).
+//! * **Alternate stacks** are used when the thread has one (`SA_ONSTACK`). As for any signal, it must have room for
+//!   what the kernel saves (`getauxval(AT_MINSIGSTKSZ)`, up to 12 KiB) and 2 KiB more; those of the standard library do.
 //! * A library that contains this crate must not be unloaded while the process lives: it owns a signal handler.
 //! * A capture allocates on the watching thread. When the watched thread is stuck inside the allocator, holding its
 //!   lock, the watching thread gets stuck with it.

@@ -56,10 +56,10 @@ impl Sample {
         let sp = registers.sp;
         self.registers = registers;
         self.len = bounds.map_or(0, |bounds| bounds.above(sp).min(MAX_STACK_BYTES));
-        let Ok(address) = usize::try_from(sp) else {
-            self.len = 0;
+        let address = usize::try_from(sp).unwrap_or_default();
+        if self.len == 0 {
             return;
-        };
+        }
         let from = ptr::with_exposed_provenance::<u8>(address);
         // SAFETY: `len` bytes from the stack pointer on are readable (the contract above) and no longer than the
         // buffer. The two do not overlap: the buffer is a static. The bytes belong to frames that are interrupted

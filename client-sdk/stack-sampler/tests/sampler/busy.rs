@@ -26,25 +26,28 @@ fn work_hard(round: u64, kept: &mut HashMap<u64, String>) {
     }
 }
 
+#[inline(never)]
+fn churn_until(stop: &AtomicBool) -> u64 {
+    let (mut round, mut kept) = (0, HashMap::new());
+    while !stop.load(Ordering::Relaxed) {
+        round += 1;
+        work_hard(round, &mut kept);
+    }
+    round
+}
+
 #[test]
 fn ten_thousand_captures_disturb_nothing() {
     let stop = Arc::new(AtomicBool::new(false));
     let theirs = Arc::clone(&stop);
-    let watched = watch(move || {
-        let (mut round, mut kept) = (0, HashMap::new());
-        while !theirs.load(Ordering::Relaxed) {
-            round += 1;
-            work_hard(round, &mut kept);
-        }
-        round
-    });
+    let watched = watch(move || churn_until(&theirs));
     let (mut frames, mut ours, mut late) = (0, 0, 0);
     for _ in 0..10_000 {
         match watched.sampler.capture(128) {
             Ok(stack) => {
                 frames += stack.frames.len();
                 let functions = stack.frames.iter().filter_map(|one| one.function.as_ref());
-                let mut here = functions.filter(|one| one.contains("ten_thousand_captures"));
+                let mut here = functions.filter(|one| one.contains("churn_until"));
                 ours += usize::from(here.next().is_some());
             }
             // On a machine that does other things too the thread may not run for a while.
