@@ -49,7 +49,7 @@ pub enum CaptureError {
         /// How long it was waited for.
         waited: Duration,
     },
-    /// A thread that was stopped in the middle of an earlier capture still holds the buffer.
+    /// A thread that got no processor since it began to answer an earlier capture still holds the buffer.
     #[error("an earlier capture is not over yet")]
     Busy,
     /// Somebody replaced the handler of the signal, which is therefore not sent any more.

@@ -42,7 +42,8 @@
 //!   No second signal is queued while one is pending.
 //! * **No signal reaches somebody else's handler**: a signal that is handled or ignored by others is not taken, and
 //!   before each sending it is checked that the handler still is ours ([`CaptureError::HandlerReplaced`]).
-//! * Captures of one process take turns; each waits for at most [`Options::timeout`].
+//! * Captures of one process take turns; each waits at most twice for [`Options::timeout`], for an
+//!   earlier handler to get through and for its own.
 //! * Nothing is kept running: no thread, no timer, no open file. Kept are the buffer and what is known about the
 //!   modules that were seen in stacks (their unwind tables and 12 bytes per function).
 //!

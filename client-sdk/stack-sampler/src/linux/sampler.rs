@@ -92,9 +92,10 @@ impl Sampler {
         }
         let mut capturing = CAPTURING.lock().unwrap_or_else(PoisonError::into_inner);
         let Capturing { watching, modules } = &mut *capturing;
-        watching
-            .arm(self.thread, self.stack)
-            .map_err(|_still_writing| CaptureError::Busy)?;
+        // The thread of a capture that timed out may be in the middle of its handler, waiting for a processor.
+        if !self.look_until(|| watching.arm(self.thread, self.stack).is_ok()) {
+            return Err(CaptureError::Busy);
+        }
         let asked = now();
         if let Err(error) = self.send() {
             watching.disarm();
@@ -155,18 +156,26 @@ impl Sampler {
         pending.is_some_and(|mask| mask & self.signal.bit() != 0)
     }
 
-    /// Waits until there is a sample. Looks again and again instead of being woken, so that the handler has one
-    /// thing less to do; the thread that waits is in no hurry.
-    fn wait(&self, watching: &mut Watching) -> Result<(), CaptureError> {
+    /// Looks again and again whether it is so, for as long as the patience lasts. Being woken would be quicker, but
+    /// give the handler one thing more to do, and the thread that waits is in no hurry.
+    fn look_until(&self, mut is_so: impl FnMut() -> bool) -> bool {
         let since = Instant::now();
         let mut pause = FIRST_PAUSE;
-        while since.elapsed() < self.timeout {
-            if watching.progress() == Progress::Done {
-                self.unanswered.store(false, Ordering::Relaxed);
-                return Ok(());
+        while !is_so() {
+            if since.elapsed() >= self.timeout {
+                return false;
             }
             thread::sleep(pause);
             pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+        true
+    }
+
+    /// Waits until there is a sample.
+    fn wait(&self, watching: &mut Watching) -> Result<(), CaptureError> {
+        if self.look_until(|| watching.progress() == Progress::Done) {
+            self.unanswered.store(false, Ordering::Relaxed);
+            return Ok(());
         }
         let progress = watching.disarm();
         self.unanswered
