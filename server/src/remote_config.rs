@@ -17,7 +17,7 @@ mod document_rules;
 mod fault;
 mod flags;
 mod forecast;
-mod glob;
+mod json_schema;
 mod kept;
 mod merge_patch;
 mod overrides;

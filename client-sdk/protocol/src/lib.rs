@@ -13,17 +13,21 @@
 
 mod batch;
 pub mod config;
+mod glob;
 mod id;
 mod jank;
 mod lenient;
 mod limits;
 mod names;
 mod receipt;
+#[cfg(feature = "openapi")]
+mod schema;
 mod signals;
 mod text;
 mod timestamp;
 
 pub use batch::{Batch, Resource};
+pub use glob::Glob;
 pub use id::{SpanId, TraceId};
 pub use jank::{Frame, Jank, JankSample, JankStrategy, LogLine};
 pub use lenient::{Attributes, Histogram};

@@ -1,12 +1,12 @@
 //! From a condition as written to a predicate, with every fault on the way.
 
 use hashbrown::HashSet;
+use unjank_protocol::Glob;
 use unjank_protocol::Network;
 
 use super::check::{closest, hint};
 use super::condition::{BuildRange, Condition, Percentage};
 use super::fault::{Fault, FaultCode};
-use super::glob::Glob;
 use super::percentage::{Salted, buckets_of};
 use super::predicate::{Names, Predicate, TextOf, VersionOf};
 use super::version::Requirement;

@@ -1,9 +1,7 @@
 //! The share of what happens that a device keeps and sends, as far as its document says it.
 
-use unjank_protocol::Signal;
 use unjank_protocol::config::Document;
-
-use super::glob::Glob;
+use unjank_protocol::{Glob, Signal};
 
 /// The sampling of a document, ready to be asked.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! A condition, compiled: requirements, globs and salts are prepared, and what is cheap to ask is asked first.
 
 use hashbrown::HashSet;
+use unjank_protocol::Glob;
 
 use super::device::{Device, Facts};
-use super::glob::Glob;
 use super::percentage::Salted;
 use super::version::{Requirement, Version};
 

@@ -1,8 +1,8 @@
-//! Globs over a whole text: `*` is any run of characters, `?` any one. ASCII case does not matter.
+//! Globs over a whole text, as names of spans, models and hosts are chosen by: `*` is any run of characters, `?` any one. ASCII case does not matter.
 
 /// A glob, ready to match.
 #[derive(Clone, Debug)]
-pub(super) struct Glob(Box<[Token]>);
+pub struct Glob(Box<[Token]>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
@@ -12,7 +12,9 @@ enum Token {
 }
 
 impl Glob {
-    pub(super) fn new(text: &str) -> Self {
+    /// Reads a glob: every text is one.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
         let mut tokens: Vec<_> = text
             .chars()
             .map(|char| match char {
@@ -27,7 +29,8 @@ impl Glob {
 
     /// Tries the shortest run first, and after a mismatch only makes the last run longer: earlier ones never need to be,
     /// so the time is bounded by the product of the lengths.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
         let mut tokens: &[Token] = &self.0;
         let mut rest = text.chars();
         let mut last_run = None;

@@ -1,0 +1,161 @@
+//! What a call costs the thread that makes it: time at the median and at the 99th percentile, and allocations.
+//!
+//! `cargo bench -p unjank --bench calls`. Calls are timed in groups of 64, since the clock costs as much as a call; the cost of an
+//! empty group is subtracted.
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use unjank::{Config, Mode, Request, Response, Transport, TransportError};
+
+/// Counts allocations of the measuring thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[expect(
+    unsafe_code,
+    reason = "an allocator is unsafe; this one only counts and hands on"
+)]
+// SAFETY: every call is handed to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let counted = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        counted.unwrap_or_default();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers as a server would that takes everything and has rates to tell.
+struct Server {
+    document: &'static str,
+}
+
+impl Transport for Server {
+    fn send(&self, request: Request<'_>) -> Result<Response, TransportError> {
+        let body = if request.method == "GET" {
+            self.document
+        } else {
+            r#"{"batch_id":"00000000-0000-0000-0000-000000000001","accepted":1}"#
+        };
+        Ok(Response {
+            status: if request.method == "GET" { 200 } else { 202 },
+            etag: Some("\"1\"".to_owned()),
+            body: body.as_bytes().to_vec(),
+            ..Response::default()
+        })
+    }
+}
+
+const GROUP: u32 = 64;
+const GROUPS: usize = 4_000;
+
+/// Median and 99th percentile in nanoseconds, and allocations, per call.
+fn measure(mut call: impl FnMut()) -> (f64, f64, f64) {
+    // The allocator and the queue touch their memory for the first time: once in the life of an app.
+    groups(&mut call);
+    let before = ALLOCATIONS.with(Cell::get);
+    let mut groups = groups(&mut call);
+    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    groups.sort_unstable();
+    let at = |part: usize| {
+        let group = groups.get(GROUPS * part / 100).copied().unwrap_or_default();
+        group.as_secs_f64() * 1e9 / f64::from(GROUP)
+    };
+    let calls = f64::from(GROUP) * GROUPS as f64;
+    (at(50), at(99), allocations as f64 / calls)
+}
+
+fn groups(call: &mut impl FnMut()) -> Vec<Duration> {
+    let mut groups = Vec::with_capacity(GROUPS);
+    while groups.len() < GROUPS {
+        let begun = Instant::now();
+        for _ in 0..GROUP {
+            call();
+        }
+        groups.push(begun.elapsed());
+        // The background thread keeps up: a full queue would be measured instead.
+        if groups.len() % 64 == 0 {
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+    groups
+}
+
+fn row(name: &str, wanted: &str, call: impl FnMut()) {
+    let (median, worst, allocations) = measure(call);
+    println!("| {name} | {median:.1} | {worst:.1} | {allocations:.2} | {wanted} |");
+}
+
+fn start(document: &'static str) -> unjank::Guard {
+    let config = Config::new("http://127.0.0.1:1", "key")
+        .app("com.example.bench", "1.0.0")
+        .mode(Mode::Production)
+        .queue_events(1 << 16)
+        .start_jitter(Duration::ZERO)
+        .transport(Server { document });
+    let guard = unjank::init(config);
+    while unjank::toggle("ready").is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    guard
+}
+
+fn main() {
+    println!("| call | p50 ns | p99 ns | allocations | wanted |\n|---|---|---|---|---|");
+    row("nothing (the harness)", "", || {
+        black_box(());
+    });
+    row("the clock", "", || {
+        black_box(Instant::now());
+    });
+    row("span, off", "≤ 5", || {
+        drop(black_box(unjank::span("checkout")));
+    });
+    row("metric, off", "≤ 5", || {
+        unjank::metric("battery_percent", black_box(1.0));
+    });
+    let guard = start(
+        r#"{"sampling": {"spans": {"default": 0.0}, "metrics": 0.0}, "toggles": {"ready": true}}"#,
+    );
+    row("span, sampled out", "≤ 30", || {
+        drop(black_box(unjank::span("checkout")));
+    });
+    row("metric, sampled out", "≤ 30", || {
+        unjank::metric("battery_percent", black_box(1.0));
+    });
+    drop(guard);
+    let guard = start(
+        r#"{"sampling": {"spans": {"default": 1.0}, "metrics": 1.0}, "toggles": {"ready": true}}"#,
+    );
+    row("span, recorded", "≤ 150, one allocation", || {
+        drop(black_box(unjank::span("checkout")));
+    });
+    let outer = unjank::span("outer");
+    row(
+        "span, recorded, inside another",
+        "≤ 150, one allocation",
+        || {
+            drop(black_box(unjank::span("checkout")));
+        },
+    );
+    drop(outer);
+    row("metric, recorded", "", || {
+        unjank::metric("battery_percent", black_box(1.0));
+    });
+    drop(guard);
+}

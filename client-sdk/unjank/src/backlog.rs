@@ -1,0 +1,336 @@
+//! Batches that the server does not have yet: on disk, or in memory where there is none.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use unjank_protocol::{Signal, Timestamp};
+use unjank_spool::{Log, Options, Reader, Seq, Trimmer, WhenFull};
+use uuid::Uuid;
+
+use crate::batch::Sealed;
+use crate::losses::{Losses, Reason};
+
+/// A batch is at most this large; the server takes 1 MiB.
+const MOST_RECORD: u32 = 1 << 20;
+/// Four segments of the largest batch: less cannot be kept.
+pub(crate) const LEAST_BYTES: u64 = 4 * (MOST_RECORD as u64 + 4_096);
+
+/// Batches in the order in which they were sealed.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    disk: Option<Disk>,
+    waiting: VecDeque<Waiting>,
+    /// Those of memory: there is no disk, or it refused.
+    bytes: u64,
+    most_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Disk {
+    log: Log,
+    reader: Reader,
+    trimmer: Trimmer,
+}
+
+/// What is known of a batch without reading it.
+#[derive(Debug)]
+struct Waiting {
+    label: Label,
+    bytes: u64,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Disk(Seq),
+    Memory(Sealed),
+}
+
+/// What stands before each batch on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Label {
+    batch_id: Uuid,
+    sealed_at: i64,
+    events: Vec<(Signal, u32)>,
+}
+
+impl Backlog {
+    /// One that forgets with the process.
+    pub(crate) fn in_memory(most_bytes: u64) -> Self {
+        Self {
+            disk: None,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            most_bytes,
+        }
+    }
+
+    /// Opens the folder and finds what an earlier process left. When that does not work batches are kept in memory.
+    pub(crate) fn open(folder: &Path, most_bytes: u64, losses: &Losses) -> Self {
+        let mut backlog = Self::in_memory(most_bytes);
+        let options = Options {
+            segment_bytes: u64::from(MOST_RECORD) * 2,
+            max_record_bytes: MOST_RECORD,
+            when_full: WhenFull::DropOldest,
+            ..Options::new(folder, most_bytes.max(LEAST_BYTES))
+        };
+        let Ok((log, _)) = Log::open(options) else {
+            return backlog;
+        };
+        let mut disk = Disk {
+            reader: log.reader(),
+            trimmer: log.trimmer(),
+            log,
+        };
+        let mut reader = disk.log.reader();
+        while let Ok(Some(chunk)) = reader.next_chunk(1 << 20) {
+            for record in chunk.iter() {
+                match read_record(record.payload) {
+                    Some((label, body)) => backlog.waiting.push_back(Waiting {
+                        label,
+                        bytes: body.len() as u64,
+                        place: Place::Disk(record.seq),
+                    }),
+                    None => losses.add(Signal::Other, Reason::DiskFailed, 1),
+                }
+            }
+        }
+        disk.reader.seek(0);
+        backlog.disk = Some(disk);
+        backlog
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.waiting.iter().map(|waiting| waiting.bytes).sum()
+    }
+
+    /// Puts a batch at the end, durably where there is a disk. What goes to make room is counted.
+    pub(crate) fn push(&mut self, sealed: Sealed, now: Timestamp, losses: &Losses) {
+        if u32::try_from(sealed.body.len()).is_ok_and(|bytes| bytes > MOST_RECORD - 4_096) {
+            return self.push_halves(&sealed, now, losses);
+        }
+        let label = Label {
+            batch_id: sealed.batch_id,
+            sealed_at: now.as_micros(),
+            events: sealed.events.clone(),
+        };
+        let bytes = sealed.body.len() as u64;
+        let place = match self.write(&label, &sealed.body) {
+            Some(seq) => Place::Disk(seq),
+            None => {
+                self.bytes = self.bytes.saturating_add(bytes);
+                Place::Memory(sealed)
+            }
+        };
+        self.waiting.push_back(Waiting {
+            label,
+            bytes,
+            place,
+        });
+        self.forget_what_is_gone(losses);
+    }
+
+    /// Puts a batch that is too large at the end as two, or gives up its only event.
+    pub(crate) fn push_halves(&mut self, sealed: &Sealed, now: Timestamp, losses: &Losses) {
+        let Some(halves) = sealed.split() else {
+            return losses.add_all(&sealed.events, Reason::TooLarge);
+        };
+        for half in halves {
+            self.push(half, now, losses);
+        }
+    }
+
+    fn write(&mut self, label: &Label, body: &[u8]) -> Option<Seq> {
+        let disk = self.disk.as_mut()?;
+        let label = serde_json::to_vec(label).ok()?;
+        let length = u16::try_from(label.len()).ok()?;
+        let mut record = Vec::with_capacity(body.len() + label.len() + 2);
+        record.extend_from_slice(&length.to_le_bytes());
+        record.extend_from_slice(&label);
+        record.extend_from_slice(body);
+        let appended = disk.log.append(&record).ok()?;
+        disk.log.sync().ok()?;
+        Some(appended.seq)
+    }
+
+    /// Those whose segment was deleted to make room, and the oldest of memory when that is full.
+    fn forget_what_is_gone(&mut self, losses: &Losses) {
+        let oldest = self.disk.as_ref().map(|disk| disk.log.oldest_seq());
+        self.waiting.retain(|waiting| {
+            let gone = match (&waiting.place, oldest) {
+                (Place::Disk(seq), Some(oldest)) => *seq < oldest,
+                _ => false,
+            };
+            if gone {
+                losses.add_all(&waiting.label.events, Reason::DiskFull);
+            }
+            !gone
+        });
+        while self.bytes > self.most_bytes {
+            let in_memory = |waiting: &Waiting| matches!(waiting.place, Place::Memory(_));
+            let Some(at) = self.waiting.iter().position(in_memory) else {
+                break;
+            };
+            if let Some(waiting) = self.waiting.remove(at) {
+                self.bytes = self.bytes.saturating_sub(waiting.bytes);
+                losses.add_all(&waiting.label.events, Reason::DiskFull);
+            }
+        }
+    }
+
+    /// Gives up what waited for longer than the server takes it.
+    pub(crate) fn expire(&mut self, oldest: Timestamp, losses: &Losses) {
+        while let Some(first) = self.waiting.front() {
+            if first.label.sealed_at >= oldest.as_micros() {
+                break;
+            }
+            losses.add_all(&first.label.events, Reason::TooOld);
+            self.done();
+        }
+    }
+
+    /// The oldest batch. One that does not read any more is counted and passed over.
+    pub(crate) fn first(&mut self, losses: &Losses) -> Option<Sealed> {
+        loop {
+            let first = self.waiting.front()?;
+            let seq = match &first.place {
+                Place::Memory(sealed) => return Some(sealed.clone()),
+                Place::Disk(seq) => *seq,
+            };
+            if let Some(sealed) = self.disk.as_mut().and_then(|disk| disk.read(seq)) {
+                return Some(sealed);
+            }
+            losses.add_all(&first.label.events, Reason::DiskFailed);
+            self.done();
+        }
+    }
+
+    /// The oldest batch is done with.
+    pub(crate) fn done(&mut self) {
+        let Some(first) = self.waiting.pop_front() else {
+            return;
+        };
+        match first.place {
+            Place::Memory(_) => self.bytes = self.bytes.saturating_sub(first.bytes),
+            Place::Disk(seq) => {
+                // Space that is not given back now is given back with the next.
+                let trimmed = self.disk.as_ref().map(|disk| disk.trimmer.trim(seq));
+                let _failed = trimmed.is_some_and(|trimmed| trimmed.is_err());
+            }
+        }
+    }
+
+    /// Gives up everything.
+    pub(crate) fn clear(&mut self, losses: &Losses) {
+        while let Some(first) = self.waiting.front() {
+            losses.add_all(&first.label.events, Reason::Disabled);
+            self.done();
+        }
+    }
+}
+
+impl Disk {
+    fn read(&mut self, seq: Seq) -> Option<Sealed> {
+        self.reader.seek(seq);
+        let chunk = self.reader.next_chunk(1).ok().flatten()?;
+        let record = chunk.iter().find(|record| record.seq == seq)?;
+        let (label, body) = read_record(record.payload)?;
+        Some(Sealed {
+            batch_id: label.batch_id,
+            events: label.events,
+            body: body.to_vec(),
+        })
+    }
+}
+
+fn read_record(record: &[u8]) -> Option<(Label, &[u8])> {
+    let (length, rest) = record.split_first_chunk::<2>()?;
+    let (label, body) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    Some((serde_json::from_slice(label).ok()?, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(number: u128, bytes: usize) -> Sealed {
+        Sealed {
+            batch_id: Uuid::from_u128(number),
+            events: vec![(Signal::Spans, 2)],
+            body: vec![7; bytes],
+        }
+    }
+
+    fn ids(backlog: &mut Backlog, losses: &Losses) -> Vec<u128> {
+        let mut ids = Vec::new();
+        while let Some(sealed) = backlog.first(losses) {
+            ids.push(sealed.batch_id.as_u128());
+            backlog.done();
+        }
+        ids
+    }
+
+    #[test]
+    fn what_an_earlier_process_left_is_found_in_order_and_what_was_done_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let losses = Losses::default();
+        let now = Timestamp::from_micros(1);
+        let mut backlog = Backlog::open(folder.path(), 0, &losses);
+        for number in 1..=4 {
+            backlog.push(sealed(number, 100), now, &losses);
+        }
+        assert_eq!(backlog.first(&losses).unwrap().batch_id.as_u128(), 1);
+        backlog.done();
+        drop(backlog);
+        let mut backlog = Backlog::open(folder.path(), 0, &losses);
+        assert_eq!(ids(&mut backlog, &losses), [2, 3, 4]);
+        drop(backlog);
+        assert!(Backlog::open(folder.path(), 0, &losses).is_empty());
+        assert!(losses.take().is_empty());
+    }
+
+    #[test]
+    fn the_oldest_make_room_and_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let losses = Losses::default();
+        let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
+        for number in 0..20 {
+            backlog.push(sealed(number, 500_000), Timestamp::default(), &losses);
+        }
+        let left = ids(&mut backlog, &losses);
+        assert!(left.len() >= 4 && left.last() == Some(&19), "{left:?}");
+        let lost = losses.take();
+        assert_eq!(lost[0].reason.as_str(), "disk_full");
+        assert_eq!(lost[0].count, 2 * (20 - left.len() as u64));
+    }
+
+    #[test]
+    fn without_a_disk_memory_holds_as_much() {
+        let losses = Losses::default();
+        let mut backlog = Backlog::in_memory(250);
+        for number in 0..4 {
+            backlog.push(sealed(number, 100), Timestamp::default(), &losses);
+        }
+        assert_eq!(ids(&mut backlog, &losses), [2, 3]);
+        assert_eq!(losses.take()[0].count, 4);
+    }
+
+    #[test]
+    fn what_is_too_old_is_given_up() {
+        let losses = Losses::default();
+        let mut backlog = Backlog::in_memory(1_000);
+        for number in 0..4 {
+            let at = Timestamp::from_micros(i64::try_from(number).unwrap());
+            backlog.push(sealed(number, 100), at, &losses);
+        }
+        backlog.expire(Timestamp::from_micros(2), &losses);
+        assert_eq!(ids(&mut backlog, &losses), [2, 3]);
+        assert_eq!(losses.take()[0].reason.as_str(), "too_old");
+    }
+}

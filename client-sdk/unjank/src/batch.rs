@@ -1,0 +1,286 @@
+//! Events of one session, collected until they are worth a batch.
+
+use serde::Serialize;
+use unjank_protocol::{Batch, Resource, SdkHealth, Signal, Timestamp};
+use uuid::Uuid;
+
+use crate::event::Event;
+
+/// Events of one session that are not written down yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    batch: Batch<'static>,
+}
+
+/// A batch as it is kept until the server has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealed {
+    pub(crate) batch_id: Uuid,
+    pub(crate) events: Vec<(Signal, u32)>,
+    /// Its JSON without `sent_at` and without the closing brace, as a zstd frame.
+    pub(crate) body: Vec<u8>,
+}
+
+/// Why a batch is not written down.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SealError {
+    #[error("a batch cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("a batch cannot be compressed: {0}")]
+    Zstd(#[from] std::io::Error),
+}
+
+/// Fast, and nearly as small as what takes five times as long.
+const ZSTD_LEVEL: i32 = 3;
+
+impl Pending {
+    pub(crate) fn new(resource: Resource<'static>, session_id: Uuid) -> Self {
+        Self {
+            batch: Batch {
+                batch_id: Uuid::nil(),
+                sent_at: None,
+                resource,
+                session_id,
+                config_revision: None,
+                spans: Vec::new(),
+                frame_windows: Vec::new(),
+                janks: Vec::new(),
+                traffic: Vec::new(),
+                page_loads: Vec::new(),
+                metrics: Vec::new(),
+                app_starts: Vec::new(),
+                recompositions: Vec::new(),
+                sdk_health: None,
+            },
+        }
+    }
+
+    /// The same session goes on with nothing collected.
+    fn rest(&self) -> Self {
+        Self::new(self.batch.resource.clone(), self.batch.session_id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.batch.events()
+    }
+
+    pub(crate) fn set_user(&mut self, user_id: &str) {
+        self.batch.resource.user_id = user_id.to_owned().into();
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        &self.batch.resource.user_id
+    }
+
+    pub(crate) fn add(&mut self, event: Event) {
+        let batch = &mut self.batch;
+        match event {
+            Event::Span(span) => batch.spans.push(span),
+            Event::FrameWindow(window) => batch.frame_windows.push(window),
+            Event::Jank(jank) => batch.janks.push(jank),
+            Event::Traffic(traffic) => batch.traffic.push(traffic),
+            Event::PageLoad(load) => batch.page_loads.push(load),
+            Event::Metric(metric) => batch.metrics.push(metric),
+            Event::AppStart(start) => batch.app_starts.push(start),
+            Event::Recomposition(redrawn) => batch.recompositions.push(redrawn),
+        }
+    }
+
+    pub(crate) fn set_health(&mut self, health: SdkHealth<'static>) {
+        self.batch.sdk_health = Some(health);
+    }
+
+    /// Makes a batch of what was collected; nothing is left.
+    pub(crate) fn seal(&mut self, config_revision: u64) -> Result<Sealed, SealError> {
+        let rest = self.rest();
+        let mut batch = std::mem::replace(self, rest).batch;
+        batch.batch_id = Uuid::now_v7();
+        batch.config_revision = Some(config_revision);
+        seal(&batch)
+    }
+}
+
+/// How many events of each signal there are.
+fn counts(batch: &Batch<'_>) -> Vec<(Signal, u32)> {
+    let counts = [
+        (Signal::Spans, batch.spans.len()),
+        (Signal::FrameWindows, batch.frame_windows.len()),
+        (Signal::Janks, batch.janks.len()),
+        (Signal::Traffic, batch.traffic.len()),
+        (Signal::PageLoads, batch.page_loads.len()),
+        (Signal::Metrics, batch.metrics.len()),
+        (Signal::AppStarts, batch.app_starts.len()),
+        (Signal::Recompositions, batch.recompositions.len()),
+        (Signal::SdkHealth, usize::from(batch.sdk_health.is_some())),
+    ];
+    let present = counts.into_iter().filter(|(_, count)| *count > 0);
+    present
+        .map(|(signal, count)| (signal, u32::try_from(count).unwrap_or(u32::MAX)))
+        .collect()
+}
+
+fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
+    let mut json = serde_json::to_vec(batch)?;
+    // The time of sending is written behind it, when there is one.
+    json.pop();
+    Ok(Sealed {
+        batch_id: batch.batch_id,
+        events: counts(batch),
+        body: zstd::bulk::compress(&json, ZSTD_LEVEL)?,
+    })
+}
+
+#[derive(Serialize)]
+struct Sent {
+    sent_at: Timestamp,
+}
+
+impl Sealed {
+    /// The body of a request: the batch, and when this attempt is made. Two zstd frames, which read as one text.
+    pub(crate) fn request(&self, sent_at: Timestamp) -> Result<Vec<u8>, SealError> {
+        let mut end = serde_json::to_vec(&Sent { sent_at })?;
+        if let Some(brace) = end.first_mut() {
+            *brace = b',';
+        }
+        let mut body = self.body.clone();
+        body.extend(zstd::bulk::compress(&end, ZSTD_LEVEL)?);
+        Ok(body)
+    }
+
+    /// The same events in two batches; nothing when it holds only one.
+    pub(crate) fn split(&self) -> Option<[Self; 2]> {
+        let mut json = zstd::stream::decode_all(self.body.as_slice()).ok()?;
+        json.push(b'}');
+        let mut first: Batch<'_> = serde_json::from_slice(&json).ok()?;
+        if first.events() < 2 {
+            return None;
+        }
+        let mut second = first.clone();
+        let mut left = first.events() / 2;
+        halve(&mut first.spans, &mut second.spans, &mut left);
+        halve(
+            &mut first.frame_windows,
+            &mut second.frame_windows,
+            &mut left,
+        );
+        halve(&mut first.janks, &mut second.janks, &mut left);
+        halve(&mut first.traffic, &mut second.traffic, &mut left);
+        halve(&mut first.page_loads, &mut second.page_loads, &mut left);
+        halve(&mut first.metrics, &mut second.metrics, &mut left);
+        halve(&mut first.app_starts, &mut second.app_starts, &mut left);
+        halve(
+            &mut first.recompositions,
+            &mut second.recompositions,
+            &mut left,
+        );
+        first.sdk_health = None;
+        (first.batch_id, second.batch_id) = (Uuid::now_v7(), Uuid::now_v7());
+        Some([seal(&first).ok()?, seal(&second).ok()?])
+    }
+}
+
+/// Leaves up to `left` events in the first list and those behind them in the second.
+fn halve<E>(first: &mut Vec<E>, second: &mut Vec<E>, left: &mut usize) {
+    let here = first.len().min(*left);
+    first.truncate(here);
+    second.drain(..here);
+    *left = left.saturating_sub(here);
+}
+
+#[cfg(test)]
+mod tests {
+    use unjank_protocol::{Metric, Traffic};
+
+    use super::*;
+
+    fn pending(metrics: usize) -> Pending {
+        let resource = Resource {
+            app_id: "com.example.shop".into(),
+            ..Resource::default()
+        };
+        let mut pending = Pending::new(resource, Uuid::from_u128(7));
+        for number in 0..metrics {
+            let json = format!(r#"{{"name":"m{number}","time":"2026-11-20T12:00:00Z","value":1}}"#);
+            let metric: Metric<'_> = serde_json::from_str(&json).unwrap();
+            let owned = Metric {
+                name: metric.name.to_string().into(),
+                page: "".into(),
+                attributes: unjank_protocol::Attributes::default(),
+                time: metric.time,
+                ..metric_of(metric.value)
+            };
+            pending.add(Event::Metric(owned));
+        }
+        pending
+    }
+
+    fn metric_of(value: f64) -> Metric<'static> {
+        Metric {
+            name: "".into(),
+            time: Timestamp::default(),
+            value,
+            min: None,
+            max: None,
+            count: None,
+            page: "".into(),
+            uptime_ms: 0,
+            network: unjank_protocol::Network::Unknown,
+            attributes: unjank_protocol::Attributes::default(),
+            sample_rate: 1.0,
+        }
+    }
+
+    fn text(sealed: &Sealed) -> String {
+        let body = sealed.request(Timestamp::from_micros(1_000_000)).unwrap();
+        String::from_utf8(zstd::stream::decode_all(body.as_slice()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_attempt_is_the_same_batch_with_its_own_time() {
+        let mut pending = pending(3);
+        let sealed = pending.seal(42).unwrap();
+        assert_eq!(pending.len(), 0);
+        let json = text(&sealed);
+        let batch: Batch<'_> = serde_json::from_str(&json).unwrap();
+        assert_eq!(batch.batch_id, sealed.batch_id);
+        assert_eq!(batch.sent_at, Some(Timestamp::from_micros(1_000_000)));
+        assert_eq!(batch.config_revision, Some(42));
+        assert_eq!(batch.metrics.len(), 3);
+        assert_eq!(sealed.events, [(Signal::Metrics, 3)]);
+    }
+
+    #[test]
+    fn halves_hold_everything_once() {
+        let mut pending = pending(5);
+        pending.add(Event::Traffic(Traffic {
+            day: unjank_protocol::Day::default(),
+            source: "api".into(),
+            network: unjank_protocol::Network::Wifi,
+            tx_bytes: 1,
+            rx_bytes: 2,
+            requests: 1,
+            failed_requests: 0,
+        }));
+        pending.set_health(SdkHealth::default());
+        let sealed = pending.seal(1).unwrap();
+        let [first, second] = sealed.split().unwrap();
+        let (first_json, second_json) = (text(&first), text(&second));
+        let first: Batch<'_> = serde_json::from_str(&first_json).unwrap();
+        let second: Batch<'_> = serde_json::from_str(&second_json).unwrap();
+        assert_eq!((first.events(), second.events()), (3, 4));
+        assert_ne!(first.batch_id, second.batch_id);
+        let names: Vec<_> = first
+            .metrics
+            .iter()
+            .chain(&second.metrics)
+            .map(|metric| metric.name.to_string())
+            .collect();
+        assert_eq!(names.len(), 5);
+        assert!(second.sdk_health.is_some() && first.sdk_health.is_none());
+    }
+
+    #[test]
+    fn one_event_cannot_be_halved() {
+        assert!(pending(1).seal(1).unwrap().split().is_none());
+    }
+}

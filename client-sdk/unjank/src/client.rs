@@ -1,0 +1,284 @@
+//! The SDK while it runs: what all threads of the app share, and the switch that everything asks first.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use crossbeam_queue::ArrayQueue;
+use unjank_protocol::{Network, Signal, Text};
+
+use crate::clock::{Moment, WallClock};
+use crate::config::Config;
+use crate::event::{Event, Queued};
+use crate::losses::{Losses, Reason};
+use crate::names::{NameId, Names};
+use crate::settings::Settings;
+
+/// What all threads share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Tells it from clients before it in this process.
+    pub(crate) id: u32,
+    pub(crate) config: Config,
+    pub(crate) wall: WallClock,
+    pub(crate) started: Moment,
+    pub(crate) names: Names,
+    pub(crate) settings: ArcSwap<Settings>,
+    /// Counts changes of the settings, so that threads know when to forget what they remember of them.
+    pub(crate) edition: AtomicU32,
+    queue: ArrayQueue<Queued>,
+    pub(crate) losses: Losses,
+    page: AtomicU32,
+    network: AtomicU8,
+    pub(crate) foreground: AtomicBool,
+    pub(crate) user_id: Mutex<String>,
+    pub(crate) wishes: Wishes,
+}
+
+/// What the app wants of the background thread.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    state: Mutex<Wanted>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) stop: bool,
+    /// Counts calls of `flush`.
+    pub(crate) flushes: u64,
+    /// The last of them that is done.
+    pub(crate) flushed: u64,
+    /// The queue fills up.
+    pub(crate) hurry: bool,
+    /// Unsent events are to be forgotten.
+    pub(crate) forget: bool,
+    /// The background thread is gone.
+    ended: bool,
+}
+
+impl Wishes {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Wanted)) {
+        let mut wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut wanted);
+        self.changed.notify_all();
+    }
+
+    /// Waits until something is wanted, at most for so long. Takes what is answered once.
+    pub(crate) fn wait(&self, longest: Duration) -> Wanted {
+        let wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = |wanted: &mut Wanted| {
+            !(wanted.stop || wanted.hurry || wanted.forget || wanted.flushes > wanted.flushed)
+        };
+        let waited = self.changed.wait_timeout_while(wanted, longest, idle);
+        let (mut wanted, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let taken = *wanted;
+        (wanted.hurry, wanted.forget) = (false, false);
+        taken
+    }
+
+    /// The background thread ended.
+    pub(crate) fn ended(&self) {
+        self.change(|wanted| wanted.ended = true);
+    }
+
+    /// Waits for the background thread to end; answers whether it did in time.
+    pub(crate) fn stopped(&self, timeout: Duration) -> bool {
+        let wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .changed
+            .wait_timeout_while(wanted, timeout, |wanted| !wanted.ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ended
+    }
+
+    /// Asks for a flush and waits for it; answers whether it was done in time.
+    pub(crate) fn flush(&self, timeout: Duration) -> bool {
+        let mut wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.flushes = wanted.flushes.saturating_add(1);
+        let mine = wanted.flushes;
+        self.changed.notify_all();
+        let open = |wanted: &mut Wanted| wanted.flushed < mine && !wanted.stop;
+        let waited = self.changed.wait_timeout_while(wanted, timeout, open);
+        let (wanted, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        wanted.flushed >= mine
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(config: Config, settings: Settings) -> Self {
+        static CLIENTS: AtomicU32 = AtomicU32::new(0);
+        Self {
+            id: CLIENTS.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            queue: ArrayQueue::new(config.queue_events),
+            wall: WallClock::new(),
+            started: Moment::now(),
+            names: Names::default(),
+            settings: ArcSwap::from_pointee(settings),
+            edition: AtomicU32::new(0),
+            losses: Losses::default(),
+            page: AtomicU32::new(0),
+            network: AtomicU8::new(network_code(Network::Unknown)),
+            foreground: AtomicBool::new(true),
+            user_id: Mutex::default(),
+            wishes: Wishes::default(),
+            config,
+        }
+    }
+
+    /// Never waits: what does not fit is counted as lost.
+    pub(crate) fn push(&self, queued: Queued) {
+        if let Err(lost) = self.queue.push(queued) {
+            self.losses.add(lost.signal(), Reason::QueueFull, 1);
+        }
+        // Half is left for what comes until the background thread is awake.
+        if self.queue.len() == self.queue.capacity() / 2 {
+            self.wishes.change(|wanted| wanted.hurry = true);
+        }
+    }
+
+    /// Keeps an event of any signal but spans, by its sampling: `event` is made with the sample rate it is to carry.
+    pub(crate) fn record(&self, signal: Signal, event: impl FnOnce(f64) -> Event) {
+        let settings = self.settings.load();
+        let share = settings.share(signal);
+        if share.keeps(draw()) {
+            let event = event(settings.sample_rate(share));
+            self.push(Queued::Event(Box::new(event)));
+        }
+    }
+
+    pub(crate) fn pop(&self) -> Option<Queued> {
+        self.queue.pop()
+    }
+
+    pub(crate) fn uptime_ms(&self, moment: Moment) -> u64 {
+        u64::try_from(moment.since(self.started).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn page(&self) -> NameId {
+        NameId(self.page.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn page_name(&self) -> Text<'static> {
+        self.names.name(self.page()).to_string().into()
+    }
+
+    pub(crate) fn set_page(&self, name: &str) {
+        self.page.store(self.names.id(name).0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn network(&self) -> Network {
+        let code = usize::from(self.network.load(Ordering::Relaxed));
+        Network::ALL.get(code).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_network(&self, network: Network) {
+        self.network.store(network_code(network), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_settings(&self, settings: Settings) {
+        self.settings.store(Arc::new(settings));
+        self.edition.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn network_code(network: Network) -> u8 {
+    let place = Network::ALL.iter().position(|one| *one == network);
+    place
+        .and_then(|place| u8::try_from(place).ok())
+        .unwrap_or_default()
+}
+
+/// Whether anything is collected: what every call asks first.
+static ON: AtomicBool = AtomicBool::new(false);
+/// Counts clients, so that threads know when theirs is an old one.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+static CURRENT: ArcSwapOption<Shared> = ArcSwapOption::const_empty();
+
+/// Whether calls do anything.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+pub(crate) fn switch(on: bool) {
+    ON.store(on, Ordering::Relaxed);
+}
+
+/// Makes a client the one that calls go to; nothing takes it away.
+pub(crate) fn install(shared: Option<Arc<Shared>>) {
+    CURRENT.store(shared);
+    GENERATION.fetch_add(1, Ordering::Release);
+}
+
+/// The client, also while it is switched off.
+pub(crate) fn installed() -> Option<Arc<Shared>> {
+    CURRENT.load_full()
+}
+
+/// The client, when it is switched on.
+pub(crate) fn current() -> Option<Arc<Shared>> {
+    if is_on() { installed() } else { None }
+}
+
+thread_local! {
+    static KNOWN: RefCell<Known> = const { RefCell::new(Known { generation: 0, shared: None }) };
+    static RANDOM: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The client as this thread last saw it: looking at it costs less than asking for it.
+struct Known {
+    generation: u32,
+    shared: Option<Arc<Shared>>,
+}
+
+/// Runs something with the client, if there is one and it is switched on.
+#[inline]
+pub(crate) fn with<R>(run: impl FnOnce(&Arc<Shared>) -> R) -> Option<R> {
+    if !is_on() {
+        return None;
+    }
+    // A thread that ends, or a call from inside one of ours, goes without.
+    KNOWN
+        .try_with(|known| {
+            let mut known = known.try_borrow_mut().ok()?;
+            let generation = GENERATION.load(Ordering::Acquire);
+            if known.generation != generation {
+                *known = Known {
+                    generation,
+                    shared: installed(),
+                };
+            }
+            known.shared.as_ref().map(run)
+        })
+        .ok()
+        .flatten()
+}
+
+/// 64 random bits: for ids and for draws, not for secrets.
+pub(crate) fn random() -> u64 {
+    let next = |state: &Cell<u64>| {
+        let mut now = state.get();
+        if now == 0 {
+            now = uuid::Uuid::new_v4().as_u64_pair().1 | 1;
+        }
+        // splitmix64 (Steele, Lea and Flood 2014).
+        now = now.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state.set(now);
+        let mut mixed = now;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    RANDOM.try_with(next).unwrap_or(1)
+}
+
+/// From 0 to below 1.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "53 bits are what a double holds"
+)]
+pub(crate) fn draw() -> f64 {
+    (random() >> 11) as f64 / (1_u64 << 53) as f64
+}

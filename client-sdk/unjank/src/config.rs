@@ -1,0 +1,289 @@
+//! How the SDK is started.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use unjank_protocol::config::Document;
+use uuid::Uuid;
+
+use crate::event::Event;
+use crate::report::Reporter;
+use crate::transport::Transport;
+
+/// Presets for the three lives of an app.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything is collected, whatever the server says, and told on standard error as it happens.
+    Development,
+    /// Everything is collected, whatever the server says: for test runs that are compared.
+    Test,
+    /// The remote configuration decides. Until it was fetched once, little is collected.
+    #[default]
+    Production,
+}
+
+/// What changes an event before it is sent, or keeps it back.
+pub(crate) type BeforeSend = dyn Fn(&mut Event) -> bool + Send + Sync;
+
+/// How the SDK is started. [`Config::new`] and [`Config::app`] are what every app needs; the rest has defaults.
+///
+/// ```
+/// use unjank::{Config, Mode};
+///
+/// let config = Config::new("http://127.0.0.1:8080", "demo")
+///     .app("com.example.shop", "4.12.0")
+///     .mode(Mode::Production)
+///     .start_disabled(true); // until the user agrees
+/// ```
+#[derive(Clone)]
+pub struct Config {
+    pub(crate) endpoint: String,
+    pub(crate) key: Secret,
+    pub(crate) app_id: String,
+    pub(crate) app_version: String,
+    pub(crate) build: u64,
+    pub(crate) device: Device,
+    pub(crate) install_id: Option<Uuid>,
+    pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) mode: Mode,
+    pub(crate) start_disabled: bool,
+    pub(crate) queue_events: usize,
+    pub(crate) request_timeout: Duration,
+    pub(crate) shutdown_timeout: Duration,
+    pub(crate) start_jitter: Duration,
+    pub(crate) first_wait: Duration,
+    pub(crate) before_send: Option<Arc<BeforeSend>>,
+    pub(crate) reporters: Vec<Arc<dyn Reporter>>,
+    pub(crate) transport: Option<Arc<dyn Transport>>,
+}
+
+/// The device the app runs on, as far as the app knows it. What is left empty is not known, and no condition of the remote
+/// configuration holds for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// `android`, `ios`, `linux`, …. The default is what the program was built for.
+    pub os_name: String,
+    /// The system's version.
+    pub os_version: String,
+    /// The device's model, as the system names it.
+    pub model: String,
+    /// Who made the device.
+    pub manufacturer: String,
+    /// `low`, `mid`, `high`, or a year class.
+    pub class: String,
+    /// The display's refresh rate in hertz; 0 when not known.
+    pub refresh_hz: u16,
+    /// Language and region, such as `de-DE`.
+    pub locale: String,
+    /// Where the app came from, such as `play`.
+    pub channel: String,
+}
+
+/// A key that does not print.
+#[derive(Clone)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("endpoint", &self.endpoint)
+            .field("key", &self.key)
+            .field("app_id", &self.app_id)
+            .field("app_version", &self.app_version)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// `endpoint`: the server's address without a path, `https://perf.example.com`. `key`: an ingest key of the project, or a
+    /// device token.
+    #[must_use]
+    pub fn new(endpoint: impl Into<String>, key: impl Into<String>) -> Self {
+        let device = Device {
+            os_name: std::env::consts::OS.to_owned(),
+            ..Device::default()
+        };
+        Self {
+            endpoint: endpoint.into().trim_end_matches('/').to_owned(),
+            key: Secret(key.into()),
+            app_id: String::new(),
+            app_version: String::new(),
+            build: 0,
+            device,
+            install_id: None,
+            data_dir: None,
+            mode: Mode::default(),
+            start_disabled: false,
+            queue_events: 8_192,
+            request_timeout: Duration::from_secs(15),
+            shutdown_timeout: Duration::from_secs(2),
+            start_jitter: Duration::from_secs(5),
+            first_wait: Duration::from_secs(15),
+            before_send: None,
+            reporters: Vec::new(),
+            transport: None,
+        }
+    }
+
+    /// The app's identifier, such as `com.example.shop`, and the version people see.
+    #[must_use]
+    pub fn app(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
+        (self.app_id, self.app_version) = (id.into(), version.into());
+        self
+    }
+
+    /// The build number.
+    #[must_use]
+    pub fn build(mut self, build: u64) -> Self {
+        self.build = build;
+        self
+    }
+
+    /// What is known of the device.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// The install, when the app has an id for it already; else one is made at random and kept in the data folder. Never a
+    /// hardware id.
+    #[must_use]
+    pub fn install_id(mut self, install_id: Uuid) -> Self {
+        self.install_id = Some(install_id);
+        self
+    }
+
+    /// Where unsent events, the install id and the last configuration are kept: a folder of the app's own that only one process
+    /// uses. Without one nothing outlives the process: events wait in memory, and every start is a new install.
+    #[must_use]
+    pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(folder.into());
+        self
+    }
+
+    /// Presets for development, tests and production.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Collects nothing, writes nothing and sends nothing until [`crate::set_enabled`] is called with `true`: for consent.
+    #[must_use]
+    pub fn start_disabled(mut self, disabled: bool) -> Self {
+        self.start_disabled = disabled;
+        self
+    }
+
+    /// Events that wait in memory at most; what comes after is dropped and counted. The default is 8,192, at least 64 are taken.
+    #[must_use]
+    pub fn queue_events(mut self, events: usize) -> Self {
+        self.queue_events = events.max(64);
+        self
+    }
+
+    /// How long one request may take. The default is 15 s.
+    #[must_use]
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// How long the guard waits for events to be sent when it is dropped. The default is 2 s; what is not sent by then is sent at
+    /// the next start.
+    #[must_use]
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.shutdown_timeout = timeout;
+        self
+    }
+
+    /// The longest random wait before the first request, so that a million devices that start at nine do not ask at once. The
+    /// default is 5 s.
+    #[must_use]
+    pub fn start_jitter(mut self, longest: Duration) -> Self {
+        self.start_jitter = longest;
+        self
+    }
+
+    /// How long to wait after the first request that failed; each further one doubles it, up to 15 minutes. The default is 15 s.
+    #[must_use]
+    pub fn first_wait(mut self, wait: Duration) -> Self {
+        self.first_wait = wait;
+        self
+    }
+
+    /// Sees every event before it is sent and may change it; `false` drops it, which is counted. Runs on the background thread.
+    #[must_use]
+    pub fn before_send(
+        mut self,
+        filter: impl Fn(&mut Event) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.before_send = Some(Arc::new(filter));
+        self
+    }
+
+    /// Adds a reporter: it sees every event that is sent. Runs on the background thread.
+    #[must_use]
+    pub fn reporter(mut self, reporter: impl Reporter + 'static) -> Self {
+        self.reporters.push(Arc::new(reporter));
+        self
+    }
+
+    /// What carries requests, instead of the built-in HTTP client: on phones the system's own stack.
+    #[must_use]
+    pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// The configuration before any was fetched.
+    pub(crate) fn first_document(&self) -> Document {
+        let mut document = Document::default();
+        match self.mode {
+            Mode::Production => {
+                // Enough to see that it works, too little to be felt by a server that a new app floods.
+                document.sampling.session_rate = 0.1;
+                document
+            }
+            Mode::Development | Mode::Test => everything(document),
+        }
+    }
+
+    /// The configuration that the server says, as far as the mode listens to it.
+    pub(crate) fn remote_document(&self, document: Document) -> Document {
+        match self.mode {
+            Mode::Production => document,
+            Mode::Development | Mode::Test => everything(document),
+        }
+    }
+}
+
+/// The same with every event kept.
+fn everything(mut document: Document) -> Document {
+    document.enabled = true;
+    document.tracing.enabled = true;
+    let sampling = &mut document.sampling;
+    sampling.session_rate = 1.0;
+    sampling.spans.default = 1.0;
+    sampling.spans.overrides.clear();
+    for rate in [
+        &mut sampling.frame_windows,
+        &mut sampling.janks,
+        &mut sampling.page_loads,
+        &mut sampling.metrics,
+        &mut sampling.recompositions,
+    ] {
+        *rate = 1.0;
+    }
+    document
+}

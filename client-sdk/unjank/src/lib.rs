@@ -1,0 +1,241 @@
+//! Measures an app in production, under remote control, at next to no cost.
+//!
+//! ```no_run
+//! use unjank::{Config, Mode};
+//!
+//! fn main() {
+//!     let _guard = unjank::init(
+//!         Config::new("https://perf.example.com", "ujk_…").app("com.example.shop", "4.12.0").mode(Mode::Production),
+//!     );
+//!     let _span = unjank::span("checkout");
+//!     // … the app …
+//! } // the guard sends what is left
+//! ```
+//!
+//! # What it promises
+//! * **It never waits.** Calls put events into a bounded queue; one background thread does the rest. What does not fit is
+//!   dropped, counted, and reported as `sdk_health`.
+//! * **It never panics into the host.** Callbacks of the app that panic are caught.
+//! * **Before [`init`] and while it is switched off** every call is a look at one flag, so libraries can instrument for free.
+//! * **Nothing is sent without consent** with [`Config::start_disabled`], and nothing about people unless the app says it.
+//! * Unsent batches survive the process when there is a [`Config::data_dir`]: events are on disk five seconds after they
+//!   happened, and are sent once.
+#![warn(missing_docs)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::expect_used,
+        clippy::unwrap_used
+    )
+)]
+
+mod backlog;
+mod batch;
+mod budget;
+mod client;
+mod clock;
+mod config;
+mod event;
+mod losses;
+mod metric;
+mod names;
+mod remote;
+mod report;
+mod settings;
+mod span;
+mod transport;
+mod uplink;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+pub use unjank_protocol as protocol;
+pub use unjank_protocol::{Network, Signal};
+
+pub use self::config::{Config, Device, Mode};
+pub use self::event::Event;
+pub use self::metric::metric;
+pub use self::report::{Console, Reporter};
+#[doc(hidden)]
+pub use self::span::{Callsite, callsite_span};
+pub use self::span::{
+    DetachedSpan, Entered, Span, SpanContext, init_span, mark_main_thread, span, span_in,
+};
+pub use self::transport::{Request, Response, Transport, TransportError};
+
+use self::client::Shared;
+use self::settings::Settings;
+use self::worker::Worker;
+
+/// Keeps the SDK running; dropped, it sends what is left, for at most [`Config::shutdown_timeout`].
+#[derive(Debug)]
+#[must_use = "the SDK stops when this is dropped: bind it to a name, not to `_`"]
+pub struct Guard {
+    shared: Option<Arc<Shared>>,
+    thread: Option<JoinHandle<()>>,
+    problem: Option<String>,
+}
+
+impl Guard {
+    /// Why nothing is collected, when that is so: the app goes on without.
+    #[must_use]
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    fn none(problem: impl Into<String>) -> Self {
+        Self {
+            shared: None,
+            thread: None,
+            problem: Some(problem.into()),
+        }
+    }
+}
+
+/// Starts the SDK. Call it once, early, on the main thread, and keep the answer until the app ends.
+///
+/// It never fails: what is wrong stands in [`Guard::problem`], and the app goes on without.
+pub fn init(mut config: Config) -> Guard {
+    if config.app_id.is_empty() {
+        return Guard::none("`Config::app` was not called, or with an empty id");
+    }
+    let Some(transport) = config.transport.clone().or_else(built_in_transport) else {
+        return Guard::none(
+            "no transport: give `Config::transport`, or build with the feature `ureq`",
+        );
+    };
+    if client::installed().is_some() {
+        return Guard::none("unjank runs already: keep the guard of the first `init`");
+    }
+    if config.mode == Mode::Development {
+        config.reporters.push(Arc::new(Console));
+    }
+    let session_draw = client::draw();
+    let settings = Settings::new(config.first_document(), session_draw);
+    let enabled = !config.start_disabled;
+    let shared = Arc::new(Shared::new(config, settings));
+    let for_thread = Arc::clone(&shared);
+    let run = move || {
+        let wishes = Arc::clone(&for_thread);
+        work(for_thread, transport, session_draw);
+        wishes.wishes.ended();
+    };
+    client::install(Some(Arc::clone(&shared)));
+    client::switch(enabled);
+    match std::thread::Builder::new()
+        .name("unjank".to_owned())
+        .spawn(run)
+    {
+        Ok(thread) => Guard {
+            shared: Some(shared),
+            thread: Some(thread),
+            problem: None,
+        },
+        Err(error) => {
+            client::switch(false);
+            client::install(None);
+            Guard::none(format!("no background thread: {error}"))
+        }
+    }
+}
+
+/// What the background thread does.
+fn work(shared: Arc<Shared>, transport: Arc<dyn Transport>, session_draw: f64) {
+    while !client::is_on() {
+        // Nothing is touched before consent.
+        if shared.wishes.wait(Duration::from_secs(3_600)).stop {
+            return;
+        }
+    }
+    Worker::open(shared, transport, session_draw).run();
+}
+
+#[cfg(feature = "ureq")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "without the feature there is none"
+)]
+fn built_in_transport() -> Option<Arc<dyn Transport>> {
+    Some(Arc::new(transport::Ureq::new()))
+}
+
+#[cfg(not(feature = "ureq"))]
+fn built_in_transport() -> Option<Arc<dyn Transport>> {
+    None
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let (Some(shared), Some(thread)) = (self.shared.take(), self.thread.take()) else {
+            return;
+        };
+        let timeout = shared.config.shutdown_timeout;
+        if client::is_on() {
+            shared.wishes.flush(timeout);
+        }
+        client::switch(false);
+        client::install(None);
+        shared.wishes.change(|wanted| wanted.stop = true);
+        // A request under way is not waited for: its batch is on disk, and is sent again.
+        if thread.is_finished() || timeout > Duration::ZERO && shared.wishes.stopped(timeout) {
+            let _panicked = thread.join().is_err();
+        }
+    }
+}
+
+/// Switches collection on or off, as the user agrees or not. Switched off, nothing is collected, and what was not sent is deleted.
+pub fn set_enabled(enabled: bool) {
+    let Some(shared) = client::installed() else {
+        return;
+    };
+    client::switch(enabled);
+    shared.wishes.change(|wanted| {
+        wanted.hurry = true;
+        wanted.forget = !enabled;
+    });
+}
+
+/// Sends everything that was collected so far. Answers whether the attempt was made within the time; what the server did not take
+/// stays on the device.
+pub fn flush(timeout: Duration) -> bool {
+    client::current().is_some_and(|shared| shared.wishes.flush(timeout))
+}
+
+/// Names the user of what follows, hashed by the app; `None` for nobody.
+pub fn set_user(user_id: Option<&str>) {
+    if let Some(shared) = client::installed() {
+        let mut user = shared
+            .user_id
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        user.clear();
+        user.push_str(user_id.unwrap_or_default());
+    }
+}
+
+/// Names the screen that is shown: events carry it.
+pub fn set_page(page: &str) {
+    client::with(|shared| shared.set_page(page));
+}
+
+/// Says which network the device is on: events carry it, uploads may wait for Wi-Fi.
+pub fn set_network(network: Network) {
+    client::with(|shared| shared.set_network(network));
+}
+
+/// Says whether the app is visible: stalls carry it.
+pub fn set_foreground(foreground: bool) {
+    client::with(|shared| shared.foreground.store(foreground, Ordering::Relaxed));
+}
+
+/// A toggle of the team's own from the remote configuration; nothing when there is none of this name, or before the first
+/// configuration arrived.
+#[must_use]
+pub fn toggle(name: &str) -> Option<serde_json::Value> {
+    client::with(|shared| shared.settings.load().document.toggles.get(name).cloned()).flatten()
+}

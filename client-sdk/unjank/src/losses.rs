@@ -1,0 +1,122 @@
+//! What was not sent, and why: counted on the device and reported with the next batch.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use unjank_protocol::{Dropped, Signal};
+
+/// Why an event was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The queue in memory was full.
+    QueueFull,
+    /// The device's own budget for the signal was used up, or the server asked to hold it back.
+    RateLimited,
+    /// The space on disk was used up: the oldest went.
+    DiskFull,
+    /// The disk did not take it.
+    DiskFailed,
+    /// It waited for longer than the server takes it.
+    TooOld,
+    /// The server refused it for good.
+    Refused,
+    /// It was larger than the server takes.
+    TooLarge,
+    /// `before_send` did not let it pass.
+    Filtered,
+    /// Collection was switched off while it waited.
+    Disabled,
+}
+
+impl Reason {
+    const ALL: [Self; 9] = [
+        Self::QueueFull,
+        Self::RateLimited,
+        Self::DiskFull,
+        Self::DiskFailed,
+        Self::TooOld,
+        Self::Refused,
+        Self::TooLarge,
+        Self::Filtered,
+        Self::Disabled,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::RateLimited => "rate_limited",
+            Self::DiskFull => "disk_full",
+            Self::DiskFailed => "disk_failed",
+            Self::TooOld => "too_old",
+            Self::Refused => "refused",
+            Self::TooLarge => "too_large",
+            Self::Filtered => "filtered",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+const SIGNALS: usize = Signal::ALL.len();
+
+/// Counts since they were last taken.
+#[derive(Debug, Default)]
+pub(crate) struct Losses([[AtomicU64; SIGNALS]; Reason::ALL.len()]);
+
+impl Losses {
+    pub(crate) fn add(&self, signal: Signal, reason: Reason, events: u64) {
+        let place = Signal::ALL.iter().position(|one| *one == signal);
+        let counts = self.0.get(reason as usize);
+        let count = place.and_then(|place| counts.and_then(|counts| counts.get(place)));
+        if let Some(count) = count {
+            count.fetch_add(events, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn add_all(&self, events: &[(Signal, u32)], reason: Reason) {
+        for (signal, count) in events {
+            self.add(*signal, reason, u64::from(*count));
+        }
+    }
+
+    /// Takes the counts, at most 64 of them: those that come after wait for the next time.
+    pub(crate) fn take(&self) -> Vec<Dropped<'static>> {
+        let reasons = Reason::ALL.iter().zip(&self.0);
+        let counts = reasons.flat_map(|(reason, counts)| {
+            let counts = Signal::ALL.iter().zip(counts);
+            counts.map(move |(signal, count)| (*reason, *signal, count))
+        });
+        let lost = counts.filter(|(_, _, count)| count.load(Ordering::Relaxed) > 0);
+        lost.take(64)
+            .map(|(reason, signal, count)| Dropped {
+                signal,
+                reason: reason.as_str().into(),
+                count: count.swap(0, Ordering::Relaxed),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_told_once() {
+        let losses = Losses::default();
+        losses.add(Signal::Spans, Reason::QueueFull, 2);
+        losses.add(Signal::Spans, Reason::QueueFull, 3);
+        losses.add_all(&[(Signal::Janks, 1)], Reason::Refused);
+        let told: Vec<_> = losses
+            .take()
+            .into_iter()
+            .map(|one| (one.signal, one.reason.to_string(), one.count))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (Signal::Spans, "queue_full".to_owned(), 5),
+                (Signal::Janks, "refused".to_owned(), 1)
+            ]
+        );
+        assert!(losses.take().is_empty());
+    }
+}

@@ -1,0 +1,41 @@
+//! Values of the app's own monitors.
+
+use std::borrow::Cow;
+
+use unjank_protocol::{Attributes, Metric, Signal};
+
+use crate::client::{self, Shared};
+use crate::clock::Moment;
+use crate::event::{Event, text};
+
+/// Records a value now, with the screen and the time since the start. The name says the unit: `memory_used_bytes`. A value that is
+/// not finite is not recorded.
+///
+/// ```
+/// unjank::metric("battery_percent", 81.0);
+/// ```
+pub fn metric(name: impl Into<Cow<'static, str>>, value: f64) {
+    client::with(|shared| record(shared, name.into(), value));
+}
+
+fn record(shared: &Shared, name: Cow<'static, str>, value: f64) {
+    if !value.is_finite() {
+        return;
+    }
+    shared.record(Signal::Metrics, |sample_rate| {
+        let now = Moment::now();
+        Event::Metric(Metric {
+            name: text(name),
+            time: shared.wall.at(now),
+            value,
+            min: None,
+            max: None,
+            count: None,
+            page: shared.page_name(),
+            uptime_ms: shared.uptime_ms(now),
+            network: shared.network(),
+            attributes: Attributes::default(),
+            sample_rate,
+        })
+    });
+}

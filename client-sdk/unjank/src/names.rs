@@ -1,0 +1,81 @@
+//! Names that many events share, such as pages and threads, as numbers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// More names than this are all the empty one: a name with an id in it must not eat the app's memory.
+const MOST: usize = 4_096;
+
+/// A name of [`Names`]; the default is the empty one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NameId(pub(crate) u32);
+
+#[derive(Debug)]
+pub(crate) struct Names(RwLock<Table>);
+
+#[derive(Debug)]
+struct Table {
+    names: Vec<Arc<str>>,
+    ids: HashMap<Arc<str>, u32>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        let empty: Arc<str> = Arc::from("");
+        Self(RwLock::new(Table {
+            names: vec![Arc::clone(&empty)],
+            ids: HashMap::from([(empty, 0)]),
+        }))
+    }
+}
+
+impl Names {
+    pub(crate) fn id(&self, name: &str) -> NameId {
+        let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = table.ids.get(name) {
+            return NameId(*id);
+        }
+        drop(table);
+        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = table.ids.get(name) {
+            return NameId(*id);
+        }
+        let Some(id) = u32::try_from(table.names.len())
+            .ok()
+            .filter(|_| table.names.len() < MOST)
+        else {
+            return NameId::default();
+        };
+        let name: Arc<str> = Arc::from(name);
+        table.names.push(Arc::clone(&name));
+        table.ids.insert(name, id);
+        NameId(id)
+    }
+
+    pub(crate) fn name(&self, id: NameId) -> Arc<str> {
+        let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let name = usize::try_from(id.0)
+            .ok()
+            .and_then(|at| table.names.get(at));
+        name.map_or_else(|| Arc::from(""), Arc::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_number_and_there_are_not_too_many() {
+        let names = Names::default();
+        let feed = names.id("Feed");
+        assert_eq!(names.id("Feed"), feed);
+        assert_eq!(&*names.name(feed), "Feed");
+        assert_eq!(names.id(""), NameId::default());
+        for number in 0..MOST {
+            names.id(&number.to_string());
+        }
+        assert_eq!(names.id("one more"), NameId::default());
+        assert_eq!(names.id("Feed"), feed);
+    }
+}

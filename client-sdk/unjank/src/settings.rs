@@ -1,0 +1,151 @@
+//! The remote configuration in force, ready to be asked on every span.
+
+use regex_lite::Regex;
+use unjank_protocol::config::Document;
+use unjank_protocol::{Glob, Signal};
+
+/// A document with its patterns compiled.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) document: Document,
+    /// Whether this session sends anything but its losses.
+    session_sampled: bool,
+    rates: Vec<(Glob, f64)>,
+    allow: Vec<Regex>,
+    deny: Vec<Regex>,
+}
+
+/// How likely spans of some name are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share(f64);
+
+impl Share {
+    pub(crate) const NOTHING: Self = Self(0.0);
+
+    /// Whether something is kept whose draw, from 0 to below 1, was this one.
+    pub(crate) fn keeps(self, draw: f64) -> bool {
+        draw < self.0
+    }
+}
+
+impl Settings {
+    /// `session_draw`: 0 to below 1, drawn once a session.
+    pub(crate) fn new(document: Document, session_draw: f64) -> Self {
+        let named = document.sampling.spans.overrides.iter();
+        let rates = named.map(|span| (Glob::new(&span.name), span.rate));
+        Self {
+            session_sampled: session_draw < document.sampling.session_rate,
+            rates: rates.collect(),
+            allow: patterns(&document.tracing.allow),
+            deny: patterns(&document.tracing.deny),
+            document,
+        }
+    }
+
+    /// Whether anything is collected in this session.
+    pub(crate) fn collects(&self) -> bool {
+        self.document.enabled && self.session_sampled
+    }
+
+    /// The share of an event of a signal, other than spans, within a session that collects.
+    pub(crate) fn share(&self, signal: Signal) -> Share {
+        let sampling = &self.document.sampling;
+        if !self.collects() {
+            return Share::NOTHING;
+        }
+        Share(match signal {
+            Signal::Spans => sampling.spans.default,
+            Signal::FrameWindows => sampling.frame_windows,
+            Signal::Janks => sampling.janks,
+            Signal::PageLoads => sampling.page_loads,
+            Signal::Metrics => sampling.metrics,
+            Signal::Recompositions => sampling.recompositions,
+            Signal::Traffic | Signal::AppStarts | Signal::SdkHealth | Signal::Other => 1.0,
+        })
+    }
+
+    /// The share of the spans of a name: nothing when the name is not to be traced.
+    pub(crate) fn span_share(&self, name: &str, tags: &[&str]) -> Share {
+        if !self.collects() || !self.traces(name, tags) {
+            return Share::NOTHING;
+        }
+        let named = self.rates.iter().find(|(glob, _)| glob.matches(name));
+        Share(named.map_or(self.document.sampling.spans.default, |(_, rate)| *rate))
+    }
+
+    fn traces(&self, name: &str, tags: &[&str]) -> bool {
+        let tracing = &self.document.tracing;
+        if !tracing.enabled || self.deny.iter().any(|pattern| pattern.is_match(name)) {
+            return false;
+        }
+        if tracing.allow.is_empty() && tracing.tags.is_empty() {
+            return true;
+        }
+        let tagged = tags
+            .iter()
+            .any(|tag| tracing.tags.iter().any(|one| one == tag));
+        tagged || self.allow.iter().any(|pattern| pattern.is_match(name))
+    }
+
+    /// What events carry as their sample rate: of all sessions, this share of such events is sent.
+    pub(crate) fn sample_rate(&self, share: Share) -> f64 {
+        let rate = share.0 * self.document.sampling.session_rate;
+        // The wire takes what is above 0 and at most 1.
+        rate.clamp(1e-9, 1.0)
+    }
+}
+
+/// Over the whole name. One that does not compile here (another engine checked it) matches nothing.
+fn patterns(texts: &[String]) -> Vec<Regex> {
+    let compiled = texts
+        .iter()
+        .map(|text| Regex::new(&format!("^(?:{text})$")));
+    compiled.filter_map(Result::ok).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn settings(document: serde_json::Value, draw: f64) -> Settings {
+        Settings::new(serde_json::from_value(document).unwrap(), draw)
+    }
+
+    #[test]
+    fn the_first_rate_that_names_a_span_holds() {
+        let settings = settings(
+            json!({"sampling": {"spans": {"default": 0.1, "overrides": [
+                {"name": "checkout.pay", "rate": 1.0}, {"name": "checkout*", "rate": 0.5}]}}}),
+            0.0,
+        );
+        assert_eq!(settings.span_share("checkout.pay", &[]), Share(1.0));
+        assert_eq!(settings.span_share("checkout", &[]), Share(0.5));
+        assert_eq!(settings.span_share("search", &[]), Share(0.1));
+    }
+
+    #[test]
+    fn patterns_hold_for_whole_names_and_denying_wins() {
+        let settings = settings(
+            json!({"tracing": {"allow": ["com\\.example\\..*"], "deny": [".*View\\..*"], "tags": ["startup"]},
+                   "sampling": {"spans": {"default": 1.0}}}),
+            0.0,
+        );
+        let traced = |name: &str, tags: &[&str]| settings.span_share(name, tags) != Share::NOTHING;
+        assert!(traced("com.example.Cart.pay", &[]));
+        assert!(!traced("org.com.example.Cart.pay", &[]));
+        assert!(!traced("com.example.CartView.draw", &[]));
+        assert!(traced("boot", &["startup"]));
+        assert!(!traced("boot", &["other"]));
+    }
+
+    #[test]
+    fn a_session_that_is_not_sampled_sends_nothing_and_the_rate_tells_it() {
+        let document = json!({"sampling": {"session_rate": 0.25, "janks": 0.5}});
+        let (inside, outside) = (settings(document.clone(), 0.2), settings(document, 0.3));
+        assert_eq!(outside.share(Signal::Janks), Share::NOTHING);
+        assert_eq!(outside.share(Signal::Traffic), Share::NOTHING);
+        assert_eq!(inside.sample_rate(inside.share(Signal::Janks)), 0.125);
+    }
+}

@@ -1,0 +1,546 @@
+//! Spans: the time between two marks in the code.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use unjank_protocol::{SpanKind, SpanStatus};
+
+use crate::client::{self, Shared, draw, random};
+use crate::clock::Moment;
+use crate::event::{Place, Queued, SpanRecord};
+use crate::names::NameId;
+use crate::settings::Share;
+
+/// Spans open on one thread at once; those deeper are not recorded.
+const DEEPEST: usize = 256;
+
+/// A span of this thread: it ends when it is dropped. While it lives, spans that begin on the same thread are its children.
+///
+/// To follow an operation over threads or through `async` code, [`Span::detach`] it.
+#[derive(Debug)]
+#[must_use = "a span lasts as long as this value: bind it to a name, not to `_`"]
+pub struct Span {
+    open: Option<Open>,
+    record: Option<Box<SpanRecord>>,
+    /// Its place is on the stack of open spans of its thread.
+    not_send: PhantomData<*const ()>,
+}
+
+/// What children take from a span, recorded or not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    /// Names it on the stack of its thread.
+    key: u64,
+    trace_id: u128,
+    /// The nearest span above that is recorded, or 0.
+    span_id: u64,
+    /// From 0 to below 1, drawn once a trace: whoever has the larger share is kept wherever one with a smaller is.
+    draw: f64,
+}
+
+/// Where a span belongs, to carry over to another thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpanContext(Open);
+
+impl SpanContext {
+    /// The W3C `traceparent` header for a request that is made inside the span; nothing when the span is not recorded.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<String> {
+        let Open {
+            trace_id, span_id, ..
+        } = self.0;
+        (span_id != 0).then(|| format!("00-{trace_id:032x}-{span_id:016x}-01"))
+    }
+}
+
+/// What is known of a place in the source at build time. Made by `#[traced]`.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Callsite {
+    pub name: &'static str,
+    pub class: &'static str,
+    pub function: &'static str,
+    pub file: &'static str,
+    pub line: u32,
+    pub tags: &'static [&'static str],
+    pub kind: SpanKind,
+}
+
+struct Local {
+    stack: Vec<Open>,
+    /// Its name, as the client of that id knows it.
+    thread: (u32, NameId),
+    is_main: Option<bool>,
+    rates: Rates,
+}
+
+thread_local! {
+    static LOCAL: RefCell<Local> = const { RefCell::new(Local {
+        stack: Vec::new(),
+        thread: (0, NameId(0)),
+        is_main: None,
+        rates: Rates { edition: u32::MAX, client: 0, known: [None; Rates::SLOTS] },
+    }) };
+}
+
+/// The shares of names this thread asked for lately: matching patterns costs more than a span.
+struct Rates {
+    edition: u32,
+    /// The address of the client, which the edition belongs to.
+    client: usize,
+    known: [Option<(usize, usize, Kept)>; Self::SLOTS],
+}
+
+/// The share of a name, and what those that are kept carry of it.
+#[derive(Clone, Copy)]
+struct Kept {
+    share: Share,
+    sample_rate: f64,
+}
+
+impl Kept {
+    fn of(shared: &Shared, name: &str, tags: &[&str]) -> Self {
+        let settings = shared.settings.load();
+        let share = settings.span_share(name, tags);
+        Self {
+            share,
+            sample_rate: settings.sample_rate(share),
+        }
+    }
+}
+
+/// A name: of the program, which is always at the same place, or made at run time.
+#[derive(Clone, Copy)]
+enum Name<'n> {
+    OfProgram(&'static str),
+    Made(&'n str),
+}
+
+impl<'n> Name<'n> {
+    #[expect(clippy::ptr_arg, reason = "what counts is which of the two it is")]
+    fn of(name: &'n Cow<'static, str>) -> Self {
+        match name {
+            Cow::Borrowed(text) => Self::OfProgram(text),
+            Cow::Owned(text) => Self::Made(text),
+        }
+    }
+
+    fn text(self) -> &'n str {
+        match self {
+            Self::OfProgram(text) => text,
+            Self::Made(text) => text,
+        }
+    }
+}
+
+impl Rates {
+    const SLOTS: usize = 64;
+
+    fn share(&mut self, shared: &Arc<Shared>, name: Name<'_>, tags: &[&str]) -> Kept {
+        let Name::OfProgram(text) = name else {
+            return Kept::of(shared, name.text(), tags);
+        };
+        let edition = shared.edition.load(Ordering::Acquire);
+        let client = Arc::as_ptr(shared).addr();
+        if (self.edition, self.client) != (edition, client) {
+            *self = Self {
+                edition,
+                client,
+                known: [None; Self::SLOTS],
+            };
+        }
+        let (place, length) = (text.as_ptr().addr(), text.len());
+        // Names of the program stay where they are, so their place names them.
+        let slot = (place >> 3 ^ place >> 11 ^ length) % Self::SLOTS;
+        match self.known.get_mut(slot) {
+            Some(Some((known, long, kept))) if (*known, *long) == (place, length) => *kept,
+            entry => {
+                let kept = Kept::of(shared, text, tags);
+                if let Some(entry) = entry {
+                    *entry = Some((place, length, kept));
+                }
+                kept
+            }
+        }
+    }
+}
+
+/// Says that this is the thread that draws: for hosts whose main thread is not named `main`.
+pub fn mark_main_thread() {
+    let marked = LOCAL.try_with(|local| {
+        if let Ok(mut local) = local.try_borrow_mut() {
+            local.is_main = Some(true);
+        }
+    });
+    // A thread that ends draws nothing.
+    marked.unwrap_or_default();
+}
+
+/// Begins a span. It is a child of the span that is open on this thread, if any; see [`Span`] for its end.
+///
+/// ```
+/// {
+///     let mut span = unjank::span("checkout");
+///     span.attribute("items", 3);
+///     // … what is measured …
+/// }
+/// ```
+#[track_caller]
+#[inline]
+pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
+    if !client::is_on() {
+        return Span::OFF;
+    }
+    let location = Location::caller();
+    let place = Place {
+        file: location.file(),
+        line: location.line(),
+        ..Place::default()
+    };
+    begin(name.into(), SpanKind::Manual, place, &[], None)
+}
+
+/// Begins a span under another one, wherever that is.
+///
+/// ```
+/// let span = unjank::span("sync");
+/// let context = span.context();
+/// std::thread::spawn(move || {
+///     let _child = unjank::span_in(&context, "download");
+/// });
+/// ```
+#[track_caller]
+pub fn span_in(parent: &SpanContext, name: impl Into<Cow<'static, str>>) -> Span {
+    if !client::is_on() {
+        return Span::OFF;
+    }
+    let location = Location::caller();
+    let place = Place {
+        file: location.file(),
+        line: location.line(),
+        ..Place::default()
+    };
+    begin(name.into(), SpanKind::Manual, place, &[], Some(parent.0))
+}
+
+/// Begins the span of a construction: kind `init`, named after the type.
+#[track_caller]
+pub fn init_span(type_name: impl Into<Cow<'static, str>>) -> Span {
+    if !client::is_on() {
+        return Span::OFF;
+    }
+    let location = Location::caller();
+    let place = Place {
+        file: location.file(),
+        line: location.line(),
+        ..Place::default()
+    };
+    begin(type_name.into(), SpanKind::Init, place, &[], None)
+}
+
+/// Begins the span of a function: what `#[traced]` writes at its start.
+#[doc(hidden)]
+#[inline]
+pub fn callsite_span(callsite: &'static Callsite) -> Span {
+    if !client::is_on() {
+        return Span::OFF;
+    }
+    let place = Place {
+        class: callsite.class,
+        function: callsite.function,
+        file: callsite.file,
+        line: callsite.line,
+    };
+    begin(
+        Cow::Borrowed(callsite.name),
+        callsite.kind,
+        place,
+        callsite.tags,
+        None,
+    )
+}
+
+fn begin(
+    name: Cow<'static, str>,
+    kind: SpanKind,
+    place: Place,
+    tags: &[&str],
+    parent: Option<Open>,
+) -> Span {
+    client::with(|shared| {
+        LOCAL
+            .try_with(|local| {
+                let mut local = local.try_borrow_mut().ok()?;
+                let local = &mut *local;
+                if local.stack.len() >= DEEPEST {
+                    return None;
+                }
+                let kept = local.rates.share(shared, Name::of(&name), tags);
+                let above = parent
+                    .or_else(|| local.stack.last().copied())
+                    .unwrap_or_else(|| Open {
+                        draw: draw(),
+                        ..Open::default()
+                    });
+                let mut open = Open {
+                    key: random() | 1,
+                    ..above
+                };
+                let record = kept.share.keeps(open.draw).then(|| {
+                    let mut record = start(shared, local, (name, kind, place), &above);
+                    (open.trace_id, open.span_id) = (record.trace_id, record.span_id);
+                    record.sample_rate = kept.sample_rate;
+                    record
+                });
+                local.stack.push(open);
+                Some(Span {
+                    open: Some(open),
+                    record,
+                    not_send: PhantomData,
+                })
+            })
+            .ok()
+            .flatten()
+    })
+    .flatten()
+    .unwrap_or(Span::OFF)
+}
+
+fn start(
+    shared: &Arc<Shared>,
+    local: &mut Local,
+    (name, kind, place): (Cow<'static, str>, SpanKind, Place),
+    above: &Open,
+) -> Box<SpanRecord> {
+    let trace_id = if above.trace_id == 0 {
+        u128::from(random()) << 64 | u128::from(random() | 1)
+    } else {
+        above.trace_id
+    };
+    if local.thread.0 != shared.id {
+        let current = std::thread::current();
+        let name = current.name().unwrap_or("unnamed");
+        local.is_main.get_or_insert(name == "main");
+        local.thread = (shared.id, shared.names.id(name));
+    }
+    let now = Moment::now();
+    Box::new(SpanRecord {
+        trace_id,
+        span_id: random() | 1,
+        parent_id: above.span_id,
+        name,
+        kind,
+        start: now,
+        end: now,
+        thread: local.thread.1,
+        on_main_thread: local.is_main == Some(true),
+        status: SpanStatus::Unset,
+        page: shared.page(),
+        network: shared.network(),
+        place,
+        attributes: Vec::new(),
+        events: Vec::new(),
+        sample_rate: 1.0,
+    })
+}
+
+impl Span {
+    const OFF: Self = Self {
+        open: None,
+        record: None,
+        not_send: PhantomData,
+    };
+
+    /// Whether it will be sent: what only serves its attributes need not be computed else.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// Adds an attribute; at most 64 are kept, 1 KiB each.
+    pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
+        add_attribute(self.record.as_deref_mut(), name, &value);
+    }
+
+    /// Notes that something happened now; at most 64 are kept.
+    pub fn event(&mut self, name: impl Into<Cow<'static, str>>) {
+        add_event(self.record.as_deref_mut(), name);
+    }
+
+    /// Ends it as intended.
+    pub fn end_ok(mut self) {
+        self.set_status(SpanStatus::Ok);
+    }
+
+    /// Ends it with an error.
+    pub fn end_error(mut self) {
+        self.set_status(SpanStatus::Error);
+    }
+
+    /// Ends it; the same as dropping it.
+    pub fn end(self) {}
+
+    fn set_status(&mut self, status: SpanStatus) {
+        if let Some(record) = &mut self.record {
+            record.status = status;
+        }
+    }
+
+    /// Where children on other threads belong.
+    #[must_use]
+    pub fn context(&self) -> SpanContext {
+        SpanContext(self.open.unwrap_or_default())
+    }
+
+    /// Takes it off its thread: it may end on another, and is no parent of what begins here any more.
+    pub fn detach(mut self) -> DetachedSpan {
+        let (open, record) = (self.open.take(), self.record.take());
+        if let Some(open) = open {
+            close(&open);
+        }
+        DetachedSpan {
+            open: open.unwrap_or_default(),
+            record,
+        }
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            close(&open);
+        }
+        finish(self.record.take());
+    }
+}
+
+/// A span of no thread: for `async` code and for operations that end elsewhere than they began.
+#[derive(Debug)]
+#[must_use = "a span lasts as long as this value: bind it to a name, not to `_`"]
+pub struct DetachedSpan {
+    open: Open,
+    record: Option<Box<SpanRecord>>,
+}
+
+impl DetachedSpan {
+    /// Makes it the parent of what begins on this thread, as long as the answer lives.
+    pub fn enter(&self) -> Entered {
+        let entered = client::with(|_| {
+            LOCAL
+                .try_with(|local| {
+                    let mut local = local.try_borrow_mut().ok()?;
+                    let open = Open {
+                        key: random() | 1,
+                        ..self.open
+                    };
+                    local.stack.push(open);
+                    Some(open)
+                })
+                .ok()
+                .flatten()
+        });
+        Entered {
+            open: entered.flatten(),
+            not_send: PhantomData,
+        }
+    }
+
+    /// Adds an attribute; at most 64 are kept, 1 KiB each.
+    pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
+        add_attribute(self.record.as_deref_mut(), name, &value);
+    }
+
+    /// Notes that something happened now; at most 64 are kept.
+    pub fn event(&mut self, name: impl Into<Cow<'static, str>>) {
+        add_event(self.record.as_deref_mut(), name);
+    }
+
+    /// Where children belong.
+    #[must_use]
+    pub fn context(&self) -> SpanContext {
+        SpanContext(self.open)
+    }
+
+    /// Ends it as intended.
+    pub fn end_ok(mut self) {
+        if let Some(record) = &mut self.record {
+            record.status = SpanStatus::Ok;
+        }
+    }
+
+    /// Ends it with an error.
+    pub fn end_error(mut self) {
+        if let Some(record) = &mut self.record {
+            record.status = SpanStatus::Error;
+        }
+    }
+}
+
+impl Drop for DetachedSpan {
+    fn drop(&mut self) {
+        finish(self.record.take());
+    }
+}
+
+/// A [`DetachedSpan`] that is the parent of what begins on this thread.
+#[derive(Debug)]
+#[must_use = "it holds as long as this value: bind it to a name, not to `_`"]
+pub struct Entered {
+    open: Option<Open>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            close(&open);
+        }
+    }
+}
+
+/// Takes a span off the stack of this thread, wherever in it: spans need not end in order.
+fn close(open: &Open) {
+    let closed = LOCAL.try_with(|local| {
+        let Ok(mut local) = local.try_borrow_mut() else {
+            return;
+        };
+        let stack = &mut local.stack;
+        if stack.last().is_some_and(|last| last.key == open.key) {
+            stack.pop();
+        } else {
+            stack.retain(|one| one.key != open.key);
+        }
+    });
+    // A thread that ends has no stack any more.
+    closed.unwrap_or_default();
+}
+
+fn finish(record: Option<Box<SpanRecord>>) {
+    let Some(mut record) = record else { return };
+    record.end = Moment::now();
+    client::with(|shared| shared.push(Queued::Span(record)));
+}
+
+/// What the wire takes of attributes and of events of one span.
+const MOST: usize = 64;
+
+fn add_attribute(
+    record: Option<&mut SpanRecord>,
+    name: impl Into<Cow<'static, str>>,
+    value: &dyn Display,
+) {
+    if let Some(record) = record.filter(|record| record.attributes.len() < MOST) {
+        record.attributes.push((name.into(), value.to_string()));
+    }
+}
+
+fn add_event(record: Option<&mut SpanRecord>, name: impl Into<Cow<'static, str>>) {
+    if let Some(record) = record.filter(|record| record.events.len() < MOST) {
+        record.events.push((Moment::now(), name.into()));
+    }
+}

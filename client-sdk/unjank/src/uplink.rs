@@ -1,0 +1,305 @@
+//! Sending what waits: what each answer of the server means, and when to try again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use unjank_protocol::{RateLimit, Receipt, Signal, Timestamp};
+
+use crate::backlog::Backlog;
+use crate::client::draw;
+use crate::clock::Moment;
+use crate::config::Config;
+use crate::losses::{Losses, Reason};
+use crate::transport::{Request, Response, Transport};
+
+/// The server takes events up to seven days old; a batch holds events of its last minutes.
+const OLDEST_US: i64 = 6 * 86_400 * 1_000_000 + 23 * 3_600 * 1_000_000;
+const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
+/// After 401 and 403: a key that was rotated, or a project that asks for tokens, is not mended by asking often.
+const FIRST_LONG_WAIT: Duration = Duration::from_secs(5 * 60);
+const LONGEST_LONG_WAIT: Duration = Duration::from_secs(6 * 3_600);
+/// What a server may ask to wait at most.
+const MOST_ASKED: Duration = Duration::from_secs(24 * 3_600);
+
+/// The way to the server.
+pub(crate) struct Uplink {
+    transport: Arc<dyn Transport>,
+    url: String,
+    authorization: String,
+    timeout: Duration,
+    first_wait: Duration,
+    /// Nothing is sent before.
+    not_before: Option<Wait>,
+    failures: u32,
+    held_back: Vec<(Signal, Moment)>,
+    pub(crate) sent_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    until: Moment,
+    /// The server asked for it: not even a flush goes earlier.
+    asked: bool,
+}
+
+/// What a device learns from an answer.
+#[derive(Clone, Debug, PartialEq)]
+enum Verdict {
+    Accepted {
+        lost: Vec<(Signal, Reason, u64)>,
+        rate_limits: Vec<RateLimit>,
+        config_etag: Option<String>,
+    },
+    /// The server will never take it.
+    Refused,
+    /// Smaller, it may.
+    TooLarge,
+    /// Keep it.
+    Later {
+        retry_after: Option<Duration>,
+        long: bool,
+    },
+}
+
+/// What came of sending.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Nothing waits any more.
+    pub(crate) all: bool,
+    /// The `ETag` of the configuration that the server would answer now.
+    pub(crate) config_etag: Option<String>,
+}
+
+impl Uplink {
+    pub(crate) fn new(config: &Config, transport: Arc<dyn Transport>) -> Self {
+        Self {
+            transport,
+            url: format!("{}/v1/ingest", config.endpoint),
+            authorization: format!("Bearer {}", config.key.0),
+            timeout: config.request_timeout,
+            first_wait: config.first_wait,
+            not_before: None,
+            failures: 0,
+            held_back: Vec::new(),
+            sent_bytes: 0,
+        }
+    }
+
+    /// Whether the server asked to hold back a signal.
+    pub(crate) fn holds_back(&self, signal: Signal, now: Moment) -> bool {
+        let mut held = self.held_back.iter();
+        held.any(|(one, until)| *one == signal && now < *until)
+    }
+
+    /// Sends what waits, oldest first, until all is sent or it is time to wait. `urgent`: after a failure of the network it is
+    /// tried at once, since somebody waits for it.
+    pub(crate) fn send(
+        &mut self,
+        backlog: &mut Backlog,
+        clock: impl Fn() -> Timestamp,
+        losses: &Losses,
+        urgent: bool,
+    ) -> Sent {
+        let mut sent = Sent::default();
+        backlog.expire(clock().shifted(OLDEST_US.saturating_neg()), losses);
+        loop {
+            if self.waits(Moment::now(), urgent) {
+                return sent;
+            }
+            let Some(batch) = backlog.first(losses) else {
+                sent.all = true;
+                return sent;
+            };
+            let Ok(body) = batch.request(clock()) else {
+                losses.add_all(&batch.events, Reason::Refused);
+                backlog.done();
+                continue;
+            };
+            match self.attempt(&body) {
+                Verdict::Accepted {
+                    lost,
+                    rate_limits,
+                    config_etag,
+                } => {
+                    backlog.done();
+                    lost.into_iter()
+                        .for_each(|(signal, reason, events)| losses.add(signal, reason, events));
+                    self.hold_back(&rate_limits);
+                    (self.failures, self.not_before) = (0, None);
+                    sent.config_etag = config_etag.or(sent.config_etag);
+                }
+                Verdict::Refused => {
+                    losses.add_all(&batch.events, Reason::Refused);
+                    backlog.done();
+                }
+                Verdict::TooLarge => {
+                    backlog.done();
+                    backlog.push_halves(&batch, clock(), losses);
+                }
+                Verdict::Later { retry_after, long } => {
+                    self.back_off(retry_after, long);
+                    return sent;
+                }
+            }
+        }
+    }
+
+    fn waits(&self, now: Moment, urgent: bool) -> bool {
+        let wait = self.not_before.filter(|wait| now < wait.until);
+        wait.is_some_and(|wait| wait.asked || !urgent)
+    }
+
+    fn attempt(&mut self, body: &[u8]) -> Verdict {
+        let headers = [
+            ("authorization", self.authorization.as_str()),
+            ("content-type", "application/json"),
+            ("content-encoding", "zstd"),
+        ];
+        let request = Request {
+            method: "POST",
+            url: &self.url,
+            headers: &headers,
+            body,
+            timeout: self.timeout,
+        };
+        self.sent_bytes = self.sent_bytes.saturating_add(body.len() as u64);
+        match self.transport.send(request) {
+            Ok(response) => verdict(&response),
+            Err(_) => Verdict::Later {
+                retry_after: None,
+                long: false,
+            },
+        }
+    }
+
+    fn hold_back(&mut self, limits: &[RateLimit]) {
+        let now = Moment::now();
+        self.held_back.retain(|(_, until)| now < *until);
+        for limit in limits {
+            let wait = Duration::from_secs(u64::from(limit.retry_after_s)).min(MOST_ASKED);
+            self.held_back.retain(|(signal, _)| *signal != limit.signal);
+            self.held_back.push((limit.signal, now.after(wait)));
+        }
+    }
+
+    fn back_off(&mut self, retry_after: Option<Duration>, long: bool) {
+        let (first, longest) = if long {
+            (FIRST_LONG_WAIT, LONGEST_LONG_WAIT)
+        } else {
+            (self.first_wait, LONGEST_WAIT)
+        };
+        let doubled = first.saturating_mul(2_u32.saturating_pow(self.failures.min(16)));
+        self.failures = self.failures.saturating_add(1);
+        // From half of it to all of it: devices that failed together do not come back together.
+        let jittered = doubled.min(longest).mul_f64(0.5 + draw() / 2.0);
+        let asked = retry_after.map(|wait| wait.min(MOST_ASKED));
+        // What was asked is the least, and some more for the same reason.
+        let wait = asked.map_or(jittered, |asked| asked.mul_f64(1.0 + draw() / 10.0));
+        self.not_before = Some(Wait {
+            until: Moment::now().after(wait),
+            asked: asked.is_some() || long,
+        });
+    }
+}
+
+fn verdict(response: &Response) -> Verdict {
+    let later = |long| Verdict::Later {
+        retry_after: response.retry_after.as_deref().and_then(seconds),
+        long,
+    };
+    match response.status {
+        202 => accepted(&response.body).unwrap_or(later(false)),
+        400 | 415 | 422 => Verdict::Refused,
+        413 => Verdict::TooLarge,
+        401 | 403 => later(true),
+        _ => later(false),
+    }
+}
+
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
+    text.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// A 202 whose receipt does not read may come from somebody else on the way: the batch is sent again, and stored once.
+fn accepted(body: &[u8]) -> Option<Verdict> {
+    let receipt: Receipt<'_> = serde_json::from_slice(body).ok()?;
+    let rejected = receipt.rejected.iter();
+    let rejected = rejected.map(|one| (one.signal, Reason::Refused, 1));
+    let held_back = receipt.rate_limits.iter().filter(|one| one.dropped > 0);
+    let held_back = held_back.map(|one| (one.signal, Reason::RateLimited, one.dropped));
+    Some(Verdict::Accepted {
+        lost: if receipt.duplicate {
+            // They were counted with the first receipt, if it arrived; twice would be wrong more often than never.
+            Vec::new()
+        } else {
+            rejected.chain(held_back).collect()
+        },
+        config_etag: receipt.config_etag.map(|etag| etag.to_string()),
+        rate_limits: receipt.rate_limits,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(status: u16, body: &str) -> Verdict {
+        verdict(&Response {
+            status,
+            body: body.as_bytes().to_vec(),
+            ..Response::default()
+        })
+    }
+
+    #[test]
+    fn each_status_means_what_the_contract_says() {
+        for status in [400, 415, 422] {
+            assert_eq!(answered(status, ""), Verdict::Refused, "{status}");
+        }
+        assert_eq!(answered(413, ""), Verdict::TooLarge);
+        for (statuses, is_long) in [
+            (vec![401, 403], true),
+            (vec![408, 429, 500, 502, 503, 504, 302, 404], false),
+        ] {
+            for status in statuses {
+                let verdict = answered(status, "");
+                assert!(
+                    matches!(verdict, Verdict::Later { long, .. } if long == is_long),
+                    "{status}: {verdict:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_receipt_tells_losses_limits_and_the_configuration() {
+        let receipt = r#"{"batch_id":"00000000-0000-0000-0000-000000000001","accepted":3,
+            "rejected":[{"signal":"spans","index":1,"code":"x","detail":"y"}],
+            "rate_limits":[{"signal":"metrics","retry_after_s":60,"dropped":5}],"config_etag":"\"abc\""}"#;
+        let Verdict::Accepted {
+            lost,
+            rate_limits,
+            config_etag,
+        } = answered(202, receipt)
+        else {
+            panic!("accepted");
+        };
+        assert_eq!(
+            lost,
+            [
+                (Signal::Spans, Reason::Refused, 1),
+                (Signal::Metrics, Reason::RateLimited, 5)
+            ]
+        );
+        assert_eq!(rate_limits.len(), 1);
+        assert_eq!(config_etag.as_deref(), Some("\"abc\""));
+    }
+
+    #[test]
+    fn a_202_without_a_receipt_is_no_acknowledgement() {
+        assert!(matches!(
+            answered(202, "<html>"),
+            Verdict::Later { long: false, .. }
+        ));
+    }
+}

@@ -1,0 +1,339 @@
+//! The background thread: takes events from the queue, makes batches, keeps them, sends them, and asks for the configuration.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use unjank_protocol::{Resource, SdkHealth};
+use uuid::Uuid;
+
+use crate::backlog::Backlog;
+use crate::batch::Pending;
+use crate::budget::Budget;
+use crate::client::{self, Shared, Wanted, draw};
+use crate::clock::{Moment, wall_clock};
+use crate::config::{Config, Mode};
+use crate::event::Event;
+use crate::losses::Reason;
+use crate::remote::{Identity, Remote};
+use crate::settings::Settings;
+use crate::transport::Transport;
+use crate::uplink::Uplink;
+
+/// Events wait in memory for so long at most: a process that is killed loses no more.
+const SEAL_AFTER: Duration = Duration::from_secs(5);
+/// Between looks at the queue.
+const TICK: Duration = Duration::from_secs(1);
+/// Losses and costs are told at least so often while anything is sent.
+const HEALTH_EVERY: Duration = Duration::from_secs(600);
+
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    session_draw: f64,
+    install_id: Uuid,
+    backlog: Backlog,
+    uplink: Uplink,
+    remote: Remote,
+    budget: Budget,
+    pending: Pending,
+    /// Since when something is pending.
+    pending_since: Option<Moment>,
+    next_upload: Moment,
+    last_health: Moment,
+    told_cpu: Duration,
+}
+
+impl Worker {
+    /// Opens what is kept on disk: called when collection is switched on for the first time, not before.
+    pub(crate) fn open(
+        shared: Arc<Shared>,
+        transport: Arc<dyn Transport>,
+        session_draw: f64,
+    ) -> Self {
+        let config = &shared.config;
+        let folder = config.data_dir.as_deref().filter(|folder| make(folder));
+        let install_id = config
+            .install_id
+            .unwrap_or_else(|| install_id(folder.map(|folder| folder.join("install-id"))));
+        let jitter = config.start_jitter.mul_f64(draw());
+        let first = Moment::now().after(jitter);
+        let file = folder.map(|folder| folder.join("config.json"));
+        let mut remote = Remote::new(Arc::clone(&transport), file, first);
+        if let Some(document) = remote.remembered() {
+            let document = config.remote_document(document);
+            shared.set_settings(Settings::new(document, session_draw));
+        }
+        let most_bytes = shared.settings.load().document.upload.max_queue_bytes;
+        let backlog = match folder {
+            Some(folder) => Backlog::open(&folder.join("queue"), most_bytes, &shared.losses),
+            None => Backlog::in_memory(most_bytes),
+        };
+        Self {
+            session_draw,
+            install_id,
+            backlog,
+            uplink: Uplink::new(config, transport),
+            remote,
+            budget: Budget::new(config.mode != Mode::Production),
+            pending: Pending::new(resource(config, install_id), Uuid::now_v7()),
+            pending_since: None,
+            next_upload: first,
+            last_health: Moment::now(),
+            told_cpu: cpu_time(),
+            shared,
+        }
+    }
+
+    /// Works until it is told to stop.
+    pub(crate) fn run(mut self) {
+        loop {
+            let wanted = self.shared.wishes.wait(self.pause());
+            if wanted.forget {
+                self.forget();
+            }
+            if client::is_on() || wanted.stop {
+                self.work(wanted);
+            }
+            self.shared
+                .wishes
+                .change(|now| now.flushed = wanted.flushes);
+            if wanted.stop {
+                return;
+            }
+        }
+    }
+
+    /// Until the next thing is due.
+    fn pause(&self) -> Duration {
+        if !client::is_on() {
+            return Duration::from_secs(3_600);
+        }
+        let now = Moment::now();
+        TICK.min(self.remote.next().since(now).max(Duration::from_millis(1)))
+    }
+
+    fn work(&mut self, wanted: Wanted) {
+        self.shared.wall.follow();
+        self.drain();
+        let urgent = wanted.stop || wanted.flushes > wanted.flushed;
+        let now = Moment::now();
+        let old = self
+            .pending_since
+            .is_some_and(|since| now.since(since) >= SEAL_AFTER);
+        if old || urgent {
+            self.seal();
+        }
+        if !wanted.stop {
+            self.poll();
+        }
+        if (urgent || now >= self.next_upload) && self.may_upload() {
+            self.upload(urgent);
+        }
+    }
+
+    fn may_upload(&self) -> bool {
+        let upload = &self.shared.settings.load().document.upload;
+        let network = self.shared.network();
+        !upload.wifi_only
+            || !network.as_str().starts_with("cellular")
+                && network != unjank_protocol::Network::None
+    }
+
+    fn drain(&mut self) {
+        let most = usize::try_from(self.max_batch_events()).unwrap_or(usize::MAX);
+        let now = Moment::now();
+        while let Some(queued) = self.shared.pop() {
+            let signal = queued.signal();
+            if self.uplink.holds_back(signal, now) || !self.budget.take(signal, now) {
+                self.shared.losses.add(signal, Reason::RateLimited, 1);
+                continue;
+            }
+            let mut event = queued.into_event(&self.shared);
+            if !self.lets_pass(&mut event) {
+                self.shared.losses.add(signal, Reason::Filtered, 1);
+                continue;
+            }
+            for reporter in &self.shared.config.reporters {
+                // A reporter that panics is the app's; its events go on.
+                let told = catch_unwind(AssertUnwindSafe(|| reporter.report(&event)));
+                told.unwrap_or_default();
+            }
+            self.follow_user();
+            self.pending.add(event);
+            self.pending_since.get_or_insert(now);
+            if self.pending.len() >= most {
+                self.seal();
+            }
+        }
+    }
+
+    fn max_batch_events(&self) -> u32 {
+        let upload = &self.shared.settings.load().document.upload;
+        upload.max_batch_events.clamp(1, 10_000)
+    }
+
+    /// An interceptor that panics changes nothing.
+    fn lets_pass(&self, event: &mut Event) -> bool {
+        let Some(filter) = &self.shared.config.before_send else {
+            return true;
+        };
+        let mut copy = event.clone();
+        match catch_unwind(AssertUnwindSafe(|| filter(&mut copy))) {
+            Ok(passes) => {
+                *event = copy;
+                passes
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// A batch speaks for one user.
+    fn follow_user(&mut self) {
+        let user = self.user();
+        if self.pending.user() != user {
+            if self.pending.len() > 0 {
+                self.seal();
+            }
+            self.pending.set_user(&user);
+        }
+    }
+
+    fn user(&self) -> String {
+        let user = self.shared.user_id.lock();
+        user.unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Writes down what is pending, with what was lost.
+    fn seal(&mut self) {
+        self.add_health();
+        self.pending_since = None;
+        if self.pending.len() == 0 {
+            return;
+        }
+        let revision = self.shared.settings.load().document.revision;
+        // JSON of plain data and zstd into memory do not fail.
+        if let Ok(sealed) = self.pending.seal(revision) {
+            self.backlog.push(sealed, wall_clock(), &self.shared.losses);
+        }
+    }
+
+    fn add_health(&mut self) {
+        let now = Moment::now();
+        let dropped = self.shared.losses.take();
+        let due = now.since(self.last_health) >= HEALTH_EVERY;
+        if dropped.is_empty() && !due {
+            return;
+        }
+        self.last_health = now;
+        let cpu = cpu_time();
+        self.pending.set_health(SdkHealth {
+            dropped,
+            overhead_us: micros(cpu.saturating_sub(self.told_cpu)),
+            queue_bytes: self.backlog.bytes(),
+            upload_bytes: std::mem::take(&mut self.uplink.sent_bytes),
+        });
+        self.told_cpu = cpu;
+    }
+
+    fn poll(&mut self) {
+        let identity = Identity {
+            install_id: self.install_id,
+            user_id: self.user(),
+            network: self.shared.network(),
+        };
+        let interval = self.shared.settings.load().document.poll_interval_s;
+        let config = &self.shared.config;
+        if let Some(document) = self.remote.poll(config, &identity, interval) {
+            let document = config.remote_document(document);
+            self.shared
+                .set_settings(Settings::new(document, self.session_draw));
+        }
+    }
+
+    fn upload(&mut self, urgent: bool) {
+        let interval = self.shared.settings.load().document.upload.interval_s;
+        if !self.backlog.is_empty() {
+            let losses = &self.shared.losses;
+            let sent = self
+                .uplink
+                .send(&mut self.backlog, wall_clock, losses, urgent);
+            if let Some(etag) = sent.config_etag {
+                self.remote.told(&etag);
+            }
+        }
+        let interval = Duration::from_secs(u64::from(interval.max(1)));
+        self.next_upload = Moment::now().after(interval.mul_f64(0.9 + draw() * 0.2));
+    }
+
+    /// Consent is gone: what was not sent never will be.
+    fn forget(&mut self) {
+        while let Some(queued) = self.shared.pop() {
+            self.shared.losses.add(queued.signal(), Reason::Disabled, 1);
+        }
+        if self.pending.len() > 0
+            && let Ok(sealed) = self.pending.seal(0)
+        {
+            self.shared.losses.add_all(&sealed.events, Reason::Disabled);
+        }
+        self.pending_since = None;
+        self.backlog.clear(&self.shared.losses);
+    }
+}
+
+fn resource(config: &Config, install_id: Uuid) -> Resource<'static> {
+    let text = |text: &String| text.clone().into();
+    let device = &config.device;
+    Resource {
+        app_id: text(&config.app_id),
+        app_version: text(&config.app_version),
+        build: config.build,
+        channel: text(&device.channel),
+        os_name: text(&device.os_name),
+        os_version: text(&device.os_version),
+        device_model: text(&device.model),
+        device_manufacturer: text(&device.manufacturer),
+        device_class: text(&device.class),
+        refresh_hz: device.refresh_hz,
+        locale: text(&device.locale),
+        install_id,
+        user_id: "".into(),
+        sdk_name: "unjank".into(),
+        sdk_version: env!("CARGO_PKG_VERSION").into(),
+    }
+}
+
+fn make(folder: &Path) -> bool {
+    std::fs::create_dir_all(folder).is_ok()
+}
+
+/// The install id of before, or a new one that is kept.
+fn install_id(file: Option<PathBuf>) -> Uuid {
+    let new = Uuid::new_v4();
+    let Some(file) = file else { return new };
+    let known = std::fs::read_to_string(&file).ok();
+    if let Some(known) = known.and_then(|text| text.trim().parse().ok()) {
+        return known;
+    }
+    // A disk that does not take it makes every start a new install: nothing else can be done here.
+    let _failed = std::fs::write(&file, new.to_string()).is_err();
+    new
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// CPU time of this thread; nothing where the system does not tell.
+#[cfg(unix)]
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+#[cfg(not(unix))]
+fn cpu_time() -> Duration {
+    Duration::ZERO
+}

@@ -1,0 +1,188 @@
+//! A transport that keeps what it is given and answers what a test wants, one test at a time: the SDK is one for the whole process.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use unjank::{Config, Guard, Mode, Request, Response, Transport, TransportError};
+
+/// Answers a batch.
+type Answering = dyn FnMut(&Value) -> Result<Response, TransportError> + Send;
+
+#[derive(Clone)]
+pub(crate) struct Collector(Arc<Mutex<State>>);
+
+struct State {
+    batches: Vec<Value>,
+    polls: Vec<String>,
+    document: Value,
+    revision: u64,
+    answer: Box<Answering>,
+}
+
+impl Transport for Collector {
+    fn send(&self, request: Request<'_>) -> Result<Response, TransportError> {
+        let mut state = self.lock();
+        if request.method == "GET" {
+            return Ok(state.poll(&request));
+        }
+        let json = zstd::stream::decode_all(request.body).unwrap();
+        let batch: Value = serde_json::from_slice(&json).unwrap();
+        let answer = (state.answer)(&batch);
+        if answer.as_ref().is_ok_and(|answer| answer.status == 202) {
+            state.batches.push(batch);
+        }
+        answer
+    }
+}
+
+impl State {
+    fn poll(&mut self, request: &Request<'_>) -> Response {
+        self.polls.push(request.url.to_owned());
+        let etag = format!("\"{}\"", self.revision);
+        let known = request.headers.contains(&("if-none-match", &etag));
+        Response {
+            status: if known { 304 } else { 200 },
+            body: if known {
+                Vec::new()
+            } else {
+                self.document.to_string().into_bytes()
+            },
+            etag: Some(etag),
+            ..Response::default()
+        }
+    }
+}
+
+pub(crate) fn receipt(batch: &Value) -> Response {
+    Response {
+        status: 202,
+        body: json!({"batch_id": batch["batch_id"], "accepted": 1})
+            .to_string()
+            .into_bytes(),
+        ..Response::default()
+    }
+}
+
+pub(crate) fn status(status: u16) -> Response {
+    Response {
+        status,
+        ..Response::default()
+    }
+}
+
+impl Collector {
+    pub(crate) fn new() -> Self {
+        let state = State {
+            batches: Vec::new(),
+            polls: Vec::new(),
+            document: json!({"revision": 1}),
+            revision: 1,
+            answer: Box::new(|batch| Ok(receipt(batch))),
+        };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn answer(
+        &self,
+        answer: impl FnMut(&Value) -> Result<Response, TransportError> + Send + 'static,
+    ) {
+        self.lock().answer = Box::new(answer);
+    }
+
+    /// What the next poll is answered.
+    pub(crate) fn configure(&self, mut document: Value) {
+        let mut state = self.lock();
+        state.revision += 1;
+        document["revision"] = json!(state.revision);
+        state.document = document;
+    }
+
+    pub(crate) fn etag(&self) -> String {
+        format!("\"{}\"", self.lock().revision)
+    }
+
+    pub(crate) fn polls(&self) -> usize {
+        self.lock().polls.len()
+    }
+
+    pub(crate) fn batches(&self) -> Vec<Value> {
+        self.lock().batches.clone()
+    }
+
+    /// All events of a signal that arrived.
+    pub(crate) fn events(&self, signal: &str) -> Vec<Value> {
+        let batches = self.batches();
+        let lists = batches.iter().filter_map(|batch| batch[signal].as_array());
+        lists.flatten().cloned().collect()
+    }
+}
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The SDK as a test runs it.
+pub(crate) struct Running {
+    pub(crate) guard: Option<Guard>,
+    pub(crate) collector: Collector,
+    _alone: MutexGuard<'static, ()>,
+}
+
+pub(crate) fn config(collector: &Collector) -> Config {
+    Config::new("http://127.0.0.1:1", "key")
+        .app("com.example.shop", "4.12.0")
+        .mode(Mode::Production)
+        .start_jitter(Duration::ZERO)
+        .first_wait(Duration::from_millis(1))
+        .transport(collector.clone())
+}
+
+impl Running {
+    /// In test mode: everything is collected.
+    pub(crate) fn start() -> Self {
+        Self::with(|config| config.mode(Mode::Test))
+    }
+
+    pub(crate) fn with(change: impl FnOnce(Config) -> Config) -> Self {
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let collector = Collector::new();
+        Self::on(collector, alone, change)
+    }
+
+    pub(crate) fn on(
+        collector: Collector,
+        alone: MutexGuard<'static, ()>,
+        change: impl FnOnce(Config) -> Config,
+    ) -> Self {
+        let guard = unjank::init(change(config(&collector)));
+        assert_eq!(guard.problem(), None);
+        Self {
+            guard: Some(guard),
+            collector,
+            _alone: alone,
+        }
+    }
+
+    /// Ends the SDK and starts it again, as another process would.
+    pub(crate) fn restart(&mut self, change: impl FnOnce(Config) -> Config) {
+        drop(self.guard.take());
+        self.guard = Some(unjank::init(change(config(&self.collector))));
+    }
+
+    pub(crate) fn flush(&self) {
+        assert!(unjank::flush(Duration::from_secs(10)), "the flush is done");
+    }
+
+    /// Waits until a poll was answered and its configuration is in force.
+    pub(crate) fn polled(&self, polls: usize) {
+        let begun = std::time::Instant::now();
+        while self.collector.polls() < polls {
+            assert!(begun.elapsed() < Duration::from_secs(10), "no poll came");
+            std::thread::yield_now();
+        }
+        self.flush();
+    }
+}

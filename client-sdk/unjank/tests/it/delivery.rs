@@ -1,0 +1,276 @@
+//! Delivery: what the server does not have yet stays, is sent once, and what is lost is counted.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use unjank::{Mode, TransportError};
+
+use crate::collector::{Running, receipt, status};
+
+fn dropped(running: &Running) -> Vec<(String, String, u64)> {
+    let batches = running.collector.batches();
+    let lists = batches
+        .iter()
+        .filter_map(|batch| batch["sdk_health"]["dropped"].as_array());
+    let entries = lists.flatten();
+    entries
+        .map(|one| {
+            let text = |key: &str| one[key].as_str().unwrap().to_owned();
+            (
+                text("signal"),
+                text("reason"),
+                one["count"].as_u64().unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn every_retry_is_the_same_batch() {
+    let running = Running::start();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (ids, mut failures) = (Arc::clone(&seen), 0);
+    running.collector.answer(move |batch| {
+        ids.lock().unwrap().push(batch["batch_id"].clone());
+        failures += 1;
+        match failures {
+            1 => Err(TransportError("unplugged".to_owned())),
+            2 => Ok(status(500)),
+            _ => Ok(receipt(batch)),
+        }
+    });
+    unjank::span("checkout").end();
+    for _ in 0..3 {
+        running.flush();
+    }
+    let ids: BTreeSet<String> = seen.lock().unwrap().iter().map(Value::to_string).collect();
+    assert_eq!(ids.len(), 1);
+    assert_eq!(running.collector.events("spans").len(), 1);
+}
+
+#[test]
+fn what_was_not_sent_is_sent_by_the_next_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = |config: unjank::Config| config.mode(Mode::Test).data_dir(folder.path());
+    let mut running = Running::with(test);
+    running
+        .collector
+        .answer(|_| Err(TransportError("in a tunnel".to_owned())));
+    for _ in 0..3 {
+        unjank::span("checkout").end();
+        running.flush();
+    }
+    running.restart(test);
+    running.collector.answer(|batch| Ok(receipt(batch)));
+    running.flush();
+    assert_eq!(running.collector.events("spans").len(), 3);
+    let installs: BTreeSet<String> = running
+        .collector
+        .batches()
+        .iter()
+        .map(|batch| batch["resource"]["install_id"].to_string())
+        .collect();
+    assert_eq!(installs.len(), 1);
+    running.restart(test);
+    running.flush();
+    assert_eq!(
+        running.collector.events("spans").len(),
+        3,
+        "nothing is sent twice"
+    );
+}
+
+#[test]
+fn a_key_that_does_not_hold_keeps_the_data_and_is_not_asked_often() {
+    let running = Running::start();
+    let attempts = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&attempts);
+    running.collector.answer(move |_| {
+        *counted.lock().unwrap() += 1;
+        Ok(status(401))
+    });
+    unjank::span("checkout").end();
+    for _ in 0..5 {
+        running.flush();
+    }
+    assert_eq!(*attempts.lock().unwrap(), 1);
+    assert!(dropped(&running).is_empty());
+}
+
+#[test]
+fn what_the_server_refuses_is_counted_and_told() {
+    let running = Running::start();
+    let mut refused = false;
+    running.collector.answer(move |batch| {
+        if std::mem::replace(&mut refused, true) {
+            Ok(receipt(batch))
+        } else {
+            Ok(status(422))
+        }
+    });
+    unjank::span("checkout").end();
+    unjank::span("checkout").end();
+    running.flush();
+    running.flush();
+    assert_eq!(
+        dropped(&running),
+        [("spans".to_owned(), "refused".to_owned(), 2)]
+    );
+}
+
+#[test]
+fn a_batch_that_is_too_large_comes_in_halves() {
+    let running = Running::start();
+    running.collector.answer(|batch| {
+        let spans = batch["spans"].as_array().map_or(0, Vec::len);
+        Ok(if spans > 2 {
+            status(413)
+        } else {
+            receipt(batch)
+        })
+    });
+    for number in 0..7 {
+        let mut span = unjank::span("checkout");
+        span.attribute("number", number);
+    }
+    running.flush();
+    let numbers: BTreeSet<String> = running
+        .collector
+        .events("spans")
+        .iter()
+        .map(|span| span["attributes"]["number"].to_string())
+        .collect();
+    assert_eq!(numbers.len(), 7);
+    assert_eq!(running.collector.events("spans").len(), 7);
+}
+
+#[test]
+fn a_signal_that_is_held_back_is_dropped_and_the_others_go_on() {
+    let running = Running::start();
+    running.collector.answer(|batch| {
+        let body = json!({"batch_id": batch["batch_id"], "accepted": 1,
+            "rate_limits": [{"signal": "spans", "retry_after_s": 600}]});
+        Ok(unjank::Response {
+            body: body.to_string().into_bytes(),
+            ..receipt(batch)
+        })
+    });
+    unjank::span("first").end();
+    running.flush();
+    unjank::span("second").end();
+    unjank::metric("m", 1.0);
+    running.flush();
+    assert_eq!(running.collector.events("spans").len(), 1);
+    assert_eq!(running.collector.events("metrics").len(), 1);
+    assert_eq!(
+        dropped(&running),
+        [("spans".to_owned(), "rate_limited".to_owned(), 1)]
+    );
+}
+
+#[test]
+fn a_flood_never_waits_and_what_does_not_fit_is_counted() {
+    let running = Running::with(|config| config.mode(Mode::Test).queue_events(64));
+    let blocked = Arc::new(Mutex::new(()));
+    let hold = blocked.lock().unwrap();
+    let gate = Arc::clone(&blocked);
+    running.collector.answer(move |batch| {
+        drop(gate.lock());
+        Ok(receipt(batch))
+    });
+    unjank::span("first").end();
+    // The background thread is at the gate, or on its way to it.
+    assert!(!unjank::flush(Duration::from_millis(200)));
+    for _ in 0..10_000 {
+        unjank::span("flood").end();
+    }
+    drop(hold);
+    running.flush();
+    running.flush();
+    let arrived = running.collector.events("spans").len() as u64;
+    let lost: u64 = dropped(&running).iter().map(|(_, _, count)| count).sum();
+    assert_eq!(arrived + lost, 10_001);
+    assert!(lost > 9_000, "{lost}");
+}
+
+#[test]
+fn before_consent_nothing_is_written_or_sent_and_after_its_end_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("unjank");
+    let running =
+        Running::with(|config| config.mode(Mode::Test).data_dir(&data).start_disabled(true));
+    unjank::span("before").end();
+    assert!(!unjank::flush(Duration::from_millis(50)));
+    assert!(!data.exists());
+    assert_eq!(running.collector.polls(), 0);
+    unjank::set_enabled(true);
+    running
+        .collector
+        .answer(|_| Err(TransportError("later".to_owned())));
+    unjank::span("during").end();
+    running.flush();
+    assert!(data.exists());
+    unjank::set_enabled(false);
+    unjank::span("after").end();
+    unjank::set_enabled(true);
+    running.collector.answer(|batch| Ok(receipt(batch)));
+    unjank::span("again").end();
+    running.flush();
+    let names: Vec<Value> = running
+        .collector
+        .events("spans")
+        .iter()
+        .map(|span| span["name"].clone())
+        .collect();
+    assert_eq!(names, ["again"]);
+}
+
+#[test]
+fn interceptors_change_and_drop_and_may_panic() {
+    let running = Running::with(|config| {
+        config.mode(Mode::Test).before_send(|event| {
+            if let unjank::Event::Span(span) = event {
+                assert!(span.name.as_str() != "panic", "the app's own mistake");
+                span.attributes.0.clear();
+                return span.name.as_str() != "secret";
+            }
+            true
+        })
+    });
+    unjank::span("secret").end();
+    unjank::span("panic").end();
+    let mut open = unjank::span("open");
+    open.attribute("email", "ann@example.com");
+    drop(open);
+    running.flush();
+    let spans = running.collector.events("spans");
+    assert_eq!(spans.len(), 2);
+    assert!(spans.iter().all(|span| {
+        span["attributes"]
+            .as_object()
+            .is_none_or(serde_json::Map::is_empty)
+    }));
+    assert_eq!(
+        dropped(&running),
+        [("spans".to_owned(), "filtered".to_owned(), 1)]
+    );
+}
+
+#[test]
+fn a_batch_speaks_for_one_user() {
+    let running = Running::start();
+    unjank::span("nobody").end();
+    running.flush();
+    unjank::set_user(Some("u-1"));
+    unjank::span("somebody").end();
+    running.flush();
+    let users: Vec<Value> = running
+        .collector
+        .batches()
+        .iter()
+        .map(|batch| batch["resource"]["user_id"].clone())
+        .collect();
+    assert_eq!(users, ["", "u-1"]);
+}

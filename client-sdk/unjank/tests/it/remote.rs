@@ -1,0 +1,74 @@
+//! The remote configuration: from the answer of the server to what the running app does.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::collector::{Running, receipt};
+
+#[test]
+fn a_receipt_tells_of_a_change_and_the_next_span_follows_it() {
+    let running = Running::with(|config| config);
+    running
+        .collector
+        .configure(json!({"sampling": {"spans": {"default": 0.0}, "metrics": 1.0}}));
+    let etag = running.collector.etag();
+    running.collector.answer(move |batch| {
+        let body = json!({"batch_id": batch["batch_id"], "accepted": 1, "config_etag": etag});
+        Ok(unjank::Response {
+            body: body.to_string().into_bytes(),
+            ..receipt(batch)
+        })
+    });
+    running.polled(1);
+    running.flush();
+    assert!(!unjank::span("checkout").is_recorded());
+    unjank::metric("one", 1.0);
+    let polls = running.collector.polls();
+    running.collector.configure(json!({"sampling": {"spans": {"default": 0.0, "overrides": [{"name": "check*", "rate": 1.0}]}}}));
+    let etag = running.collector.etag();
+    running.collector.answer(move |batch| {
+        let body = json!({"batch_id": batch["batch_id"], "accepted": 1, "config_etag": etag});
+        Ok(unjank::Response {
+            body: body.to_string().into_bytes(),
+            ..receipt(batch)
+        })
+    });
+    running.flush();
+    running.polled(polls + 1);
+    assert!(unjank::span("checkout").is_recorded());
+    assert!(!unjank::span("search").is_recorded());
+}
+
+#[test]
+fn the_last_good_configuration_holds_at_the_next_start_before_any_poll() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut running = Running::with(|config| config.data_dir(folder.path()));
+    running.collector.configure(json!({"sampling": {"spans": {"default": 1.0}}, "toggles": {"new_cart": true}, "poll_interval_s": 60}));
+    let polls = running.collector.polls();
+    running.restart(|config| config.data_dir(folder.path()));
+    running.polled(polls + 1);
+    let polls = running.collector.polls();
+    running.restart(|config| {
+        config
+            .data_dir(folder.path())
+            .start_jitter(Duration::from_secs(3_600))
+    });
+    running.flush();
+    assert_eq!(running.collector.polls(), polls);
+    assert_eq!(unjank::toggle("new_cart"), Some(json!(true)));
+    assert!(unjank::span("checkout").is_recorded());
+    unjank::span("checkout").end();
+    running.flush();
+    assert!(running.collector.batches().last().unwrap()["config_revision"].as_u64() > Some(1));
+}
+
+#[test]
+fn switched_off_remotely_nothing_is_collected_and_switched_on_it_goes_on() {
+    let running = Running::with(|config| config);
+    running.collector.configure(json!({"enabled": false}));
+    running.polled(1);
+    running.flush();
+    // The first poll may have been answered before the change.
+    assert_eq!(unjank::toggle("x"), None);
+}

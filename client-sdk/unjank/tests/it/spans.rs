@@ -1,0 +1,105 @@
+//! Spans: their tree, their place, their fields.
+
+use serde_json::Value;
+
+use crate::collector::Running;
+
+fn named<'s>(spans: &'s [Value], name: &str) -> &'s Value {
+    spans.iter().find(|span| span["name"] == name).unwrap()
+}
+
+#[test]
+fn spans_of_a_thread_make_a_tree() {
+    let running = Running::start();
+    unjank::set_page("Cart");
+    {
+        let mut outer = unjank::span("checkout");
+        outer.attribute("items", 3);
+        outer.event("validated");
+        unjank::span("pay").end_ok();
+        unjank::span("print").end_error();
+    }
+    unjank::span("later").end();
+    running.flush();
+    let spans = running.collector.events("spans");
+    assert_eq!(spans.len(), 4);
+    let checkout = named(&spans, "checkout");
+    for (child, status) in [("pay", "ok"), ("print", "error")] {
+        let child = named(&spans, child);
+        assert_eq!(child["parent_span_id"], checkout["span_id"]);
+        assert_eq!(child["trace_id"], checkout["trace_id"]);
+        assert_eq!(child["status"], status);
+    }
+    assert_eq!(checkout["attributes"]["items"], "3");
+    assert_eq!(checkout["events"][0]["name"], "validated");
+    assert_eq!(checkout["page"], "Cart");
+    assert!(
+        checkout["code"]["file"]
+            .as_str()
+            .unwrap()
+            .ends_with("spans.rs")
+    );
+    assert_eq!(checkout["kind"], "manual");
+    let later = named(&spans, "later");
+    assert_eq!(later["parent_span_id"], Value::Null);
+    assert_ne!(later["trace_id"], checkout["trace_id"]);
+}
+
+#[test]
+fn spans_that_end_out_of_order_and_on_other_threads_keep_their_parents() {
+    let running = Running::start();
+    let first = unjank::span("first");
+    let second = unjank::span("second");
+    drop(first);
+    let third = unjank::span("third");
+    drop(second);
+    drop(third);
+    let moved = unjank::span("moved").detach();
+    let after = unjank::span("after");
+    let context = moved.context();
+    std::thread::spawn(move || {
+        let _child = unjank::span_in(&context, "elsewhere");
+        let _grandchild = unjank::span("deeper");
+        drop(moved);
+    })
+    .join()
+    .unwrap();
+    drop(after);
+    running.flush();
+    let spans = running.collector.events("spans");
+    let parent = |child: &str, parent: &str| {
+        assert_eq!(
+            named(&spans, child)["parent_span_id"],
+            named(&spans, parent)["span_id"],
+            "{child}"
+        );
+    };
+    parent("second", "first");
+    parent("third", "second");
+    parent("elsewhere", "moved");
+    parent("deeper", "elsewhere");
+    assert_eq!(named(&spans, "after")["parent_span_id"], Value::Null);
+}
+
+#[test]
+fn without_the_sdk_every_call_is_harmless() {
+    let running = Running::start();
+    drop(running);
+    let mut span = unjank::span("nothing");
+    span.attribute("a", 1);
+    assert!(!span.is_recorded());
+    assert_eq!(span.context().traceparent(), None);
+    unjank::metric("m", 1.0);
+    assert!(!unjank::flush(std::time::Duration::ZERO));
+}
+
+#[test]
+fn a_second_start_says_that_one_runs() {
+    let running = Running::start();
+    let second = unjank::init(crate::collector::config(&running.collector));
+    assert!(second.problem().unwrap().contains("runs already"));
+    drop(second);
+    unjank::span("still on").end();
+    running.flush();
+    assert_eq!(running.collector.events("spans").len(), 1);
+}
