@@ -5,7 +5,7 @@ CARGO ?= cargo
 REPLAY ?=
 CACHE := .cache
 
-.PHONY: run test lint fmt bench chaos clients postgres check-tools doc
+.PHONY: run test lint fmt bench chaos clients openapi postgres check-tools doc
 
 ## run: build and start the server with the embedded engine, on 127.0.0.1:8080, with the ingest key `demo` for any app
 run: check-tools
@@ -45,10 +45,16 @@ chaos: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest chaos --server-bin target/release/unjank --kills 20 --engine-kills 20
 
-## clients: the clients that others wrote and tests are made with: those of ClickHouse and of OpenFeature
+## openapi: renew server/openapi.json, the API document, from the code
+openapi:
+	$(CARGO) build --locked -p unjank-server --bin unjank
+	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
+
+## clients: the programs that others wrote and tests are made with: clients of ClickHouse and of OpenFeature, schemathesis
 clients:
 	@sh server/engine/tests/clients/install.sh
 	@sh server/tests/openfeature/install.sh
+	@sh server/tests/schemathesis/install.sh
 
 ## postgres: PostgreSQL for the tests: the machine's own, else fetched with npm
 postgres:

@@ -4,6 +4,7 @@ mod classify;
 mod dead_letter;
 mod engine;
 mod healthcheck;
+mod openapi;
 mod server;
 mod sql;
 mod token;
@@ -58,6 +59,8 @@ enum Command {
     DeadLetter(dead_letter::DeadLetterArgs),
     /// API tokens: make, list and revoke them.
     Token(token::TokenArgs),
+    /// Print the API document (OpenAPI 3.1), as a server answers it at `/openapi.json`.
+    Openapi,
     /// People: add the first one, or invite somebody again.
     User(user::UserArgs),
 }
@@ -79,6 +82,7 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
         Command::Token(token) => token::run(&shared, &token),
+        Command::Openapi => openapi::run(std::io::stdout().lock()),
         Command::User(user) => user::run(&shared, &user),
     };
     match result {

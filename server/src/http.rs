@@ -13,7 +13,9 @@ mod ingest;
 mod ingest_keys;
 mod listener;
 mod member;
+mod object;
 mod ofrep;
+mod openapi;
 mod people;
 mod problem;
 mod projects;
@@ -41,6 +43,7 @@ use tracing::Level;
 
 pub use self::body::BodyBudget;
 pub use self::listener::{ListenerSettings, serve_connections};
+pub use self::openapi::document;
 
 use self::problem::Problem;
 use crate::app::App;
@@ -68,7 +71,8 @@ pub fn public(app: Arc<App>) -> Router {
         )
         .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
-        .route("/readyz", get(admin::readyz));
+        .route("/readyz", get(admin::readyz))
+        .route("/openapi.json", get(openapi::get));
     middleware(routes).with_state(app)
 }
 

@@ -17,6 +17,7 @@ mod document_rules;
 mod fault;
 mod flags;
 mod forecast;
+mod json_schema;
 mod kept;
 mod merge_patch;
 mod overrides;

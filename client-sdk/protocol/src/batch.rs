@@ -11,6 +11,7 @@ use crate::{
 
 /// The body of `POST /v1/ingest`: one upload of one session of one install.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Batch<'a> {
     /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too.
     pub batch_id: Uuid,
@@ -117,6 +118,7 @@ impl Batch<'_> {
 
 /// App, device and install: the same for every event of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Resource<'a> {
     /// The app's identifier, such as `com.example.shop`. Never empty.
     #[serde(borrow)]

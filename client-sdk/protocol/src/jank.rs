@@ -8,6 +8,7 @@ use crate::{JankKind, Network, Text, Timestamp};
 
 /// The main loop was blocked, with the stack caught while it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Jank<'a> {
     /// `jank` or `anr`.
     #[serde(default)]
@@ -18,6 +19,7 @@ pub struct Jank<'a> {
     /// When the stall began.
     pub start: Timestamp,
     /// How long it lasted, in milliseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The thread that was blocked.
     #[serde(borrow, default)]
@@ -55,11 +57,13 @@ pub struct Jank<'a> {
     pub run_log: Vec<LogLine<'a>>,
     /// The share of such janks that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// N times over threshold T within a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankStrategy {
     /// T, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -74,6 +78,7 @@ pub struct JankStrategy {
 
 /// A further stack of a stall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankSample<'a> {
     /// Time from the start of the stall, in milliseconds.
     pub offset_ms: u32,
@@ -84,6 +89,7 @@ pub struct JankSample<'a> {
 
 /// A line of the run log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogLine<'a> {
     /// When.
     pub time: Timestamp,
@@ -94,6 +100,7 @@ pub struct LogLine<'a> {
 
 /// One frame of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Frame<'a> {
     /// Fully qualified class; empty where the language has none.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]

@@ -20,6 +20,8 @@ mod lenient;
 mod limits;
 mod names;
 mod receipt;
+#[cfg(feature = "openapi")]
+mod schema;
 mod signals;
 mod text;
 mod timestamp;

@@ -7,6 +7,7 @@ use crate::{Signal, Text};
 
 /// The answer to an accepted batch (202): its events survive the crash of the server and of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Receipt<'a> {
     /// The batch that was received.
     pub batch_id: Uuid,
@@ -39,6 +40,7 @@ fn is_zero(count: &u64) -> bool {
 
 /// One refused event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rejected {
     /// The list it stood in.
     pub signal: Signal,
@@ -52,6 +54,7 @@ pub struct Rejected {
 
 /// Hold back one signal, keep sending the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RateLimit {
     /// What to hold back.
     pub signal: Signal,
@@ -64,6 +67,7 @@ pub struct RateLimit {
 
 /// Every error: `application/problem+json` (RFC 9457) with a stable `code`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
     /// A URI that names the kind of problem; `about:blank` where the status says it all.
     #[serde(rename = "type")]

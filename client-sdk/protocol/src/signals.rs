@@ -22,6 +22,7 @@ pub(crate) fn is_whole(rate: &f64) -> bool {
 
 /// The time between two marks in the code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Span<'a> {
     /// The tree of spans this one belongs to.
     pub trace_id: TraceId,
@@ -39,6 +40,7 @@ pub struct Span<'a> {
     /// When it began.
     pub start: Timestamp,
     /// How long it took, in microseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000_000i64))]
     pub duration_us: i64,
     /// The thread it began on.
     #[serde(borrow, default)]
@@ -74,11 +76,13 @@ pub struct Span<'a> {
     pub events: Vec<SpanEvent<'a>>,
     /// The share of such spans that is sent: above 0, at most 1. Counts are weighted by its inverse.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// Where in the source a span was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Code<'a> {
     /// Fully qualified class or module.
     #[serde(borrow, default)]
@@ -96,6 +100,7 @@ pub struct Code<'a> {
 
 /// A timestamped log inside a span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SpanEvent<'a> {
     /// When.
     pub time: Timestamp,
@@ -106,6 +111,7 @@ pub struct SpanEvent<'a> {
 
 /// Frames over a short period on one page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FrameWindow<'a> {
     /// The screen.
     #[serde(borrow, default)]
@@ -113,6 +119,7 @@ pub struct FrameWindow<'a> {
     /// When the window began.
     pub start: Timestamp,
     /// How long it is, in milliseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The refresh rate in the window; 0 takes the resource's. A frame's budget is 1000 / `refresh_hz` ms.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -148,11 +155,13 @@ pub struct FrameWindow<'a> {
     pub frame_time_hist: Histogram,
     /// The share of such windows that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// Bytes of one local natural day, by source and network. Rows of one day add up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Traffic<'a> {
     /// The device's own natural day.
     pub day: Day,
@@ -178,6 +187,7 @@ pub struct Traffic<'a> {
 
 /// How long a page took, in three parts that overlap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageLoad<'a> {
     /// The screen.
     #[serde(borrow)]
@@ -194,6 +204,7 @@ pub struct PageLoad<'a> {
     #[serde(default)]
     pub t3_ms: Option<i64>,
     /// Initialised → final draw, in milliseconds: 0 to 24 h. Not the sum of the parts.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub total_ms: i64,
     /// First time in this process, or again.
     #[serde(default)]
@@ -217,11 +228,13 @@ pub struct PageLoad<'a> {
     pub requests: Vec<PageRequest<'a>>,
     /// The share of such page loads that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// A request a page waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageRequest<'a> {
     /// The path, without host and query.
     #[serde(borrow)]
@@ -239,6 +252,7 @@ pub struct PageRequest<'a> {
 
 /// A sample from a monitor. Means something only with its page and uptime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Metric<'a> {
     /// What was measured, with its unit: `memory_used_bytes`.
     #[serde(borrow)]
@@ -270,11 +284,13 @@ pub struct Metric<'a> {
     pub attributes: Attributes<'a>,
     /// The share of such samples that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// How long the app took to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AppStart<'a> {
     /// `cold`, `warm` or `hot`.
     #[serde(default)]
@@ -282,6 +298,7 @@ pub struct AppStart<'a> {
     /// When.
     pub start: Timestamp,
     /// How long it took, in milliseconds: 0 to 24 h.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The screen it ended on.
     #[serde(borrow, default)]
@@ -296,6 +313,7 @@ pub struct AppStart<'a> {
 
 /// A part of a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Phase<'a> {
     /// What.
     #[serde(borrow)]
@@ -306,6 +324,7 @@ pub struct Phase<'a> {
 
 /// A UI function redrawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Recomposition<'a> {
     /// The function.
     #[serde(borrow)]
@@ -317,6 +336,7 @@ pub struct Recomposition<'a> {
     pub start: Timestamp,
     /// How long the window is, in milliseconds: 0 to 24 h.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub window_ms: i64,
     /// How often it was redrawn.
     pub count: u32,
@@ -331,11 +351,13 @@ pub struct Recomposition<'a> {
     pub network: Network,
     /// The share of such windows that is sent.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
 /// What the SDK itself cost and lost since its last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SdkHealth<'a> {
     /// Events dropped on the device, at most 64 entries.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
@@ -353,6 +375,7 @@ pub struct SdkHealth<'a> {
 
 /// Events of one signal dropped on the device for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Dropped<'a> {
     /// What.
     #[serde(default)]

@@ -6,29 +6,32 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use unjank_protocol::Timestamp;
 
-/// Nanoseconds since this process first asked for the time. Never goes back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(u64);
+/// A point in time that only goes forward, and stands still while the device sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(Instant);
 
 impl Moment {
     pub(crate) fn now() -> Self {
-        static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        let origin = ORIGIN.get_or_init(Instant::now);
-        Self(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Self(Instant::now())
     }
 
     pub(crate) fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        self.0.saturating_duration_since(earlier.0)
     }
 
     pub(crate) fn after(self, duration: Duration) -> Self {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(nanos))
+        Self(self.0.checked_add(duration).unwrap_or(self.0))
     }
 
-    /// Microseconds since the first moment.
+    /// Microseconds since this process first asked.
     pub(crate) fn micros(self) -> i64 {
-        i64::try_from(self.0 / 1_000).unwrap_or(i64::MAX)
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        let origin = *ORIGIN.get_or_init(Instant::now);
+        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        match self.0.checked_duration_since(origin) {
+            Some(after) => micros(after),
+            None => micros(origin.saturating_duration_since(self.0)).saturating_neg(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the app told us, on its way to a batch.
 
 use std::borrow::Cow;
+use std::panic::Location;
 
 use unjank_protocol::{
     AppStart, Attributes, Code, FrameWindow, Jank, Metric, PageLoad, Recomposition, Signal, Span,
@@ -10,6 +11,7 @@ use unjank_protocol::{
 use crate::client::Shared;
 use crate::clock::Moment;
 use crate::names::NameId;
+use crate::span::Callsite;
 
 /// An event as it will be sent: what interceptors may change and reporters see.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,15 +76,50 @@ impl Queued {
 }
 
 /// Where in the source a span was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) class: &'static str,
-    pub(crate) function: &'static str,
-    pub(crate) file: &'static str,
-    pub(crate) line: u32,
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// The caller of a function of ours.
+    Caller(&'static Location<'static>),
+    /// A function that `#[traced]` stands on.
+    Function(&'static Callsite),
+    /// A span of `tracing`.
+    #[cfg(feature = "tracing")]
+    Tracing(&'static tracing_core::Metadata<'static>),
 }
 
-/// A span that is recorded.
+impl Place {
+    fn code(self) -> Code<'static> {
+        match self {
+            Self::Caller(caller) => Code {
+                file: caller.file().into(),
+                line: caller.line(),
+                ..Code::default()
+            },
+            Self::Function(callsite) => Code {
+                class: callsite.class.into(),
+                function: callsite.function.into(),
+                file: callsite.file.into(),
+                line: callsite.line,
+            },
+            #[cfg(feature = "tracing")]
+            Self::Tracing(metadata) => Code {
+                class: metadata.module_path().unwrap_or(metadata.target()).into(),
+                function: metadata.name().into(),
+                file: metadata.file().unwrap_or_default().into(),
+                line: metadata.line().unwrap_or_default(),
+            },
+        }
+    }
+}
+
+/// What few spans have.
+#[derive(Debug, Default)]
+pub(crate) struct Extras {
+    pub(crate) attributes: Vec<(Cow<'static, str>, String)>,
+    pub(crate) events: Vec<(Moment, Cow<'static, str>)>,
+}
+
+/// A span that is recorded. Small: it goes from one core to another.
 #[derive(Debug)]
 pub(crate) struct SpanRecord {
     pub(crate) trace_id: u128,
@@ -92,22 +129,22 @@ pub(crate) struct SpanRecord {
     pub(crate) name: Cow<'static, str>,
     pub(crate) kind: SpanKind,
     pub(crate) start: Moment,
-    pub(crate) end: Moment,
+    pub(crate) duration_us: i64,
     pub(crate) thread: NameId,
     pub(crate) on_main_thread: bool,
     pub(crate) status: SpanStatus,
     pub(crate) page: NameId,
     pub(crate) network: unjank_protocol::Network,
     pub(crate) place: Place,
-    pub(crate) attributes: Vec<(Cow<'static, str>, String)>,
-    pub(crate) events: Vec<(Moment, Cow<'static, str>)>,
+    pub(crate) extras: Option<Box<Extras>>,
     pub(crate) sample_rate: f64,
 }
 
 impl SpanRecord {
     fn into_span(self, shared: &Shared) -> Span<'static> {
-        let attributes = self.attributes.into_iter();
-        let events = self.events.into_iter();
+        let extras = self.extras.map(|extras| *extras).unwrap_or_default();
+        let attributes = extras.attributes.into_iter();
+        let events = extras.events.into_iter();
         Span {
             trace_id: TraceId(self.trace_id),
             span_id: SpanId(self.span_id),
@@ -115,19 +152,14 @@ impl SpanRecord {
             name: text(self.name),
             kind: self.kind,
             start: shared.wall.at(self.start),
-            duration_us: i64::try_from(self.end.since(self.start).as_micros()).unwrap_or(i64::MAX),
+            duration_us: self.duration_us,
             thread: shared.names.name(self.thread).to_string().into(),
             on_main_thread: self.on_main_thread,
             status: self.status,
             page: shared.names.name(self.page).to_string().into(),
             network: self.network,
             uptime_ms: shared.uptime_ms(self.start),
-            code: Code {
-                class: self.place.class.into(),
-                function: self.place.function.into(),
-                file: self.place.file.into(),
-                line: self.place.line,
-            },
+            code: self.place.code(),
             attributes: Attributes(
                 attributes
                     .map(|(key, value)| (text(key), value.into()))

@@ -96,7 +96,25 @@ struct Rates {
     edition: u32,
     /// The address of the client, which the edition belongs to.
     client: usize,
-    known: [Option<(usize, usize, Share)>; Self::SLOTS],
+    known: [Option<(usize, usize, Kept)>; Self::SLOTS],
+}
+
+/// The share of a name, and what those that are kept carry of it.
+#[derive(Clone, Copy)]
+struct Kept {
+    share: Share,
+    sample_rate: f64,
+}
+
+impl Kept {
+    fn of(shared: &Shared, name: &str, tags: &[&str]) -> Self {
+        let settings = shared.settings.load();
+        let share = settings.span_share(name, tags);
+        Self {
+            share,
+            sample_rate: settings.sample_rate(share),
+        }
+    }
 }
 
 /// A name: of the program, which is always at the same place, or made at run time.
@@ -126,9 +144,9 @@ impl<'n> Name<'n> {
 impl Rates {
     const SLOTS: usize = 64;
 
-    fn share(&mut self, shared: &Arc<Shared>, name: Name<'_>, tags: &[&str]) -> Share {
+    fn share(&mut self, shared: &Arc<Shared>, name: Name<'_>, tags: &[&str]) -> Kept {
         let Name::OfProgram(text) = name else {
-            return shared.settings.load().span_share(name.text(), tags);
+            return Kept::of(shared, name.text(), tags);
         };
         let edition = shared.edition.load(Ordering::Acquire);
         let client = Arc::as_ptr(shared).addr();
@@ -143,13 +161,13 @@ impl Rates {
         // Names of the program stay where they are, so their place names them.
         let slot = (place >> 3 ^ place >> 11 ^ length) % Self::SLOTS;
         match self.known.get_mut(slot) {
-            Some(Some((known, long, share))) if (*known, *long) == (place, length) => *share,
+            Some(Some((known, long, kept))) if (*known, *long) == (place, length) => *kept,
             entry => {
-                let share = shared.settings.load().span_share(text, tags);
+                let kept = Kept::of(shared, text, tags);
                 if let Some(entry) = entry {
-                    *entry = Some((place, length, share));
+                    *entry = Some((place, length, kept));
                 }
-                share
+                kept
             }
         }
     }
@@ -181,12 +199,7 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let location = Location::caller();
-    let place = Place {
-        file: location.file(),
-        line: location.line(),
-        ..Place::default()
-    };
+    let place = Place::Caller(Location::caller());
     begin(name.into(), SpanKind::Manual, place, &[], None)
 }
 
@@ -204,12 +217,7 @@ pub fn span_in(parent: &SpanContext, name: impl Into<Cow<'static, str>>) -> Span
     if !client::is_on() {
         return Span::OFF;
     }
-    let location = Location::caller();
-    let place = Place {
-        file: location.file(),
-        line: location.line(),
-        ..Place::default()
-    };
+    let place = Place::Caller(Location::caller());
     begin(name.into(), SpanKind::Manual, place, &[], Some(parent.0))
 }
 
@@ -219,12 +227,7 @@ pub fn init_span(type_name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let location = Location::caller();
-    let place = Place {
-        file: location.file(),
-        line: location.line(),
-        ..Place::default()
-    };
+    let place = Place::Caller(Location::caller());
     begin(type_name.into(), SpanKind::Init, place, &[], None)
 }
 
@@ -235,16 +238,10 @@ pub fn callsite_span(callsite: &'static Callsite) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = Place {
-        class: callsite.class,
-        function: callsite.function,
-        file: callsite.file,
-        line: callsite.line,
-    };
     begin(
         Cow::Borrowed(callsite.name),
         callsite.kind,
-        place,
+        Place::Function(callsite),
         callsite.tags,
         None,
     )
@@ -265,7 +262,7 @@ fn begin(
                 if local.stack.len() >= DEEPEST {
                     return None;
                 }
-                let share = local.rates.share(shared, Name::of(&name), tags);
+                let kept = local.rates.share(shared, Name::of(&name), tags);
                 let above = parent
                     .or_else(|| local.stack.last().copied())
                     .unwrap_or_else(|| Open {
@@ -276,11 +273,10 @@ fn begin(
                     key: random() | 1,
                     ..above
                 };
-                let record = share.keeps(open.draw).then(|| {
-                    let record = start(shared, local, (name, kind, place), &above);
+                let record = kept.share.keeps(open.draw).then(|| {
+                    let mut record = start(shared, local, (name, kind, place), &above);
                     (open.trace_id, open.span_id) = (record.trace_id, record.span_id);
-                    let mut record = record;
-                    record.sample_rate = shared.settings.load().sample_rate(share);
+                    record.sample_rate = kept.sample_rate;
                     record
                 });
                 local.stack.push(open);
@@ -314,24 +310,23 @@ fn start(
         local.is_main.get_or_insert(name == "main");
         local.thread = (shared.id, shared.names.id(name));
     }
-    let now = Moment::now();
     Box::new(SpanRecord {
         trace_id,
         span_id: random() | 1,
         parent_id: above.span_id,
         name,
         kind,
-        start: now,
-        end: now,
+        duration_us: 0,
         thread: local.thread.1,
         on_main_thread: local.is_main == Some(true),
         status: SpanStatus::Unset,
         page: shared.page(),
         network: shared.network(),
         place,
-        attributes: Vec::new(),
-        events: Vec::new(),
+        extras: None,
         sample_rate: 1.0,
+        // Last: what it cost to begin is not the app's.
+        start: Moment::now(),
     })
 }
 
@@ -349,7 +344,6 @@ impl Span {
     }
 
     /// Adds an attribute; at most 64 are kept, 1 KiB each.
-    #[expect(clippy::needless_pass_by_value, reason = "`3` reads better than `&3`")]
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
         add_attribute(self.record.as_deref_mut(), name, &value);
     }
@@ -445,7 +439,6 @@ impl DetachedSpan {
     }
 
     /// Adds an attribute; at most 64 are kept, 1 KiB each.
-    #[expect(clippy::needless_pass_by_value, reason = "`3` reads better than `&3`")]
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
         add_attribute(self.record.as_deref_mut(), name, &value);
     }
@@ -517,7 +510,8 @@ fn close(open: &Open) {
 
 fn finish(record: Option<Box<SpanRecord>>) {
     let Some(mut record) = record else { return };
-    record.end = Moment::now();
+    let duration = Moment::now().since(record.start).as_micros();
+    record.duration_us = i64::try_from(duration).unwrap_or(i64::MAX);
     client::with(|shared| shared.push(Queued::Span(record)));
 }
 
@@ -529,13 +523,15 @@ fn add_attribute(
     name: impl Into<Cow<'static, str>>,
     value: &dyn Display,
 ) {
-    if let Some(record) = record.filter(|record| record.attributes.len() < MOST) {
-        record.attributes.push((name.into(), value.to_string()));
+    let extras = record.map(|record| record.extras.get_or_insert_default());
+    if let Some(extras) = extras.filter(|extras| extras.attributes.len() < MOST) {
+        extras.attributes.push((name.into(), value.to_string()));
     }
 }
 
 fn add_event(record: Option<&mut SpanRecord>, name: impl Into<Cow<'static, str>>) {
-    if let Some(record) = record.filter(|record| record.events.len() < MOST) {
-        record.events.push((Moment::now(), name.into()));
+    let extras = record.map(|record| record.extras.get_or_insert_default());
+    if let Some(extras) = extras.filter(|extras| extras.events.len() < MOST) {
+        extras.events.push((Moment::now(), name.into()));
     }
 }

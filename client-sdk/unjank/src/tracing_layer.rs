@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tracing_core::span::{Attributes, Id, Record};
-use tracing_core::{Event, Level, LevelFilter, Metadata, Subscriber};
+use tracing_core::{Event, Level, LevelFilter, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
@@ -14,7 +14,6 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 use self::fields::{Fields, Line};
 use crate::client::{self, random};
 use crate::clock::Moment;
-use crate::event::Place;
 use crate::span::foreign::{begin_under, leave};
 use crate::span::{DetachedSpan, SpanContext};
 
@@ -75,7 +74,8 @@ struct Tracked {
     span: DetachedSpan,
     /// On how many threads it is entered.
     entered: u32,
-    since: Moment,
+    /// The first of them, while there is any.
+    since: Option<Moment>,
     busy: Duration,
 }
 
@@ -125,15 +125,6 @@ where
     SpanContext::root(draw_of(&root))
 }
 
-fn place(metadata: &Metadata<'static>) -> Place {
-    Place {
-        class: metadata.module_path().unwrap_or_else(|| metadata.target()),
-        function: metadata.name(),
-        file: metadata.file().unwrap_or_default(),
-        line: metadata.line().unwrap_or_default(),
-    }
-}
-
 impl<S> Layer<S> for TracingLayer
 where
     S: Subscriber + for<'lookup> LookupSpan<'lookup>,
@@ -147,7 +138,7 @@ where
         let implied = implied(&span);
         let above = on_thread.flatten().unwrap_or(implied);
         let metadata = attributes.metadata();
-        let Some(mut ours) = begin_under(metadata.name(), place(metadata), &above) else {
+        let Some(mut ours) = begin_under(metadata, &above) else {
             return;
         };
         if !ours.is_recorded() && above.says_the_same_as(&implied) {
@@ -167,7 +158,7 @@ where
         let tracked = Tracked {
             span: ours,
             entered: 0,
-            since: Moment::default(),
+            since: None,
             busy: Duration::ZERO,
         };
         let before = span.extensions_mut().replace(tracked);
@@ -224,7 +215,7 @@ where
         let mut extensions = span.extensions_mut();
         let entered = extensions.get_mut::<Tracked>().map(|tracked| {
             if tracked.entered == 0 {
-                tracked.since = Moment::now();
+                tracked.since = Some(Moment::now());
             }
             tracked.entered = tracked.entered.saturating_add(1);
             tracked.span.context()
@@ -242,8 +233,10 @@ where
             && tracked.entered > 0
         {
             tracked.entered = tracked.entered.saturating_sub(1);
-            if tracked.entered == 0 {
-                let busy = Moment::now().since(tracked.since);
+            if tracked.entered == 0
+                && let Some(since) = tracked.since.take()
+            {
+                let busy = Moment::now().since(since);
                 tracked.busy = tracked.busy.saturating_add(busy);
             }
         }

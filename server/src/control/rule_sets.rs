@@ -70,7 +70,7 @@ pub async fn roll_back(
     let earlier = control.document(KIND, project, to).await?;
     let draft = Draft {
         rules: earlier.text,
-        note: format!("back to revision {to}: {}", earlier.note),
+        note: format!("back to revision {to}"),
         expected_revision,
     };
     save(control, project, draft, actor, now).await

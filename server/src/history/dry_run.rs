@@ -36,7 +36,8 @@ pub struct DryRun {
 }
 
 /// The answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = RulesTried)]
 pub struct Tried {
     pub days: u16,
     /// There were more stacks: only the most frequent ones were compared.

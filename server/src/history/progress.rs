@@ -9,8 +9,9 @@ use crate::metrics::ReclassificationMetrics;
 use crate::store::StackCounts;
 
 /// What is being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ReclassificationState)]
 pub enum State {
     /// Nothing was looked at since the server started.
     Idle,
@@ -23,7 +24,8 @@ pub enum State {
 }
 
 /// How far one project is, as this server knows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = Reclassification)]
 pub struct Progress {
     pub state: State,
     /// The revision of the rules; 0: the server's own.

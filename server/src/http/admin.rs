@@ -8,15 +8,20 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::App;
 
 /// The process runs.
+#[utoipa::path(
+    get, path = "/healthz", tag = "operators",
+    responses((status = 200, description = "`ok`", body = String, content_type = "text/plain; charset=utf-8")),
+)]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Readiness {
     /// `ready`, `degraded` (ClickHouse is away, events wait in the log) or `unavailable`.
     status: &'static str,
@@ -25,6 +30,13 @@ struct Readiness {
 }
 
 /// Whether batches can be accepted: the log is writable and below its limit.
+#[utoipa::path(
+    get, path = "/readyz", tag = "operators",
+    responses(
+        (status = 200, description = "Batches are accepted.", body = Readiness),
+        (status = 503, description = "Batches are refused.", body = Readiness),
+    ),
+)]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let log = app.log.health();
     let clickhouse = match app.clickhouse.ping().await {

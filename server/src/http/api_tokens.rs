@@ -3,19 +3,23 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Admin, Operator, RightsEnd};
+use super::object::Object;
+use super::openapi::{Invalid, JsonBody, Missing, Outlived, Overloaded, Refused, role};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::api_tokens::{TokenRequest, issue};
 use crate::store::control::{Actor, ApiToken, ControlError};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApiToken)]
 pub(super) struct TokenBody {
     id: Uuid,
     name: String,
@@ -24,6 +28,7 @@ pub(super) struct TokenBody {
     /// The one project it is for; `null` is all of them.
     project: Option<String>,
     /// `viewer`, `editor` or `admin`.
+    #[schema(schema_with = role)]
     role: &'static str,
     created_by: String,
     /// Microseconds since the epoch, as all times here.
@@ -54,27 +59,39 @@ impl From<ApiToken> for TokenBody {
 }
 
 /// The latest first, those that ended too.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApiTokenList)]
 pub(super) struct TokenList {
     tokens: Vec<TokenBody>,
 }
 
 /// What to make. Who may make tokens is an admin of what they are for, so that no role is more than the maker's own.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewApiToken)]
 pub(super) struct NewToken {
     /// 1 to 200 characters, to tell it from others.
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     name: String,
     /// `viewer`, `editor` or `admin`.
+    #[schema(schema_with = role)]
     role: String,
     /// Microseconds since the epoch, in the future. Missing or `null`: until it is revoked, or as long as the token it is made
     /// with, which none outlives.
     expires_at: Option<i64>,
 }
 
-type NewTokenBody = Result<Json<NewToken>, JsonRejection>;
 type Made = Result<(StatusCode, Json<TokenBody>), Problem>;
 
+/// The API tokens for this project alone, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/tokens", tag = "api_tokens",
+    responses((status = 200, body = TokenList), Refused<(Admin,)>),
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -82,15 +99,26 @@ pub(super) async fn list(
     listed(&app, Some(&member.project)).await
 }
 
+/// Makes an API token for this project. It is answered this once.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/tokens", tag = "api_tokens",
+    request_body = NewToken,
+    responses((status = 201, body = TokenBody), Refused<(Admin, JsonBody, Invalid, Outlived, Overloaded)>),
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     rights: RightsEnd,
-    body: NewTokenBody,
+    Object(new): Object<NewToken>,
 ) -> Made {
-    make(&app, (Some(member.project), body), &member.actor, rights).await
+    make(&app, (Some(member.project), new), &member.actor, rights).await
 }
 
+/// Revokes an API token of this project, for ever.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/tokens/{token}", tag = "api_tokens",
+    responses((status = 204), Refused<(Admin, Missing)>),
+)]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -100,6 +128,11 @@ pub(super) async fn revoke(
     end(&app, id, Some(&member.project), &member.actor).await
 }
 
+/// The API tokens for every project, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/tokens", tag = "api_tokens",
+    responses((status = 200, body = TokenList), Refused<(Operator,)>),
+)]
 pub(super) async fn list_of_all(
     State(app): State<Arc<App>>,
     Operator(_): Operator,
@@ -107,15 +140,26 @@ pub(super) async fn list_of_all(
     listed(&app, None).await
 }
 
+/// Makes an API token for every project. It is answered this once.
+#[utoipa::path(
+    post, path = "/api/v1/tokens", tag = "api_tokens",
+    request_body = NewToken,
+    responses((status = 201, body = TokenBody), Refused<(Operator, JsonBody, Invalid, Outlived, Overloaded)>),
+)]
 pub(super) async fn create_for_all(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
     rights: RightsEnd,
-    body: NewTokenBody,
+    Object(new): Object<NewToken>,
 ) -> Made {
-    make(&app, (None, body), &actor, rights).await
+    make(&app, (None, new), &actor, rights).await
 }
 
+/// Revokes an API token for every project, for ever.
+#[utoipa::path(
+    delete, path = "/api/v1/tokens/{token}", tag = "api_tokens",
+    responses((status = 204), Refused<(Operator, Missing)>),
+)]
 pub(super) async fn revoke_of_all(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
@@ -133,11 +177,10 @@ async fn listed(app: &App, project: Option<&str>) -> Result<Json<TokenList>, Pro
 
 async fn make(
     app: &App,
-    (project, body): (Option<String>, NewTokenBody),
+    (project, new): (Option<String>, NewToken),
     actor: &Actor,
     RightsEnd(until): RightsEnd,
 ) -> Made {
-    let Json(new) = body?;
     let role = new
         .role
         .parse()

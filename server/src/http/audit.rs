@@ -6,18 +6,22 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::Admin;
+use super::openapi::{QueryString, Refused, action};
 use super::problem::Problem;
 use crate::app::App;
 use crate::store::control::{AuditCursor, AuditEntry, AuditFilter};
 
 const PAGE: u32 = 100;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Page {
     /// Only this kind of change, such as `configuration.saved`.
+    #[param(schema_with = action)]
     action: Option<String>,
     /// Of the last entry of the page before: its time …
     before_at: Option<i64>,
@@ -25,7 +29,8 @@ pub(super) struct Page {
     before_id: Option<Uuid>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = AuditEntry)]
 pub(super) struct EntryBody {
     id: Uuid,
     /// Microseconds since the epoch.
@@ -51,11 +56,18 @@ impl From<AuditEntry> for EntryBody {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = AuditEntryList)]
 pub(super) struct EntryList {
     entries: Vec<EntryBody>,
 }
 
+/// A page of what was changed in the project, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/audit", tag = "audit",
+    params(Page),
+    responses((status = 200, body = EntryList), Refused<(Admin, QueryString)>),
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Admin(member): Admin,

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::member::Viewer;
+use super::object::Object;
+use super::openapi::{Faulty, JsonBody, Overloaded, Refused, Stored, sets};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::configurations;
@@ -16,7 +18,7 @@ use crate::control::preview::{Preview, Proposal, preview};
 use crate::remote_config::{Configuration, Fault};
 
 /// What a configuration would do to the installs that sent a batch in the last 24 hours.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Forecast {
     /// The revision that is served now, which it is compared with.
     current_revision: u64,
@@ -36,18 +38,20 @@ pub(super) struct Forecast {
 }
 
 /// Whom an override is for.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct OverrideForecast {
     id: String,
     /// Installs it matches.
     installs: u64,
     /// The same as a share of all installs, 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
     share: f64,
 }
 
 /// Events of one signal in 24 hours.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct SignalForecast {
+    #[schema(schema_with = sets::signal)]
     signal: &'static str,
     /// Stored in the last 24 hours.
     last_day: u64,
@@ -57,12 +61,18 @@ struct SignalForecast {
     proposed: Option<u64>,
 }
 
+/// Says what a configuration would do to the installs of the last 24 hours, and saves nothing.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/config/preview", tag = "configurations",
+    operation_id = "preview",
+    request_body = Configuration,
+    responses((status = 200, body = Forecast), Refused<(Viewer, JsonBody, Faulty, Overloaded, Stored)>),
+)]
 pub(super) async fn run(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    body: Result<Json<Value>, JsonRejection>,
+    Object(configuration): Object<Value>,
 ) -> Result<Json<Forecast>, Problem> {
-    let Json(configuration) = body?;
     let now = app.clock.now();
     let current = app.access.project(&member.project);
     let current = current.ok_or_else(Problem::no_project)?;

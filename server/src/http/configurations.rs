@@ -8,23 +8,27 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::member::{Editor, Viewer};
+use super::object::Object;
+use super::openapi::{Conflict, Faulty, Invalid, JsonBody, Missing, QueryString, Refused};
 use super::problem::Problem;
 use super::revisions::{PageOfRevisions, Revisions, RollBack, Signature};
 use crate::app::App;
 use crate::control::configurations::{self, Draft, SaveError, Saved};
-use crate::remote_config::Fault;
+use crate::remote_config::{Configuration, Fault};
 use crate::store::control::{ControlError, Document, DocumentKind};
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 
 /// A revision with its text.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Revision {
     #[serde(flatten)]
     signature: Signature,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Configuration>)]
     configuration: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Fault>,
@@ -48,6 +52,11 @@ impl Revision {
     }
 }
 
+/// The configuration that holds, with its revision.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/config", tag = "configurations",
+    responses((status = 200, body = Revision), Refused<(Viewer,)>),
+)]
 pub(super) async fn latest(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -64,23 +73,30 @@ pub(super) async fn latest(
 }
 
 /// What is to be saved.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewRevision {
     /// The revision it was made from, as `GET` answered it.
     expected_revision: i64,
+    #[schema(value_type = Configuration)]
     configuration: Value,
     /// Why, for those who read the history.
     #[serde(default)]
+    #[schema(max_length = 10_000)]
     note: String,
 }
 
+/// Saves a configuration as the next revision, when it is sound and nobody saved meanwhile.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/config", tag = "configurations",
+    request_body = NewRevision,
+    responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>),
+)]
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<NewRevision>, JsonRejection>,
+    Object(new): Object<NewRevision>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(new) = body?;
     let draft = Draft {
         configuration: new.configuration,
         note: new.note,
@@ -93,13 +109,19 @@ pub(super) async fn save(
 }
 
 /// What saving would say.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Verdict {
     valid: bool,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
 
+/// Says what saving a configuration would say, and saves nothing.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/config/check", tag = "configurations",
+    request_body(content = Value, description = "Any JSON: what is wrong with it is answered."),
+    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>),
+)]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     Viewer(_): Viewer,
@@ -118,6 +140,12 @@ pub(super) async fn check(
     }))
 }
 
+/// A page of the revisions, the latest first, without their configurations.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/config/revisions", tag = "configurations",
+    params(PageOfRevisions),
+    responses((status = 200, body = Revisions), Refused<(Viewer, QueryString)>),
+)]
 pub(super) async fn history(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -128,6 +156,11 @@ pub(super) async fn history(
         .map(Json)
 }
 
+/// A revision with its configuration.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/config/revisions/{revision}", tag = "configurations",
+    responses((status = 200, body = Revision), Refused<(Viewer, Missing)>),
+)]
 pub(super) async fn revision(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -141,12 +174,17 @@ pub(super) async fn revision(
     Ok(Json(Revision::whole(document)))
 }
 
+/// Saves an earlier revision again, as the next one.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/config/rollback", tag = "configurations",
+    request_body = RollBack,
+    responses((status = 201, body = Revision), Refused<(Editor, Missing, JsonBody, Faulty, Conflict, Invalid)>),
+)]
 pub(super) async fn roll_back(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<RollBack>, JsonRejection>,
+    Object(back): Object<RollBack>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(back) = body?;
     let now = app.clock.now();
     let saved = configurations::roll_back(
         &*app.control,
@@ -160,19 +198,25 @@ pub(super) async fn roll_back(
 }
 
 /// Why everything is switched off.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kill {
     #[serde(default)]
+    #[schema(max_length = 10_000)]
     note: String,
 }
 
+/// Switches every device of the project off, whoever saves at the same time.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/config/kill", tag = "configurations",
+    request_body = Kill,
+    responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>),
+)]
 pub(super) async fn kill(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<Kill>, JsonRejection>,
+    Object(Kill { note }): Object<Kill>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(Kill { note }) = body?;
     let now = app.clock.now();
     let saved =
         configurations::kill(&*app.control, &member.project, &note, &member.actor, now).await?;

@@ -4,23 +4,28 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::Admin;
+use super::object::Object;
+use super::openapi::{Invalid, JsonBody, Missing, Refused, Unfit, algorithm};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::DeviceKeys;
 use crate::store::control::{DeviceKey, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
 
 /// A registered key, without its material.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeviceKey)]
 pub(super) struct DeviceKeyBody {
     /// The `kid` of its tokens.
     id: Uuid,
+    #[schema(schema_with = algorithm)]
     algorithm: &'static str,
     /// Microseconds since the epoch, as all times here.
     created_at: i64,
@@ -38,11 +43,16 @@ impl From<DeviceKey> for DeviceKeyBody {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct DeviceKeyList {
     keys: Vec<DeviceKeyBody>,
 }
 
+/// All keys for device tokens, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
+    responses((status = 200, body = DeviceKeyList), Refused<(Admin,)>),
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -52,24 +62,32 @@ pub(super) async fn list(
     Ok(Json(DeviceKeyList { keys }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewDeviceKey)]
 pub(super) struct NewKey {
     /// `HS256`, `ES256`, `EdDSA` or `JWKS`: fixed, whatever a token says of itself.
+    #[schema(schema_with = algorithm)]
     algorithm: String,
     /// The secret (HS256), the public key in PEM (ES256, `EdDSA`), or the key set's JSON.
+    #[schema(min_length = 1, max_length = 65536)]
     material: String,
 }
 
+/// Registers a key whose device tokens are taken.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
+    request_body = NewKey,
+    responses((status = 201, body = DeviceKeyBody), Refused<(Admin, JsonBody, Unfit, Invalid)>),
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    body: Result<Json<NewKey>, JsonRejection>,
-) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
-    let Json(NewKey {
+    Object(NewKey {
         algorithm,
         material,
-    }) = body?;
+    }): Object<NewKey>,
+) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
     let algorithm: DeviceKeyAlgorithm = algorithm
         .parse()
         .map_err(|_| Problem::unfit_key("the algorithm is HS256, ES256, EdDSA or JWKS"))?;
@@ -103,6 +121,11 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(key.into())))
 }
 
+/// Revokes a key, for ever: its tokens are no longer taken.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/device-keys/{key}", tag = "device_keys",
+    responses((status = 204), Refused<(Admin, Missing)>),
+)]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     Admin(member): Admin,

@@ -9,10 +9,11 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
-use unjank_protocol::{Receipt, Signal};
+use unjank_protocol::{Batch, Receipt, Signal};
 
 use super::body::{Received, receive};
 use super::device::Device;
+use super::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use super::problem::Problem;
 use super::remote_config;
 use crate::app::App;
@@ -21,6 +22,19 @@ use crate::ingest::{Accepted, Arrival, Context, accept};
 use crate::metrics::IngestMetrics;
 use crate::store::{Count, Outcome};
 
+/// Takes a batch: durable before it is acknowledged.
+///
+/// Events that cannot be kept are refused one by one in the receipt; the rest is stored. The same batch sent again is a duplicate, and
+/// stored once.
+#[utoipa::path(
+    post, path = "/v1/ingest", tag = "ingest",
+    params(ContentEncoding),
+    request_body(content = Batch<'_>, description = "At most 1 MiB as sent, 10 MiB after decompression, 10,000 events."),
+    responses(
+        (status = 202, description = "The events survive the crash of the server and of the store.", body = Receipt<'_>),
+        Refused<(Device, UploadedBody, BatchBody)>,
+    ),
+)]
 pub(super) async fn ingest(
     State(app): State<Arc<App>>,
     device: Result<Device, Problem>,

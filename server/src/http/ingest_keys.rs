@@ -3,20 +3,24 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Admin, Viewer};
+use super::object::{Object, no_list};
+use super::openapi::{Invalid, JsonBody, Missing, Overloaded, Refused};
 use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
 use crate::control::{Credential, CredentialKind};
 use crate::store::control::{IngestKey, KeyChange, NewIngestKey, Quotas};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = IngestKey)]
 pub(super) struct KeyBody {
     id: Uuid,
     name: String,
@@ -53,11 +57,17 @@ impl From<IngestKey> for KeyBody {
 }
 
 /// All keys of a project, the latest first.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = IngestKeyList)]
 pub(super) struct KeyList {
     keys: Vec<KeyBody>,
 }
 
+/// All ingest keys of the project, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
+    responses((status = 200, body = KeyList), Refused<(Viewer,)>),
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -67,23 +77,34 @@ pub(super) async fn list(
     Ok(Json(KeyList { keys }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewIngestKey)]
 pub(super) struct NewKey {
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     name: String,
     /// The apps it may send for; missing is any.
     app_ids: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
     expires_at: Option<i64>,
 }
 
+/// Makes an ingest key. It is answered this once.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
+    request_body = NewKey,
+    responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, Overloaded)>),
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    body: Result<Json<NewKey>, JsonRejection>,
+    Object(new): Object<NewKey>,
 ) -> Result<(StatusCode, Json<KeyBody>), Problem> {
-    let Json(new) = body?;
     let credential =
         Credential::new(CredentialKind::IngestKey).map_err(|_| Problem::overloaded())?;
     let new = NewIngestKey {
@@ -110,13 +131,16 @@ pub(super) async fn create(
 type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
 
 /// What is missing stays as it is. What was used of the quotas stays used.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = IngestKeyPatch)]
 pub(super) struct KeyPatch {
     /// When the key ends, in microseconds since the epoch; `null` is never.
     #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<i64>)]
     expires_at: Option<Option<i64>>,
     /// Replaced as a whole: what is missing inside is no limit.
+    #[serde(default, deserialize_with = "no_list")]
     quotas: Option<QuotasBody>,
 }
 
@@ -125,13 +149,19 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64
     Option::deserialize(deserializer).map(Some)
 }
 
+/// Changes when a key ends, or its quotas.
+#[utoipa::path(
+    patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
+    request_body = KeyPatch,
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>),
+)]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: KeyPath,
-    body: Result<Json<KeyPatch>, JsonRejection>,
+    Object(patch): Object<KeyPatch>,
 ) -> Result<StatusCode, Problem> {
-    let (Path((_, id)), Json(patch)) = (path.map_err(|_| Problem::not_found())?, body?);
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
     let wanted = KeyChange {
         project: member.project,
         id,
@@ -145,6 +175,11 @@ pub(super) async fn update(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Revokes a key, for ever.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
+    responses((status = 204), Refused<(Admin, Missing)>),
+)]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     Admin(member): Admin,

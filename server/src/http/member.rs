@@ -138,7 +138,8 @@ async fn member(parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Pr
     let role = role.ok_or_else(Problem::no_project)?;
     match app.control.project(project).await {
         Ok(_) => {}
-        Err(ControlError::NotFound) => return Err(Problem::no_project()),
+        // A name that the database cannot even hold is the name of nothing.
+        Err(ControlError::NotFound | ControlError::Invalid(_)) => return Err(Problem::no_project()),
         Err(error) => return Err(error.into()),
     }
     if role < needed {

@@ -11,10 +11,14 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::body::receive;
 use super::device::Device;
+use super::openapi::{
+    ContentEncoding, Failures, IfNoneMatch, NotModified, OwnApp, Refused as Problems, UploadedBody,
+};
 use super::problem::Problem;
 use super::remote_config::is_known;
 use crate::app::App;
@@ -25,7 +29,8 @@ use crate::remote_config::{self, Reason, Resolved, etag};
 const BODY: usize = 64 << 10;
 
 /// What a device says of itself. Members that mean nothing here are other flags' business.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = EvaluationContext)]
 struct Context {
     /// The install.
     #[serde(rename = "targetingKey")]
@@ -107,8 +112,9 @@ fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
     }
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schema(as = FlagErrorCode)]
 pub(super) enum ErrorCode {
     ParseError,
     TargetingKeyMissing,
@@ -117,9 +123,21 @@ pub(super) enum ErrorCode {
     General,
 }
 
+/// What is asked for.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "it is read as JSON first, to tell the protocol's errors apart"
+)]
+struct Evaluation {
+    /// What the device says of itself.
+    context: Option<Context>,
+}
+
 /// Why there is no flag, as the protocol says it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = FlagFailure)]
 pub(super) struct Failure {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -192,13 +210,13 @@ impl IntoResponse for Refused {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Flags<'a> {
     flags: Vec<Flag<'a>>,
     metadata: Metadata,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Flag<'a> {
     key: String,
     value: Value,
@@ -207,12 +225,24 @@ struct Flag<'a> {
     metadata: Metadata,
 }
 
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[schema(as = FlagMetadata)]
 struct Metadata {
     revision: u64,
 }
 
 /// Every flag at once: what clients on devices keep.
+#[utoipa::path(
+    post, path = "/ofrep/v1/evaluate/flags", tag = "flags", operation_id = "evaluate_all",
+    params(ContentEncoding, IfNoneMatch),
+    request_body(content = Evaluation, description = "At most 64 KiB."),
+    responses(
+        (status = 200, description = "All flags.", body = Flags<'_>, headers(("ETag" = String, description = "Names these flags."))),
+        NotModified,
+        Failures,
+        Problems<(Device, UploadedBody, OwnApp)>,
+    ),
+)]
 pub(super) async fn all(
     State(app): State<Arc<App>>,
     Device(device): Device,
@@ -248,6 +278,20 @@ pub(super) async fn all(
 }
 
 /// One flag: what clients on servers ask for, each time.
+#[utoipa::path(
+    post, path = "/ofrep/v1/evaluate/flags/{key}", tag = "flags", operation_id = "evaluate_one",
+    params(
+        ("key" = String, Path, description = "The name of a flag, such as `sampling.janks`.", min_length = 1),
+        ContentEncoding,
+    ),
+    request_body(content = Evaluation, description = "At most 64 KiB."),
+    responses(
+        (status = 200, description = "The flag.", body = Flag<'_>),
+        (status = 404, description = "`FLAG_NOT_FOUND`", body = Failure),
+        Failures,
+        Problems<(Device, UploadedBody, OwnApp)>,
+    ),
+)]
 pub(super) async fn one(
     State(app): State<Arc<App>>,
     Device(device): Device,

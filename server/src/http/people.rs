@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Admin, Operator};
+use super::object::Object;
+use super::openapi::{Exists, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::people;
@@ -17,7 +20,8 @@ use crate::store::control::{Membership, NewUser, Role, User};
 
 const PAGE: u32 = 100;
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = User)]
 pub(super) struct UserBody {
     id: Uuid,
     email: String,
@@ -48,7 +52,7 @@ impl From<User> for UserBody {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct UserList {
     users: Vec<UserBody>,
     /// For the next page; missing on the last one.
@@ -56,12 +60,19 @@ pub(super) struct UserList {
     after: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct PageOfUsers {
     /// Those whose address comes after this one.
     after: Option<String>,
 }
 
+/// A page of all people, by address.
+#[utoipa::path(
+    get, path = "/api/v1/users", tag = "people",
+    params(PageOfUsers),
+    responses((status = 200, body = UserList), Refused<(Operator, QueryString, Invalid)>),
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Operator(_): Operator,
@@ -75,22 +86,33 @@ pub(super) async fn list(
     Ok(Json(UserList { users, after }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewPerson {
+    #[schema(min_length = 3, max_length = 254, pattern = r"^\S+@\S+$")]
     email: String,
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     name: String,
     /// Admin of the whole installation.
     #[serde(default)]
     is_admin: bool,
 }
 
+/// Makes a person and an invitation for them.
+#[utoipa::path(
+    post, path = "/api/v1/users", tag = "people",
+    request_body = NewPerson,
+    responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, Overloaded)>),
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
-    body: Result<Json<NewPerson>, JsonRejection>,
+    Object(new): Object<NewPerson>,
 ) -> Result<(StatusCode, Json<UserBody>), Problem> {
-    let Json(new) = body?;
     let new = NewUser {
         email: new.email,
         name: new.name,
@@ -107,6 +129,11 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
+/// Disables a person: their sessions end at once.
+#[utoipa::path(
+    delete, path = "/api/v1/users/{user}", tag = "people",
+    responses((status = 204), Refused<(Operator, Missing)>),
+)]
 pub(super) async fn disable(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
@@ -118,17 +145,24 @@ pub(super) async fn disable(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Member)]
 pub(super) struct MemberBody {
     user: Uuid,
+    #[schema(schema_with = role)]
     role: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct MemberList {
     members: Vec<MemberBody>,
 }
 
+/// Who has a role in the project.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/members", tag = "people",
+    responses((status = 200, body = MemberList), Refused<(Admin,)>),
+)]
 pub(super) async fn members(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
@@ -145,24 +179,29 @@ pub(super) async fn members(
 
 type MemberPath = Result<Path<(String, Uuid)>, PathRejection>;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewRole)]
 pub(super) struct RoleBody {
     /// `viewer`, `editor` or `admin`.
+    #[schema(schema_with = role)]
     role: String,
 }
 
+/// Gives somebody a role in the project, instead of the one they have.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
+    request_body = RoleBody,
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>),
+)]
 pub(super) async fn set_role(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: MemberPath,
-    body: Result<Json<RoleBody>, JsonRejection>,
+    Object(body): Object<RoleBody>,
 ) -> Result<StatusCode, Problem> {
-    let (Path((_, user)), Json(body)) = (path.map_err(|_| Problem::not_found())?, body?);
-    let role: Role = body
-        .role
-        .parse()
-        .map_err(|_| Problem::bad_query("the role is viewer, editor or admin"))?;
+    let Path((_, user)) = path.map_err(|_| Problem::not_found())?;
+    let role: Role = body.role.parse()?;
     let membership = Membership {
         user,
         project: member.project,
@@ -175,6 +214,11 @@ pub(super) async fn set_role(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Takes somebody's role in the project.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
+    responses((status = 204), Refused<(Admin, Missing)>),
+)]
 pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Admin(member): Admin,

@@ -1,20 +1,20 @@
 //! Errors on the wire: `application/problem+json` (RFC 9457) with a stable code.
 
+mod devices;
+mod rules;
+
 use axum::extract::rejection::JsonRejection;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::rules::RulesFault;
+use super::openapi::is_documented;
+use crate::control::TokenError;
 use crate::control::api_tokens::IssueError;
 use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
-use crate::control::{Exceeded, KeyError, OverQuota, TokenError, rule_sets};
-use crate::history::DryRunError;
-use crate::ingest::Refusal;
-use crate::stacks::RulesError;
+use crate::store::Failure;
 use crate::store::control::ControlError;
-use crate::store::{Failure, LogError};
 
 /// An error a client sees.
 #[derive(Debug)]
@@ -146,6 +146,10 @@ impl Problem {
         )
     }
 
+    pub(super) fn unfit_body(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", detail)
+    }
+
     pub(super) fn unfit_key(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "device_key_unfit", detail)
     }
@@ -227,55 +231,6 @@ impl Problem {
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        let (status, code) = match &refusal {
-            Refusal::NotJson { .. } => (StatusCode::BAD_REQUEST, "invalid_json"),
-            Refusal::NotUtf8(_) => (StatusCode::BAD_REQUEST, "invalid_utf8"),
-            Refusal::Envelope(_) => (StatusCode::BAD_REQUEST, "invalid_envelope"),
-            Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
-            Refusal::TooManyEvents { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events"),
-            Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
-            Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
-        };
-        Self::new(status, code, refusal.to_string())
-    }
-}
-
-impl From<KeyError> for Problem {
-    fn from(error: KeyError) -> Self {
-        match error {
-            KeyError::Unknown => Self::unknown_key(),
-            // The key is known, and sending it again will not help.
-            KeyError::TokenRequired => Self::new(
-                StatusCode::FORBIDDEN,
-                "device_token_required",
-                "this project takes no ingest keys: send `Authorization: Bearer <device token>`, a token that the app's own back end makes",
-            ),
-        }
-    }
-}
-
-impl From<OverQuota> for Problem {
-    fn from(over: OverQuota) -> Self {
-        let (code, detail) = match over.exceeded {
-            Exceeded::Events => (
-                "quota_events",
-                "more events a second than the key or the project may send: send it again later",
-            ),
-            Exceeded::Bytes => (
-                "quota_bytes",
-                "more bytes a day than the key or the project may send: send it again later",
-            ),
-        };
-        let wait = HeaderValue::from(over.retry_after_s());
-        Self {
-            header: Some(Box::new((RETRY_AFTER, wait))),
-            ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
-        }
-    }
-}
-
 impl From<ControlError> for Problem {
     fn from(error: ControlError) -> Self {
         let detail = error.to_string();
@@ -334,39 +289,6 @@ impl From<SaveError> for Problem {
     }
 }
 
-impl From<RulesError> for Problem {
-    fn from(error: RulesError) -> Self {
-        let faults = [RulesFault::from(&error)];
-        Self::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "rules_invalid",
-            error.to_string(),
-        )
-        .and("faults", serde_json::to_value(faults).unwrap_or_default())
-    }
-}
-
-impl From<rule_sets::SaveError> for Problem {
-    fn from(error: rule_sets::SaveError) -> Self {
-        match error {
-            rule_sets::SaveError::Rules(error) => error.into(),
-            rule_sets::SaveError::Control(error) => error.into(),
-        }
-    }
-}
-
-impl From<DryRunError> for Problem {
-    fn from(error: DryRunError) -> Self {
-        let detail = error.to_string();
-        match error {
-            DryRunError::Rules(error) => error.into(),
-            DryRunError::Store(failure) => failure.into(),
-            DryRunError::Busy => Self::new(StatusCode::SERVICE_UNAVAILABLE, "dry_run_busy", detail)
-                .with(RETRY_AFTER, "5"),
-        }
-    }
-}
-
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         tracing::warn!(%failure, "ClickHouse did not answer a question");
@@ -404,31 +326,23 @@ impl From<LoginError> for Problem {
 
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
-        Self::new(rejection.status(), "invalid_body", rejection.body_text())
-    }
-}
-
-impl From<LogError> for Problem {
-    fn from(error: LogError) -> Self {
-        let (code, wait) = match &error {
-            LogError::Full => ("log_full", "30"),
-            LogError::DiskFull => ("disk_full", "30"),
-            LogError::Busy => ("overloaded", "5"),
-            LogError::Failed(_) => ("not_durable", "15"),
-            LogError::TooLarge => {
-                return Self::new(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "record_too_large",
-                    error.to_string(),
-                );
-            }
-        };
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).with(RETRY_AFTER, wait)
+        let (status, detail) = (rejection.status(), rejection.body_text());
+        match status {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => Self::content_type(),
+            StatusCode::PAYLOAD_TOO_LARGE => Self::new(status, "body_too_large", detail),
+            _ => Self::new(status, "invalid_body", detail),
+        }
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        debug_assert!(
+            is_documented(self.code, self.status.as_u16()),
+            "{} {} is no documented problem",
+            self.status,
+            self.code
+        );
         let body = unjank_protocol::Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),

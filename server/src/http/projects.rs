@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::member::{Admin, Operator};
+use super::object::{Object, no_list};
+use super::openapi::{Exists, Invalid, JsonBody, Refused, sets};
 use super::problem::Problem;
 use crate::app::App;
 use crate::store::control::{
@@ -17,12 +19,15 @@ use crate::store::control::{
 };
 
 /// The most that a project or a key may send; nothing is no limit.
-#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Quotas)]
 pub(super) struct QuotasBody {
     #[serde(default)]
+    #[schema(maximum = 9_223_372_036_854_775_807u64)]
     events_per_second: Option<u64>,
     #[serde(default)]
+    #[schema(maximum = 9_223_372_036_854_775_807u64)]
     bytes_per_day: Option<u64>,
 }
 
@@ -51,13 +56,15 @@ fn signal_quotas(body: &SignalQuotasBody) -> Result<SignalQuotas, ControlError> 
     SignalQuotas::new(body.iter().map(|(name, most)| (name.as_str(), *most)))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Project)]
 pub(super) struct ProjectBody {
     id: String,
     name: String,
     quotas: QuotasBody,
     signal_quotas: BTreeMap<&'static str, u64>,
     /// `optional` or `required`.
+    #[schema(schema_with = sets::device_tokens)]
     device_tokens: &'static str,
     /// Microseconds since the epoch.
     created_at: i64,
@@ -81,11 +88,16 @@ impl From<Project> for ProjectBody {
 }
 
 /// All projects.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ProjectList {
     projects: Vec<ProjectBody>,
 }
 
+/// All projects.
+#[utoipa::path(
+    get, path = "/api/v1/projects", tag = "projects",
+    responses((status = 200, body = ProjectList), Refused<(Operator,)>),
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Operator(_): Operator,
@@ -95,24 +107,37 @@ pub(super) async fn list(
     Ok(Json(ProjectList { projects }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewProject {
     /// 1 to 63 lower-case letters, digits and dashes; it never changes.
+    #[schema(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$")]
     id: String,
+    /// 1 to 200 characters; left out, the id.
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     name: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
     #[serde(default)]
+    #[schema(schema_with = sets::signal_quotas)]
     signal_quotas: SignalQuotasBody,
 }
 
+/// Makes a project.
+#[utoipa::path(
+    post, path = "/api/v1/projects", tag = "projects",
+    request_body = NewProject,
+    responses((status = 201, body = ProjectBody), Refused<(Operator, JsonBody, Invalid, Exists)>),
+)]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
-    body: Result<Json<NewProject>, JsonRejection>,
+    Object(new): Object<NewProject>,
 ) -> Result<(StatusCode, Json<ProjectBody>), Problem> {
-    let Json(new) = body?;
     let settings = ProjectSettings {
         name: new.name.unwrap_or_else(|| new.id.clone()),
         quotas: new.quotas.into(),
@@ -128,22 +153,35 @@ pub(super) async fn create(
 }
 
 /// What is missing stays as it is; quotas are replaced as a whole, and so are those of signals.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProjectPatch {
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+    )]
     name: Option<String>,
+    #[serde(default, deserialize_with = "no_list")]
     quotas: Option<QuotasBody>,
+    #[schema(schema_with = sets::signal_quotas_or_null)]
     signal_quotas: Option<SignalQuotasBody>,
     /// `required`: ingest keys alone no longer open, once the project has an active device key. `optional`: they do.
+    #[schema(schema_with = sets::device_tokens_or_null)]
     device_tokens: Option<String>,
 }
 
+/// Changes a project's name, quotas, or whether its devices must bring tokens. What is missing stays as it is.
+#[utoipa::path(
+    patch, path = "/api/v1/projects/{project}", tag = "projects",
+    request_body = ProjectPatch,
+    responses((status = 200, body = ProjectBody), Refused<(Admin, JsonBody, Invalid)>),
+)]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    body: Result<Json<ProjectPatch>, JsonRejection>,
+    Object(patch): Object<ProjectPatch>,
 ) -> Result<Json<ProjectBody>, Problem> {
-    let Json(patch) = body?;
     let known = app.control.project(&member.project).await?.settings;
     let signals = patch
         .signal_quotas

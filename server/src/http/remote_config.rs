@@ -10,15 +10,18 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Deserialize;
 use unjank_protocol::Resource;
+use unjank_protocol::config::Document;
 
 use super::device::Device;
+use super::openapi::{IfNoneMatch, NotModified, OwnApp, QueryString, Refused};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::Caller;
 use crate::remote_config::{self, Resolved};
 
 /// What a device says of itself. Everything may be missing; conditions about what is missing do not hold.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Attributes {
     app_id: Option<String>,
     app_version: Option<String>,
@@ -53,6 +56,19 @@ impl Attributes {
     }
 }
 
+/// What a device is to collect, how much of it, and how it uploads.
+#[utoipa::path(
+    get, path = "/v1/config", tag = "remote_config",
+    params(Attributes, IfNoneMatch),
+    responses(
+        (status = 200, description = "The configuration of this device.", body = Document, headers(
+            ("ETag" = String, description = "Names this configuration; receipts carry the same."),
+            ("Cache-Control" = String, description = "How long it holds: until the next poll, or until an override ends."),
+        )),
+        NotModified,
+        Refused<(Device, QueryString, OwnApp)>,
+    ),
+)]
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     // Quotas do not count here: a device that is to send less must be able to learn it.

@@ -3,6 +3,7 @@
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
 use crate::app::App;
@@ -11,7 +12,7 @@ use crate::store::control::{Document, DocumentKind};
 const PAGE: u32 = 50;
 
 /// Who saved a revision, when and why.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, ToSchema)]
 pub(super) struct Signature {
     /// 0: nothing was ever saved, the defaults hold.
     revision: i64,
@@ -32,14 +33,15 @@ impl From<Document> for Signature {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct PageOfRevisions {
     /// Those before this revision: the last one of the page before.
     before: Option<i64>,
 }
 
 /// A page of the history, the latest first.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Revisions {
     revisions: Vec<Signature>,
     /// For the next page; missing on the last one.
@@ -70,7 +72,7 @@ impl Revisions {
 }
 
 /// Which revision is to hold again.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RollBack {
     pub(super) revision: i64,

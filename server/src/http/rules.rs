@@ -4,12 +4,17 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::member::{Editor, Viewer};
+use super::object::Object;
+use super::openapi::{
+    Conflict, FaultyRules, Invalid, JsonBody, Missing, OnHistory, QueryString, Refused,
+};
 use super::problem::Problem;
 use super::revisions::{PageOfRevisions, Revisions, RollBack, Signature};
 use crate::app::App;
@@ -22,7 +27,8 @@ const KIND: DocumentKind = DocumentKind::RuleSet;
 const LONGEST_LOOK_BACK_DAYS: u16 = 90;
 
 /// A revision with its text.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = RulesRevision)]
 pub(super) struct Revision {
     #[serde(flatten)]
     signature: Signature,
@@ -50,6 +56,11 @@ impl Revision {
     }
 }
 
+/// The rules that hold, with their revision.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules", tag = "rules",
+    responses((status = 200, body = Revision), Refused<(Viewer,)>),
+)]
 pub(super) async fn latest(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -66,8 +77,9 @@ pub(super) async fn latest(
 }
 
 /// What is to be saved.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewRulesRevision)]
 pub(super) struct NewRevision {
     /// The revision it was made from, as `GET` answered it.
     expected_revision: i64,
@@ -75,15 +87,21 @@ pub(super) struct NewRevision {
     rules: String,
     /// Why, for those who read the history.
     #[serde(default)]
+    #[schema(max_length = 10_000)]
     note: String,
 }
 
+/// Saves rules as the next revision, when they can be read and nobody saved meanwhile.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/rules", tag = "rules",
+    request_body = NewRevision,
+    responses((status = 201, body = Revision), Refused<(Editor, JsonBody, FaultyRules, Conflict, Invalid)>),
+)]
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<NewRevision>, JsonRejection>,
+    Object(new): Object<NewRevision>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(new) = body?;
     let draft = Draft {
         rules: new.rules,
         note: new.note,
@@ -95,15 +113,16 @@ pub(super) async fn save(
 }
 
 /// Rules to be looked at.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = RulesCandidate)]
 pub(super) struct Candidate {
     /// TOML.
     rules: String,
 }
 
 /// What is wrong, and what to do.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct RulesFault {
     /// Which rule, from 1; missing when it is about the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +144,8 @@ impl From<&RulesError> for RulesFault {
 }
 
 /// What saving would say.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = RulesVerdict)]
 pub(super) struct Verdict {
     valid: bool,
     /// The first fault, if there is one: rules are read in order.
@@ -134,11 +154,16 @@ pub(super) struct Verdict {
     warnings: Vec<String>,
 }
 
+/// Says what saving rules would say, and saves nothing.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/rules/check", tag = "rules",
+    request_body = Candidate,
+    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>),
+)]
 pub(super) async fn check(
     Viewer(_): Viewer,
-    body: Result<Json<Candidate>, JsonRejection>,
+    Object(Candidate { rules }): Object<Candidate>,
 ) -> Result<Json<Verdict>, Problem> {
-    let Json(Candidate { rules }) = body?;
     let checked = rule_sets::check(&rules).await;
     let valid = checked.is_ok();
     let (faults, warnings) = match checked {
@@ -152,6 +177,12 @@ pub(super) async fn check(
     }))
 }
 
+/// A page of the revisions, the latest first, without their rules.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules/revisions", tag = "rules",
+    params(PageOfRevisions),
+    responses((status = 200, body = Revisions), Refused<(Viewer, QueryString)>),
+)]
 pub(super) async fn history(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -162,6 +193,11 @@ pub(super) async fn history(
         .map(Json)
 }
 
+/// A revision with its rules.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules/revisions/{revision}", tag = "rules",
+    responses((status = 200, body = Revision), Refused<(Viewer, Missing)>),
+)]
 pub(super) async fn revision(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
@@ -175,12 +211,17 @@ pub(super) async fn revision(
     Ok(Json(Revision::whole(document)))
 }
 
+/// Saves an earlier revision again, as the next one.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/rules/rollback", tag = "rules",
+    request_body = RollBack,
+    responses((status = 201, body = Revision), Refused<(Editor, Missing, JsonBody, FaultyRules, Conflict, Invalid)>),
+)]
 pub(super) async fn roll_back(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<RollBack>, JsonRejection>,
+    Object(back): Object<RollBack>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let Json(back) = body?;
     let now = app.clock.now();
     let saved = rule_sets::roll_back(
         &*app.control,
@@ -194,13 +235,15 @@ pub(super) async fn roll_back(
 }
 
 /// Rules to be tried on what is stored.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = RulesTrial)]
 pub(super) struct Trial {
     /// TOML.
     rules: String,
     /// How many days back, 1 to 90.
     #[serde(default = "a_week")]
+    #[schema(minimum = 1, maximum = 90)]
     days: u16,
 }
 
@@ -208,12 +251,17 @@ fn a_week() -> u16 {
     7
 }
 
+/// Tries rules on the stacks of the last days: says which groups would merge, split and change their names.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/rules/dry-run", tag = "rules",
+    request_body = Trial,
+    responses((status = 200, body = Tried), Refused<(Viewer, JsonBody, FaultyRules, OnHistory)>),
+)]
 pub(super) async fn dry_run(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    body: Result<Json<Trial>, JsonRejection>,
+    Object(Trial { rules, days }): Object<Trial>,
 ) -> Result<Json<Tried>, Problem> {
-    let Json(Trial { rules, days }) = body?;
     if !(1..=LONGEST_LOOK_BACK_DAYS).contains(&days) {
         return Err(Problem::look_back(LONGEST_LOOK_BACK_DAYS));
     }
@@ -228,7 +276,13 @@ pub(super) async fn dry_run(
     Ok(Json(app.dry_runs.run(&app.clickhouse, run).await?))
 }
 
+/// How far the stored stacks are classified by the rules that hold.
+///
 /// As far as this server knows; each of several goes over everything itself.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/rules/reclassification", tag = "rules",
+    responses((status = 200, body = Progress), Refused<(Viewer,)>),
+)]
 pub(super) async fn reclassification(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,

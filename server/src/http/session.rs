@@ -5,15 +5,19 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::client_address::ClientAddress;
 use super::member::Person;
+use super::object::Object;
+use super::openapi::{
+    Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin, role,
+};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::people::{Login, LoginError, SESSION_LIFE};
@@ -25,19 +29,24 @@ const REFRESH: &str = "__Secure-unjank-refresh";
 /// The refresh token goes only where it is used.
 const REFRESH_PATH: &str = "/api/v1/session";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Passwords {
     email: String,
     password: String,
 }
 
+/// Logs in with a password: answers the cookies of a session.
+#[utoipa::path(
+    post, path = "/api/v1/login", tag = "session",
+    request_body = Passwords,
+    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongLogin)>),
+)]
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
-    body: Result<Json<Passwords>, JsonRejection>,
+    Object(Passwords { email, password }): Object<Passwords>,
 ) -> Result<Response, Problem> {
-    let Json(Passwords { email, password }) = body?;
     let now = app.clock.now();
     let attempt = Attempt { address, now };
     let login = app
@@ -47,19 +56,25 @@ pub(super) async fn log_in(
     Ok(logged_in(&login))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Acceptance {
     token: String,
+    #[schema(min_length = 12, max_length = 256)]
     password: String,
 }
 
+/// Takes an invitation, once: sets the password and logs in.
+#[utoipa::path(
+    post, path = "/api/v1/invitation", tag = "session",
+    request_body = Acceptance,
+    responses(SessionCookies, Refused<(JsonBody, LogIn, WrongInvitation)>),
+)]
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
-    body: Result<Json<Acceptance>, JsonRejection>,
+    Object(Acceptance { token, password }): Object<Acceptance>,
 ) -> Result<Response, Problem> {
-    let Json(Acceptance { token, password }) = body?;
     let now = app.clock.now();
     let attempt = Attempt { address, now };
     let login = app
@@ -69,6 +84,11 @@ pub(super) async fn accept_invitation(
     Ok(logged_in(&login))
 }
 
+/// Gets the next cookies of a session. A refresh token works once; used again it ends the session.
+#[utoipa::path(
+    post, path = "/api/v1/session/refresh", tag = "session",
+    responses(SessionCookies, Refused<(LogIn, Ended)>),
+)]
 pub(super) async fn refresh(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -79,6 +99,11 @@ pub(super) async fn refresh(
     Ok(logged_in(&login))
 }
 
+/// Ends the session.
+#[utoipa::path(
+    delete, path = "/api/v1/session", tag = "session",
+    responses((status = 204), Refused<(Person, Missing)>),
+)]
 pub(super) async fn log_out(
     State(app): State<Arc<App>>,
     person: Person,
@@ -97,7 +122,7 @@ pub(super) async fn log_out(
 }
 
 /// Who is logged in, and what they may do.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Me {
     id: Uuid,
     email: String,
@@ -107,12 +132,18 @@ pub(super) struct Me {
     roles: Vec<RoleIn>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct RoleIn {
     project: String,
+    #[schema(schema_with = role)]
     role: &'static str,
 }
 
+/// Who is logged in, and what they may do.
+#[utoipa::path(
+    get, path = "/api/v1/me", tag = "session",
+    responses((status = 200, body = Me), Refused<(Person,)>),
+)]
 pub(super) async fn me(
     State(app): State<Arc<App>>,
     Person { user, .. }: Person,
@@ -131,8 +162,8 @@ pub(super) async fn me(
     }))
 }
 
-#[derive(Serialize)]
-struct LoggedIn {
+#[derive(Serialize, ToSchema)]
+pub(super) struct LoggedIn {
     user: Uuid,
     /// Then `POST /api/v1/session/refresh` gets the next token.
     expires_in_s: i64,

@@ -6,14 +6,17 @@
 use serde::{Deserialize, Serialize};
 
 /// Which devices an override is for. In JSON an object with one key: `{"os_name": ["android"]}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// Every one holds. `{"all": []}` is every device.
+    #[schema(no_recursion)]
     All(Vec<Self>),
     /// At least one holds.
+    #[schema(no_recursion)]
     Any(Vec<Self>),
     /// It does not hold.
+    #[schema(no_recursion)]
     Not(Box<Self>),
     /// The app is one of these. Exact.
     AppId(Vec<String>),
@@ -78,7 +81,7 @@ impl Condition {
 }
 
 /// Build numbers from `min` to `max`, both included. Either may be left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BuildRange {
     /// The lowest.
@@ -92,13 +95,15 @@ pub struct BuildRange {
 /// A share of all installs that only grows when the percentage is raised: those that were in stay in.
 ///
 /// See [`super::bucket`] for the rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Percentage {
     /// 0 to 100, in steps of 0.001.
+    #[schema(minimum = 0, maximum = 100)]
     pub percent: f64,
     /// Decides who comes first. Overrides with the same salt choose the same installs, others choose independently.
     /// Left out: the override's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 1_024)]
     pub salt: Option<String>,
 }

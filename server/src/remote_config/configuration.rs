@@ -9,25 +9,29 @@ use super::condition::Condition;
 use super::fault::{Fault, FaultCode};
 
 /// What one project's devices are told: a base, and what is different for some of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
     /// The document of `GET /v1/config` without `schema` and `revision`. What is left out takes its default.
     #[serde(default = "empty")]
+    #[schema(schema_with = super::json_schema::base)]
     pub base: Value,
     /// In order: of those that match a device all are applied, and the later one wins. At most 1,024.
     #[serde(default)]
+    #[schema(max_items = 1_024)]
     pub overrides: Vec<Override>,
 }
 
 /// What is different for some devices.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
     /// Names it: lower-case letters, digits, `-`, `_` and `.`, at most 64. Percentages depend on it, so it stays.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
     pub id: String,
     /// Why it is there, for people. At most 1,024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(max_length = 1_024)]
     pub note: String,
     /// Whether it is in force.
     #[serde(default = "yes")]
@@ -36,9 +40,11 @@ pub struct Override {
     pub when: Condition,
     /// A JSON Merge Patch (RFC 7396) over the complete base: objects are merged, everything else is replaced, and `null`
     /// puts a key back to the default of the program, or takes an entry out of a map.
+    #[schema(value_type = Object)]
     pub patch: Value,
     /// It is in force before this time only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Option<Timestamp>,
 }
 
@@ -77,6 +83,7 @@ impl Configuration {
     /// # Errors
     /// When the value is not of this shape: the fault names the path.
     pub fn from_value(value: Value) -> Result<Self, Fault> {
+        only_objects(&value)?;
         serde_path_to_error::deserialize(value).map_err(|error| {
             let path = match error.path().to_string() {
                 root if root == "." => String::new(),
@@ -84,6 +91,21 @@ impl Configuration {
             };
             explained(path, &error.into_inner().to_string())
         })
+    }
+}
+
+/// Serde would also take the members of a struct from a list, by their order. Whoever changes a saved configuration, such as the
+/// kill switch, goes by names.
+fn only_objects(value: &Value) -> Result<(), Fault> {
+    let wrong = |path| Fault::new(path, FaultCode::WrongType, "must be an object");
+    if !value.is_object() {
+        return Err(wrong(String::new()));
+    }
+    let overrides = value.get("overrides").and_then(Value::as_array);
+    let mut overrides = overrides.into_iter().flatten();
+    match overrides.position(|one| !one.is_object()) {
+        Some(index) => Err(wrong(format!("overrides[{index}]"))),
+        None => Ok(()),
     }
 }
 

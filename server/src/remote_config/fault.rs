@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 /// One thing that is wrong, or in a warning: probably a mistake.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Fault {
     /// Where, such as `overrides[2].patch.sampling.janks`; empty for the whole configuration.
     pub path: String,
@@ -16,7 +16,7 @@ pub struct Fault {
 }
 
 /// The kinds of faults. Names are stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultCode {
     /// Not JSON, or not the JSON of a configuration.

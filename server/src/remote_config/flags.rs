@@ -11,7 +11,7 @@ use super::shape::{Key, Shape};
 const MAX_VARIANT_BYTES: usize = 256;
 
 /// Why a device gets what it gets. Names are those of OpenFeature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Reason {
     /// No override matched.

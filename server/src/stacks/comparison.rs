@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use super::class::Class;
 use super::installs::Installs;
@@ -26,10 +27,11 @@ impl Usage {
 }
 
 /// A group as people see it: named by its stack that occurred most.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Group {
     /// As text, since readers of JSON lose the last digits of such a number.
     #[serde(serialize_with = "as_text")]
+    #[schema(value_type = String, pattern = "^[0-9]{1,20}$")]
     pub group_id: u64,
     pub title: String,
     pub category: String,
@@ -47,7 +49,7 @@ fn as_text<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// What two groups share.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Part {
     #[serde(flatten)]
     pub group: Group,
@@ -60,7 +62,7 @@ pub struct Part {
 }
 
 /// Several groups become one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Merge {
     /// The group of after, with all that comes into it.
     pub into: Part,
@@ -69,7 +71,7 @@ pub struct Merge {
 }
 
 /// One group becomes several.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Split {
     /// The group of before, with all that was in it.
     pub from: Part,
@@ -78,21 +80,22 @@ pub struct Split {
 }
 
 /// A group keeps its stacks and gets another title, category or owner.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Move {
     pub from: Group,
     pub into: Part,
 }
 
 /// The first of a list, by occurrences, and how long it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct List<T> {
     pub total: usize,
     pub top: Vec<T>,
 }
 
 /// What would change.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = RulesReport)]
 pub struct Report {
     /// Distinct stacks that were compared.
     pub stacks: u64,

@@ -153,8 +153,10 @@ fn the_store_imports_nothing_above_it() {
 #[test]
 fn the_crates_of_the_device_bring_no_runtime() {
     for manifest in [
+        "client-sdk/monitors/Cargo.toml",
         "client-sdk/protocol/Cargo.toml",
         "client-sdk/spool/Cargo.toml",
+        "client-sdk/stack-sampler/Cargo.toml",
     ] {
         let text = fs::read_to_string(Path::new(ROOT).join(manifest)).unwrap();
         let dependencies = text.split("[dev-dependencies]").next().unwrap();
@@ -172,8 +174,10 @@ fn every_module_says_what_lives_in_it() {
     for folder in [
         "server/src",
         "server/engine/src",
+        "client-sdk/monitors/src",
         "client-sdk/protocol/src",
         "client-sdk/spool/src",
+        "client-sdk/stack-sampler/src",
         "loadtest/src",
     ] {
         for (path, text) in sources(folder, &["rs"]) {

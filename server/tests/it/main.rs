@@ -18,6 +18,7 @@ mod ingest;
 mod ofrep;
 mod ofrep_clients;
 mod ofrep_tokens;
+mod openapi;
 mod operators;
 mod overload;
 mod people;

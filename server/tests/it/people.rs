@@ -12,8 +12,9 @@ const PASSWORD: &str = "correct horse battery";
 
 /// What a browser keeps.
 #[derive(Clone, Debug)]
-struct Cookies {
-    session: String,
+pub(crate) struct Cookies {
+    /// `name=value`.
+    pub(crate) session: String,
     refresh: String,
 }
 
@@ -51,7 +52,7 @@ async fn log_in(server: &Server, email: &str, password: &str) -> Response {
 }
 
 /// An admin who took the invitation that the command line prints.
-async fn admin(server: &Server) -> Cookies {
+pub(crate) async fn admin(server: &Server) -> Cookies {
     let add = ["user", "add", "--email", EMAIL, "--name", "Ann", "--admin"];
     let invitation = server.command(&add).await;
     let body = json!({"token": invitation, "password": PASSWORD});

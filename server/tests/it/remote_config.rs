@@ -254,7 +254,7 @@ async fn history_rollback_and_kill_switch_outlive_a_restart() {
     assert_eq!(
         notes,
         [
-            "back to revision 1: ",
+            "back to revision 1",
             "kill switch: it drains batteries",
             "",
             ""
@@ -320,6 +320,34 @@ async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
     answers(&server, key, 401).await;
     let listed = server.call(&token, Method::GET, keys, None).await;
     assert!(!listed.body.to_string().contains(key));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_no_object_and_no_kill_switch_meets_one() {
+    let server = Server::start().await;
+    let token = server.token("admin").await;
+    let override_by_order = json!(["on", "", true, {"all": []}, {"enabled": true}, null]);
+    for configuration in [
+        json!([{"enabled": true}, []]),
+        json!({"overrides": [override_by_order]}),
+    ] {
+        let saved = save(&server, &token, configuration).await;
+        assert_eq!(saved.outcome(), (422, "configuration_invalid".to_owned()));
+        assert_eq!(saved.body["faults"][0]["code"], "wrong_type");
+    }
+    let project = "/api/v1/projects/default";
+    let key = format!("{project}/keys/00000000-0000-0000-0000-000000000000");
+    let [rules, tokens] = ["rules", "tokens"].map(|what| format!("{project}/{what}"));
+    for (method, path, body) in [
+        (Method::PATCH, project, json!(["another name"])),
+        (Method::PATCH, project, json!({"quotas": [1, 1]})),
+        (Method::PATCH, &key, json!({"quotas": [1, 1]})),
+        (Method::PUT, &rules, json!([0, "", ""])),
+        (Method::POST, &tokens, json!(["ci", "admin", null])),
+    ] {
+        let refused = server.call(&token, method, path, Some(body)).await;
+        assert_eq!(refused.outcome(), (422, "invalid_body".to_owned()));
+    }
 }
 
 /// Each route of people and their tools, with the least that opens it.

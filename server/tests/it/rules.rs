@@ -143,7 +143,7 @@ async fn a_rollback_is_a_new_revision_that_history_follows() {
     let history = server.call(&token, Method::GET, &path, None).await.body;
     let notes = history["revisions"].as_array().unwrap().iter();
     let notes: Vec<_> = notes.map(|one| one["note"].clone()).collect();
-    assert_eq!(notes, ["back to revision 1: try", "try", "try"]);
+    assert_eq!(notes, ["back to revision 1", "try", "try"]);
     let path = format!("{RULES}/revisions/1");
     let first = server.call(&token, Method::GET, &path, None).await.body;
     assert_eq!(first["rules"], OWN);

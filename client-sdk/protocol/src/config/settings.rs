@@ -7,6 +7,8 @@ macro_rules! settings {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty = $default:expr,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        #[cfg_attr(feature = "openapi", schema(as = config::$name))]
         pub struct $name {
             $($(#[$field_doc])* pub $field: $type,)+
         }

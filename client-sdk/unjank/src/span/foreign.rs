@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use tracing_core::Metadata;
 use unjank_protocol::{SpanKind, SpanStatus};
 
 use super::{DEEPEST, DetachedSpan, LOCAL, MOST, Open, SpanContext, begin, close};
@@ -56,11 +57,10 @@ pub(crate) fn leave(key: u64) {
 
 /// Begins a span; nothing when nothing is collected, or too many are open.
 pub(crate) fn begin_under(
-    name: &'static str,
-    place: Place,
+    metadata: &'static Metadata<'static>,
     above: &SpanContext,
 ) -> Option<DetachedSpan> {
-    let name = Cow::Borrowed(name);
+    let (name, place) = (Cow::Borrowed(metadata.name()), Place::Tracing(metadata));
     let span = begin(name, SpanKind::Manual, place, &[], Some(above.0)).detach();
     (span.open.key != 0).then_some(span)
 }
@@ -73,7 +73,10 @@ impl DetachedSpan {
     /// Whether another event is kept.
     pub(crate) fn takes_events(&self) -> bool {
         let record = self.record.as_deref();
-        record.is_some_and(|record| record.events.len() < MOST)
+        record.is_some_and(|record| {
+            let extras = record.extras.as_deref();
+            extras.is_none_or(|extras| extras.events.len() < MOST)
+        })
     }
 
     /// Adds an attribute, in the place of one of the same name.
@@ -81,11 +84,12 @@ impl DetachedSpan {
         let Some(record) = self.record.as_deref_mut() else {
             return;
         };
-        let mut known = record.attributes.iter_mut();
+        let attributes = &mut record.extras.get_or_insert_default().attributes;
+        let mut known = attributes.iter_mut();
         if let Some((_, before)) = known.find(|(known, _)| known == name) {
             *before = value;
-        } else if record.attributes.len() < MOST {
-            record.attributes.push((Cow::Borrowed(name), value));
+        } else if attributes.len() < MOST {
+            attributes.push((Cow::Borrowed(name), value));
         }
     }
 

@@ -53,9 +53,9 @@ fn named<'s>(spans: &'s [Value], name: &str) -> &'s Value {
 const TWICE: u32 = line!() + 3;
 
 #[unjank::traced]
-fn twice<T: Clone>(of: &T, _times: [u8; 2]) -> (T, T)
+fn twice<T>(of: &T, _times: [u8; 2]) -> (T, T)
 where
-    T: PartialEq,
+    T: Clone + PartialEq,
 {
     (of.clone(), of.clone())
 }

@@ -8,6 +8,9 @@ macro_rules! closed {
         pub enum $set { $($variant),* }
 
         impl $set {
+            /// Every name.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }

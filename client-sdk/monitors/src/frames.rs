@@ -1,0 +1,259 @@
+//! Frames: drawn, dropped, slow, frozen, and the time in the dropping state, in windows of one page.
+//!
+//! # The model
+//! A frame is *wanted* from `vsync`, the display pulse at which the system meant to begin it (Android `FrameMetrics`:
+//! `INTENDED_VSYNC_TIMESTAMP`; iOS: `CADisplayLink.timestamp`), and *rendered* when its pixels are handed over (Android:
+//! `vsync + TOTAL_DURATION`). It is shown at the next pulse, a whole number of budgets after `vsync`.
+//!
+//! The display is **active** from the moment a frame is wanted until it is shown; overlapping frames of a pipelined
+//! renderer make one active stretch. Every budget of an active stretch shows either a new frame or the old one again:
+//!
+//! > drawn + dropped = budgets that passed while active
+//!
+//! Between stretches nobody wanted to draw: that time is **idle** and no frame is dropped in it. So a still screen costs
+//! nothing, and a renderer that takes 30 ms a frame but delivers one at every pulse drops nothing after the first. What
+//! the model cannot see: a main loop that is blocked before it asks for a frame. That is a stall, see [`stalls`](crate::stalls).
+//! (Two frames shown at the same pulse are both drawn; then drawn + dropped is more than the budgets that passed.)
+//!
+//! Definitions: budget = 1000 / `refresh_hz` ms; *slow* = took longer than the budget (16.67 ms at 60 Hz, which is over
+//! 16 ms); *frozen* = took more than 700 ms (such a frame is slow, too); `delay` = time over budget, summed.
+//! **Dropping state** (Uber): entered when E frames in a row were dropped, left when R frames in a row were drawn, or
+//! after an idle time of R budgets. `jank_ms` is the active time in it, from the end of the E-th dropped budget.
+
+mod window;
+
+use unjank_protocol::FrameWindow;
+use unjank_protocol::config::Frames;
+
+use self::window::Window;
+use crate::{Scene, Uptime};
+
+/// Clocks of pulses and of the ends of frames are read in different places and rounded: this much, in microseconds, is
+/// not over budget.
+const JITTER_US: u64 = 20;
+
+/// Counts the frames of one display. Not for several threads: it lives where frames are reported.
+///
+/// ```
+/// use unjank_monitors::{FrameMeter, Scene, Uptime};
+/// use unjank_protocol::config::Frames;
+///
+/// let mut meter = FrameMeter::new(&Frames::default(), 120, Scene::new("Feed"));
+/// for frame in 0..1_300_u64 {
+///     let vsync = Uptime::from_micros(frame * 8_333);
+///     if let Some(window) = meter.frame(vsync, vsync.plus(5_000)) {
+///         // Ten seconds at 120 Hz.
+///         assert_eq!((window.frames_drawn, window.frames_dropped), (1_201, 0));
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct FrameMeter {
+    window_us: u64,
+    enter_dropped: u64,
+    leave_drawn: u64,
+    scene: Scene,
+    refresh_hz: u16,
+    budget_us: u64,
+    /// The same without the rounding, which would add up over a long frame.
+    budget_ns: u64,
+    window: Option<Window>,
+    /// Until when the display is known to be active.
+    shown: Uptime,
+    dropping: bool,
+    drawn_in_a_row: u64,
+    last_tick: Option<Uptime>,
+}
+
+impl FrameMeter {
+    /// A meter for a display that refreshes `refresh_hz` times a second; 0 is taken as 60.
+    #[must_use]
+    pub fn new(config: &Frames, refresh_hz: u16, scene: Scene) -> Self {
+        let mut meter = Self {
+            window_us: 0,
+            enter_dropped: 0,
+            leave_drawn: 0,
+            scene,
+            refresh_hz: 0,
+            budget_us: 1,
+            budget_ns: 1_000,
+            window: None,
+            shown: Uptime::default(),
+            dropping: false,
+            drawn_in_a_row: 0,
+            last_tick: None,
+        };
+        meter.set_config(config);
+        meter.set_refresh_hz(refresh_hz);
+        meter
+    }
+
+    /// Takes settings over: `window_ms` 1,000 to 60,000, `enter_dropped` and `leave_drawn` 1 to 1,000. An open window
+    /// ends by the new length.
+    pub fn set_config(&mut self, config: &Frames) {
+        self.window_us = u64::from(config.window_ms.clamp(1_000, 60_000)).saturating_mul(1_000);
+        self.enter_dropped = u64::from(config.enter_dropped.clamp(1, 1_000));
+        self.leave_drawn = u64::from(config.leave_drawn.clamp(1, 1_000));
+    }
+
+    /// The display refreshes at another rate from the next frame on: 1 to 1,000 Hz, 0 is taken as 60. A window goes on;
+    /// it reports the rate of its longest run of frames at one rate.
+    pub fn set_refresh_hz(&mut self, refresh_hz: u16) {
+        let refresh_hz = if refresh_hz == 0 { 60 } else { refresh_hz };
+        self.refresh_hz = refresh_hz.min(1_000);
+        self.budget_ns = 1_000_000_000_u64
+            .checked_div(u64::from(self.refresh_hz))
+            .unwrap_or(16_666_666);
+        self.budget_us = self.budget_ns / 1_000;
+    }
+
+    /// The surroundings changed. Another page ends the window; a frame that is reported later belongs to the new page
+    /// whole, since it is what the user waits for there. Network and clock are those at the end of a window.
+    pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Option<FrameWindow<'static>> {
+        let ended = (scene.page != self.scene.page)
+            .then(|| self.flush(now))
+            .flatten();
+        self.scene = scene;
+        ended
+    }
+
+    /// A frame that was wanted at `vsync` was handed to the display at `rendered`.
+    ///
+    /// Returns the window before, when this frame lies past its end.
+    #[inline]
+    pub fn frame(&mut self, vsync: Uptime, rendered: Uptime) -> Option<FrameWindow<'static>> {
+        let took = rendered.micros_since(vsync);
+        let budget = self.budget_us;
+        let mut shown = vsync.plus(budget);
+        if took > budget.saturating_add(JITTER_US) {
+            let took_ns = took.saturating_sub(JITTER_US).saturating_mul(1_000);
+            shown = vsync.plus(self.budgets_us(took_ns.div_ceil(self.budget_ns.max(1))));
+        }
+        if vsync > self.shown {
+            self.rest(vsync.micros_since(self.shown));
+        }
+        let from = vsync.max(self.shown);
+        let ended = self.end_if_over(from);
+        self.count(took, from, shown.micros_since(from));
+        self.shown = self.shown.max(shown);
+        ended
+    }
+
+    /// A frame of which only the end and the duration are known.
+    ///
+    /// ```
+    /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
+    /// # let mut meter = FrameMeter::new(&unjank_protocol::config::Frames::default(), 60, Scene::new("Feed"));
+    /// meter.frame_lasting(40_000, Uptime::from_millis(100));
+    /// assert_eq!(meter.flush(Uptime::from_millis(100)).map(|window| window.slow_frames), Some(1));
+    /// ```
+    pub fn frame_lasting(
+        &mut self,
+        took_us: u64,
+        rendered: Uptime,
+    ) -> Option<FrameWindow<'static>> {
+        self.frame(rendered.minus(took_us), rendered)
+    }
+
+    /// A pulse of a callback that comes with every refresh as long as it is asked for (`Choreographer.postFrameCallback`,
+    /// `CADisplayLink`): each is one frame, and a gap between two is frames that were dropped. Rounded to whole budgets,
+    /// because pulses jitter. Call [`pause_ticks`](Self::pause_ticks) when the callback is taken off.
+    ///
+    /// ```
+    /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
+    /// # let mut meter = FrameMeter::new(&unjank_protocol::config::Frames::default(), 60, Scene::new("Feed"));
+    /// for at in [0, 16_700, 33_200, 100_100] {
+    ///     meter.tick(Uptime::from_micros(at));
+    /// }
+    /// let window = meter.flush(Uptime::from_millis(101)).expect("three frames");
+    /// assert_eq!((window.frames_drawn, window.frames_dropped), (3, 3));
+    /// ```
+    pub fn tick(&mut self, at: Uptime) -> Option<FrameWindow<'static>> {
+        let before = self.last_tick.replace(at)?;
+        if at <= before {
+            return None;
+        }
+        let budgets = self.budgets_in(at.micros_since(before)).max(1);
+        self.frame(before, before.plus(self.budgets_us(budgets)))
+    }
+
+    /// No ticks come until further notice: the time until the next one is idle.
+    pub fn pause_ticks(&mut self) {
+        self.last_tick = None;
+    }
+
+    /// Ends a window whose time is over though no frame came since. To be asked now and then; without it, the window
+    /// ends with the next frame.
+    pub fn poll(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
+        self.end_if_over(now)
+    }
+
+    /// Ends the open window, however long it was: the app goes to the background or the settings change. Nothing without
+    /// a frame.
+    pub fn flush(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
+        let window = self.window.take()?;
+        let planned = window.start.plus(self.window_us);
+        let end = planned.min(now).max(self.shown);
+        Some(window.finish(end, self.refresh_hz, &self.scene))
+    }
+
+    #[inline]
+    fn end_if_over(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
+        let window = self.window.as_ref()?;
+        if now.micros_since(window.start) < self.window_us {
+            return None;
+        }
+        self.flush(now)
+    }
+
+    /// The screen stood still because nobody wanted it to move.
+    #[inline]
+    fn rest(&mut self, idle_us: u64) {
+        if idle_us >= self.leave_drawn.saturating_mul(self.budget_us) {
+            self.dropping = false;
+            self.drawn_in_a_row = 0;
+        }
+    }
+
+    /// A frame that took `took`, and kept the display active for `active` from `from`.
+    #[inline]
+    fn count(&mut self, took: u64, from: Uptime, active: u64) {
+        let budget = self.budget_us;
+        let dropped = self.budgets_in(active).saturating_sub(1);
+        let mut jank_us = 0;
+        if self.dropping {
+            jank_us = active;
+        } else if dropped >= self.enter_dropped {
+            self.dropping = true;
+            jank_us = active.saturating_sub(self.enter_dropped.saturating_mul(budget));
+        }
+        let run = if dropped == 0 { self.drawn_in_a_row } else { 0 };
+        self.drawn_in_a_row = run.saturating_add(1);
+        if self.drawn_in_a_row >= self.leave_drawn {
+            self.dropping = false;
+        }
+        let over = took.saturating_sub(budget);
+        let over = if over > JITTER_US { over } else { 0 };
+        let window = self.window.get_or_insert_with(|| Window::new(from));
+        window.add(took, over, self.refresh_hz);
+        window.add_dropped(dropped, jank_us);
+    }
+
+    /// How many budgets a time is, to the nearest; without dividing for what is usual.
+    #[inline]
+    fn budgets_in(&self, micros: u64) -> u64 {
+        let half = self.budget_us / 2;
+        if micros <= self.budget_us.saturating_add(half) {
+            return u64::from(micros > half);
+        }
+        let nanos = micros.saturating_mul(1_000);
+        let rounded = nanos.saturating_add(self.budget_ns / 2);
+        rounded.checked_div(self.budget_ns).unwrap_or(0)
+    }
+
+    /// So many budgets, in microseconds.
+    #[inline]
+    fn budgets_us(&self, budgets: u64) -> u64 {
+        budgets.saturating_mul(self.budget_ns) / 1_000
+    }
+}

@@ -1,0 +1,205 @@
+//! Samples of monitors, one value an interval.
+
+use std::collections::BTreeMap;
+
+use unjank_protocol::config::Monitor;
+use unjank_protocol::{Attributes, Metric, Text};
+
+use crate::{Scene, Uptime};
+
+/// Metrics watched at the same time.
+const METRICS: usize = 64;
+
+/// Aggregates samples: after each interval of its monitor, a metric becomes one event with the mean as its `value`, and
+/// `min`, `max` and `count`. A single sample is sent as it is, without these three.
+///
+/// An interval begins with its first sample. Its event has the time, page and uptime of the end: a metric means
+/// something only with its page, so another page ends all intervals. A monitor that is not configured is off, and its
+/// samples are ignored. Samples that are not finite, and those of a 65th metric, are dropped and counted.
+///
+/// ```
+/// use unjank_monitors::{MetricWindows, Scene, Uptime};
+/// use unjank_protocol::config::Document;
+///
+/// let at = Uptime::from_millis;
+/// let mut metrics = MetricWindows::new(&Document::default().monitors, Scene::new("Feed"));
+/// for (time, bytes) in [(0, 40.0), (2_000, 60.0), (4_000, 50.0)] {
+///     assert!(metrics.sample("memory", "memory_used_bytes", bytes, at(time)).is_none());
+/// }
+/// let event = &metrics.poll(at(5_000))[0];
+/// assert_eq!((event.value, event.min, event.max, event.count), (50.0, Some(40.0), Some(60.0), Some(3)));
+/// ```
+#[derive(Debug)]
+pub struct MetricWindows {
+    monitors: BTreeMap<String, u64>,
+    scene: Scene,
+    open: Vec<Open>,
+    dropped: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    monitor: String,
+    metric: String,
+    began: Uptime,
+    last: Uptime,
+    min: f64,
+    max: f64,
+    mean: f64,
+    count: u64,
+}
+
+impl MetricWindows {
+    /// No samples yet.
+    #[must_use]
+    pub fn new(monitors: &BTreeMap<String, Monitor>, scene: Scene) -> Self {
+        let mut windows = Self {
+            monitors: BTreeMap::new(),
+            scene,
+            open: Vec::new(),
+            dropped: 0,
+        };
+        windows.set_config(monitors);
+        windows
+    }
+
+    /// The monitors that run, with intervals of 100 to 3,600,000 ms; at most 64. What a monitor measured that is off now
+    /// is dropped.
+    pub fn set_config(&mut self, monitors: &BTreeMap<String, Monitor>) {
+        let monitors = monitors.iter().take(64).map(|(name, monitor)| {
+            let interval = u64::from(monitor.interval_ms.clamp(100, 3_600_000));
+            (name.clone(), interval.saturating_mul(1_000))
+        });
+        self.monitors = monitors.collect();
+        let running = &self.monitors;
+        self.open.retain(|open| running.contains_key(&open.monitor));
+    }
+
+    /// The surroundings changed. Another page ends all intervals.
+    #[must_use]
+    pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Vec<Metric<'static>> {
+        let mut ended = Vec::new();
+        if scene.page != self.scene.page {
+            ended = self.flush(now);
+        }
+        self.scene = scene;
+        ended
+    }
+
+    /// `monitor` measured `value` of `metric`. Returns the interval before, when it is over.
+    #[must_use]
+    pub fn sample(
+        &mut self,
+        monitor: &str,
+        metric: &str,
+        value: f64,
+        now: Uptime,
+    ) -> Option<Metric<'static>> {
+        let interval = *self.monitors.get(monitor)?;
+        if !value.is_finite() {
+            self.dropped = self.dropped.saturating_add(1);
+            return None;
+        }
+        let is_it = |open: &Open| open.metric == metric && open.monitor == monitor;
+        let Some(position) = self.open.iter().position(is_it) else {
+            self.open(monitor, metric, value, now);
+            return None;
+        };
+        let open = self.open.get_mut(position)?;
+        if now.micros_since(open.began) < interval {
+            open.add(value, now);
+            return None;
+        }
+        let ended = self.open.swap_remove(position);
+        self.open(monitor, metric, value, now);
+        Some(ended.event(now, interval, &self.scene))
+    }
+
+    /// Ends the intervals that are over.
+    #[must_use]
+    pub fn poll(&mut self, now: Uptime) -> Vec<Metric<'static>> {
+        self.end(now, |open, interval| {
+            now.micros_since(open.began) >= interval
+        })
+    }
+
+    /// Ends all intervals however long they were.
+    #[must_use]
+    pub fn flush(&mut self, now: Uptime) -> Vec<Metric<'static>> {
+        self.end(now, |_, _| true)
+    }
+
+    /// Samples that were not counted, since the last call.
+    pub fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped)
+    }
+
+    fn open(&mut self, monitor: &str, metric: &str, value: f64, now: Uptime) {
+        if self.open.len() >= METRICS {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        self.open.push(Open {
+            monitor: monitor.to_owned(),
+            metric: metric.to_owned(),
+            began: now,
+            last: now,
+            min: value,
+            max: value,
+            mean: value,
+            count: 1,
+        });
+    }
+
+    fn end(&mut self, now: Uptime, is_over: impl Fn(&Open, u64) -> bool) -> Vec<Metric<'static>> {
+        let mut events = Vec::new();
+        let mut still_open = Vec::new();
+        for open in std::mem::take(&mut self.open) {
+            let interval = self.monitors.get(&open.monitor).copied();
+            let interval = interval.unwrap_or_default();
+            if is_over(&open, interval) {
+                events.push(open.event(now, interval, &self.scene));
+            } else {
+                still_open.push(open);
+            }
+        }
+        self.open = still_open;
+        events
+    }
+}
+
+impl Open {
+    fn add(&mut self, value: f64, now: Uptime) {
+        self.last = now;
+        self.count = self.count.saturating_add(1);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        // The count stays far below 2^53. A running mean cannot overflow where a sum could.
+        #[expect(clippy::cast_precision_loss, reason = "far fewer samples than 2^53")]
+        let share = 1.0 / self.count as f64;
+        self.mean += value * share - self.mean * share;
+        self.mean = self.mean.clamp(self.min, self.max);
+    }
+
+    fn event(self, now: Uptime, interval: u64, scene: &Scene) -> Metric<'static> {
+        let several = self.count > 1;
+        let end = if several {
+            now.min(self.began.plus(interval))
+        } else {
+            self.last
+        };
+        Metric {
+            name: Text::from(self.metric),
+            time: scene.wall.time(end),
+            value: self.mean,
+            min: several.then_some(self.min),
+            max: several.then_some(self.max),
+            count: several.then_some(self.count),
+            page: scene.page_text(),
+            uptime_ms: end.as_millis(),
+            network: scene.network,
+            attributes: Attributes::default(),
+            sample_rate: 1.0,
+        }
+    }
+}

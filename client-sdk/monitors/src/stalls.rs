@@ -1,0 +1,327 @@
+//! Stalls of the main loop: which of them count, and when their stacks are to be taken. Run by the watchdog thread.
+//!
+//! # The rules (Hertz)
+//! A message counts for a strategy (T, N, period P) once, when it has lasted T. The strategy holds with the N-th message
+//! that counts within P (by their starts), **while that message runs**, and is then quiet until P is over since that
+//! message began: caught once a period, not once a message. With N = 1 and P = 0 every message of T holds. Strategies
+//! run side by side; a stall for which several hold is one event, with the one of the highest T.
+//!
+//! A stall of `anr_ms` is an ANR and always reported, whatever the strategies say; when none holds, its strategy is
+//! (`anr_ms`, 1, 0).
+//!
+//! # Stacks
+//! The first is due as soon as a strategy holds, the next ones each 100 ms, at most 8 of one stall ([`Samples`]).
+//! `max_stacks_per_session` bounds all of them; further stacks of a stall take at most half of it, so that a few long
+//! stalls do not use up the first stacks of later ones. When they are used up, stalls are reported without.
+//! A message that turns out long only when it is over (the watchdog was late) is reported without a stack, too: one
+//! taken after the stall would blame the innocent.
+
+mod rule;
+
+use unjank_protocol::config::Janks;
+use unjank_protocol::{Jank, JankKind, JankStrategy, Text};
+
+use self::rule::Rule;
+use crate::uptime::{millis, millis_u32};
+use crate::{LoopClock, Scene, Uptime};
+
+/// How many stacks of one stall are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// Time between two, in microseconds.
+    pub every_us: u64,
+    /// The most of one stall, the first included; 64 further ones fit into an event.
+    pub per_stall: u32,
+}
+
+impl Default for Samples {
+    /// Each 100 ms, at most 8.
+    fn default() -> Self {
+        Self {
+            every_us: 100_000,
+            per_stall: 8,
+        }
+    }
+}
+
+/// A stack of the main thread is to be taken now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaptureRequest {
+    /// The stall: when its message began. See [`LoopClock::is_running`].
+    pub began: Uptime,
+    /// Which stack of the stall this is, from 0.
+    pub sample: u32,
+    /// Time since the stall began, in milliseconds: the `offset_ms` of a further sample.
+    pub offset_ms: u32,
+    /// Frames to take, innermost first.
+    pub max_frames: u32,
+}
+
+/// A stall that is over, to be sent with the stacks that were taken for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinishedStall {
+    /// The stall, as in its [`CaptureRequest`]s.
+    pub began: Uptime,
+    /// How many stacks were asked for.
+    pub requested: u32,
+    /// The event; `thread`, `stack`, `samples` and `run_log` are empty.
+    pub jank: Jank<'static>,
+}
+
+/// What one look at the loop found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watched {
+    /// Stalls that are over.
+    pub finished: Vec<FinishedStall>,
+    /// The stack to take now, if one is due. First thing to do.
+    pub capture: Option<CaptureRequest>,
+}
+
+/// Decides over the messages of one loop.
+///
+/// ```
+/// use unjank_monitors::{LoopClock, Samples, Scene, StallWatch, Uptime};
+/// use unjank_protocol::config::Janks;
+///
+/// let clock = LoopClock::default();
+/// let mut watch = StallWatch::new(&Janks::default(), Samples::default(), Scene::new("Feed"));
+/// clock.begin(Uptime::from_millis(1_000));
+/// assert!(watch.watch(&clock, Uptime::from_millis(2_999)).capture.is_none());
+/// let capture = watch.watch(&clock, Uptime::from_millis(3_001)).capture.expect("2 s are over");
+/// assert_eq!(capture.offset_ms, 2_001);
+/// clock.end(Uptime::from_millis(3_300));
+/// let stall = &watch.watch(&clock, Uptime::from_millis(3_350)).finished[0];
+/// assert_eq!((stall.jank.duration_ms, stall.jank.strategy.threshold_ms), (2_300, 2_000));
+/// ```
+#[derive(Debug)]
+pub struct StallWatch {
+    rules: Vec<Rule>,
+    anr_ms: u32,
+    max_frames: u32,
+    max_stacks: u32,
+    samples: Samples,
+    scene: Scene,
+    current: Option<Current>,
+    last_end: Uptime,
+    stacks: u32,
+    further_stacks: u32,
+}
+
+/// The message that is looked at.
+#[derive(Debug)]
+struct Current {
+    began: Uptime,
+    /// The strategy that held, and the surroundings then.
+    held: Option<(JankStrategy, Scene)>,
+    requested: u32,
+    next_sample: Uptime,
+}
+
+impl StallWatch {
+    /// A watch for one loop and one session.
+    #[must_use]
+    pub fn new(config: &Janks, samples: Samples, scene: Scene) -> Self {
+        let mut watch = Self {
+            rules: Vec::new(),
+            anr_ms: 0,
+            max_frames: 0,
+            max_stacks: 0,
+            samples,
+            scene,
+            current: None,
+            last_end: Uptime::default(),
+            stacks: 0,
+            further_stacks: 0,
+        };
+        watch.set_config(config);
+        watch
+    }
+
+    /// Takes settings over, clamped to the ranges of the protocol; strategies past the 16th are left out. A strategy
+    /// that stays keeps its counts, and a stall under way keeps the strategy that held.
+    pub fn set_config(&mut self, config: &Janks) {
+        let mut before = std::mem::take(&mut self.rules);
+        for strategy in config.strategies.iter().take(16) {
+            let fresh = Rule::new(*strategy);
+            let known = before
+                .iter()
+                .position(|rule| rule.strategy == fresh.strategy);
+            let rule = known.map(|position| before.swap_remove(position));
+            self.rules.push(rule.unwrap_or(fresh));
+        }
+        self.anr_ms = config.anr_ms.clamp(1_000, 60_000);
+        self.max_frames = config.stack_depth.clamp(1, 128);
+        self.max_stacks = config.max_stacks_per_session.min(1_000);
+    }
+
+    /// The surroundings changed. A stall has those of the moment at which it was found.
+    pub fn set_scene(&mut self, scene: Scene) {
+        self.scene = scene;
+    }
+
+    /// A new session: its stacks count from 0.
+    pub fn new_session(&mut self) {
+        self.stacks = 0;
+        self.further_stacks = 0;
+    }
+
+    /// One look of the watchdog at the loop: [`finished`](Self::finished) for all that ended, then [`due`](Self::due).
+    pub fn watch(&mut self, clock: &LoopClock, now: Uptime) -> Watched {
+        // This order: see the module of the clock.
+        let running = clock.running();
+        let ended = std::iter::from_fn(|| clock.take_finished());
+        let finished = ended
+            .filter_map(|message| self.finished(message.began, message.ended))
+            .collect();
+        let capture = running.and_then(|began| self.due(began, now));
+        clock.set_long(self.shortest_us());
+        Watched { finished, capture }
+    }
+
+    /// Whether a stack is to be taken now, given that the message that began at `began` runs.
+    pub fn due(&mut self, began: Uptime, now: Uptime) -> Option<CaptureRequest> {
+        if began < self.last_end {
+            return None;
+        }
+        self.notice(began, now);
+        let current = self.current.as_mut()?;
+        current.held.as_ref()?;
+        let further = current.requested > 0;
+        let spent = self.stacks >= self.max_stacks
+            || (further && self.further_stacks >= self.max_stacks / 2)
+            || current.requested >= self.samples.per_stall;
+        if spent || now < current.next_sample {
+            return None;
+        }
+        let sample = current.requested;
+        current.requested = sample.saturating_add(1);
+        current.next_sample = now.plus(self.samples.every_us);
+        self.stacks = self.stacks.saturating_add(1);
+        self.further_stacks = self.further_stacks.saturating_add(u32::from(further));
+        Some(CaptureRequest {
+            began,
+            sample,
+            offset_ms: millis_u32(now.micros_since(began)),
+            max_frames: self.max_frames,
+        })
+    }
+
+    /// A message is over. Returns the stall it was, if a strategy held for it or it was an ANR. To be called for messages
+    /// in order, at least for those of [`shortest_us`](Self::shortest_us).
+    pub fn finished(&mut self, began: Uptime, ended: Uptime) -> Option<FinishedStall> {
+        if began < self.last_end {
+            return None;
+        }
+        self.notice(began, ended);
+        self.last_end = ended.max(began);
+        let current = self.current.take()?;
+        self.stall(&current, ended)
+    }
+
+    /// The stall that is under way, as it would be reported if it ended now: to be kept on disk during a long one, since
+    /// an app that the system or its user kills never gets to the end.
+    #[must_use]
+    pub fn so_far(&self, now: Uptime) -> Option<FinishedStall> {
+        self.stall(self.current.as_ref()?, now)
+    }
+
+    /// The shortest message that may matter, in microseconds: all that [`LoopClock`] has to hand over.
+    #[must_use]
+    pub fn shortest_us(&self) -> u64 {
+        let held = self.current.as_ref().and_then(|now| now.held.as_ref());
+        let held = held.map(|(strategy, _)| strategy.threshold_ms);
+        let rules = self.rules.iter().map(|rule| rule.strategy.threshold_ms);
+        let shortest = rules.chain(held).fold(self.anr_ms, u32::min);
+        u64::from(shortest).saturating_mul(1_000)
+    }
+
+    /// How long the watchdog may sleep, in microseconds, at least 1 ms: until the running message reaches the next
+    /// threshold or sample; when the loop waits, the shortest threshold, since a message may begin right now.
+    #[must_use]
+    pub fn look_again_in_us(&self, running: Option<Uptime>, now: Uptime) -> u64 {
+        let shortest = self.shortest_us();
+        let Some(began) = running else {
+            return shortest;
+        };
+        let lasted = now.micros_since(began);
+        let thresholds = self.rules.iter().map(|rule| rule.strategy.threshold_ms);
+        let thresholds = thresholds.chain([self.anr_ms]);
+        let next = thresholds
+            .map(|threshold_ms| u64::from(threshold_ms).saturating_mul(1_000))
+            .filter_map(|threshold| threshold.checked_sub(lasted))
+            .filter(|left| *left > 0)
+            .min();
+        let current = self.current.as_ref().filter(|now| now.began == began);
+        let sampling = current
+            .filter(|now| now.held.is_some() && now.requested < self.samples.per_stall)
+            .map(|current| current.next_sample.micros_since(now));
+        // A message that is past all thresholds will end some day, and the next may be long, too.
+        let sleep = next.into_iter().chain(sampling).fold(shortest, u64::min);
+        sleep.max(1_000)
+    }
+
+    /// Brings the message and the rules to the moment `now`.
+    fn notice(&mut self, began: Uptime, now: Uptime) {
+        let same = self.current.take().filter(|current| current.began == began);
+        let mut current = same.unwrap_or(Current {
+            began,
+            held: None,
+            requested: 0,
+            next_sample: began,
+        });
+        let lasted = now.micros_since(began);
+        for rule in &mut self.rules {
+            if !rule.holds(began, lasted) {
+                continue;
+            }
+            let scene = current.held.take().map_or_else(
+                || (rule.strategy, self.scene.clone()),
+                |(strategy, scene)| (higher(strategy, rule.strategy), scene),
+            );
+            current.held = Some(scene);
+        }
+        if current.held.is_none() && lasted >= u64::from(self.anr_ms).saturating_mul(1_000) {
+            let strategy = JankStrategy {
+                threshold_ms: self.anr_ms,
+                count: 1,
+                period_ms: 0,
+            };
+            current.held = Some((strategy, self.scene.clone()));
+        }
+        self.current = Some(current);
+    }
+
+    fn stall(&self, current: &Current, ended: Uptime) -> Option<FinishedStall> {
+        let (strategy, scene) = current.held.as_ref()?;
+        let lasted = ended.micros_since(current.began);
+        let anr = lasted >= u64::from(self.anr_ms).saturating_mul(1_000);
+        let jank = Jank {
+            kind: if anr { JankKind::Anr } else { JankKind::Jank },
+            page: scene.page_text(),
+            start: scene.wall.time(current.began),
+            duration_ms: millis(lasted),
+            thread: Text::default(),
+            foreground: scene.foreground,
+            strategy: *strategy,
+            uptime_ms: current.began.as_millis(),
+            network: scene.network,
+            stack: Vec::new(),
+            samples: Vec::new(),
+            run_log: Vec::new(),
+            sample_rate: 1.0,
+        };
+        Some(FinishedStall {
+            began: current.began,
+            requested: current.requested,
+            jank,
+        })
+    }
+}
+
+fn higher(one: JankStrategy, other: JankStrategy) -> JankStrategy {
+    if other.threshold_ms > one.threshold_ms {
+        other
+    } else {
+        one
+    }
+}

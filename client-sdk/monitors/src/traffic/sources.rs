@@ -1,0 +1,65 @@
+//! Which source a request belongs to, by its host and the type of its answer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use unjank_protocol::config;
+
+use unjank_protocol::Glob;
+
+pub(super) const OTHER: &str = "other";
+const WEB: &str = "web";
+
+/// Hosts whose source is remembered.
+const HOSTS: usize = 256;
+
+/// The longest host name there is, in bytes. A longer one is no host and not worth matching.
+const LONGEST_HOST: usize = 253;
+
+#[derive(Debug)]
+pub(super) struct Sources {
+    patterns: Vec<(Arc<str>, Vec<Glob>)>,
+    web_mime_types: Vec<String>,
+    web: Arc<str>,
+    other: Arc<str>,
+    known: HashMap<String, Arc<str>>,
+}
+
+impl Sources {
+    pub(super) fn new(config: &config::Traffic) -> Self {
+        let sources = config.sources.iter().take(100);
+        let patterns = sources.map(|source| {
+            let globs = source.hosts.iter().take(100).map(|glob| Glob::new(glob));
+            (Arc::from(source.source.as_str()), globs.collect())
+        });
+        Self {
+            patterns: patterns.collect(),
+            web_mime_types: config.web_mime_types.iter().take(100).cloned().collect(),
+            web: Arc::from(WEB),
+            other: Arc::from(OTHER),
+            known: HashMap::new(),
+        }
+    }
+
+    pub(super) fn of(&mut self, host: &str, mime_type: &str) -> Arc<str> {
+        let essence = mime_type.split(';').next().unwrap_or_default().trim();
+        let mut web = self.web_mime_types.iter();
+        if !essence.is_empty() && web.any(|web| web.eq_ignore_ascii_case(essence)) {
+            return self.web.clone();
+        }
+        if host.len() > LONGEST_HOST {
+            return self.other.clone();
+        }
+        if let Some(source) = self.known.get(host) {
+            return source.clone();
+        }
+        let claims = |(_, globs): &&(_, Vec<Glob>)| globs.iter().any(|glob| glob.matches(host));
+        let source = self.patterns.iter().find(claims);
+        let source = source.map_or(&self.other, |(source, _)| source).clone();
+        if self.known.len() >= HOSTS {
+            self.known.clear();
+        }
+        self.known.insert(host.to_owned(), source.clone());
+        source
+    }
+}

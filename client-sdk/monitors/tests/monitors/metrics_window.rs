@@ -1,0 +1,87 @@
+//! Samples of monitors.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use unjank_monitors::{MetricWindows, Scene, Uptime};
+use unjank_protocol::config::Monitor;
+
+fn at(millis: u64) -> Uptime {
+    Uptime::from_millis(millis)
+}
+
+fn windows() -> MetricWindows {
+    let cpu = Monitor { interval_ms: 1_000 };
+    MetricWindows::new(
+        &BTreeMap::from([("cpu".to_owned(), cpu)]),
+        Scene::new("Feed"),
+    )
+}
+
+#[test]
+fn one_sample_is_sent_as_it_is_and_several_are_aggregated() {
+    let mut windows = windows();
+    assert_eq!(windows.sample("cpu", "cpu_percent", 10.0, at(100)), None);
+    let one = windows
+        .sample("cpu", "cpu_percent", 20.0, at(1_100))
+        .unwrap();
+    assert_eq!(
+        (one.value, one.min, one.max, one.count, one.uptime_ms),
+        (10.0, None, None, None, 100)
+    );
+    assert_eq!(windows.sample("cpu", "cpu_percent", 40.0, at(1_600)), None);
+    let several = windows.set_scene(at(1_700), Scene::new("Cart"));
+    assert_eq!(
+        (several[0].value, several[0].min, several[0].max),
+        (30.0, Some(20.0), Some(40.0))
+    );
+    assert_eq!(
+        (several[0].count, &*several[0].page, several[0].uptime_ms),
+        (Some(2), "Feed", 1_700)
+    );
+    assert_eq!(windows.flush(at(2_000)), []);
+}
+
+#[test]
+fn a_monitor_that_is_off_measures_nothing() {
+    let mut windows = windows();
+    assert_eq!(windows.sample("fps", "fps", 60.0, at(0)), None);
+    assert_eq!(windows.sample("cpu", "cpu_percent", 1.0, at(0)), None);
+    windows.set_config(&BTreeMap::new());
+    assert_eq!(windows.flush(at(10)), []);
+    assert_eq!(windows.take_dropped(), 0, "it was not wanted");
+}
+
+#[test]
+fn what_is_no_number_and_what_finds_no_room_is_counted() {
+    let mut windows = windows();
+    for value in [f64::NAN, f64::INFINITY] {
+        assert_eq!(windows.sample("cpu", "cpu_percent", value, at(0)), None);
+    }
+    for number in 0..70 {
+        assert_eq!(windows.sample("cpu", &number.to_string(), 1.0, at(0)), None);
+    }
+    assert_eq!(
+        (windows.flush(at(1)).len(), windows.take_dropped()),
+        (64, 8)
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_sample_is_lost_and_the_mean_lies_between(samples in prop::collection::vec((-1e308_f64..1e308, 0_u64..700), 1..100)) {
+        let mut windows = windows();
+        let mut now = 0;
+        let mut events = Vec::new();
+        for (value, pause) in &samples {
+            now += pause;
+            events.extend(windows.sample("cpu", "m", *value, at(now)));
+        }
+        events.extend(windows.flush(at(now)));
+        prop_assert_eq!(events.iter().map(|event| event.count.unwrap_or(1)).sum::<u64>(), samples.len() as u64);
+        for event in &events {
+            prop_assert!(event.value.is_finite());
+            prop_assert!(event.min.is_none_or(|min| min <= event.value) && event.max.is_none_or(|max| event.value <= max));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The registers of the interrupted code that unwinding needs.
+
+use std::mem::offset_of;
+
+use framehop::UnwindRegsNative;
+
+/// Instruction pointer, stack pointer, frame pointer, and where the architecture has one, the link register.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers {
+    pub(super) pc: u64,
+    pub(super) sp: u64,
+    fp: u64,
+    #[cfg(target_arch = "aarch64")]
+    link: u64,
+}
+
+/// Where the kernel puts this, which the C library's type must agree with.
+#[cfg(target_arch = "x86_64")]
+const _: () = assert!(offset_of!(libc::ucontext_t, uc_mcontext.gregs) == 40);
+
+#[cfg(target_arch = "x86_64")]
+impl Registers {
+    pub(super) const ZERO: Self = Self {
+        pc: 0,
+        sp: 0,
+        fp: 0,
+    };
+
+    /// What the kernel saved when it interrupted the thread. Async-signal-safe.
+    pub(super) fn of(context: &libc::ucontext_t) -> Self {
+        let register = |number: libc::c_int| {
+            let index = usize::try_from(number).unwrap_or(usize::MAX);
+            let value = context.uc_mcontext.gregs.get(index).copied();
+            value.unwrap_or_default().cast_unsigned()
+        };
+        Self {
+            pc: register(libc::REG_RIP),
+            sp: register(libc::REG_RSP),
+            fp: register(libc::REG_RBP),
+        }
+    }
+
+    /// The code that a handler returns to: `mov $15, %rax; syscall`.
+    pub(super) const TRAMPOLINE: &[u8] = &[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
+
+    /// What the kernel saved when it interrupted a thread to run a handler, if the handler returned to the
+    /// trampoline with the stack pointer `sp`.
+    pub(super) fn saved_at(sp: u64, read: impl Fn(u64) -> Option<u64>) -> Option<Self> {
+        const SAVED: usize = offset_of!(libc::ucontext_t, uc_mcontext.gregs);
+        let register = |number: libc::c_int| {
+            let place = u64::try_from(number).ok()?.checked_mul(8)?;
+            read(sp.checked_add(SAVED as u64)?.checked_add(place)?)
+        };
+        Some(Self {
+            pc: register(libc::REG_RIP)?,
+            sp: register(libc::REG_RSP)?,
+            fp: register(libc::REG_RBP)?,
+        })
+    }
+
+    /// In the form that the unwinder takes.
+    pub(super) fn for_unwinding(self, _highest_address: u64) -> UnwindRegsNative {
+        UnwindRegsNative::new(self.pc, self.sp, self.fp)
+    }
+}
+
+/// Where the kernel puts these, which the C library's types must agree with.
+#[cfg(target_arch = "aarch64")]
+const _: () = {
+    assert!(size_of::<libc::siginfo_t>() == 128);
+    assert!(offset_of!(libc::ucontext_t, uc_mcontext) == 176);
+    assert!(offset_of!(libc::mcontext_t, pc) == 264);
+};
+
+#[cfg(target_arch = "aarch64")]
+impl Registers {
+    pub(super) const ZERO: Self = Self {
+        pc: 0,
+        sp: 0,
+        fp: 0,
+        link: 0,
+    };
+
+    /// What the kernel saved when it interrupted the thread. Async-signal-safe.
+    pub(super) fn of(context: &libc::ucontext_t) -> Self {
+        let register = |index: usize| {
+            let value = context.uc_mcontext.regs.get(index).copied();
+            value.unwrap_or_default()
+        };
+        Self {
+            pc: context.uc_mcontext.pc,
+            sp: context.uc_mcontext.sp,
+            fp: register(29),
+            link: register(30),
+        }
+    }
+
+    /// The code that a handler returns to: `mov x8, #139; svc #0`.
+    pub(super) const TRAMPOLINE: &[u8] = &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
+
+    /// What the kernel saved when it interrupted a thread to run a handler, if the handler returned to the
+    /// trampoline with the stack pointer `sp`.
+    pub(super) fn saved_at(sp: u64, read: impl Fn(u64) -> Option<u64>) -> Option<Self> {
+        // The frame of a handler starts with the information about the signal; the context follows.
+        const CONTEXT: usize = size_of::<libc::siginfo_t>();
+        const SAVED: usize = CONTEXT + offset_of!(libc::ucontext_t, uc_mcontext);
+        let word = |offset: usize| {
+            let place = u64::try_from(SAVED.checked_add(offset)?).ok()?;
+            read(sp.checked_add(place)?)
+        };
+        const GENERAL: usize = offset_of!(libc::mcontext_t, regs);
+        Some(Self {
+            pc: word(offset_of!(libc::mcontext_t, pc))?,
+            sp: word(offset_of!(libc::mcontext_t, sp))?,
+            fp: word(GENERAL + 29 * 8)?,
+            link: word(GENERAL + 30 * 8)?,
+        })
+    }
+
+    /// In the form that the unwinder takes. Return addresses may be signed in the bits that no address uses; which
+    /// these are follows from the highest address that is in use, the top of the stack or of the code.
+    pub(super) fn for_unwinding(self, highest_address: u64) -> UnwindRegsNative {
+        let mask = framehop::aarch64::PtrAuthMask::from_max_known_address(highest_address.max(1));
+        UnwindRegsNative::new_with_ptr_auth_mask(mask, self.link, self.sp, self.fp)
+    }
+}

@@ -1,0 +1,98 @@
+//! What is asked of the calling thread: who it is, where its stack is, when it ends.
+
+use std::cell::RefCell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::SamplerError;
+
+/// Where a stack lies: from `low` to before `high`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) low: usize,
+    pub(super) high: usize,
+}
+
+impl Bounds {
+    /// How many bytes of the stack are at `address` and above; none when it is not on this stack.
+    pub(super) fn above(self, address: u64) -> usize {
+        match usize::try_from(address) {
+            Ok(address) if address >= self.low => self.high.saturating_sub(address),
+            _ => 0,
+        }
+    }
+}
+
+/// The kernel's number of the calling thread. Async-signal-safe.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper here")]
+pub(super) fn this_thread() -> i32 {
+    // SAFETY: takes no arguments, cannot fail, touches no memory. Not `libc::gettid`, which older systems lack.
+    let id = unsafe { libc::syscall(libc::SYS_gettid) };
+    i32::try_from(id).unwrap_or_default()
+}
+
+/// The bounds of the calling thread's stack, without the guard page.
+#[expect(unsafe_code, reason = "the C library knows where stacks are")]
+pub(super) fn this_stack() -> Result<Bounds, SamplerError> {
+    let failed = |code| SamplerError::System {
+        doing: "ask for the bounds of the stack",
+        source: io::Error::from_raw_os_error(code),
+    };
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: the calling thread is alive, and the attributes are written before anything reads them.
+    let code = unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) };
+    if code != 0 {
+        return Err(failed(code));
+    }
+    let (mut start, mut size) = (ptr::null_mut(), 0);
+    // SAFETY: the call above succeeded, so the attributes are initialised; both results are locals. They are
+    // destroyed once, after the last use.
+    let code = unsafe {
+        let code = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut start, &raw mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        code
+    };
+    if code != 0 {
+        return Err(failed(code));
+    }
+    let low = start.expose_provenance();
+    Ok(Bounds {
+        low,
+        high: low.saturating_add(size),
+    })
+}
+
+/// Set when the thread that asked for it ends. A number of a thread is used again after its end, so a signal to
+/// the number alone could reach a stranger.
+pub(super) fn end_of_this_thread() -> Arc<AtomicBool> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let kept = Arc::clone(&ended);
+    let kept = ENDED.try_with(|all| match all.0.try_borrow_mut() {
+        Ok(mut all) => {
+            all.retain(|flag| Arc::strong_count(flag) > 1);
+            all.push(kept);
+            true
+        }
+        Err(_) => false,
+    });
+    // A thread that is already being torn down counts as ended.
+    ended.store(!kept.unwrap_or(false), Ordering::Release);
+    ended
+}
+
+thread_local! {
+    static ENDED: EndFlags = const { EndFlags(RefCell::new(Vec::new())) };
+}
+
+struct EndFlags(RefCell<Vec<Arc<AtomicBool>>>);
+
+impl Drop for EndFlags {
+    fn drop(&mut self) {
+        for flag in self.0.get_mut() {
+            flag.store(true, Ordering::Release);
+        }
+    }
+}

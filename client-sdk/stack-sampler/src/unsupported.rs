@@ -1,0 +1,43 @@
+//! The sampler of platforms that have none: it cannot be made.
+
+use std::convert::Infallible;
+
+use unjank_protocol::Frame;
+
+use crate::{CaptureError, Options, SamplerError, Stack, StackSource};
+
+/// Takes the stack of one thread. Cannot be made on this platform.
+#[derive(Debug)]
+pub struct Sampler(Infallible);
+
+impl Sampler {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always [`SamplerError::Unsupported`].
+    pub fn for_this_thread() -> Result<Self, SamplerError> {
+        Err(SamplerError::Unsupported)
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always [`SamplerError::Unsupported`].
+    pub fn with_options(_options: Options) -> Result<Self, SamplerError> {
+        Err(SamplerError::Unsupported)
+    }
+
+    /// Cannot be called, since there is no sampler.
+    ///
+    /// # Errors
+    /// None.
+    pub fn capture(&self, _depth: usize) -> Result<Stack, CaptureError> {
+        match self.0 {}
+    }
+}
+
+impl StackSource for Sampler {
+    fn capture(&self, _depth: usize) -> Result<Vec<Frame<'static>>, CaptureError> {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,134 @@
+//! Signals that are blocked, taken or taken away.
+#![expect(unsafe_code, reason = "signals are set up with the C library")]
+
+use std::mem;
+use std::ptr;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use unjank_stack_sampler::{CaptureError, Options, Sampler, SamplerError};
+
+use crate::watched::{capture_until, has, wait_for, watch_with};
+
+fn with_signal(offset: u8) -> Options {
+    Options {
+        signal: Some(offset),
+        timeout: Duration::from_millis(50),
+    }
+}
+
+fn set_of(offset: u8) -> libc::sigset_t {
+    // SAFETY: the set is initialised by the first call.
+    unsafe {
+        let mut set = mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGRTMIN() + i32::from(offset));
+        set
+    }
+}
+
+fn mask(how: i32, offset: u8) {
+    let set = set_of(offset);
+    // SAFETY: changes the mask of this thread only.
+    let code = unsafe { libc::pthread_sigmask(how, &raw const set, ptr::null_mut()) };
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn a_blocked_signal_is_a_timeout_and_a_later_capture_works() {
+    const SIGNAL: u8 = 20;
+    let (unblock, blocked) = sync_channel::<()>(0);
+    let (keep, end) = sync_channel::<()>(0);
+    let (give, ready) = sync_channel::<()>(0);
+    let watched = watch_with(with_signal(SIGNAL), move || {
+        mask(libc::SIG_BLOCK, SIGNAL);
+        give.send(()).unwrap();
+        wait_for(&blocked);
+        mask(libc::SIG_UNBLOCK, SIGNAL);
+        wait_for(&end);
+    });
+    ready.recv().unwrap();
+    for _ in 0..3 {
+        let error = watched.sampler.capture(64).unwrap_err();
+        assert!(matches!(error, CaptureError::Timeout { .. }), "{error:?}");
+    }
+    drop(unblock);
+    capture_until(&watched.sampler, |stack| has(stack, &["wait_for"]));
+    drop(keep);
+    watched.thread.join().unwrap();
+}
+
+#[test]
+fn unanswered_signals_do_not_pile_up() {
+    const SIGNAL: u8 = 21;
+    let (count, counted) = sync_channel::<()>(0);
+    let (give, ready) = sync_channel::<()>(0);
+    let watched = watch_with(with_signal(SIGNAL), move || {
+        mask(libc::SIG_BLOCK, SIGNAL);
+        give.send(()).unwrap();
+        wait_for(&counted);
+        let (set, at_once) = (
+            set_of(SIGNAL),
+            libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+        );
+        let mut pending = 0;
+        // SAFETY: takes pending signals of this thread, and answers at once.
+        while unsafe { libc::sigtimedwait(&raw const set, ptr::null_mut(), &raw const at_once) } > 0
+        {
+            pending += 1;
+        }
+        pending
+    });
+    ready.recv().unwrap();
+    for _ in 0..5 {
+        let error = watched.sampler.capture(64).unwrap_err();
+        assert!(matches!(error, CaptureError::Timeout { .. }), "{error:?}");
+    }
+    drop(count);
+    assert_eq!(watched.thread.join().unwrap(), 1);
+}
+
+extern "C" fn theirs(_: i32) {}
+
+fn somebody_handles(offset: u8) {
+    // SAFETY: the handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        action.sa_sigaction = theirs as extern "C" fn(i32) as libc::sighandler_t;
+        let signal = libc::SIGRTMIN() + i32::from(offset);
+        assert_eq!(
+            libc::sigaction(signal, &raw const action, ptr::null_mut()),
+            0
+        );
+    }
+}
+
+#[test]
+fn a_signal_of_somebody_else_is_not_taken() {
+    somebody_handles(22);
+    let error = Sampler::with_options(with_signal(22)).unwrap_err();
+    assert!(
+        matches!(error, SamplerError::SignalTaken { offset: 22 }),
+        "{error:?}"
+    );
+    let error = Sampler::with_options(with_signal(200)).unwrap_err();
+    assert!(
+        matches!(error, SamplerError::NoSuchSignal { .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_signal_that_was_taken_away_is_not_sent() {
+    let (keep, end) = sync_channel::<()>(0);
+    let watched = watch_with(with_signal(23), move || wait_for(&end));
+    capture_until(&watched.sampler, |stack| has(stack, &["wait_for"]));
+    somebody_handles(23);
+    let error = watched.sampler.capture(64).unwrap_err();
+    assert!(matches!(error, CaptureError::HandlerReplaced), "{error:?}");
+    drop(keep);
+    watched.thread.join().unwrap();
+}

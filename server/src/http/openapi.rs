@@ -1,0 +1,115 @@
+//! `GET /openapi.json`: the public routes as an OpenAPI 3.1 document, made from the annotations at the handlers.
+//!
+//! An annotation says what only its handler knows; what can be derived (path parameters, operation ids, the answers that come with
+//! a method) is added in `finish`. A test holds the list below against the routing table.
+
+mod answers;
+mod finish;
+mod refusals;
+pub(super) mod sets;
+
+use std::sync::LazyLock;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use serde_json::Value;
+use utoipa::OpenApi;
+
+pub(super) use self::answers::{
+    ContentEncoding, Failures, IfNoneMatch, NotModified, SessionCookies,
+};
+pub(super) use self::refusals::{
+    BatchBody, Conflict, Ended, Exists, Faulty, FaultyRules, Invalid, JsonBody, LogIn, Missing,
+    OnHistory, Outlived, Overloaded, OwnApp, QueryString, Refused, Stored, Unfit, UploadedBody,
+    WrongInvitation, WrongLogin, is_documented,
+};
+pub(super) use self::sets::{action, algorithm, role};
+
+use crate::remote_config::Fault;
+
+use super::{
+    admin, api_tokens, audit, config_preview, configurations, device_keys, ingest, ingest_keys,
+    ofrep, people, projects, remote_config, rules, session,
+};
+
+/// Every handler that answers the public, in the order of the routing table.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "unjank",
+        description = "Devices send batches and ask what to do; people and their tools steer them. Every error is \
+            `application/problem+json` with a stable `code`. Times that are numbers are microseconds since the epoch."
+    ),
+    components(schemas(session::LoggedIn, ofrep::Failure, Fault)),
+    paths(
+        ingest::ingest,
+        remote_config::get,
+        ofrep::all,
+        ofrep::one,
+        session::log_in,
+        session::accept_invitation,
+        session::log_out,
+        session::refresh,
+        session::me,
+        people::list,
+        people::create,
+        people::disable,
+        people::members,
+        people::set_role,
+        people::remove,
+        projects::list,
+        projects::create,
+        projects::update,
+        ingest_keys::list,
+        ingest_keys::create,
+        ingest_keys::update,
+        ingest_keys::revoke,
+        audit::list,
+        api_tokens::list,
+        api_tokens::create,
+        api_tokens::revoke,
+        api_tokens::list_of_all,
+        api_tokens::create_for_all,
+        api_tokens::revoke_of_all,
+        device_keys::list,
+        device_keys::create,
+        device_keys::revoke,
+        configurations::latest,
+        configurations::save,
+        configurations::check,
+        config_preview::run,
+        configurations::history,
+        configurations::revision,
+        configurations::roll_back,
+        configurations::kill,
+        rules::latest,
+        rules::save,
+        rules::check,
+        rules::dry_run,
+        rules::history,
+        rules::revision,
+        rules::roll_back,
+        rules::reclassification,
+        admin::healthz,
+        admin::readyz,
+        get,
+    )
+)]
+struct Api;
+
+/// The document, with its keys in one order.
+#[must_use]
+pub fn document() -> Value {
+    finish::finished(serde_json::to_value(Api::openapi()).unwrap_or_default())
+}
+
+/// This document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "operators",
+    responses((status = 200, body = Value)),
+)]
+pub(super) async fn get() -> impl IntoResponse {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
+    ([(CONTENT_TYPE, "application/json")], TEXT.clone())
+}

@@ -1,0 +1,210 @@
+//! What an annotation need not say: path parameters by their names, operation ids, answers that come with a method or a status.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::refusals::{CODES, response};
+
+const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
+
+/// The document, complete.
+pub(super) fn finished(mut api: Value) -> Value {
+    api["components"]["schemas"]["Problem"] = problem();
+    close_conditions(&mut api["components"]["schemas"]["Condition"]);
+    api["components"]["securitySchemes"] = security_schemes();
+    let paths = api["paths"].as_object_mut();
+    for (path, item) in paths.into_iter().flatten() {
+        for method in METHODS {
+            if let Some(operation) = item.get_mut(method) {
+                finish(path, method, operation);
+            }
+        }
+    }
+    api
+}
+
+/// A condition has one key.
+fn close_conditions(condition: &mut Value) {
+    let kinds = condition["oneOf"].as_array_mut();
+    for kind in kinds.into_iter().flatten() {
+        kind["additionalProperties"] = json!(false);
+    }
+}
+
+fn finish(path: &str, method: &str, operation: &mut Value) {
+    let tag = operation["tags"][0].as_str().unwrap_or_default();
+    let name = operation["operationId"].as_str().unwrap_or_default();
+    operation["operationId"] = json!(format!("{tag}_{name}"));
+    add_path_parameters(path, operation);
+    if operation.get("requestBody").is_some() {
+        operation["requestBody"]["required"] = json!(true);
+    }
+    // Browsers say where a request comes from; what changes nothing is let through.
+    if path.starts_with("/api/v1/") && method != "get" {
+        add_code(operation, "403", "cross_site");
+    }
+    operation["security"] = security(operation);
+    let answers = operation["responses"].as_object_mut();
+    for (status, answer) in answers.into_iter().flatten() {
+        finish_answer(status, answer);
+    }
+}
+
+/// The credentials an operation takes: its refusals of others say it.
+fn security(operation: &Value) -> Value {
+    let refused: BTreeSet<&str> = codes(operation, "401").collect();
+    if refused.contains("key_missing") {
+        json!([{"ingest_key": []}, {"ingest_key_header": []}, {"device_token": []}])
+    } else if refused.contains("token_unknown") {
+        json!([{"api_token": []}, {"session": []}])
+    } else if refused.contains("token_missing") {
+        json!([{"session": []}])
+    } else if refused.contains("session_ended") {
+        json!([{"refresh": []}])
+    } else {
+        json!([])
+    }
+}
+
+/// The codes of problems with a status.
+fn codes<'a>(operation: &'a Value, status: &str) -> impl Iterator<Item = &'a str> {
+    let codes = operation["responses"][status]
+        .pointer("/content/application~1problem+json/schema/allOf/1/properties/code/enum")
+        .and_then(Value::as_array);
+    codes.into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn finish_answer(status: &str, answer: &mut Value) {
+    if answer["description"].as_str().is_none_or(str::is_empty) {
+        answer["description"] = json!(match status {
+            "201" => "It was made.",
+            "204" => "It was done.",
+            _ => "The answer.",
+        });
+    }
+    if status == "429" || status == "503" {
+        let unavailable = answer["content"].get("application/problem+json").is_some();
+        let header = json!({
+            "description": "Seconds to wait before sending it again.",
+            "required": true,
+            "schema": {"type": "integer", "minimum": 1}
+        });
+        if unavailable {
+            answer["headers"]["Retry-After"] = header;
+        }
+    }
+}
+
+fn add_code(operation: &mut Value, status: &str, code: &str) {
+    let mut codes: BTreeSet<&str> = codes(operation, status).collect();
+    codes.insert(code);
+    operation["responses"][status] = response(&codes);
+}
+
+/// Parameters that the annotation says itself stay as they are.
+fn add_path_parameters(path: &str, operation: &mut Value) {
+    let names = path
+        .split('/')
+        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+    for name in names {
+        let said = operation["parameters"].as_array();
+        if said.is_some_and(|said| said.iter().any(|one| one["name"] == name)) {
+            continue;
+        }
+        let mut parameter = path_parameter(name);
+        parameter["name"] = json!(name);
+        parameter["in"] = json!("path");
+        parameter["required"] = json!(true);
+        match operation["parameters"].as_array_mut() {
+            Some(parameters) => parameters.push(parameter),
+            None => operation["parameters"] = json!([parameter]),
+        }
+    }
+}
+
+/// A name means the same in every path; most are ids.
+fn path_parameter(name: &str) -> Value {
+    match name {
+        "project" => json!({
+            "description": "The project's id.",
+            "schema": {"type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$"}
+        }),
+        "revision" => json!({
+            "description": "The number of a revision, from 1.",
+            "schema": {"type": "integer", "format": "int64", "minimum": 1}
+        }),
+        _ => json!({"schema": {"type": "string", "format": "uuid"}}),
+    }
+}
+
+fn problem() -> Value {
+    let codes: Vec<_> = CODES.iter().map(|(code, _)| *code).collect();
+    let mut properties = Map::new();
+    for (name, description, schema) in [
+        (
+            "type",
+            "A URI that names the kind of problem; `about:blank` where the status says it all.",
+            json!({"type": "string"}),
+        ),
+        (
+            "title",
+            "A short title, the same for every problem of a kind.",
+            json!({"type": "string"}),
+        ),
+        (
+            "status",
+            "The HTTP status.",
+            json!({"type": "integer", "minimum": 400, "maximum": 599}),
+        ),
+        (
+            "detail",
+            "What happened and what to do, for a person.",
+            json!({"type": "string"}),
+        ),
+        (
+            "code",
+            "What happened, for a machine. Names are stable.",
+            json!({"type": "string", "enum": codes}),
+        ),
+        (
+            "current_revision",
+            "With `conflict`: the revision that somebody saved meanwhile.",
+            json!({"type": "integer", "format": "int64"}),
+        ),
+        (
+            "faults",
+            "With `configuration_invalid` and `rules_invalid`: what is wrong, each with its place.",
+            json!({"type": "array", "items": {"anyOf": [
+                {"$ref": "#/components/schemas/Fault"},
+                {"$ref": "#/components/schemas/RulesFault"}
+            ]}}),
+        ),
+        (
+            "retry_after_s",
+            "With `too_many_logins`: the time to wait, in seconds.",
+            json!({"type": "integer", "minimum": 0}),
+        ),
+    ] {
+        let mut property = schema;
+        property["description"] = json!(description);
+        properties.insert(name.to_owned(), property);
+    }
+    json!({
+        "description": "Every error (RFC 9457).",
+        "type": "object",
+        "required": ["type", "title", "status", "detail", "code"],
+        "properties": properties,
+    })
+}
+
+fn security_schemes() -> Value {
+    json!({
+        "api_token": {"type": "http", "scheme": "bearer", "description": "An API token of a script or tool: `unjank token create`."},
+        "session": {"type": "apiKey", "in": "cookie", "name": "__Host-unjank", "description": "Somebody who logged in."},
+        "refresh": {"type": "apiKey", "in": "cookie", "name": "__Secure-unjank-refresh", "description": "For the next session token. Works once."},
+        "ingest_key": {"type": "http", "scheme": "bearer", "description": "The ingest key of an app."},
+        "ingest_key_header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The ingest key, where `Authorization` cannot be set. It counts only without `Authorization`."},
+        "device_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A token of one install, signed with a key registered under `device-keys`."}
+    })
+}

@@ -1,0 +1,209 @@
+//! The codes of problems, and which of them an operation answers: said at the handler as `Refused<(Admin, JsonBody, …)>`, by its
+//! access rule and by what it reads and does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use utoipa::IntoResponses;
+use utoipa::openapi::{RefOr, Response};
+
+use crate::http::device::Device;
+use crate::http::member::{Admin, Editor, Operator, Person, Viewer};
+
+/// Every code with the statuses it is answered with. Codes are stable: one is added, none is ever changed.
+pub(super) const CODES: &[(&str, &[u16])] = &[
+    ("batch_in_flight", &[503]),
+    ("body_stalled", &[408]),
+    ("body_too_large", &[413]),
+    ("body_truncated", &[400]),
+    ("configuration_invalid", &[422]),
+    ("conflict", &[409]),
+    ("content_encoding", &[415]),
+    ("content_type", &[415]),
+    ("control_unavailable", &[503]),
+    ("corrupt_encoding", &[400]),
+    ("cross_site", &[403]),
+    ("days_out_of_range", &[422]),
+    ("decompressed_too_large", &[413]),
+    ("device_key_unfit", &[422]),
+    ("device_token_required", &[403]),
+    ("disk_full", &[503]),
+    ("dry_run_busy", &[503]),
+    ("exists", &[409]),
+    ("internal", &[500]),
+    ("invalid", &[422]),
+    ("invalid_body", &[400, 422]),
+    ("invalid_envelope", &[400]),
+    ("invalid_json", &[400]),
+    ("invalid_query", &[400]),
+    ("invalid_resource", &[422]),
+    ("invalid_utf8", &[400]),
+    ("invitation_unknown", &[404]),
+    ("key_missing", &[401]),
+    ("key_not_for_app", &[403]),
+    ("key_unknown", &[401]),
+    ("log_full", &[503]),
+    ("login_refused", &[401]),
+    ("method_not_allowed", &[405]),
+    ("not_durable", &[503]),
+    ("not_found", &[404]),
+    ("overloaded", &[503]),
+    ("password_unfit", &[422]),
+    ("project_unknown", &[404]),
+    ("quota_bytes", &[429]),
+    ("quota_events", &[429]),
+    ("record_too_large", &[413]),
+    ("role", &[403]),
+    ("rules_invalid", &[422]),
+    ("session_ended", &[401]),
+    ("store_unavailable", &[503]),
+    ("token_expired", &[401]),
+    ("token_invalid", &[401]),
+    ("token_missing", &[401]),
+    ("token_not_for_install", &[403]),
+    ("token_outlives_its_maker", &[403]),
+    ("token_unknown", &[401]),
+    ("too_many_events", &[413]),
+    ("too_many_logins", &[429]),
+];
+
+/// Whether a problem stands in the list: what is answered is documented.
+pub(in crate::http) fn is_documented(code: &str, status: u16) -> bool {
+    let known = CODES.iter().find(|(name, _)| *name == code);
+    known.is_some_and(|(_, statuses)| statuses.contains(&status))
+}
+
+/// Something that answers some problems.
+pub(in crate::http) trait Refuses {
+    const CODES: &'static [&'static str];
+}
+
+/// Several of them.
+pub(in crate::http) trait RefusesAll {
+    fn codes() -> Vec<&'static str>;
+}
+
+macro_rules! refuses {
+    ($($(#[$doc:meta])* $what:ident: $($code:literal)+;)+) => {
+        $(
+            $(#[$doc])*
+            pub(in crate::http) struct $what;
+            refuses!(known $what: $($code)+;);
+        )+
+    };
+    ($(known $what:ident: $($code:literal)+;)+) => {
+        $(impl Refuses for $what {
+            const CODES: &'static [&'static str] = &[$($code),+];
+        })+
+    };
+}
+
+refuses! {
+    known Device: "key_missing" "key_unknown" "token_expired" "token_invalid" "device_token_required";
+    known Viewer: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable";
+    known Editor: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable" "role";
+    known Admin: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable" "role";
+    known Operator: "token_missing" "token_unknown" "session_ended" "control_unavailable" "role";
+    known Person: "token_missing" "session_ended" "control_unavailable";
+}
+
+refuses! {
+    /// A body read as JSON.
+    JsonBody: "invalid_body" "content_type" "body_too_large";
+    /// A body that may be compressed.
+    UploadedBody: "content_type" "content_encoding" "body_stalled" "overloaded";
+    /// Parameters after the `?`.
+    QueryString: "invalid_query";
+    /// What the path or the body names has to be there.
+    Missing: "not_found";
+    /// It must not be there yet.
+    Exists: "exists";
+    /// Saving what was made from the latest revision.
+    Conflict: "conflict";
+    /// Values with rules of their own.
+    Invalid: "invalid";
+    /// A configuration.
+    Faulty: "configuration_invalid";
+    /// Classification rules.
+    FaultyRules: "rules_invalid";
+    /// Rules are tried on so many days, and one at a time.
+    OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable";
+    /// What is stored is asked.
+    Stored: "store_unavailable";
+    /// A token that a token makes.
+    Outlived: "token_outlives_its_maker";
+    /// A key for device tokens.
+    Unfit: "device_key_unfit" "overloaded";
+    /// Passwords are slow, and tried no oftener than somebody types.
+    LogIn: "too_many_logins" "overloaded" "control_unavailable";
+    /// A password.
+    WrongLogin: "login_refused";
+    /// An invitation and a new password.
+    WrongInvitation: "invitation_unknown" "password_unfit";
+    /// A session that may be over.
+    Ended: "session_ended";
+    /// Work that waits for its turn.
+    Overloaded: "overloaded";
+    /// A device speaks for its app, with a token for its install.
+    OwnApp: "key_not_for_app" "token_not_for_install";
+    /// A batch.
+    BatchBody: "batch_in_flight" "body_too_large" "body_truncated" "corrupt_encoding" "decompressed_too_large" "disk_full"
+        "invalid_envelope" "invalid_json" "invalid_resource" "invalid_utf8" "key_not_for_app" "log_full" "not_durable" "quota_bytes"
+        "quota_events" "record_too_large" "token_not_for_install" "too_many_events";
+}
+
+macro_rules! refuses_all {
+    ($($one:ident)+) => {
+        impl<$($one: Refuses),+> RefusesAll for ($($one,)+) {
+            fn codes() -> Vec<&'static str> {
+                [$($one::CODES),+].concat()
+            }
+        }
+    };
+}
+
+refuses_all!(A);
+refuses_all!(A B);
+refuses_all!(A B C);
+refuses_all!(A B C D);
+refuses_all!(A B C D E);
+refuses_all!(A B C D E F);
+
+/// The problems of an operation, for its annotation.
+pub(in crate::http) struct Refused<All>(std::marker::PhantomData<All>);
+
+impl<All: RefusesAll> IntoResponses for Refused<All> {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let responses = by_status(&All::codes()).into_iter();
+        responses
+            .filter_map(|(status, codes)| {
+                let response = serde_json::from_value(response(&codes)).ok()?;
+                Some((status.to_string(), RefOr::T(response)))
+            })
+            .collect()
+    }
+}
+
+fn by_status(codes: &[&'static str]) -> BTreeMap<u16, BTreeSet<&'static str>> {
+    let mut statuses: BTreeMap<u16, BTreeSet<&'static str>> = BTreeMap::new();
+    for (code, of) in CODES.iter().filter(|(code, _)| codes.contains(code)) {
+        for status in *of {
+            statuses.entry(*status).or_default().insert(code);
+        }
+    }
+    statuses
+}
+
+/// The answer of a status with one of these codes.
+pub(super) fn response(codes: &BTreeSet<&str>) -> Value {
+    let names: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
+    json!({
+        "description": names.join(", "),
+        "content": {"application/problem+json": {"schema": {
+            "allOf": [
+                {"$ref": "#/components/schemas/Problem"},
+                {"type": "object", "properties": {"code": {"type": "string", "enum": codes}}}
+            ]
+        }}}
+    })
+}

@@ -1,0 +1,77 @@
+//! What devices are answered: why a key does not open and why a batch is not taken.
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+
+use super::Problem;
+use crate::control::{Exceeded, KeyError, OverQuota};
+use crate::ingest::Refusal;
+use crate::store::LogError;
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let (status, code) = match &refusal {
+            Refusal::NotJson { .. } => (StatusCode::BAD_REQUEST, "invalid_json"),
+            Refusal::NotUtf8(_) => (StatusCode::BAD_REQUEST, "invalid_utf8"),
+            Refusal::Envelope(_) => (StatusCode::BAD_REQUEST, "invalid_envelope"),
+            Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
+            Refusal::TooManyEvents { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events"),
+            Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
+            Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
+        };
+        Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::Unknown => Self::unknown_key(),
+            // The key is known, and sending it again will not help.
+            KeyError::TokenRequired => Self::new(
+                StatusCode::FORBIDDEN,
+                "device_token_required",
+                "this project takes no ingest keys: send `Authorization: Bearer <device token>`, a token that the app's own back end makes",
+            ),
+        }
+    }
+}
+
+impl From<OverQuota> for Problem {
+    fn from(over: OverQuota) -> Self {
+        let (code, detail) = match over.exceeded {
+            Exceeded::Events => (
+                "quota_events",
+                "more events a second than the key or the project may send: send it again later",
+            ),
+            Exceeded::Bytes => (
+                "quota_bytes",
+                "more bytes a day than the key or the project may send: send it again later",
+            ),
+        };
+        let wait = HeaderValue::from(over.retry_after_s());
+        Self {
+            header: Some(Box::new((RETRY_AFTER, wait))),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+        }
+    }
+}
+
+impl From<LogError> for Problem {
+    fn from(error: LogError) -> Self {
+        let (code, wait) = match &error {
+            LogError::Full => ("log_full", "30"),
+            LogError::DiskFull => ("disk_full", "30"),
+            LogError::Busy => ("overloaded", "5"),
+            LogError::Failed(_) => ("not_durable", "15"),
+            LogError::TooLarge => {
+                return Self::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "record_too_large",
+                    error.to_string(),
+                );
+            }
+        };
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).with(RETRY_AFTER, wait)
+    }
+}

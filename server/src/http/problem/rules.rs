@@ -1,0 +1,43 @@
+//! What is answered when classification rules cannot be read, saved or tried.
+
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+
+use super::Problem;
+use crate::control::rule_sets;
+use crate::history::DryRunError;
+use crate::http::rules::RulesFault;
+use crate::stacks::RulesError;
+
+impl From<RulesError> for Problem {
+    fn from(error: RulesError) -> Self {
+        let faults = [RulesFault::from(&error)];
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "rules_invalid",
+            error.to_string(),
+        )
+        .and("faults", serde_json::to_value(faults).unwrap_or_default())
+    }
+}
+
+impl From<rule_sets::SaveError> for Problem {
+    fn from(error: rule_sets::SaveError) -> Self {
+        match error {
+            rule_sets::SaveError::Rules(error) => error.into(),
+            rule_sets::SaveError::Control(error) => error.into(),
+        }
+    }
+}
+
+impl From<DryRunError> for Problem {
+    fn from(error: DryRunError) -> Self {
+        let detail = error.to_string();
+        match error {
+            DryRunError::Rules(error) => error.into(),
+            DryRunError::Store(failure) => failure.into(),
+            DryRunError::Busy => Self::new(StatusCode::SERVICE_UNAVAILABLE, "dry_run_busy", detail)
+                .with(RETRY_AFTER, "5"),
+        }
+    }
+}
