@@ -148,6 +148,13 @@ impl Shared {
         }
     }
 
+    /// Consent is gone for what waits.
+    pub(crate) fn forget_queued(&self) {
+        while let Some(queued) = self.pop() {
+            self.losses.add(queued.signal(), Reason::Disabled, 1);
+        }
+    }
+
     pub(crate) fn pop(&self) -> Option<Queued> {
         self.queue.pop()
     }

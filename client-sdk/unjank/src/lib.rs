@@ -20,6 +20,12 @@
 //! * **Nothing is sent without consent** with [`Config::start_disabled`], and nothing about people unless the app says it.
 //! * Unsent batches survive the process when there is a [`Config::data_dir`]: events are on disk five seconds after they
 //!   happened, and are sent once.
+//!
+//! # Where to begin
+//! * [`span()`] for an operation, [`traced`] for functions and methods, `tracing_layer` (feature `tracing`) for crates that are
+//!   instrumented with `tracing` already.
+//! * [`export`] writes what was recorded to files on this device; `testing` (feature `test-kit`) shows an app's tests what the app
+//!   recorded.
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -237,9 +243,14 @@ pub fn set_enabled(enabled: bool) {
         return;
     };
     client::switch(enabled);
+    if !enabled {
+        // Here, not by the background thread: what comes after consent is given again is not to be forgotten.
+        shared.forget_queued();
+    }
     shared.wishes.change(|wanted| {
         wanted.hurry = true;
-        wanted.forget = !enabled;
+        // Consent that is given again soon does not bring back what was collected before.
+        wanted.forget |= !enabled;
     });
 }
 

@@ -269,8 +269,8 @@ impl Worker {
 
     /// Consent is gone: what was not sent never will be.
     fn forget(&mut self) {
-        while let Some(queued) = self.shared.pop() {
-            self.shared.losses.add(queued.signal(), Reason::Disabled, 1);
+        if !client::is_on() {
+            self.shared.forget_queued();
         }
         if self.pending.len() > 0
             && let Ok(sealed) = self.pending.seal(0)
