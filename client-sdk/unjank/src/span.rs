@@ -96,7 +96,8 @@ struct Rates {
     edition: u32,
     /// The address of the client, which the edition belongs to.
     client: usize,
-    known: [Option<(usize, usize, Kept)>; Self::SLOTS],
+    /// By where the text and the tags are, and how long the text is.
+    known: [Option<([usize; 3], Kept)>; Self::SLOTS],
 }
 
 /// The share of a name, and what those that are kept carry of it.
@@ -158,14 +159,15 @@ impl Rates {
             };
         }
         let (place, length) = (text.as_ptr().addr(), text.len());
-        // Names of the program stay where they are, so their place names them.
+        // Names of the program stay where they are, so their place names them. One name may stand for functions with other tags.
+        let key = [place, length, tags.as_ptr().addr()];
         let slot = (place >> 3 ^ place >> 11 ^ length) % Self::SLOTS;
         match self.known.get_mut(slot) {
-            Some(Some((known, long, kept))) if (*known, *long) == (place, length) => *kept,
+            Some(Some((known, kept))) if *known == key => *kept,
             entry => {
                 let kept = Kept::of(shared, text, tags);
                 if let Some(entry) = entry {
-                    *entry = Some((place, length, kept));
+                    *entry = Some((key, kept));
                 }
                 kept
             }

@@ -303,6 +303,20 @@ fn a_future_that_began_before_the_sdk_is_no_span_and_its_children_are_roots() {
     assert_eq!(named(&spans, "inside")["parent_span_id"], Value::Null);
 }
 
+struct Engine;
+
+impl Engine {
+    #[unjank::traced(name = "engine", tag = "other")]
+    fn cold() -> Self {
+        Self
+    }
+
+    #[unjank::traced(name = "engine", tag = "checkout")]
+    fn warm() -> Self {
+        Self
+    }
+}
+
 #[test]
 fn what_is_traced_is_decided_by_names_and_tags_at_run_time() {
     let running = Running::with(|config| config);
@@ -318,10 +332,15 @@ fn what_is_traced_is_decided_by_names_and_tags_at_run_time() {
     cart.add(1);
     assert!(cart.first().is_ok());
     twice(&1, [0, 0]);
+    // One name, but tags of their own.
+    let (Engine, Engine) = (Engine::cold(), Engine::warm());
     let spans = spans(&running);
     let names: Vec<_> = spans
         .iter()
         .map(|span| span["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["it::traced::Cart", "it::traced::Cart::first"]);
+    assert_eq!(
+        names,
+        ["it::traced::Cart", "it::traced::Cart::first", "engine"]
+    );
 }
