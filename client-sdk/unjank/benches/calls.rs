@@ -7,6 +7,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use unjank::{Config, Mode, Request, Response, Transport, TransportError};
@@ -115,6 +117,54 @@ fn start(document: &'static str) -> unjank::Guard {
     guard
 }
 
+#[unjank::traced]
+#[inline(never)]
+fn traced(number: u64) -> u64 {
+    number.wrapping_mul(3)
+}
+
+#[inline(never)]
+fn untraced(number: u64) -> u64 {
+    number.wrapping_mul(3)
+}
+
+#[unjank::traced]
+async fn traced_future(number: u64) -> u64 {
+    number.wrapping_mul(3)
+}
+
+fn poll_once(future: impl Future<Output = u64>) {
+    let mut context = Context::from_waker(Waker::noop());
+    let polled = pin!(future).poll(&mut context);
+    assert!(black_box(polled).is_ready());
+}
+
+/// The same calls in each state of the SDK.
+fn traced_rows(state: &str, wanted: &str) {
+    row(&format!("traced function, {state}"), wanted, || {
+        black_box(traced(black_box(1)));
+    });
+    row(&format!("traced future, {state}"), wanted, || {
+        poll_once(traced_future(black_box(1)));
+    });
+    tracing_rows(state);
+}
+
+#[cfg(feature = "tracing")]
+fn tracing_rows(state: &str) {
+    use tracing_subscriber::layer::SubscriberExt;
+
+    let subscriber = tracing_subscriber::registry().with(unjank::tracing_layer());
+    tracing::subscriber::with_default(subscriber, || {
+        row(&format!("span of `tracing`, {state}"), "", || {
+            tracing::info_span!("request").in_scope(|| black_box(()));
+        });
+    });
+}
+
+#[cfg(not(feature = "tracing"))]
+fn tracing_rows(_: &str) {}
+
 fn main() {
     println!("| call | p50 ns | p99 ns | allocations | wanted |\n|---|---|---|---|---|");
     row("nothing (the harness)", "", || {
@@ -129,6 +179,10 @@ fn main() {
     row("metric, off", "≤ 5", || {
         unjank::metric("battery_percent", black_box(1.0));
     });
+    row("function that is not traced", "", || {
+        black_box(untraced(black_box(1)));
+    });
+    traced_rows("off", "≤ 5");
     let guard = start(
         r#"{"sampling": {"spans": {"default": 0.0}, "metrics": 0.0}, "toggles": {"ready": true}}"#,
     );
@@ -138,6 +192,7 @@ fn main() {
     row("metric, sampled out", "≤ 30", || {
         unjank::metric("battery_percent", black_box(1.0));
     });
+    traced_rows("sampled out", "≤ 30");
     drop(guard);
     let guard = start(
         r#"{"sampling": {"spans": {"default": 1.0}, "metrics": 1.0}, "toggles": {"ready": true}}"#,
@@ -145,6 +200,7 @@ fn main() {
     row("span, recorded", "≤ 150, one allocation", || {
         drop(black_box(unjank::span("checkout")));
     });
+    traced_rows("recorded", "≤ 150, one allocation");
     let outer = unjank::span("outer");
     row(
         "span, recorded, inside another",

@@ -153,6 +153,7 @@ fn the_store_imports_nothing_above_it() {
 #[test]
 fn the_crates_of_the_device_bring_no_runtime() {
     for manifest in [
+        "client-sdk/macros/Cargo.toml",
         "client-sdk/monitors/Cargo.toml",
         "client-sdk/protocol/Cargo.toml",
         "client-sdk/spool/Cargo.toml",
@@ -174,6 +175,7 @@ fn every_module_says_what_lives_in_it() {
     for folder in [
         "server/src",
         "server/engine/src",
+        "client-sdk/macros/src",
         "client-sdk/monitors/src",
         "client-sdk/protocol/src",
         "client-sdk/spool/src",
