@@ -31,6 +31,7 @@
     )
 )]
 
+mod app;
 mod backlog;
 mod batch;
 mod budget;
@@ -38,13 +39,19 @@ mod client;
 mod clock;
 mod config;
 mod event;
+mod frames;
 mod losses;
+mod main_loop;
+mod meters;
 mod metric;
+mod monitor;
 mod names;
+mod page_load;
 mod remote;
 mod report;
 mod settings;
 mod span;
+mod traffic;
 mod transport;
 mod uplink;
 mod worker;
@@ -55,17 +62,24 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use unjank_protocol as protocol;
-pub use unjank_protocol::{Network, Signal};
+pub use unjank_protocol::{AppStartKind, LaunchKind, Network, Signal};
+pub use unjank_stack_sampler::{CaptureError, StackSource};
 
+pub use self::app::{AppStart, app_start, breadcrumb, redrawn};
 pub use self::config::{Config, Device, Mode};
 pub use self::event::Event;
+pub use self::frames::{frame, frame_lasting, set_refresh_rate};
+pub use self::main_loop::MainLoop;
 pub use self::metric::metric;
+pub use self::monitor::{MetricProvider, sample};
+pub use self::page_load::{NetworkRequest, PageLoading, page_load, request};
 pub use self::report::{Console, Reporter};
 #[doc(hidden)]
 pub use self::span::{Callsite, callsite_span};
 pub use self::span::{
     DetachedSpan, Entered, Span, SpanContext, init_span, mark_main_thread, span, span_in,
 };
+pub use self::traffic::{Transferred, set_utc_offset, traffic};
 pub use self::transport::{Request, Response, Transport, TransportError};
 
 use self::client::Shared;
@@ -220,17 +234,27 @@ pub fn set_user(user_id: Option<&str>) {
 
 /// Names the screen that is shown: events carry it.
 pub fn set_page(page: &str) {
-    client::with(|shared| shared.set_page(page));
+    client::with(|shared| {
+        shared.meters.log().screen(clock::wall_clock(), page);
+        shared.set_page(page);
+        shared.set_scene();
+    });
 }
 
 /// Says which network the device is on: events carry it, uploads may wait for Wi-Fi.
 pub fn set_network(network: Network) {
-    client::with(|shared| shared.set_network(network));
+    client::with(|shared| {
+        shared.set_network(network);
+        shared.set_scene();
+    });
 }
 
 /// Says whether the app is visible: stalls carry it.
 pub fn set_foreground(foreground: bool) {
-    client::with(|shared| shared.foreground.store(foreground, Ordering::Relaxed));
+    client::with(|shared| {
+        shared.foreground.store(foreground, Ordering::Relaxed);
+        shared.set_scene();
+    });
 }
 
 /// A toggle of the team's own from the remote configuration; nothing when there is none of this name, or before the first
