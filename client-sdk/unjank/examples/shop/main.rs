@@ -79,6 +79,8 @@ fn main() {
     // Let the watchdog get up: a real app does not stall in its first millisecond.
     std::thread::sleep(Duration::from_millis(100));
     start.finish();
+    // The first configuration says which requests belong to a page; a real app has that of its last run.
+    unjank::flush(Duration::from_secs(5));
 
     let page = open_main_page(&backend);
     let frames = scroll_feed(&main_loop);
