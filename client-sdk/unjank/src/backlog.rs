@@ -110,6 +110,12 @@ impl Backlog {
         self.waiting.iter().map(|waiting| waiting.bytes).sum()
     }
 
+    /// Whether it holds a batch.
+    pub(crate) fn holds(&self, batch_id: Uuid) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| waiting.label.batch_id == batch_id)
+    }
+
     /// Puts a batch at the end, durably where there is a disk. What goes to make room is counted.
     pub(crate) fn push(&mut self, sealed: Sealed, now: Timestamp, losses: &Losses) {
         if u32::try_from(sealed.body.len()).is_ok_and(|bytes| bytes > MOST_RECORD - 4_096) {

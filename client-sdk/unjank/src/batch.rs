@@ -92,9 +92,25 @@ impl Pending {
 
     /// Makes a batch of what was collected; nothing is left.
     pub(crate) fn seal(&mut self, config_revision: u64) -> Result<Sealed, SealError> {
+        self.seal_as(Uuid::now_v7(), config_revision)
+    }
+
+    /// A batch of these rows alone, of this session: the same rows with the same id are stored once.
+    pub(crate) fn traffic(
+        &self,
+        batch_id: Uuid,
+        rows: Vec<unjank_protocol::Traffic<'static>>,
+        config_revision: u64,
+    ) -> Result<Sealed, SealError> {
+        let mut pending = self.rest();
+        pending.batch.traffic = rows;
+        pending.seal_as(batch_id, config_revision)
+    }
+
+    fn seal_as(&mut self, batch_id: Uuid, config_revision: u64) -> Result<Sealed, SealError> {
         let rest = self.rest();
         let mut batch = std::mem::replace(self, rest).batch;
-        batch.batch_id = Uuid::now_v7();
+        batch.batch_id = batch_id;
         batch.config_revision = Some(config_revision);
         seal(&batch)
     }

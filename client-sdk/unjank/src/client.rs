@@ -1,18 +1,20 @@
 //! The SDK while it runs: what all threads of the app share, and the switch that everything asks first.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use crossbeam_queue::ArrayQueue;
+use unjank_monitors::{Scene, Uptime};
 use unjank_protocol::{Network, Signal, Text};
 
 use crate::clock::{Moment, WallClock};
 use crate::config::Config;
 use crate::event::{Event, Queued};
 use crate::losses::{Losses, Reason};
+use crate::meters::Meters;
 use crate::names::{NameId, Names};
 use crate::settings::Settings;
 
@@ -23,11 +25,13 @@ pub(crate) struct Shared {
     pub(crate) id: u32,
     pub(crate) config: Config,
     pub(crate) wall: WallClock,
-    pub(crate) started: Moment,
+    pub(crate) meters: Meters,
+    /// How far local time is ahead of UTC.
+    pub(crate) utc_offset_s: AtomicI32,
     pub(crate) names: Names,
     pub(crate) settings: ArcSwap<Settings>,
     /// Counts changes of the settings, so that threads know when to forget what they remember of them.
-    pub(crate) edition: AtomicU32,
+    edition: AtomicU32,
     queue: ArrayQueue<Queued>,
     pub(crate) losses: Losses,
     page: AtomicU32,
@@ -113,7 +117,8 @@ impl Shared {
             id: CLIENTS.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
             queue: ArrayQueue::new(config.queue_events),
             wall: WallClock::new(),
-            started: Moment::now(),
+            meters: Meters::new(&settings.document, config.device.refresh_hz),
+            utc_offset_s: AtomicI32::new(crate::traffic::utc_offset_s()),
             names: Names::default(),
             settings: ArcSwap::from_pointee(settings),
             edition: AtomicU32::new(0),
@@ -160,7 +165,7 @@ impl Shared {
     }
 
     pub(crate) fn uptime_ms(&self, moment: Moment) -> u64 {
-        u64::try_from(moment.since(self.started).as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(moment.micros() / 1_000).unwrap_or_default()
     }
 
     pub(crate) fn page(&self) -> NameId {
@@ -184,7 +189,24 @@ impl Shared {
         self.network.store(network_code(network), Ordering::Relaxed);
     }
 
+    pub(crate) fn edition(&self) -> u32 {
+        self.edition.load(Ordering::Acquire)
+    }
+
+    /// What is true around the app now.
+    pub(crate) fn scene(&self) -> Scene {
+        let now = Moment::now();
+        let uptime = Uptime::from_micros(u64::try_from(now.micros()).unwrap_or_default());
+        Scene {
+            page: self.names.name(self.page()).to_string(),
+            network: self.network(),
+            foreground: self.foreground.load(Ordering::Relaxed),
+            wall: unjank_monitors::WallClock::new(uptime, self.wall.at(now)),
+        }
+    }
+
     pub(crate) fn set_settings(&self, settings: Settings) {
+        self.meters.set_config(&settings.document);
         self.settings.store(Arc::new(settings));
         self.edition.fetch_add(1, Ordering::Release);
     }

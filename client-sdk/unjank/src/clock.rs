@@ -35,6 +35,12 @@ impl Moment {
     }
 }
 
+impl From<Instant> for Moment {
+    fn from(instant: Instant) -> Self {
+        Self(instant)
+    }
+}
+
 /// The device's wall clock, whatever it says.
 pub(crate) fn wall_clock() -> Timestamp {
     let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);

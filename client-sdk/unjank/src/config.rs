@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use unjank_protocol::config::Document;
 use uuid::Uuid;
 
 use crate::event::Event;
+use crate::monitor::MetricProvider;
 use crate::report::Reporter;
 use crate::transport::Transport;
 
@@ -57,6 +58,8 @@ pub struct Config {
     pub(crate) before_send: Option<Arc<BeforeSend>>,
     pub(crate) reporters: Vec<Arc<dyn Reporter>>,
     pub(crate) transport: Option<Arc<dyn Transport>>,
+    /// Taken by the background thread.
+    providers: Arc<Mutex<Vec<Box<dyn MetricProvider>>>>,
 }
 
 /// The device the app runs on, as far as the app knows it. What is left empty is not known, and no condition of the remote
@@ -131,6 +134,7 @@ impl Config {
             before_send: None,
             reporters: Vec::new(),
             transport: None,
+            providers: Arc::default(),
         }
     }
 
@@ -244,6 +248,26 @@ impl Config {
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Some(Arc::new(transport));
         self
+    }
+
+    /// Adds a monitor that is asked at an interval.
+    #[must_use]
+    pub fn monitor(self, provider: impl MetricProvider + 'static) -> Self {
+        let mut providers = self
+            .providers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        providers.push(Box::new(provider));
+        drop(providers);
+        self
+    }
+
+    pub(crate) fn take_providers(&self) -> Vec<Box<dyn MetricProvider>> {
+        let mut providers = self
+            .providers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *providers)
     }
 
     /// The configuration before any was fetched.

@@ -37,6 +37,7 @@
     )
 )]
 
+mod app;
 mod backlog;
 mod batch;
 mod budget;
@@ -45,10 +46,15 @@ mod clock;
 mod config;
 mod event;
 pub mod export;
+mod frames;
 mod instrumented;
 mod losses;
+mod main_loop;
+mod meters;
 mod metric;
+mod monitor;
 mod names;
+mod page_load;
 mod remote;
 mod report;
 mod settings;
@@ -57,6 +63,7 @@ mod span;
 pub mod testing;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
+mod traffic;
 mod transport;
 mod uplink;
 mod worker;
@@ -100,13 +107,19 @@ use std::time::Duration;
 ///
 pub use unjank_macros::traced;
 pub use unjank_protocol as protocol;
-pub use unjank_protocol::{Network, Signal};
+pub use unjank_protocol::{AppStartKind, LaunchKind, Network, Signal};
+pub use unjank_stack_sampler::{CaptureError, StackSource};
 
+pub use self::app::{AppStart, app_start, breadcrumb, redrawn};
 pub use self::config::{Config, Device, Mode};
 pub use self::event::Event;
+pub use self::frames::{frame, frame_lasting, set_refresh_rate};
 #[doc(hidden)]
 pub use self::instrumented::{TracedFuture, traced_call, traced_future};
+pub use self::main_loop::MainLoop;
 pub use self::metric::metric;
+pub use self::monitor::{MetricProvider, sample};
+pub use self::page_load::{NetworkRequest, PageLoading, page_load, request};
 pub use self::report::{Console, Reporter};
 #[doc(hidden)]
 pub use self::span::{Callsite, callsite_span};
@@ -115,6 +128,7 @@ pub use self::span::{
 };
 #[cfg(feature = "tracing")]
 pub use self::tracing_layer::{tracing_layer, tracing_layer_up_to};
+pub use self::traffic::{Transferred, set_utc_offset, traffic};
 pub use self::transport::{Request, Response, Transport, TransportError};
 
 use self::client::Shared;
@@ -274,17 +288,27 @@ pub fn set_user(user_id: Option<&str>) {
 
 /// Names the screen that is shown: events carry it.
 pub fn set_page(page: &str) {
-    client::with(|shared| shared.set_page(page));
+    client::with(|shared| {
+        shared.meters.log().screen(clock::wall_clock(), page);
+        shared.set_page(page);
+        shared.set_scene();
+    });
 }
 
 /// Says which network the device is on: events carry it, uploads may wait for Wi-Fi.
 pub fn set_network(network: Network) {
-    client::with(|shared| shared.set_network(network));
+    client::with(|shared| {
+        shared.set_network(network);
+        shared.set_scene();
+    });
 }
 
 /// Says whether the app is visible: stalls carry it.
 pub fn set_foreground(foreground: bool) {
-    client::with(|shared| shared.foreground.store(foreground, Ordering::Relaxed));
+    client::with(|shared| {
+        shared.foreground.store(foreground, Ordering::Relaxed);
+        shared.set_scene();
+    });
 }
 
 /// A toggle of the team's own from the remote configuration; nothing when there is none of this name, or before the first

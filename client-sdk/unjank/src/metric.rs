@@ -18,7 +18,7 @@ pub fn metric(name: impl Into<Cow<'static, str>>, value: f64) {
     client::with(|shared| record(shared, name.into(), value));
 }
 
-fn record(shared: &Shared, name: Cow<'static, str>, value: f64) {
+pub(crate) fn record(shared: &Shared, name: Cow<'static, str>, value: f64) {
     if !value.is_finite() {
         return;
     }

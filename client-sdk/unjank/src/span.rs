@@ -9,7 +9,6 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use unjank_protocol::{SpanKind, SpanStatus};
 
@@ -149,7 +148,7 @@ impl Rates {
         let Name::OfProgram(text) = name else {
             return Kept::of(shared, name.text(), tags);
         };
-        let edition = shared.edition.load(Ordering::Acquire);
+        let edition = shared.edition();
         let client = Arc::as_ptr(shared).addr();
         if (self.edition, self.client) != (edition, client) {
             *self = Self {

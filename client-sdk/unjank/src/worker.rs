@@ -16,8 +16,10 @@ use crate::clock::{Moment, wall_clock};
 use crate::config::{Config, Mode};
 use crate::event::Event;
 use crate::losses::Reason;
+use crate::monitor::Monitors;
 use crate::remote::{Identity, Remote};
 use crate::settings::Settings;
+use crate::traffic::{Ledger, is_cellular};
 use crate::transport::Transport;
 use crate::uplink::Uplink;
 
@@ -36,6 +38,8 @@ pub(crate) struct Worker {
     uplink: Uplink,
     remote: Remote,
     budget: Budget,
+    monitors: Monitors,
+    ledger: Ledger,
     pending: Pending,
     /// Since when something is pending.
     pending_since: Option<Moment>,
@@ -69,7 +73,10 @@ impl Worker {
             Some(folder) => Backlog::open(&folder.join("queue"), most_bytes, &shared.losses),
             None => Backlog::in_memory(most_bytes),
         };
-        Self {
+        let ledger = Ledger::open(folder.map(|folder| folder.join("traffic.json")), &shared);
+        let worker = Self {
+            monitors: Monitors::new(config.take_providers()),
+            ledger,
             session_draw,
             install_id,
             backlog,
@@ -82,7 +89,17 @@ impl Worker {
             last_health: Moment::now(),
             told_cpu: cpu_time(),
             shared,
+        };
+        worker.recovered()
+    }
+
+    /// Rows of traffic that an earlier process took, and that may not have been kept, come again under the same id.
+    fn recovered(mut self) -> Self {
+        let outstanding = Ledger::outstanding(&self.shared.meters.traffic());
+        for batch_id in outstanding {
+            self.seal_traffic(batch_id);
         }
+        self
     }
 
     /// Works until it is told to stop.
@@ -110,13 +127,22 @@ impl Worker {
             return Duration::from_secs(3_600);
         }
         let now = Moment::now();
-        TICK.min(self.remote.next().since(now).max(Duration::from_millis(1)))
+        let next = self.remote.next();
+        let next = self
+            .monitors
+            .next()
+            .map_or(next, |monitor| monitor.min(next));
+        TICK.min(next.since(now)).max(Duration::from_millis(1))
     }
 
     fn work(&mut self, wanted: Wanted) {
-        self.shared.wall.follow();
-        self.drain();
         let urgent = wanted.stop || wanted.flushes > wanted.flushed;
+        if self.shared.wall.follow() {
+            self.shared.set_scene();
+        }
+        self.monitors.poll(&self.shared);
+        self.shared.poll_meters(urgent);
+        self.drain();
         let now = Moment::now();
         let old = self
             .pending_since
@@ -135,9 +161,7 @@ impl Worker {
     fn may_upload(&self) -> bool {
         let upload = &self.shared.settings.load().document.upload;
         let network = self.shared.network();
-        !upload.wifi_only
-            || !network.as_str().starts_with("cellular")
-                && network != unjank_protocol::Network::None
+        !upload.wifi_only || !is_cellular(network)
     }
 
     fn drain(&mut self) {
@@ -207,6 +231,7 @@ impl Worker {
 
     /// Writes down what is pending, with what was lost.
     fn seal(&mut self) {
+        self.ledger.save(&self.shared);
         self.add_health();
         self.pending_since = None;
         if self.pending.len() == 0 {
@@ -217,6 +242,21 @@ impl Worker {
         if let Ok(sealed) = self.pending.seal(revision) {
             self.backlog.push(sealed, wall_clock(), &self.shared.losses);
         }
+    }
+
+    /// Makes a batch of what was counted, if anything was.
+    fn seal_traffic(&mut self, batch_id: Uuid) {
+        let rows = self.ledger.take(batch_id, &self.shared);
+        if rows.is_empty() {
+            return;
+        }
+        let revision = self.shared.settings.load().document.revision;
+        if !self.backlog.holds(batch_id)
+            && let Ok(sealed) = self.pending.traffic(batch_id, rows, revision)
+        {
+            self.backlog.push(sealed, wall_clock(), &self.shared.losses);
+        }
+        self.ledger.confirm(batch_id, &self.shared);
     }
 
     fn add_health(&mut self) {
@@ -254,6 +294,7 @@ impl Worker {
 
     fn upload(&mut self, urgent: bool) {
         let interval = self.shared.settings.load().document.upload.interval_s;
+        self.seal_traffic(Uuid::now_v7());
         if !self.backlog.is_empty() {
             let losses = &self.shared.losses;
             let sent = self

@@ -1,0 +1,67 @@
+//! Frames: what the display was shown, and when.
+
+use std::time::{Duration, Instant};
+
+use unjank_monitors::Uptime;
+
+use crate::client;
+use crate::clock::Moment;
+
+/// A frame was drawn: the display wanted it at `vsync`, and it was handed over at `rendered`. Call it once a frame, on the thread that
+/// draws. Time in which no frame was wanted does not count against anybody.
+///
+/// ```
+/// use std::time::Instant;
+///
+/// let vsync = Instant::now();
+/// // … draw …
+/// unjank::frame(vsync, Instant::now());
+/// ```
+#[inline]
+pub fn frame(vsync: Instant, rendered: Instant) {
+    client::with(|shared| {
+        shared.meters.drew();
+        let (vsync, rendered) = (Uptime::of(vsync), Uptime::of(rendered));
+        let window = shared.meters.frames().frame(vsync, rendered);
+        shared.record_frames(window);
+    });
+}
+
+/// The same for hosts that are told how long a frame took: it ended now.
+///
+/// ```
+/// unjank::frame_lasting(std::time::Duration::from_millis(9));
+/// ```
+#[inline]
+pub fn frame_lasting(took: Duration) {
+    let now = Instant::now();
+    frame(now.checked_sub(took).unwrap_or(now), now);
+}
+
+/// The display changed how often it refreshes, in hertz.
+///
+/// ```
+/// unjank::set_refresh_rate(120);
+/// ```
+pub fn set_refresh_rate(hertz: u16) {
+    client::with(|shared| shared.meters.frames().set_refresh_hz(hertz));
+}
+
+/// Times for the state machines.
+pub(crate) trait Times {
+    fn now() -> Self;
+    fn of(instant: Instant) -> Self;
+}
+
+impl Times for Uptime {
+    #[inline]
+    fn now() -> Self {
+        Self::of(Instant::now())
+    }
+
+    #[inline]
+    fn of(instant: Instant) -> Self {
+        let micros = Moment::from(instant).micros();
+        Self::from_micros(u64::try_from(micros).unwrap_or_default())
+    }
+}

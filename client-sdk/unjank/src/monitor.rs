@@ -1,0 +1,181 @@
+//! Monitors: values that are asked for at an interval, or told when they change. The remote configuration switches each by its name.
+
+use std::time::Duration;
+
+use unjank_monitors::Uptime;
+
+use crate::client::{self, Shared};
+use crate::clock::Moment;
+use crate::frames::Times;
+
+/// Answers values when it is asked. Runs on the background thread, at the interval that the remote configuration says for its name
+/// (`monitors`); a monitor that is not named there is off.
+pub trait MetricProvider: Send {
+    /// The monitor's name in the remote configuration, such as `battery`.
+    fn name(&self) -> &str;
+
+    /// Tells values now: the name of each with its unit, such as `battery_percent`.
+    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64));
+}
+
+/// A value of a monitor that is told when it changes: values of one interval come as one event with least, greatest and mean. Nothing
+/// happens while the monitor is off.
+///
+/// ```
+/// unjank::sample("thermal", "thermal_headroom", 0.7);
+/// ```
+pub fn sample(monitor: &str, metric: &str, value: f64) {
+    client::with(|shared| {
+        let ended = shared
+            .meters
+            .samples()
+            .sample(monitor, metric, value, Uptime::now());
+        shared.record_samples(ended);
+    });
+}
+
+/// The providers, and when each is due.
+#[derive(Default)]
+pub(crate) struct Monitors(Vec<Due>);
+
+struct Due {
+    provider: Box<dyn MetricProvider>,
+    next: Option<Moment>,
+}
+
+impl Monitors {
+    pub(crate) fn new(own: Vec<Box<dyn MetricProvider>>) -> Self {
+        let mut providers: Vec<Box<dyn MetricProvider>> = vec![
+            Box::new(Fps::default()),
+            Box::new(Cpu::default()),
+            Box::new(Memory),
+        ];
+        providers.extend(own);
+        let due = |provider| Due {
+            provider,
+            next: None,
+        };
+        Self(providers.into_iter().map(due).collect())
+    }
+
+    /// Asks those that are due.
+    pub(crate) fn poll(&mut self, shared: &Shared) {
+        let now = Moment::now();
+        let settings = shared.settings.load();
+        if !settings.collects() {
+            return;
+        }
+        for due in &mut self.0 {
+            let Some(monitor) = settings.document.monitors.get(due.provider.name()) else {
+                due.next = None;
+                continue;
+            };
+            if due.next.is_some_and(|next| now < next) {
+                continue;
+            }
+            let interval = Duration::from_millis(u64::from(monitor.interval_ms.max(100)));
+            due.next = Some(now.after(interval));
+            let provider = &mut due.provider;
+            // A provider that panics is asked again next time.
+            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                provider
+                    .sample(&mut |name, value| crate::metric::record(shared, name.into(), value));
+            }));
+            told.unwrap_or_default();
+        }
+    }
+
+    /// When the next is due.
+    pub(crate) fn next(&self) -> Option<Moment> {
+        self.0.iter().filter_map(|due| due.next).min()
+    }
+}
+
+/// Frames a second, while frames are drawn.
+#[derive(Default)]
+struct Fps {
+    last: Option<(Moment, u64)>,
+}
+
+impl MetricProvider for Fps {
+    fn name(&self) -> &str {
+        "fps"
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "frames of one interval are few")]
+    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let Some(drawn) = client::installed().map(|shared| shared.meters.drawn()) else {
+            return;
+        };
+        let now = Moment::now();
+        let last = self.last.replace((now, drawn));
+        if let Some((since, before)) = last
+            && drawn > before
+        {
+            let seconds = now.since(since).as_secs_f64().max(0.001);
+            tell("fps", drawn.saturating_sub(before) as f64 / seconds);
+        }
+    }
+}
+
+/// The CPU time of this process, in percent of one core.
+#[derive(Default)]
+struct Cpu {
+    last: Option<(Moment, Duration)>,
+}
+
+impl MetricProvider for Cpu {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let (now, Some(used)) = (Moment::now(), process_cpu()) else {
+            return;
+        };
+        if let Some((since, before)) = self.last.replace((now, used)) {
+            let passed = now.since(since).as_secs_f64().max(0.001);
+            let used = used.saturating_sub(before).as_secs_f64();
+            tell("cpu_percent", used / passed * 100.0);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "not every system tells")]
+fn process_cpu() -> Option<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Some(Duration::new(seconds, nanos))
+}
+
+#[cfg(not(unix))]
+fn process_cpu() -> Option<Duration> {
+    None
+}
+
+/// Memory of this process, where `/proc` tells it (Linux, Android).
+struct Memory;
+
+impl MetricProvider for Memory {
+    fn name(&self) -> &str {
+        "memory"
+    }
+
+    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+            return;
+        };
+        for (line, name) in [
+            ("VmRSS:", "memory_used_bytes"),
+            ("VmHWM:", "memory_peak_bytes"),
+        ] {
+            let kib = status.lines().find_map(|text| text.strip_prefix(line));
+            let kib = kib.and_then(|text| text.split_whitespace().next());
+            if let Some(kib) = kib.and_then(|kib| kib.parse::<f64>().ok()) {
+                tell(name, kib * 1_024.0);
+            }
+        }
+    }
+}

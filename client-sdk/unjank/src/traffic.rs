@@ -1,0 +1,131 @@
+//! Traffic: bytes by natural day, source and network, counted over all requests and sent once.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use unjank_monitors::{TrafficMeter, Transfer};
+use unjank_protocol::{Network, Traffic};
+use uuid::Uuid;
+
+use crate::client::{self, Shared};
+use crate::clock::wall_clock;
+
+/// A request that is over, answered or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transferred<'t> {
+    /// The host it was for: by it the remote configuration says the source.
+    pub host: &'t str,
+    /// The answer's MIME type; empty when there was no answer.
+    pub mime_type: &'t str,
+    /// Bytes sent, heads included as far as known.
+    pub tx_bytes: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Whether an answer came.
+    pub answered: bool,
+}
+
+/// Counts a request.
+///
+/// ```
+/// unjank::traffic(unjank::Transferred {
+///     host: "api.example.com", mime_type: "application/json", tx_bytes: 412, rx_bytes: 20_480, answered: true,
+/// });
+/// ```
+pub fn traffic(transferred: Transferred<'_>) {
+    client::with(|shared| {
+        if shared.settings.load().collects() {
+            count(shared, transferred);
+        }
+    });
+}
+
+fn count(shared: &Shared, transferred: Transferred<'_>) {
+    let transfer = Transfer {
+        host: transferred.host,
+        mime_type: transferred.mime_type,
+        network: shared.network(),
+        tx_bytes: transferred.tx_bytes,
+        rx_bytes: transferred.rx_bytes,
+        answered: transferred.answered,
+    };
+    let offset = shared.utc_offset_s.load(Ordering::Relaxed);
+    shared
+        .meters
+        .traffic()
+        .count(&transfer, wall_clock(), offset);
+}
+
+/// Says how far local time is ahead of UTC, in seconds: days of traffic are the user's days. Asked of the system at [`crate::init`];
+/// call it when the time zone changes.
+pub fn set_utc_offset(seconds: i32) {
+    client::with(|shared| shared.utc_offset_s.store(seconds, Ordering::Relaxed));
+}
+
+/// What the system says at the start, 0 where it does not tell.
+pub(crate) fn utc_offset_s() -> i32 {
+    time::UtcOffset::current_local_offset().map_or(0, time::UtcOffset::whole_seconds)
+}
+
+/// The counts as they outlive the process.
+pub(crate) struct Ledger {
+    file: Option<PathBuf>,
+}
+
+impl Ledger {
+    /// Takes up what an earlier process counted.
+    pub(crate) fn open(file: Option<PathBuf>, shared: &Shared) -> Self {
+        let saved = file.as_ref().and_then(|file| std::fs::read(file).ok());
+        if let Some(saved) = saved {
+            let config = &shared.settings.load().document.traffic;
+            // A file that does not read is of another program: counting begins anew.
+            if let Ok(restored) = TrafficMeter::restore(config, &saved) {
+                *shared.meters.traffic() = restored;
+            }
+        }
+        Self { file }
+    }
+
+    /// Batches whose rows were taken and are not known to be kept.
+    pub(crate) fn outstanding(meter: &TrafficMeter) -> Vec<Uuid> {
+        let tokens = meter.outstanding();
+        tokens.filter_map(|token| token.parse().ok()).collect()
+    }
+
+    /// The rows for a batch of that id: the same for the same id, until it is confirmed. On disk before they are answered.
+    pub(crate) fn take(&self, batch_id: Uuid, shared: &Shared) -> Vec<Traffic<'static>> {
+        let rows = shared.meters.traffic().take_deltas(&batch_id.to_string());
+        if !rows.is_empty() {
+            self.save(shared);
+        }
+        rows
+    }
+
+    /// The batch is kept elsewhere now.
+    pub(crate) fn confirm(&self, batch_id: Uuid, shared: &Shared) {
+        shared.meters.traffic().confirm(&batch_id.to_string());
+        self.save(shared);
+    }
+
+    /// A disk that does not take it costs what was counted since, if the process dies.
+    pub(crate) fn save(&self, shared: &Shared) {
+        let Some(file) = &self.file else { return };
+        let saved = shared.meters.traffic().save();
+        let new = file.with_extension("new");
+        let _failed = std::fs::write(&new, saved)
+            .and_then(|()| std::fs::rename(&new, file))
+            .is_err();
+    }
+}
+
+/// Said so in batches: the network is known.
+pub(crate) fn is_cellular(network: Network) -> bool {
+    matches!(
+        network,
+        Network::Cellular
+            | Network::Cellular2g
+            | Network::Cellular3g
+            | Network::Cellular4g
+            | Network::Cellular5g
+    )
+}
