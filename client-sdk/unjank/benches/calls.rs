@@ -170,11 +170,15 @@ fn main() {
     row("nothing (the harness)", "", || {
         black_box(());
     });
+    let now = Instant::now();
     row("the clock", "", || {
         black_box(Instant::now());
     });
     row("span, off", "≤ 5", || {
         drop(black_box(unjank::span("checkout")));
+    });
+    row("frame, off", "≤ 5", || {
+        unjank::frame(black_box(now), now);
     });
     row("metric, off", "≤ 5", || {
         unjank::metric("battery_percent", black_box(1.0));
@@ -195,7 +199,7 @@ fn main() {
     traced_rows("sampled out", "≤ 30");
     drop(guard);
     let guard = start(
-        r#"{"sampling": {"spans": {"default": 1.0}, "metrics": 1.0}, "toggles": {"ready": true}}"#,
+        r#"{"sampling": {"spans": {"default": 1.0}, "metrics": 1.0, "frame_windows": 1.0}, "toggles": {"ready": true}}"#,
     );
     row("span, recorded", "≤ 150, one allocation", || {
         drop(black_box(unjank::span("checkout")));
@@ -212,6 +216,27 @@ fn main() {
     drop(outer);
     row("metric, recorded", "", || {
         unjank::metric("battery_percent", black_box(1.0));
+    });
+    let main_loop = unjank::MainLoop::of_this_thread();
+    row("main loop, begin and end of a message", "≤ 60", || {
+        main_loop.begin();
+        black_box(&main_loop);
+        main_loop.end();
+    });
+    // Times of a display at 60 Hz, made beforehand: asking for them is the display's business.
+    let mut vsync = Instant::now();
+    row("frame, in time", "≤ 30", || {
+        vsync += Duration::from_nanos(16_666_667);
+        unjank::frame(vsync, vsync + Duration::from_millis(8));
+    });
+    row("traffic of a request", "", || {
+        unjank::traffic(black_box(unjank::Transferred {
+            host: "api.example.com",
+            mime_type: "application/json",
+            tx_bytes: 412,
+            rx_bytes: 20_480,
+            answered: true,
+        }));
     });
     drop(guard);
 }

@@ -27,7 +27,12 @@ impl Moment {
     pub(crate) fn micros(self) -> i64 {
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
         let origin = *ORIGIN.get_or_init(Instant::now);
-        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        // In 64 bits: this is asked for each frame.
+        let micros = |duration: Duration| {
+            let whole = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+            let whole = whole.saturating_mul(1_000_000);
+            whole.saturating_add(i64::from(duration.subsec_micros()))
+        };
         match self.0.checked_duration_since(origin) {
             Some(after) => micros(after),
             None => micros(origin.saturating_duration_since(self.0)).saturating_neg(),
