@@ -4,6 +4,8 @@ CARGO ?= cargo
 # Recorded batches to replay in the tests, when there are any: make test REPLAY=folder
 REPLAY ?=
 CACHE := .cache
+# Everything, with what is optional in the SDK.
+ALL := --locked --workspace --features unjank/tracing,unjank/test-kit
 
 .PHONY: run test lint fmt bench chaos clients openapi postgres check-tools doc
 
@@ -13,8 +15,8 @@ run: check-tools
 
 ## test: every test, on real engines and real clients
 test: check-tools clients postgres
-	$(CARGO) build --locked --workspace
-	$(CARGO) test --locked --workspace
+	$(CARGO) build $(ALL)
+	$(CARGO) test $(ALL)
 	@if [ -n "$(REPLAY)" ]; then $(MAKE) replay REPLAY="$(REPLAY)"; fi
 
 ## replay: send recorded batches to a fresh server and verify that each event arrived exactly once
@@ -26,8 +28,8 @@ replay: check-tools
 ## lint: formatting, clippy, docs, licences where cargo-deny is installed
 lint: check-tools
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --locked --workspace --no-deps --document-private-items -q
+	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc $(ALL) --no-deps --document-private-items -q
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
 	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
 

@@ -121,7 +121,7 @@ impl Recorder {
         })
     }
 
-    /// Writes a table of all spans: see [`csv`].
+    /// Writes a table of all spans: see [`csv()`].
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -132,7 +132,7 @@ impl Recorder {
         })
     }
 
-    /// The names that took most time, as text: see [`slowest`].
+    /// The names that took most time, as text: see [`slowest()`].
     #[must_use]
     pub fn slowest(&self, names: usize) -> String {
         let events = self.snapshot();

@@ -80,7 +80,7 @@ impl Drop for PageLoading {
 #[must_use = "a request lasts as long as this value"]
 pub struct NetworkRequest(Option<RequestId>);
 
-/// Begins a request, by the path of its address, without host and query. Bytes are counted by [`crate::traffic`].
+/// Begins a request, by the path of its address, without host and query. Bytes are counted by [`crate::traffic()`].
 pub fn request(path: &str) -> NetworkRequest {
     NetworkRequest(client::with(|shared| {
         shared.meters.pages().request_begin(path, Uptime::now())

@@ -1,7 +1,9 @@
 //! Spans: the time between two marks in the code.
 
+mod detached;
 #[cfg(feature = "tracing")]
 pub(crate) mod foreign;
+mod shares;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,7 +18,9 @@ use crate::client::{self, Shared, draw, random};
 use crate::clock::Moment;
 use crate::event::{Place, Queued, SpanRecord};
 use crate::names::NameId;
-use crate::settings::Share;
+
+pub use self::detached::{DetachedSpan, Entered};
+use self::shares::{Name, Rates};
 
 /// Spans open on one thread at once; those deeper are not recorded.
 const DEEPEST: usize = 256;
@@ -86,92 +90,8 @@ thread_local! {
         stack: Vec::new(),
         thread: (0, NameId(0)),
         is_main: None,
-        rates: Rates { edition: u32::MAX, client: 0, known: [None; Rates::SLOTS] },
+        rates: Rates::NONE,
     }) };
-}
-
-/// The shares of names this thread asked for lately: matching patterns costs more than a span.
-struct Rates {
-    edition: u32,
-    /// The address of the client, which the edition belongs to.
-    client: usize,
-    /// By where the text and the tags are, and how long the text is.
-    known: [Option<([usize; 3], Kept)>; Self::SLOTS],
-}
-
-/// The share of a name, and what those that are kept carry of it.
-#[derive(Clone, Copy)]
-struct Kept {
-    share: Share,
-    sample_rate: f64,
-}
-
-impl Kept {
-    fn of(shared: &Shared, name: &str, tags: &[&str]) -> Self {
-        let settings = shared.settings.load();
-        let share = settings.span_share(name, tags);
-        Self {
-            share,
-            sample_rate: settings.sample_rate(share),
-        }
-    }
-}
-
-/// A name: of the program, which is always at the same place, or made at run time.
-#[derive(Clone, Copy)]
-enum Name<'n> {
-    OfProgram(&'static str),
-    Made(&'n str),
-}
-
-impl<'n> Name<'n> {
-    #[expect(clippy::ptr_arg, reason = "what counts is which of the two it is")]
-    fn of(name: &'n Cow<'static, str>) -> Self {
-        match name {
-            Cow::Borrowed(text) => Self::OfProgram(text),
-            Cow::Owned(text) => Self::Made(text),
-        }
-    }
-
-    fn text(self) -> &'n str {
-        match self {
-            Self::OfProgram(text) => text,
-            Self::Made(text) => text,
-        }
-    }
-}
-
-impl Rates {
-    const SLOTS: usize = 64;
-
-    fn share(&mut self, shared: &Arc<Shared>, name: Name<'_>, tags: &[&str]) -> Kept {
-        let Name::OfProgram(text) = name else {
-            return Kept::of(shared, name.text(), tags);
-        };
-        let edition = shared.edition();
-        let client = Arc::as_ptr(shared).addr();
-        if (self.edition, self.client) != (edition, client) {
-            *self = Self {
-                edition,
-                client,
-                known: [None; Self::SLOTS],
-            };
-        }
-        let (place, length) = (text.as_ptr().addr(), text.len());
-        // Names of the program stay where they are, so their place names them. One name may stand for functions with other tags.
-        let key = [place, length, tags.as_ptr().addr()];
-        let slot = (place >> 3 ^ place >> 11 ^ length) % Self::SLOTS;
-        match self.known.get_mut(slot) {
-            Some(Some((known, kept))) if *known == key => *kept,
-            entry => {
-                let kept = Kept::of(shared, text, tags);
-                if let Some(entry) = entry {
-                    *entry = Some((key, kept));
-                }
-                kept
-            }
-        }
-    }
 }
 
 /// Says that this is the thread that draws: for hosts whose main thread is not named `main`.
@@ -403,95 +323,19 @@ impl Drop for Span {
     }
 }
 
-/// A span of no thread: for `async` code and for operations that end elsewhere than they began.
-#[derive(Debug)]
-#[must_use = "a span lasts as long as this value: bind it to a name, not to `_`"]
-pub struct DetachedSpan {
-    open: Open,
-    record: Option<Box<SpanRecord>>,
-}
-
-impl DetachedSpan {
-    /// Makes it the parent of what begins on this thread, as long as the answer lives.
-    pub fn enter(&self) -> Entered {
-        // One that began while nothing was collected stands for nothing.
-        if self.open.key == 0 {
-            return Entered {
-                open: None,
-                not_send: PhantomData,
-            };
-        }
-        let entered = client::with(|_| {
-            LOCAL
-                .try_with(|local| {
-                    let mut local = local.try_borrow_mut().ok()?;
-                    let open = Open {
-                        key: random() | 1,
-                        ..self.open
-                    };
-                    local.stack.push(open);
-                    Some(open)
-                })
-                .ok()
-                .flatten()
-        });
-        Entered {
-            open: entered.flatten(),
-            not_send: PhantomData,
-        }
-    }
-
-    /// Adds an attribute; at most 64 are kept, 1 KiB each.
-    pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
-        add_attribute(self.record.as_deref_mut(), name, &value);
-    }
-
-    /// Notes that something happened now; at most 64 are kept.
-    pub fn event(&mut self, name: impl Into<Cow<'static, str>>) {
-        add_event(self.record.as_deref_mut(), name);
-    }
-
-    /// Where children belong.
-    #[must_use]
-    pub fn context(&self) -> SpanContext {
-        SpanContext(self.open)
-    }
-
-    /// Ends it as intended.
-    pub fn end_ok(mut self) {
-        if let Some(record) = &mut self.record {
-            record.status = SpanStatus::Ok;
-        }
-    }
-
-    /// Ends it with an error.
-    pub fn end_error(mut self) {
-        if let Some(record) = &mut self.record {
-            record.status = SpanStatus::Error;
-        }
-    }
-}
-
-impl Drop for DetachedSpan {
-    fn drop(&mut self) {
-        finish(self.record.take());
-    }
-}
-
-/// A [`DetachedSpan`] that is the parent of what begins on this thread.
-#[derive(Debug)]
-#[must_use = "it holds as long as this value: bind it to a name, not to `_`"]
-pub struct Entered {
-    open: Option<Open>,
-    not_send: PhantomData<*const ()>,
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        if let Some(open) = self.open.take() {
-            close(&open);
-        }
-    }
+/// Puts what stands for a span on the stack of this thread, under a name of its own.
+fn push(open: Open) -> Option<Open> {
+    let pushed = client::with(|_| {
+        let push = |local: &RefCell<Local>| {
+            let mut local = local.try_borrow_mut().ok()?;
+            let key = random() | 1;
+            let open = Open { key, ..open };
+            local.stack.push(open);
+            Some(open)
+        };
+        LOCAL.try_with(push).ok().flatten()
+    });
+    pushed.flatten()
 }
 
 /// Takes a span off the stack of this thread, wherever in it: spans need not end in order.

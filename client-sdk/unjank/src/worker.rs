@@ -140,6 +140,10 @@ impl Worker {
         if self.shared.wall.follow() {
             self.shared.set_scene();
         }
+        // What is to be watched is asked before anything is.
+        if !wanted.stop {
+            self.poll();
+        }
         self.monitors.poll(&self.shared);
         self.shared.poll_meters(urgent);
         self.drain();
@@ -149,9 +153,6 @@ impl Worker {
             .is_some_and(|since| now.since(since) >= SEAL_AFTER);
         if old || urgent {
             self.seal();
-        }
-        if !wanted.stop {
-            self.poll();
         }
         if (urgent || now >= self.next_upload) && self.may_upload() {
             self.upload(urgent);

@@ -76,7 +76,8 @@ impl Collector {
         let state = State {
             batches: Vec::new(),
             polls: Vec::new(),
-            document: json!({"revision": 1}),
+            // Monitors of the system would tell on their own.
+            document: json!({"revision": 1, "monitors": {}}),
             revision: 1,
             answer: Box::new(|batch| Ok(receipt(batch))),
         };
@@ -99,6 +100,9 @@ impl Collector {
         let mut state = self.lock();
         state.revision += 1;
         document["revision"] = json!(state.revision);
+        if document["monitors"].is_null() {
+            document["monitors"] = json!({});
+        }
         state.document = document;
     }
 
