@@ -21,7 +21,7 @@ pub(crate) const LEAST_BYTES: u64 = 4 * (MOST_RECORD as u64 + 4_096);
 pub(crate) struct Backlog {
     disk: Option<Disk>,
     waiting: VecDeque<Waiting>,
-    /// Those of memory: there is no disk, or it refused.
+    /// Of all that waits.
     bytes: u64,
     most_bytes: u64,
 }
@@ -87,7 +87,7 @@ impl Backlog {
         while let Ok(Some(chunk)) = reader.next_chunk(1 << 20) {
             for record in chunk.iter() {
                 match read_record(record.payload) {
-                    Some((label, body)) => backlog.waiting.push_back(Waiting {
+                    Some((label, body)) => backlog.add(Waiting {
                         label,
                         bytes: body.len() as u64,
                         place: Place::Disk(record.seq),
@@ -107,7 +107,20 @@ impl Backlog {
 
     /// Bytes that wait.
     pub(crate) fn bytes(&self) -> u64 {
-        self.waiting.iter().map(|waiting| waiting.bytes).sum()
+        self.bytes
+    }
+
+    /// Other limits from now on. More than the disk was opened with takes effect at the next start.
+    pub(crate) fn set_most_bytes(&mut self, most_bytes: u64, losses: &Losses) {
+        if self.most_bytes != most_bytes {
+            self.most_bytes = most_bytes;
+            self.forget_what_is_too_much(losses);
+        }
+    }
+
+    fn add(&mut self, waiting: Waiting) {
+        self.bytes = self.bytes.saturating_add(waiting.bytes);
+        self.waiting.push_back(waiting);
     }
 
     /// Whether it holds a batch.
@@ -129,17 +142,15 @@ impl Backlog {
         let bytes = sealed.body.len() as u64;
         let place = match self.write(&label, &sealed.body) {
             Some(seq) => Place::Disk(seq),
-            None => {
-                self.bytes = self.bytes.saturating_add(bytes);
-                Place::Memory(sealed)
-            }
+            None => Place::Memory(sealed),
         };
-        self.waiting.push_back(Waiting {
+        self.add(Waiting {
             label,
             bytes,
             place,
         });
         self.forget_what_is_gone(losses);
+        self.forget_what_is_too_much(losses);
     }
 
     /// Puts a batch that is too large at the end as two, or gives up its only event.
@@ -165,28 +176,31 @@ impl Backlog {
         Some(appended.seq)
     }
 
-    /// Those whose segment was deleted to make room, and the oldest of memory when that is full.
+    /// Those whose segment was deleted to make room.
     fn forget_what_is_gone(&mut self, losses: &Losses) {
         let oldest = self.disk.as_ref().map(|disk| disk.log.oldest_seq());
+        let bytes = &mut self.bytes;
         self.waiting.retain(|waiting| {
             let gone = match (&waiting.place, oldest) {
                 (Place::Disk(seq), Some(oldest)) => *seq < oldest,
                 _ => false,
             };
             if gone {
+                *bytes = bytes.saturating_sub(waiting.bytes);
                 losses.add_all(&waiting.label.events, Reason::DiskFull);
             }
             !gone
         });
+    }
+
+    /// The oldest make room, wherever they are.
+    fn forget_what_is_too_much(&mut self, losses: &Losses) {
         while self.bytes > self.most_bytes {
-            let in_memory = |waiting: &Waiting| matches!(waiting.place, Place::Memory(_));
-            let Some(at) = self.waiting.iter().position(in_memory) else {
-                break;
+            let Some(first) = self.waiting.front() else {
+                return;
             };
-            if let Some(waiting) = self.waiting.remove(at) {
-                self.bytes = self.bytes.saturating_sub(waiting.bytes);
-                losses.add_all(&waiting.label.events, Reason::DiskFull);
-            }
+            losses.add_all(&first.label.events, Reason::DiskFull);
+            self.done();
         }
     }
 
@@ -222,13 +236,11 @@ impl Backlog {
         let Some(first) = self.waiting.pop_front() else {
             return;
         };
-        match first.place {
-            Place::Memory(_) => self.bytes = self.bytes.saturating_sub(first.bytes),
-            Place::Disk(seq) => {
-                // Space that is not given back now is given back with the next.
-                let trimmed = self.disk.as_ref().map(|disk| disk.trimmer.trim(seq));
-                let _failed = trimmed.is_some_and(|trimmed| trimmed.is_err());
-            }
+        self.bytes = self.bytes.saturating_sub(first.bytes);
+        if let Place::Disk(seq) = first.place {
+            // Space that is not given back now is given back with the next.
+            let trimmed = self.disk.as_ref().map(|disk| disk.trimmer.trim(seq));
+            let _failed = trimmed.is_some_and(|trimmed| trimmed.is_err());
         }
     }
 
@@ -287,17 +299,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let losses = Losses::default();
         let now = Timestamp::from_micros(1);
-        let mut backlog = Backlog::open(folder.path(), 0, &losses);
+        let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
         for number in 1..=4 {
             backlog.push(sealed(number, 100), now, &losses);
         }
         assert_eq!(backlog.first(&losses).unwrap().batch_id.as_u128(), 1);
         backlog.done();
         drop(backlog);
-        let mut backlog = Backlog::open(folder.path(), 0, &losses);
+        let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
         assert_eq!(ids(&mut backlog, &losses), [2, 3, 4]);
         drop(backlog);
-        assert!(Backlog::open(folder.path(), 0, &losses).is_empty());
+        assert!(Backlog::open(folder.path(), LEAST_BYTES, &losses).is_empty());
         assert!(losses.take().is_empty());
     }
 

@@ -227,6 +227,40 @@ mod tests {
         );
     }
 
+    /// Answers a document with this interval.
+    struct Server(u32);
+
+    impl Transport for Server {
+        fn send(
+            &self,
+            _request: Request<'_>,
+        ) -> Result<Response, crate::transport::TransportError> {
+            Ok(Response {
+                status: 200,
+                etag: Some("\"a\"".to_owned()),
+                body: format!(r#"{{"poll_interval_s": {}}}"#, self.0).into_bytes(),
+                ..Response::default()
+            })
+        }
+    }
+
+    #[test]
+    fn the_next_poll_is_when_the_document_says_give_or_take_a_tenth() {
+        let config = Config::new("http://127.0.0.1:1", "k").app("a", "1");
+        let identity = Identity {
+            install_id: uuid::Uuid::nil(),
+            user_id: String::new(),
+            network: unjank_protocol::Network::Wifi,
+        };
+        for interval in [30, 600, 86_400] {
+            let mut remote = Remote::new(Arc::new(Server(interval)), None, Moment::now());
+            let now = Moment::now();
+            assert!(remote.poll(&config, &identity, 900).is_some());
+            let wait = remote.next().since(now).as_secs_f64() / f64::from(interval);
+            assert!((0.89..1.12).contains(&wait), "{wait}");
+        }
+    }
+
     #[test]
     fn a_document_of_a_later_schema_is_not_taken() {
         let response = |schema: u32| Response {

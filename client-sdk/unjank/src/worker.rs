@@ -288,6 +288,8 @@ impl Worker {
         let config = &self.shared.config;
         if let Some(document) = self.remote.poll(config, &identity, interval) {
             let document = config.remote_document(document);
+            let most_bytes = document.upload.max_queue_bytes;
+            self.backlog.set_most_bytes(most_bytes, &self.shared.losses);
             self.shared
                 .set_settings(Settings::new(document, self.session_draw));
         }

@@ -15,6 +15,10 @@ pub(crate) struct Collector(Arc<Mutex<State>>);
 struct State {
     batches: Vec<Value>,
     polls: Vec<String>,
+    /// The revision that the last poll was answered.
+    answered: u64,
+    /// Whether receipts carry the `ETag` of the configuration.
+    tells: bool,
     document: Value,
     revision: u64,
     answer: Box<Answering>,
@@ -28,7 +32,15 @@ impl Transport for Collector {
         }
         let json = zstd::stream::decode_all(request.body).unwrap();
         let batch: Value = serde_json::from_slice(&json).unwrap();
-        let answer = (state.answer)(&batch);
+        let mut answer = (state.answer)(&batch);
+        if let Ok(answer) = &mut answer
+            && state.tells
+            && answer.status == 202
+        {
+            let mut receipt: Value = serde_json::from_slice(&answer.body).unwrap();
+            receipt["config_etag"] = json!(format!("\"{}\"", state.revision));
+            answer.body = receipt.to_string().into_bytes();
+        }
         if answer.as_ref().is_ok_and(|answer| answer.status == 202) {
             state.batches.push(batch);
         }
@@ -39,6 +51,7 @@ impl Transport for Collector {
 impl State {
     fn poll(&mut self, request: &Request<'_>) -> Response {
         self.polls.push(request.url.to_owned());
+        self.answered = self.revision;
         let etag = format!("\"{}\"", self.revision);
         let known = request.headers.contains(&("if-none-match", &etag));
         Response {
@@ -76,6 +89,8 @@ impl Collector {
         let state = State {
             batches: Vec::new(),
             polls: Vec::new(),
+            answered: 0,
+            tells: false,
             // Monitors of the system would tell on their own.
             document: json!({"revision": 1, "monitors": {}}),
             revision: 1,
@@ -104,6 +119,17 @@ impl Collector {
             document["monitors"] = json!({});
         }
         state.document = document;
+    }
+
+    /// Whether the app was told the latest configuration.
+    fn is_known(&self) -> bool {
+        let state = self.lock();
+        state.answered == state.revision
+    }
+
+    /// Receipts say from now on which configuration there is.
+    pub(crate) fn tell(&self) {
+        self.lock().tells = true;
     }
 
     pub(crate) fn etag(&self) -> String {
@@ -178,6 +204,22 @@ impl Running {
 
     pub(crate) fn flush(&self) {
         assert!(unjank::flush(Duration::from_secs(10)), "the flush is done");
+    }
+
+    /// Changes the configuration. The running app learns it from the receipt of its next batch, and polls.
+    pub(crate) fn learns(&self, document: Value) {
+        self.collector.configure(document);
+        self.collector.tell();
+        unjank::traffic(unjank::Transferred {
+            host: "cause.of.a.batch",
+            ..unjank::Transferred::default()
+        });
+        let begun = std::time::Instant::now();
+        while !self.collector.is_known() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "no poll came");
+            self.flush();
+        }
+        self.flush();
     }
 
     /// Waits until a poll was answered and its configuration is in force.

@@ -3,6 +3,7 @@
 
 mod collector;
 mod delivery;
+mod every_key;
 mod export;
 mod remote;
 mod spans;
