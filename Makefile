@@ -41,6 +41,9 @@ fmt:
 bench: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest bench --server-bin target/release/unjank
+	$(CARGO) bench --locked -p unjank-server --bench remote_config -- --quick
+	$(CARGO) bench --locked -p unjank --features tracing --bench calls
+	$(CARGO) bench --locked -p unjank-stack-sampler
 
 ## chaos: kill server and engine at random moments under load, then verify that nothing was lost or doubled
 chaos: check-tools

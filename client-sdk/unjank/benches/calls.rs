@@ -66,6 +66,17 @@ impl Transport for Server {
 const GROUP: u32 = 64;
 const GROUPS: usize = 4_000;
 
+/// CPU time of the process while the SDK has nothing to do, in microseconds per second.
+fn idle() -> f64 {
+    let used = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+    };
+    let (before, seconds) = (used(), 10);
+    std::thread::sleep(Duration::from_secs(seconds));
+    (used() - before) / seconds as f64
+}
+
 /// Median and 99th percentile in nanoseconds, and allocations, per call.
 fn measure(mut call: impl FnMut()) -> (f64, f64, f64) {
     // The allocator and the queue touch their memory for the first time: once in the life of an app.
@@ -239,4 +250,12 @@ fn main() {
         }));
     });
     drop(guard);
+    let guard = start(r#"{"monitors": {}, "toggles": {"ready": true}}"#);
+    let alone = idle();
+    let watched = unjank::MainLoop::of_this_thread();
+    println!(
+        "\nIdle: {alone:.0} µs of CPU a second, {:.0} with a main loop that is watched.",
+        idle()
+    );
+    drop((watched, guard));
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::panic::Location;
 
+use serde::Serialize;
 use unjank_protocol::{
     AppStart, Attributes, Code, FrameWindow, Jank, Metric, PageLoad, Recomposition, Signal, Span,
     SpanEvent, SpanId, SpanKind, SpanStatus, TraceId, Traffic,
@@ -14,7 +15,8 @@ use crate::names::NameId;
 use crate::span::Callsite;
 
 /// An event as it will be sent: what interceptors may change and reporters see.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "signal", content = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// The time between two marks in the code.

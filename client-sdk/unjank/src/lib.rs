@@ -120,7 +120,7 @@ pub use self::main_loop::MainLoop;
 pub use self::metric::metric;
 pub use self::monitor::{MetricProvider, sample};
 pub use self::page_load::{NetworkRequest, PageLoading, page_load, request};
-pub use self::report::{Console, Reporter};
+pub use self::report::{Console, ReportFile, Reporter};
 #[doc(hidden)]
 pub use self::span::{Callsite, callsite_span};
 pub use self::span::{

@@ -1,11 +1,19 @@
 //! Reporters: those who see every event that is sent, beside the server.
 
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
 use crate::event::Event;
 
 /// Sees every event that is sent. Runs on the background thread: what takes long here delays uploads, never the app.
 pub trait Reporter: Send + Sync {
     /// An event, as it is sent.
     fn report(&self, event: &Event);
+
+    /// Events were sealed into a batch, somebody waits for a flush, or the app ends: what is buffered is to be written.
+    fn flush(&self) {}
 }
 
 /// One line on standard error for each event: the reporter of [`crate::Mode::Development`].
@@ -66,4 +74,44 @@ impl Reporter for Console {
 )]
 fn milliseconds(micros: i64) -> f64 {
     micros as f64 / 1_000.0
+}
+
+/// A file with one line of JSON for each event, `{"signal": "span", "event": {…}}`, with the fields of the wire: the report of a
+/// test run ([`crate::Mode::Test`]), to keep and to compare.
+///
+/// ```no_run
+/// let config = unjank::Config::new("http://127.0.0.1:8080", "demo")
+///     .app("com.example.shop", "4.12.0")
+///     .mode(unjank::Mode::Test)
+///     .reporter(unjank::ReportFile::create("run.jsonl")?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ReportFile(Mutex<BufWriter<File>>);
+
+impl ReportFile {
+    /// Makes the file, or empties it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        Ok(Self(Mutex::new(BufWriter::new(File::create(path)?))))
+    }
+}
+
+impl Reporter for ReportFile {
+    fn report(&self, event: &Event) {
+        let Ok(mut line) = serde_json::to_vec(event) else {
+            return;
+        };
+        line.push(b'\n');
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A disk that does not take it leaves a shorter report; the app goes on.
+        let _failed = file.write_all(&line).is_err();
+    }
+
+    fn flush(&self) {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _failed = file.flush().is_err();
+    }
 }

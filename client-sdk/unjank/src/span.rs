@@ -31,7 +31,8 @@ const DEEPEST: usize = 256;
 #[derive(Debug)]
 #[must_use = "a span lasts as long as this value: bind it to a name, not to `_`"]
 pub struct Span {
-    open: Option<Open>,
+    /// Names it on the stack of its thread; 0 while nothing is collected. Small, since it is moved about even then.
+    key: u64,
     record: Option<Box<SpanRecord>>,
     /// Its place is on the stack of open spans of its thread.
     not_send: PhantomData<*const ()>,
@@ -202,7 +203,7 @@ fn begin(
                 });
                 local.stack.push(open);
                 Some(Span {
-                    open: Some(open),
+                    key: open.key,
                     record,
                     not_send: PhantomData,
                 })
@@ -253,7 +254,7 @@ fn start(
 
 impl Span {
     const OFF: Self = Self {
-        open: None,
+        key: 0,
         record: None,
         not_send: PhantomData,
     };
@@ -296,18 +297,20 @@ impl Span {
     /// Where children on other threads belong.
     #[must_use]
     pub fn context(&self) -> SpanContext {
-        SpanContext(self.open.unwrap_or_default())
+        let open = LOCAL.try_with(|local| {
+            let local = local.try_borrow().ok()?;
+            let mut stack = local.stack.iter().rev();
+            stack.find(|open| open.key == self.key).copied()
+        });
+        SpanContext(open.ok().flatten().unwrap_or_default())
     }
 
     /// Takes it off its thread: it may end on another, and is no parent of what begins here any more.
     pub fn detach(mut self) -> DetachedSpan {
-        let (open, record) = (self.open.take(), self.record.take());
-        if let Some(open) = open {
-            close(&open);
-        }
+        let key = std::mem::take(&mut self.key);
         DetachedSpan {
-            open: open.unwrap_or_default(),
-            record,
+            open: close(key).unwrap_or_default(),
+            record: self.record.take(),
         }
     }
 }
@@ -315,10 +318,10 @@ impl Span {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        // What is recorded is open, so that a span costs no call while nothing is collected.
-        if let Some(open) = self.open.take() {
-            close(&open);
+        // What is recorded has a key, so that a span costs no call while nothing is collected.
+        if self.key != 0 {
             finish(self.record.take());
+            close(self.key);
         }
     }
 }
@@ -339,20 +342,21 @@ fn push(open: Open) -> Option<Open> {
 }
 
 /// Takes a span off the stack of this thread, wherever in it: spans need not end in order.
-fn close(open: &Open) {
-    let closed = LOCAL.try_with(|local| {
-        let Ok(mut local) = local.try_borrow_mut() else {
-            return;
-        };
+fn close(key: u64) -> Option<Open> {
+    if key == 0 {
+        return None;
+    }
+    let close = |local: &RefCell<Local>| {
+        let mut local = local.try_borrow_mut().ok()?;
         let stack = &mut local.stack;
-        if stack.last().is_some_and(|last| last.key == open.key) {
-            stack.pop();
-        } else {
-            stack.retain(|one| one.key != open.key);
+        if stack.last().is_some_and(|last| last.key == key) {
+            return stack.pop();
         }
-    });
+        let place = stack.iter().rposition(|open| open.key == key)?;
+        Some(stack.remove(place))
+    };
     // A thread that ends has no stack any more.
-    closed.unwrap_or_default();
+    LOCAL.try_with(close).ok().flatten()
 }
 
 fn finish(record: Option<Box<SpanRecord>>) {

@@ -233,6 +233,11 @@ impl Worker {
     /// Writes down what is pending, with what was lost.
     fn seal(&mut self) {
         self.ledger.save(&self.shared);
+        for reporter in &self.shared.config.reporters {
+            // As in `drain`: it is the app's.
+            let flushed = catch_unwind(AssertUnwindSafe(|| reporter.flush()));
+            flushed.unwrap_or_default();
+        }
         self.add_health();
         self.pending_since = None;
         if self.pending.len() == 0 {

@@ -81,7 +81,7 @@ pub struct Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
-            close(&open);
+            close(open.key);
         }
     }
 }

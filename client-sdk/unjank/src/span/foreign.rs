@@ -49,10 +49,7 @@ impl SpanContext {
 
 /// The end of [`SpanContext::enter_as`].
 pub(crate) fn leave(key: u64) {
-    close(&Open {
-        key,
-        ..Open::default()
-    });
+    close(key);
 }
 
 /// Begins a span; nothing when nothing is collected, or too many are open.

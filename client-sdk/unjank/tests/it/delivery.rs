@@ -259,6 +259,67 @@ fn interceptors_change_and_drop_and_may_panic() {
 }
 
 #[test]
+fn a_test_run_leaves_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let running = Running::with(|config| {
+        config
+            .mode(Mode::Test)
+            .reporter(unjank::ReportFile::create(&path).unwrap())
+    });
+    unjank::span("checkout").end();
+    unjank::page_load("Cart", unjank::LaunchKind::Warm).final_draw();
+    running.flush();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let signals: Vec<&Value> = lines.iter().map(|line| &line["signal"]).collect();
+    assert!(
+        signals.contains(&&json!("span")) && signals.contains(&&json!("page_load")),
+        "{text}"
+    );
+    let span = lines.iter().find(|line| line["signal"] == "span").unwrap();
+    assert_eq!(span["event"]["name"], "checkout");
+}
+
+#[test]
+fn a_backlog_of_many_batches_is_sent_once_when_the_server_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = |config: unjank::Config| config.mode(Mode::Test).data_dir(folder.path());
+    let mut running = Running::with(test);
+    running
+        .collector
+        .configure(json!({"upload": {"max_queue_bytes": 64_000_000, "max_batch_events": 500}}));
+    running.restart(test);
+    running.flush();
+    running.restart(test);
+    running
+        .collector
+        .answer(|_| Err(TransportError("the server is down".to_owned())));
+    for _ in 0..20 {
+        for number in 0..1_000 {
+            let mut span = unjank::span("checkout");
+            span.attribute("number", number);
+            span.attribute("noise", uuid::Uuid::new_v4());
+        }
+        running.flush();
+    }
+    running.restart(test);
+    running.collector.answer(|batch| Ok(receipt(batch)));
+    running.flush();
+    let spans = running.collector.events("spans");
+    let ids: BTreeSet<String> = spans
+        .iter()
+        .map(|span| span["span_id"].to_string())
+        .collect();
+    let lost: u64 = dropped(&running).iter().map(|(_, _, count)| count).sum();
+    assert_eq!((spans.len(), lost), (20_000, 0));
+    assert_eq!(ids.len(), 20_000);
+}
+
+#[test]
 fn a_batch_speaks_for_one_user() {
     let running = Running::start();
     unjank::span("nobody").end();
