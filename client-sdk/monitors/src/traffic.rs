@@ -104,12 +104,21 @@ impl TrafficMeter {
     /// When the bytes are damaged or of a newer version: start anew then.
     pub fn restore(config: &config::Traffic, saved: &[u8]) -> Result<Self, StateError> {
         let mut meter = Self::new(config);
-        let (open, taken) = state::read(saved)?;
-        for row in open {
-            meter.add(&row);
-        }
-        meter.taken = taken;
+        meter.take_up(saved)?;
         Ok(meter)
+    }
+
+    /// Takes up what [`save`](Self::save) wrote, beside what was counted here meanwhile.
+    ///
+    /// # Errors
+    /// When the bytes are damaged or of a newer version: nothing changes then.
+    pub fn take_up(&mut self, saved: &[u8]) -> Result<(), StateError> {
+        let (open, taken) = state::read(saved)?;
+        for row in &open {
+            self.add(row);
+        }
+        self.taken.extend(taken);
+        Ok(())
     }
 
     /// All that is counted and not confirmed, as versioned JSON; to be kept across restarts.

@@ -1,6 +1,7 @@
 //! Batches that the server does not have yet: on disk, or in memory where there is none.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -84,7 +85,13 @@ impl Backlog {
             log,
         };
         let mut reader = disk.log.reader();
-        while let Ok(Some(chunk)) = reader.next_chunk(1 << 20) {
+        loop {
+            let chunk = match reader.next_chunk(1 << 20) {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                // What is there stays for a better day: this process keeps its batches in memory.
+                Err(_) => return Self::in_memory(most_bytes),
+            };
             for record in chunk.iter() {
                 match read_record(record.payload) {
                     Some((label, body)) => backlog.add(Waiting {
@@ -99,10 +106,6 @@ impl Backlog {
         disk.reader.seek(0);
         backlog.disk = Some(disk);
         backlog
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
     }
 
     /// Bytes that wait.
@@ -223,8 +226,12 @@ impl Backlog {
                 Place::Memory(sealed) => return Some(sealed.clone()),
                 Place::Disk(seq) => *seq,
             };
-            if let Some(sealed) = self.disk.as_mut().and_then(|disk| disk.read(seq)) {
-                return Some(sealed);
+            let read = self.disk.as_mut().map(|disk| disk.read(seq));
+            match read {
+                Some(Ok(Some(sealed))) => return Some(sealed),
+                // The disk fails, maybe only now: nothing is given up for that.
+                Some(Err(_)) => return None,
+                Some(Ok(None)) | None => {}
             }
             losses.add_all(&first.label.events, Reason::DiskFailed);
             self.done();
@@ -244,6 +251,22 @@ impl Backlog {
         }
     }
 
+    /// The oldest batch is done with, if it is this one: it may have made room meanwhile.
+    pub(crate) fn remove_first(&mut self, batch_id: Uuid) {
+        let first = self.waiting.front();
+        if first.is_some_and(|first| first.label.batch_id == batch_id) {
+            self.done();
+        }
+    }
+
+    /// Whether a batch is durable here.
+    pub(crate) fn keeps(&self, batch_id: Uuid) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| {
+            waiting.label.batch_id == batch_id && matches!(waiting.place, Place::Disk(_))
+        })
+    }
+
     /// Gives up everything.
     pub(crate) fn clear(&mut self, losses: &Losses) {
         while let Some(first) = self.waiting.front() {
@@ -254,16 +277,19 @@ impl Backlog {
 }
 
 impl Disk {
-    fn read(&mut self, seq: Seq) -> Option<Sealed> {
+    /// Nothing when it is not there or does not read.
+    fn read(&mut self, seq: Seq) -> io::Result<Option<Sealed>> {
         self.reader.seek(seq);
-        let chunk = self.reader.next_chunk(1).ok().flatten()?;
-        let record = chunk.iter().find(|record| record.seq == seq)?;
-        let (label, body) = read_record(record.payload)?;
-        Some(Sealed {
+        let chunk = self.reader.next_chunk(1)?;
+        let found = chunk.as_ref().and_then(|chunk| {
+            let record = chunk.iter().find(|record| record.seq == seq)?;
+            read_record(record.payload)
+        });
+        Ok(found.map(|(label, body)| Sealed {
             batch_id: label.batch_id,
             events: label.events,
             body: body.to_vec(),
-        })
+        }))
     }
 }
 
@@ -309,7 +335,10 @@ mod tests {
         let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
         assert_eq!(ids(&mut backlog, &losses), [2, 3, 4]);
         drop(backlog);
-        assert!(Backlog::open(folder.path(), LEAST_BYTES, &losses).is_empty());
+        assert_eq!(
+            Backlog::open(folder.path(), LEAST_BYTES, &losses).bytes(),
+            0
+        );
         assert!(losses.take().is_empty());
     }
 

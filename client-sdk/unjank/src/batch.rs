@@ -190,9 +190,17 @@ impl Sealed {
             &mut left,
         );
         first.sdk_health = None;
-        (first.batch_id, second.batch_id) = (Uuid::now_v7(), Uuid::now_v7());
+        (first.batch_id, second.batch_id) = (part_of(self.batch_id, 1), part_of(self.batch_id, 2));
         Some([seal(&first).ok()?, seal(&second).ok()?])
     }
+}
+
+/// The id of a part of a batch: the same whenever it is split, and that of no other.
+fn part_of(batch_id: Uuid, part: u64) -> Uuid {
+    const VARIANT: u64 = 0b10 << 62;
+    let (high, low) = batch_id.as_u64_pair();
+    let mixed = crate::client::mix(low.wrapping_add(part));
+    Uuid::from_u64_pair(high, VARIANT | mixed >> 2)
 }
 
 /// Leaves up to `left` events in the first list and those behind them in the second.

@@ -51,6 +51,8 @@ pub(crate) struct Wishes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) stop: bool,
+    /// And collection was on until then: what is there is to be sent.
+    pub(crate) last_work: bool,
     /// Counts calls of `flush`.
     pub(crate) flushes: u64,
     /// The last of them that is done.
@@ -295,12 +297,17 @@ pub(crate) fn random() -> u64 {
         // splitmix64 (Steele, Lea and Flood 2014).
         now = now.wrapping_add(0x9e37_79b9_7f4a_7c15);
         state.set(now);
-        let mut mixed = now;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mix(now)
     };
     RANDOM.try_with(next).unwrap_or(1)
+}
+
+/// The output function of splitmix64: every number to another one.
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut mixed = number;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// From 0 to below 1.

@@ -16,9 +16,9 @@ use crate::transport::Transport;
 /// Presets for the three lives of an app.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything is collected, whatever the server says, and told on standard error as it happens.
+    /// Nothing is sampled, whatever rates the server says, and all is told on standard error as it happens.
     Development,
-    /// Everything is collected, whatever the server says: for test runs that are compared.
+    /// Nothing is sampled, whatever rates the server says: for test runs that are compared.
     Test,
     /// The remote configuration decides. Until it was fetched once, little is collected.
     #[default]
@@ -203,8 +203,8 @@ impl Config {
         self
     }
 
-    /// How long the guard waits for events to be sent when it is dropped. The default is 2 s; what is not sent by then is sent at
-    /// the next start.
+    /// How long the guard waits for events to be sent when it is dropped, and again as long for the background thread to end. The
+    /// default is 2 s; what is not sent by then is sent at the next start.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.shutdown_timeout = timeout;
@@ -226,7 +226,8 @@ impl Config {
         self
     }
 
-    /// Sees every event before it is sent and may change it; `false` drops it, which is counted. Runs on the background thread.
+    /// Sees every event before it is sent and may change it; `false` drops it, which is counted, and so does a panic. Sums of
+    /// traffic do not come by here: they hold no names of the app's. Runs on the background thread.
     #[must_use]
     pub fn before_send(
         mut self,

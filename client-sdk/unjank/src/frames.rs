@@ -44,7 +44,9 @@ pub fn frame_lasting(took: Duration) {
 /// unjank::set_refresh_rate(120);
 /// ```
 pub fn set_refresh_rate(hertz: u16) {
-    client::with(|shared| shared.meters.frames().set_refresh_hz(hertz));
+    if let Some(shared) = client::installed() {
+        shared.meters.frames().set_refresh_hz(hertz);
+    }
 }
 
 /// Times for the state machines.

@@ -68,8 +68,9 @@ mod transport;
 mod uplink;
 mod worker;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -135,7 +136,7 @@ use self::client::Shared;
 use self::settings::Settings;
 use self::worker::Worker;
 
-/// Keeps the SDK running; dropped, it sends what is left, for at most [`Config::shutdown_timeout`].
+/// Keeps the SDK running; dropped, it sends what is left, and waits for that as [`Config::shutdown_timeout`] says.
 #[derive(Debug)]
 #[must_use = "the SDK stops when this is dropped: bind it to a name, not to `_`"]
 pub struct Guard {
@@ -172,7 +173,8 @@ pub fn init(mut config: Config) -> Guard {
             "no transport: give `Config::transport`, or build with the feature `ureq`",
         );
     };
-    if client::installed().is_some() {
+    // Two at once would share a disk: one that still ends counts as running.
+    if WORKING.swap(true, Ordering::AcqRel) {
         return Guard::none("unjank runs already: keep the guard of the first `init`");
     }
     if config.mode == Mode::Development {
@@ -185,7 +187,10 @@ pub fn init(mut config: Config) -> Guard {
     let for_thread = Arc::clone(&shared);
     let run = move || {
         let wishes = Arc::clone(&for_thread);
-        work(for_thread, transport, session_draw);
+        // A mistake of ours ends the measuring, and nothing else.
+        let work = AssertUnwindSafe(|| work(for_thread, transport, session_draw));
+        let _panicked = catch_unwind(work).is_err();
+        WORKING.store(false, Ordering::Release);
         wishes.wishes.ended();
     };
     client::install(Some(Arc::clone(&shared)));
@@ -202,16 +207,26 @@ pub fn init(mut config: Config) -> Guard {
         Err(error) => {
             client::switch(false);
             client::install(None);
+            WORKING.store(false, Ordering::Release);
             Guard::none(format!("no background thread: {error}"))
         }
     }
 }
 
+/// Whether there is a background thread.
+static WORKING: AtomicBool = AtomicBool::new(false);
+
 /// What the background thread does.
 fn work(shared: Arc<Shared>, transport: Arc<dyn Transport>, session_draw: f64) {
     while !client::is_on() {
-        // Nothing is touched before consent.
-        if shared.wishes.wait(Duration::from_secs(3_600)).stop {
+        // Nothing is touched before consent; and what an earlier process left goes when the answer is no.
+        let wanted = shared.wishes.wait(Duration::from_secs(3_600));
+        if wanted.forget
+            && let Some(folder) = &shared.config.data_dir
+        {
+            worker::forget_unsent(folder);
+        }
+        if wanted.stop {
             return;
         }
     }
@@ -238,12 +253,15 @@ impl Drop for Guard {
             return;
         };
         let timeout = shared.config.shutdown_timeout;
-        if client::is_on() {
+        let was_on = client::is_on();
+        if was_on {
             shared.wishes.flush(timeout);
         }
         client::switch(false);
         client::install(None);
-        shared.wishes.change(|wanted| wanted.stop = true);
+        shared
+            .wishes
+            .change(|wanted| (wanted.stop, wanted.last_work) = (true, was_on));
         // A request under way is not waited for: its batch is on disk, and is sent again.
         if thread.is_finished() || timeout > Duration::ZERO && shared.wishes.stopped(timeout) {
             let _panicked = thread.join().is_err();
@@ -288,32 +306,33 @@ pub fn set_user(user_id: Option<&str>) {
 
 /// Names the screen that is shown: events carry it.
 pub fn set_page(page: &str) {
-    client::with(|shared| {
+    if let Some(shared) = client::installed() {
         shared.meters.log().screen(clock::wall_clock(), page);
         shared.set_page(page);
         shared.set_scene();
-    });
+    }
 }
 
 /// Says which network the device is on: events carry it, uploads may wait for Wi-Fi.
 pub fn set_network(network: Network) {
-    client::with(|shared| {
+    if let Some(shared) = client::installed() {
         shared.set_network(network);
         shared.set_scene();
-    });
+    }
 }
 
 /// Says whether the app is visible: stalls carry it.
 pub fn set_foreground(foreground: bool) {
-    client::with(|shared| {
+    if let Some(shared) = client::installed() {
         shared.foreground.store(foreground, Ordering::Relaxed);
         shared.set_scene();
-    });
+    }
 }
 
 /// A toggle of the team's own from the remote configuration; nothing when there is none of this name, or before the first
 /// configuration arrived.
 #[must_use]
 pub fn toggle(name: &str) -> Option<serde_json::Value> {
-    client::with(|shared| shared.settings.load().document.toggles.get(name).cloned()).flatten()
+    let shared = client::installed()?;
+    shared.settings.load().document.toggles.get(name).cloned()
 }

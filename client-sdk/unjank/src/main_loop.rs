@@ -1,5 +1,6 @@
 //! The main loop: its messages are timed, and while one takes too long another thread looks at its stack.
 
+use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use unjank_stack_sampler::{Sampler, StackSource};
 use crate::client::{self, Shared};
 use crate::event::Event;
 use crate::frames::Times;
+use crate::losses::Reason;
 
 /// How often the watchdog looks for an SDK that is not there or switched off.
 const IDLE: Duration = Duration::from_millis(500);
@@ -28,6 +30,8 @@ const IDLE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct MainLoop {
     clock: Arc<LoopClock>,
+    /// Whether the clock knows of a message that has begun: one that began or ended while nothing was collected is none.
+    open: Cell<bool>,
 }
 
 impl MainLoop {
@@ -61,7 +65,10 @@ impl MainLoop {
             .spawn(move || watchdog.run());
         // Without it stalls are not seen, and nothing else is different.
         let _unwatched = spawned.is_err();
-        Self { clock }
+        Self {
+            clock,
+            open: Cell::new(false),
+        }
     }
 
     /// Work on a message begins.
@@ -69,25 +76,30 @@ impl MainLoop {
     pub fn begin(&self) {
         if client::is_on() {
             self.clock.begin(Uptime::now());
+            self.open.set(true);
+        } else if self.open.get() {
+            self.close();
         }
     }
 
     /// Work on a message is over.
     #[inline]
     pub fn end(&self) {
-        if client::is_on() {
-            self.clock.end(Uptime::now());
+        if self.open.get() {
+            self.close();
         }
+    }
+
+    fn close(&self) {
+        self.open.set(false);
+        self.clock.end(Uptime::now());
     }
 
     /// For loops that only know that they go round: the time since the last call was one message.
     #[inline]
     pub fn beat(&self) {
-        if client::is_on() {
-            let now = Uptime::now();
-            self.clock.end(now);
-            self.clock.begin(now);
-        }
+        self.end();
+        self.begin();
     }
 }
 
@@ -154,10 +166,14 @@ impl Watchdog {
             self.capture(request, clock);
         }
         for stall in watched.finished {
+            let began = stall.began;
             self.report(shared, stall);
+            // Those of messages before it are of stalls that were none after all.
+            self.stacks.retain(|(of, ..)| *of > began);
         }
-        if clock.running().is_none() {
-            self.stacks.clear();
+        let lost = clock.take_lost();
+        if lost > 0 {
+            shared.losses.add(Signal::Janks, Reason::QueueFull, lost);
         }
         let pause = watch.look_again_in_us(clock.running(), Uptime::now());
         Duration::from_micros(pause.clamp(1_000, 500_000))

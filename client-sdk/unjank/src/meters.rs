@@ -50,6 +50,20 @@ impl Meters {
         }
     }
 
+    /// Forgets what is open: consent is gone.
+    pub(crate) fn clear(&self, document: &Document, refresh_hz: u16) {
+        let new = Self::new(document, refresh_hz);
+        fn swap<T>(old: &Mutex<T>, new: Mutex<T>) {
+            *locked(old) = new.into_inner().unwrap_or_else(PoisonError::into_inner);
+        }
+        swap(&self.frames, new.frames);
+        swap(&self.pages, new.pages);
+        swap(&self.start, new.start);
+        swap(&self.redraws, new.redraws);
+        swap(&self.samples, new.samples);
+        swap(&self.log, new.log);
+    }
+
     pub(crate) fn set_config(&self, document: &Document) {
         locked(&self.frames).set_config(&document.frames);
         locked(&self.pages).set_config(&document.pages);

@@ -15,7 +15,7 @@ use crate::event::{Event, text};
 /// unjank::metric("battery_percent", 81.0);
 /// ```
 pub fn metric(name: impl Into<Cow<'static, str>>, value: f64) {
-    client::with(|shared| record(shared, name.into(), value));
+    client::with(|shared| record(shared, crate::span::cut(name.into()), value));
 }
 
 pub(crate) fn record(shared: &Shared, name: Cow<'static, str>, value: f64) {

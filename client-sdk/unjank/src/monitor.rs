@@ -1,5 +1,6 @@
 //! Monitors: values that are asked for at an interval, or told when they change. The remote configuration switches each by its name.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use unjank_monitors::Uptime;
@@ -63,10 +64,16 @@ impl Monitors {
         let now = Moment::now();
         let settings = shared.settings.load();
         if !settings.collects() {
+            self.0.iter_mut().for_each(|due| due.next = None);
             return;
         }
         for due in &mut self.0 {
-            let Some(monitor) = settings.document.monitors.get(due.provider.name()) else {
+            // A provider that panics when it is asked for its name has none.
+            let name = catch_unwind(AssertUnwindSafe(|| due.provider.name().to_owned()));
+            let monitor = name
+                .ok()
+                .and_then(|name| settings.document.monitors.get(&name));
+            let Some(monitor) = monitor else {
                 due.next = None;
                 continue;
             };
@@ -77,7 +84,7 @@ impl Monitors {
             due.next = Some(now.after(interval));
             let provider = &mut due.provider;
             // A provider that panics is asked again next time.
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let told = catch_unwind(AssertUnwindSafe(|| {
                 provider
                     .sample(&mut |name, value| crate::metric::record(shared, name.into(), value));
             }));

@@ -5,6 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// More names than this are all the empty one: a name with an id in it must not eat the app's memory.
 const MOST: usize = 4_096;
+/// And longer ones are cut, in bytes.
+const LONGEST: usize = 256;
 
 /// A name of [`Names`]; the default is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,9 @@ impl Default for Names {
 
 impl Names {
     pub(crate) fn id(&self, name: &str) -> NameId {
+        let name = name
+            .get(..name.floor_char_boundary(LONGEST))
+            .unwrap_or(name);
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = table.ids.get(name) {
             return NameId(*id);

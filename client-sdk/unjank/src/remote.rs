@@ -11,7 +11,7 @@ use unjank_protocol::config::{Document, SCHEMA};
 use crate::client::draw;
 use crate::clock::Moment;
 use crate::config::Config;
-use crate::transport::{Request, Response, Transport};
+use crate::transport::{Request, Response, Transport, send};
 use crate::uplink::seconds;
 
 const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -42,6 +42,9 @@ pub(crate) struct Remote {
 struct Kept {
     etag: String,
     document: Document,
+    /// The SDK that kept it: another one may know more of the same answer.
+    #[serde(default)]
+    sdk_version: String,
 }
 
 impl Remote {
@@ -61,7 +64,10 @@ impl Remote {
     pub(crate) fn remembered(&mut self) -> Option<Document> {
         let text = std::fs::read(self.file.as_ref()?).ok()?;
         let kept: Kept = serde_json::from_slice(&text).ok()?;
-        self.etag = Some(kept.etag);
+        if kept.document.schema > SCHEMA {
+            return None;
+        }
+        self.etag = (kept.sdk_version == SDK_VERSION).then_some(kept.etag);
         Some(kept.document)
     }
 
@@ -147,7 +153,7 @@ impl Remote {
             body: &[],
             timeout: config.request_timeout,
         };
-        self.transport.send(request).ok()
+        send(&*self.transport, request).ok()
     }
 }
 
@@ -155,7 +161,11 @@ impl Remote {
 fn read(response: &Response) -> Option<Kept> {
     let document: Document = serde_json::from_slice(&response.body).ok()?;
     let etag = response.etag.clone()?;
-    (document.schema <= SCHEMA).then_some(Kept { etag, document })
+    (document.schema <= SCHEMA).then(|| Kept {
+        etag,
+        document,
+        sdk_version: SDK_VERSION.to_owned(),
+    })
 }
 
 fn url(config: &Config, identity: &Identity) -> String {

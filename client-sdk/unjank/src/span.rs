@@ -39,7 +39,7 @@ pub struct Span {
 }
 
 /// What children take from a span, recorded or not.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Open {
     /// Names it on the stack of its thread.
     key: u64,
@@ -48,6 +48,18 @@ struct Open {
     span_id: u64,
     /// From 0 to below 1, drawn once a trace: whoever has the larger share is kept wherever one with a smaller is.
     draw: f64,
+}
+
+impl Default for Open {
+    /// One that stands for nothing: whoever begins below it begins a trace.
+    fn default() -> Self {
+        Self {
+            key: 0,
+            trace_id: 0,
+            span_id: 0,
+            draw: f64::NAN,
+        }
+    }
 }
 
 /// Where a span belongs, to carry over to another thread.
@@ -122,7 +134,7 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
         return Span::OFF;
     }
     let place = Place::Caller(Location::caller());
-    begin(name.into(), SpanKind::Manual, place, &[], None)
+    begin(cut(name.into()), SpanKind::Manual, place, &[], None)
 }
 
 /// Begins a span under another one, wherever that is.
@@ -140,7 +152,13 @@ pub fn span_in(parent: &SpanContext, name: impl Into<Cow<'static, str>>) -> Span
         return Span::OFF;
     }
     let place = Place::Caller(Location::caller());
-    begin(name.into(), SpanKind::Manual, place, &[], Some(parent.0))
+    begin(
+        cut(name.into()),
+        SpanKind::Manual,
+        place,
+        &[],
+        Some(parent.0),
+    )
 }
 
 /// Begins the span of a construction: kind `init`, named after the type.
@@ -186,6 +204,7 @@ fn begin(
                 }
                 let kept = local.rates.share(shared, Name::of(&name), tags);
                 let above = parent
+                    .filter(|parent| !parent.draw.is_nan())
                     .or_else(|| local.stack.last().copied())
                     .unwrap_or_else(|| Open {
                         draw: draw(),
@@ -368,6 +387,18 @@ fn finish(record: Option<Box<SpanRecord>>) {
 
 /// What the wire takes of attributes and of events of one span.
 const MOST: usize = 64;
+/// What it takes of a text, in bytes.
+const LONGEST: usize = 1_024;
+
+/// Texts of the app are kept in memory until they are sent: no longer than they are sent.
+pub(crate) fn cut(text: Cow<'static, str>) -> Cow<'static, str> {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let mut text = text.into_owned();
+    text.truncate(text.floor_char_boundary(LONGEST));
+    Cow::Owned(text)
+}
 
 fn add_attribute(
     record: Option<&mut SpanRecord>,
@@ -376,13 +407,15 @@ fn add_attribute(
 ) {
     let extras = record.map(|record| record.extras.get_or_insert_default());
     if let Some(extras) = extras.filter(|extras| extras.attributes.len() < MOST) {
-        extras.attributes.push((name.into(), value.to_string()));
+        let mut text = value.to_string();
+        text.truncate(text.floor_char_boundary(LONGEST));
+        extras.attributes.push((cut(name.into()), text));
     }
 }
 
 fn add_event(record: Option<&mut SpanRecord>, name: impl Into<Cow<'static, str>>) {
     let extras = record.map(|record| record.extras.get_or_insert_default());
     if let Some(extras) = extras.filter(|extras| extras.events.len() < MOST) {
-        extras.events.push((Moment::now(), name.into()));
+        extras.events.push((Moment::now(), cut(name.into())));
     }
 }

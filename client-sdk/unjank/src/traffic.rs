@@ -1,6 +1,8 @@
 //! Traffic: bytes by natural day, source and network, counted over all requests and sent once.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use unjank_monitors::{TrafficMeter, Transfer};
@@ -59,7 +61,9 @@ fn count(shared: &Shared, transferred: Transferred<'_>) {
 /// Says how far local time is ahead of UTC, in seconds: days of traffic are the user's days. Asked of the system at [`crate::init`];
 /// call it when the time zone changes.
 pub fn set_utc_offset(seconds: i32) {
-    client::with(|shared| shared.utc_offset_s.store(seconds, Ordering::Relaxed));
+    if let Some(shared) = client::installed() {
+        shared.utc_offset_s.store(seconds, Ordering::Relaxed);
+    }
 }
 
 /// What the system says at the start, 0 where it does not tell.
@@ -77,11 +81,8 @@ impl Ledger {
     pub(crate) fn open(file: Option<PathBuf>, shared: &Shared) -> Self {
         let saved = file.as_ref().and_then(|file| std::fs::read(file).ok());
         if let Some(saved) = saved {
-            let config = &shared.settings.load().document.traffic;
             // A file that does not read is of another program: counting begins anew.
-            if let Ok(restored) = TrafficMeter::restore(config, &saved) {
-                *shared.meters.traffic() = restored;
-            }
+            let _unreadable = shared.meters.traffic().take_up(&saved).is_err();
         }
         Self { file }
     }
@@ -94,11 +95,14 @@ impl Ledger {
 
     /// The rows for a batch of that id: the same for the same id, until it is confirmed. On disk before they are answered.
     pub(crate) fn take(&self, batch_id: Uuid, shared: &Shared) -> Vec<Traffic<'static>> {
-        let rows = shared.meters.traffic().take_deltas(&batch_id.to_string());
-        if !rows.is_empty() {
-            self.save(shared);
+        let token = batch_id.to_string();
+        let rows = shared.meters.traffic().take_deltas(&token);
+        if rows.is_empty() || self.save(shared) {
+            return rows;
         }
-        rows
+        // Rows that are not known to be taken would be sent again after a crash.
+        shared.meters.traffic().put_back(&token);
+        Vec::new()
     }
 
     /// The batch is kept elsewhere now.
@@ -107,15 +111,31 @@ impl Ledger {
         self.save(shared);
     }
 
-    /// A disk that does not take it costs what was counted since, if the process dies.
-    pub(crate) fn save(&self, shared: &Shared) {
-        let Some(file) = &self.file else { return };
+    /// Answers whether the counts are durable, as far as there is a disk. One that does not take them costs what was counted
+    /// since, if the process dies.
+    pub(crate) fn save(&self, shared: &Shared) -> bool {
+        let Some(file) = &self.file else { return true };
         let saved = shared.meters.traffic().save();
-        let new = file.with_extension("new");
-        let _failed = std::fs::write(&new, saved)
-            .and_then(|()| std::fs::rename(&new, file))
-            .is_err();
+        durably(file, &saved).is_ok()
     }
+
+    /// Forgets everything that was counted.
+    pub(crate) fn clear(&self, shared: &Shared) {
+        let config = &shared.settings.load().document.traffic;
+        *shared.meters.traffic() = TrafficMeter::new(config);
+        if let Some(file) = &self.file {
+            // It may never have been there.
+            let _absent = std::fs::remove_file(file).is_err();
+        }
+    }
+}
+
+fn durably(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = file.with_extension("new");
+    let mut written = File::create(&new)?;
+    written.write_all(bytes)?;
+    written.sync_data()?;
+    std::fs::rename(&new, file)
 }
 
 /// Said so in batches: the network is known.

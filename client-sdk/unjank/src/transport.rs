@@ -1,5 +1,6 @@
 //! How requests reach the server.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// A request.
@@ -43,6 +44,15 @@ pub trait Transport: Send + Sync {
     /// # Errors
     /// When there was none.
     fn send(&self, request: Request<'_>) -> Result<Response, TransportError>;
+}
+
+/// Sends, and takes a transport that panics for one that has no answer: it is the app's.
+pub(crate) fn send(
+    transport: &dyn Transport,
+    request: Request<'_>,
+) -> Result<Response, TransportError> {
+    catch_unwind(AssertUnwindSafe(|| transport.send(request)))
+        .unwrap_or_else(|_| Err(TransportError("the transport panicked".to_owned())))
 }
 
 /// The built-in HTTP client.

@@ -10,7 +10,7 @@ use crate::client::draw;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::losses::{Losses, Reason};
-use crate::transport::{Request, Response, Transport};
+use crate::transport::{Request, Response, Transport, send};
 
 /// The server takes events up to seven days old; a batch holds events of its last minutes.
 const OLDEST_US: i64 = 6 * 86_400 * 1_000_000 + 23 * 3_600 * 1_000_000;
@@ -66,6 +66,8 @@ enum Verdict {
 pub(crate) struct Sent {
     /// Nothing waits any more.
     pub(crate) all: bool,
+    /// More is not tried before some time has passed.
+    pub(crate) waits: bool,
     /// The `ETag` of the configuration that the server would answer now.
     pub(crate) config_etag: Option<String>,
 }
@@ -91,19 +93,28 @@ impl Uplink {
         held.any(|(one, until)| *one == signal && now < *until)
     }
 
-    /// Sends what waits, oldest first, until all is sent or it is time to wait. `urgent`: after a failure of the network it is
-    /// tried at once, since somebody waits for it.
+    /// Whether it is not yet time to send.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waits(Moment::now(), false)
+    }
+
+    /// Sends what waits, oldest first, until all is sent, it is time to wait, or `go_on` says no: a long backlog is sent in pieces,
+    /// since other work waits meanwhile. `urgent`: after a failure of the network it is tried at once, since somebody waits.
     pub(crate) fn send(
         &mut self,
         backlog: &mut Backlog,
         clock: impl Fn() -> Timestamp,
         losses: &Losses,
-        urgent: bool,
+        (urgent, go_on): (bool, &dyn Fn() -> bool),
     ) -> Sent {
         let mut sent = Sent::default();
         backlog.expire(clock().shifted(OLDEST_US.saturating_neg()), losses);
         loop {
             if self.waits(Moment::now(), urgent) {
+                sent.waits = true;
+                return sent;
+            }
+            if !go_on() {
                 return sent;
             }
             let Some(batch) = backlog.first(losses) else {
@@ -133,11 +144,13 @@ impl Uplink {
                     backlog.done();
                 }
                 Verdict::TooLarge => {
-                    backlog.done();
+                    // First the halves: whoever is killed in between sends them twice under the same ids.
                     backlog.push_halves(&batch, clock(), losses);
+                    backlog.remove_first(batch.batch_id);
                 }
                 Verdict::Later { retry_after, long } => {
                     self.back_off(retry_after, long);
+                    sent.waits = true;
                     return sent;
                 }
             }
@@ -163,7 +176,7 @@ impl Uplink {
             timeout: self.timeout,
         };
         self.sent_bytes = self.sent_bytes.saturating_add(body.len() as u64);
-        match self.transport.send(request) {
+        match send(&*self.transport, request) {
             Ok(response) => verdict(&response),
             Err(_) => Verdict::Later {
                 retry_after: None,
@@ -194,7 +207,11 @@ impl Uplink {
         let jittered = doubled.min(longest).mul_f64(0.5 + draw() / 2.0);
         let asked = retry_after.map(|wait| wait.min(MOST_ASKED));
         // What was asked is the least, and some more for the same reason.
-        let wait = asked.map_or(jittered, |asked| asked.mul_f64(1.0 + draw() / 10.0));
+        let asked = asked.map(|asked| asked.mul_f64(1.0 + draw() / 10.0));
+        let wait = match asked {
+            Some(asked) if long => asked.max(jittered),
+            asked => asked.unwrap_or(jittered),
+        };
         self.not_before = Some(Wait {
             until: Moment::now().after(wait),
             asked: asked.is_some() || long,

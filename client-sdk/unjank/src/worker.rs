@@ -27,6 +27,8 @@ use crate::uplink::Uplink;
 const SEAL_AFTER: Duration = Duration::from_secs(5);
 /// Between looks at the queue.
 const TICK: Duration = Duration::from_secs(1);
+/// A long backlog is sent in pieces of so long: events come in meanwhile.
+const UPLOAD_PIECE: Duration = Duration::from_secs(2);
 /// Losses and costs are told at least so often while anything is sent.
 const HEALTH_EVERY: Duration = Duration::from_secs(600);
 
@@ -46,6 +48,8 @@ pub(crate) struct Worker {
     next_upload: Moment,
     last_health: Moment,
     told_cpu: Duration,
+    /// The app ends, and collection was on until then.
+    ending: bool,
 }
 
 impl Worker {
@@ -88,6 +92,7 @@ impl Worker {
             next_upload: first,
             last_health: Moment::now(),
             told_cpu: cpu_time(),
+            ending: false,
             shared,
         };
         worker.recovered()
@@ -109,16 +114,22 @@ impl Worker {
             if wanted.forget {
                 self.forget();
             }
-            if client::is_on() || wanted.stop {
-                self.work(wanted);
+            self.ending = wanted.last_work;
+            let done = !self.may_work() || self.work(wanted);
+            if done {
+                self.shared
+                    .wishes
+                    .change(|now| now.flushed = wanted.flushes);
             }
-            self.shared
-                .wishes
-                .change(|now| now.flushed = wanted.flushes);
             if wanted.stop {
                 return;
             }
         }
+    }
+
+    /// Collection is on, or was until the app ended.
+    fn may_work(&self) -> bool {
+        client::is_on() || self.ending
     }
 
     /// Until the next thing is due.
@@ -135,7 +146,8 @@ impl Worker {
         TICK.min(next.since(now)).max(Duration::from_millis(1))
     }
 
-    fn work(&mut self, wanted: Wanted) {
+    /// Answers whether all was done that a flush waits for.
+    fn work(&mut self, wanted: Wanted) -> bool {
         let urgent = wanted.stop || wanted.flushes > wanted.flushed;
         if self.shared.wall.follow() {
             self.shared.set_scene();
@@ -151,12 +163,17 @@ impl Worker {
         let old = self
             .pending_since
             .is_some_and(|since| now.since(since) >= SEAL_AFTER);
+        // Each request takes its time, and people change their minds.
+        if !self.may_work() {
+            return true;
+        }
         if old || urgent {
             self.seal();
         }
         if (urgent || now >= self.next_upload) && self.may_upload() {
-            self.upload(urgent);
+            return self.upload(urgent) || wanted.stop;
         }
+        true
     }
 
     fn may_upload(&self) -> bool {
@@ -198,7 +215,7 @@ impl Worker {
         upload.max_batch_events.clamp(1, 10_000)
     }
 
-    /// An interceptor that panics changes nothing.
+    /// An interceptor that panics keeps the event back.
     fn lets_pass(&self, event: &mut Event) -> bool {
         let Some(filter) = &self.shared.config.before_send else {
             return true;
@@ -209,7 +226,8 @@ impl Worker {
                 *event = copy;
                 passes
             }
-            Err(_) => true,
+            // What was to be kept back might be in it.
+            Err(_) => false,
         }
     }
 
@@ -232,7 +250,8 @@ impl Worker {
 
     /// Writes down what is pending, with what was lost.
     fn seal(&mut self) {
-        self.ledger.save(&self.shared);
+        // What is not durable now is so with the next batch.
+        let _failed = !self.ledger.save(&self.shared);
         for reporter in &self.shared.config.reporters {
             // As in `drain`: it is the app's.
             let flushed = catch_unwind(AssertUnwindSafe(|| reporter.flush()));
@@ -262,7 +281,10 @@ impl Worker {
         {
             self.backlog.push(sealed, wall_clock(), &self.shared.losses);
         }
-        self.ledger.confirm(batch_id, &self.shared);
+        // In memory alone it would die with the process: then the rows are sent again, under the same id.
+        if self.shared.config.data_dir.is_none() || self.backlog.keeps(batch_id) {
+            self.ledger.confirm(batch_id, &self.shared);
+        }
     }
 
     fn add_health(&mut self) {
@@ -293,6 +315,9 @@ impl Worker {
         let config = &self.shared.config;
         if let Some(document) = self.remote.poll(config, &identity, interval) {
             let document = config.remote_document(document);
+            // What was collected until now was collected by the settings before.
+            self.drain();
+            self.seal();
             let most_bytes = document.upload.max_queue_bytes;
             self.backlog.set_most_bytes(most_bytes, &self.shared.losses);
             self.shared
@@ -300,20 +325,28 @@ impl Worker {
         }
     }
 
-    fn upload(&mut self, urgent: bool) {
+    /// Answers whether nothing is left that could be sent now.
+    fn upload(&mut self, urgent: bool) -> bool {
         let interval = self.shared.settings.load().document.upload.interval_s;
-        self.seal_traffic(Uuid::now_v7());
-        if !self.backlog.is_empty() {
-            let losses = &self.shared.losses;
-            let sent = self
-                .uplink
-                .send(&mut self.backlog, wall_clock, losses, urgent);
-            if let Some(etag) = sent.config_etag {
-                self.remote.told(&etag);
-            }
+        if urgent || !self.uplink.is_waiting() {
+            self.seal_traffic(Uuid::now_v7());
         }
-        let interval = Duration::from_secs(u64::from(interval.max(1)));
-        self.next_upload = Moment::now().after(interval.mul_f64(0.9 + draw() * 0.2));
+        let begun = Moment::now();
+        let ending = self.ending;
+        let go_on = || (client::is_on() || ending) && Moment::now().since(begun) < UPLOAD_PIECE;
+        let losses = &self.shared.losses;
+        let sent = self
+            .uplink
+            .send(&mut self.backlog, wall_clock, losses, (urgent, &go_on));
+        if let Some(etag) = sent.config_etag {
+            self.remote.told(&etag);
+        }
+        let done = sent.all || sent.waits;
+        if done {
+            let interval = Duration::from_secs(u64::from(interval.max(1)));
+            self.next_upload = Moment::now().after(interval.mul_f64(0.9 + draw() * 0.2));
+        }
+        done
     }
 
     /// Consent is gone: what was not sent never will be.
@@ -328,7 +361,18 @@ impl Worker {
         }
         self.pending_since = None;
         self.backlog.clear(&self.shared.losses);
+        self.ledger.clear(&self.shared);
+        let settings = self.shared.settings.load();
+        let refresh_hz = self.shared.config.device.refresh_hz;
+        self.shared.meters.clear(&settings.document, refresh_hz);
     }
+}
+
+/// Deletes what an earlier process had not sent.
+pub(crate) fn forget_unsent(folder: &Path) {
+    // What is not there needs no deleting, and what cannot be deleted is tried again with the next answer.
+    let _queue = std::fs::remove_dir_all(folder.join("queue")).is_err();
+    let _traffic = std::fs::remove_file(folder.join("traffic.json")).is_err();
 }
 
 fn resource(config: &Config, install_id: Uuid) -> Resource<'static> {

@@ -104,3 +104,26 @@ fn a_second_start_says_that_one_runs() {
     running.flush();
     assert_eq!(running.collector.events("spans").len(), 1);
 }
+
+#[test]
+fn a_context_of_before_the_start_stands_for_nothing() {
+    let context = unjank::SpanContext::default();
+    let running = Running::with(|config| config);
+    running.learns(serde_json::json!({"sampling": {"spans": {"default": 0.01}}}));
+    let recorded = (0..1_000)
+        .filter(|_| unjank::span_in(&context, "a").is_recorded())
+        .count();
+    assert!(recorded < 100, "{recorded} of 1000 at one in a hundred");
+}
+
+#[test]
+fn long_texts_are_cut_where_they_come_in() {
+    let running = Running::start();
+    let mut span = unjank::span("n".repeat(5_000));
+    span.attribute("body", "é".repeat(5_000));
+    span.end();
+    running.flush();
+    let span = &running.collector.events("spans")[0];
+    assert_eq!(span["name"].as_str().unwrap().len(), 1_024);
+    assert_eq!(span["attributes"]["body"].as_str().unwrap().len(), 1_024);
+}
