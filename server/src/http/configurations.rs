@@ -201,8 +201,8 @@ pub(super) async fn roll_back(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kill {
+    /// Its first 1,000 characters are kept.
     #[serde(default)]
-    #[schema(max_length = 10_000)]
     note: String,
 }
 
