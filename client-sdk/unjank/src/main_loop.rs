@@ -138,6 +138,8 @@ fn current_watch<'w>(watching: &'w mut Option<Watching>, shared: &Shared) -> &'w
     &mut watching.watch
 }
 
+/// Frames of the stack that nobody looks at.
+const WARM_UP_DEPTH: usize = 64;
 /// Stacks kept at once: those of one stall are given away when it is over.
 const MOST_STACKS: usize = 64;
 
@@ -151,6 +153,10 @@ impl Watchdog {
                 thread::sleep(IDLE);
                 continue;
             };
+            if watching.is_none() {
+                // The first stack takes longest, since symbols are read for it: not while the main thread is in need.
+                drop(self.stack(WARM_UP_DEPTH));
+            }
             let watch = current_watch(&mut watching, &shared);
             clock.set_long(watch.shortest_us());
             let pause = self.look(&shared, &clock, watch);
@@ -180,16 +186,23 @@ impl Watchdog {
     }
 
     fn capture(&mut self, request: CaptureRequest, clock: &LoopClock) {
-        let Some(source) = &self.source else { return };
+        // A stack that is taken after the stall blames whoever came next. It is taken at once; what takes time is to read it,
+        // and the stall may end meanwhile.
+        if !clock.is_running(request.began) || self.stacks.len() >= MOST_STACKS {
+            return;
+        }
         let depth = usize::try_from(request.max_frames).unwrap_or(usize::MAX);
+        if let Some(stack) = self.stack(depth) {
+            self.stacks.push((request.began, request.offset_ms, stack));
+        }
+    }
+
+    fn stack(&self, depth: usize) -> Option<Vec<Frame<'static>>> {
+        let source = self.source.as_ref()?;
         // A source of the host that panics has no stack for us.
         let taken =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| source.capture(depth)));
-        let Ok(Ok(stack)) = taken else { return };
-        // A stack that was taken after the stall blames whoever came next.
-        if clock.is_running(request.began) && self.stacks.len() < MOST_STACKS {
-            self.stacks.push((request.began, request.offset_ms, stack));
-        }
+        taken.ok()?.ok()
     }
 
     fn report(&mut self, shared: &Shared, stall: FinishedStall) {
