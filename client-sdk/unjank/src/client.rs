@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     page: AtomicU32,
     network: AtomicU8,
     pub(crate) foreground: AtomicBool,
-    pub(crate) user_id: Mutex<String>,
+    user_id: Mutex<String>,
     pub(crate) wishes: Wishes,
 }
 
@@ -168,6 +168,11 @@ impl Shared {
 
     pub(crate) fn uptime_ms(&self, moment: Moment) -> u64 {
         u64::try_from(moment.micros() / 1_000).unwrap_or_default()
+    }
+
+    /// Whose events these are; empty for nobody.
+    pub(crate) fn user(&self) -> MutexGuard<'_, String> {
+        self.user_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn page(&self) -> NameId {

@@ -295,10 +295,7 @@ pub fn flush(timeout: Duration) -> bool {
 /// Names the user of what follows, hashed by the app; `None` for nobody.
 pub fn set_user(user_id: Option<&str>) {
     if let Some(shared) = client::installed() {
-        let mut user = shared
-            .user_id
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut user = shared.user();
         user.clear();
         user.push_str(user_id.unwrap_or_default());
     }

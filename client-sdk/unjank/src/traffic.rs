@@ -74,6 +74,8 @@ pub(crate) fn utc_offset_s() -> i32 {
 /// The counts as they outlive the process.
 pub(crate) struct Ledger {
     file: Option<PathBuf>,
+    /// What stands in the file, as far as known: most batches come without new traffic.
+    written: Vec<u8>,
 }
 
 impl Ledger {
@@ -84,7 +86,10 @@ impl Ledger {
             // A file that does not read is of another program: counting begins anew.
             let _unreadable = shared.meters.traffic().take_up(&saved).is_err();
         }
-        Self { file }
+        Self {
+            file,
+            written: Vec::new(),
+        }
     }
 
     /// Batches whose rows were taken and are not known to be kept.
@@ -94,7 +99,7 @@ impl Ledger {
     }
 
     /// The rows for a batch of that id: the same for the same id, until it is confirmed. On disk before they are answered.
-    pub(crate) fn take(&self, batch_id: Uuid, shared: &Shared) -> Vec<Traffic<'static>> {
+    pub(crate) fn take(&mut self, batch_id: Uuid, shared: &Shared) -> Vec<Traffic<'static>> {
         let token = batch_id.to_string();
         let rows = shared.meters.traffic().take_deltas(&token);
         if rows.is_empty() || self.save(shared) {
@@ -106,23 +111,31 @@ impl Ledger {
     }
 
     /// The batch is kept elsewhere now.
-    pub(crate) fn confirm(&self, batch_id: Uuid, shared: &Shared) {
+    pub(crate) fn confirm(&mut self, batch_id: Uuid, shared: &Shared) {
         shared.meters.traffic().confirm(&batch_id.to_string());
         self.save(shared);
     }
 
     /// Answers whether the counts are durable, as far as there is a disk. One that does not take them costs what was counted
     /// since, if the process dies.
-    pub(crate) fn save(&self, shared: &Shared) -> bool {
+    pub(crate) fn save(&mut self, shared: &Shared) -> bool {
         let Some(file) = &self.file else { return true };
         let saved = shared.meters.traffic().save();
-        durably(file, &saved).is_ok()
+        if self.written == saved {
+            return true;
+        }
+        let durable = durably(file, &saved).is_ok();
+        if durable {
+            self.written = saved;
+        }
+        durable
     }
 
     /// Forgets everything that was counted.
-    pub(crate) fn clear(&self, shared: &Shared) {
+    pub(crate) fn clear(&mut self, shared: &Shared) {
         let config = &shared.settings.load().document.traffic;
         *shared.meters.traffic() = TrafficMeter::new(config);
+        self.written.clear();
         if let Some(file) = &self.file {
             // It may never have been there.
             let _absent = std::fs::remove_file(file).is_err();

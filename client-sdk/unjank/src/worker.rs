@@ -220,32 +220,20 @@ impl Worker {
         let Some(filter) = &self.shared.config.before_send else {
             return true;
         };
-        let mut copy = event.clone();
-        match catch_unwind(AssertUnwindSafe(|| filter(&mut copy))) {
-            Ok(passes) => {
-                *event = copy;
-                passes
-            }
-            // What was to be kept back might be in it.
-            Err(_) => false,
-        }
+        // What was to be kept back might be in it.
+        catch_unwind(AssertUnwindSafe(|| filter(event))).unwrap_or(false)
     }
 
     /// A batch speaks for one user.
     fn follow_user(&mut self) {
-        let user = self.user();
-        if self.pending.user() != user {
-            if self.pending.len() > 0 {
-                self.seal();
-            }
-            self.pending.set_user(&user);
+        // Asked for each event, so nothing is copied while it is the same one.
+        if *self.shared.user() == *self.pending.user() {
+            return;
         }
-    }
-
-    fn user(&self) -> String {
-        let user = self.shared.user_id.lock();
-        user.unwrap_or_else(std::sync::PoisonError::into_inner)
-            .clone()
+        if self.pending.len() > 0 {
+            self.seal();
+        }
+        self.pending.set_user(&self.shared.user());
     }
 
     /// Writes down what is pending, with what was lost.
@@ -308,7 +296,7 @@ impl Worker {
     fn poll(&mut self) {
         let identity = Identity {
             install_id: self.install_id,
-            user_id: self.user(),
+            user_id: self.shared.user().clone(),
             network: self.shared.network(),
         };
         let interval = self.shared.settings.load().document.poll_interval_s;

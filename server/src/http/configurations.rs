@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::member::{Editor, Viewer};
 use super::object::Object;
 use super::openapi::{Conflict, Faulty, Invalid, JsonBody, Missing, QueryString, Refused};
 use super::problem::Problem;
-use super::revisions::{PageOfRevisions, Revisions, RollBack, Signature};
+use super::revisions::{self, PageOfRevisions, RevisionPath, Revisions, RollBack, Signature};
 use crate::app::App;
 use crate::control::configurations::{self, Draft, SaveError, Saved};
 use crate::remote_config::{Configuration, Fault};
@@ -164,13 +164,9 @@ pub(super) async fn history(
 pub(super) async fn revision(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    path: Result<Path<(String, i64)>, axum::extract::rejection::PathRejection>,
+    path: RevisionPath,
 ) -> Result<Json<Revision>, Problem> {
-    let Path((_, revision)) = path.map_err(|_| Problem::not_found())?;
-    let document = app
-        .control
-        .document(KIND, &member.project, revision)
-        .await?;
+    let document = revisions::document(&app, KIND, &member.project, path).await?;
     Ok(Json(Revision::whole(document)))
 }
 

@@ -1,7 +1,7 @@
 //! What the histories of a project's documents, configurations and rules, have in common on the wire.
 
-use axum::extract::Query;
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -69,6 +69,20 @@ impl Revisions {
         let revisions = documents.into_iter().map(Signature::from).collect();
         Ok(Self { revisions, before })
     }
+}
+
+/// The project and the revision of a path.
+pub(super) type RevisionPath = Result<Path<(String, i64)>, PathRejection>;
+
+/// The document that a path names.
+pub(super) async fn document(
+    app: &App,
+    kind: DocumentKind,
+    project: &str,
+    path: RevisionPath,
+) -> Result<Document, Problem> {
+    let Path((_, revision)) = path.map_err(|_| Problem::not_found())?;
+    Ok(app.control.document(kind, project, revision).await?)
 }
 
 /// Which revision is to hold again.

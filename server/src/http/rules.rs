@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,7 +16,7 @@ use super::openapi::{
     Conflict, FaultyRules, Invalid, JsonBody, Missing, OnHistory, QueryString, Refused,
 };
 use super::problem::Problem;
-use super::revisions::{PageOfRevisions, Revisions, RollBack, Signature};
+use super::revisions::{self, PageOfRevisions, RevisionPath, Revisions, RollBack, Signature};
 use crate::app::App;
 use crate::control::rule_sets::{self, Draft, Saved};
 use crate::history::{DryRun, Progress, Tried};
@@ -201,13 +201,9 @@ pub(super) async fn history(
 pub(super) async fn revision(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    path: Result<Path<(String, i64)>, PathRejection>,
+    path: RevisionPath,
 ) -> Result<Json<Revision>, Problem> {
-    let Path((_, revision)) = path.map_err(|_| Problem::not_found())?;
-    let document = app
-        .control
-        .document(KIND, &member.project, revision)
-        .await?;
+    let document = revisions::document(&app, KIND, &member.project, path).await?;
     Ok(Json(Revision::whole(document)))
 }
 
