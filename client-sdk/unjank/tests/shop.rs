@@ -136,6 +136,13 @@ impl Server {
             .header("content-type", "application/json")
             .send(body.to_string());
         assert_eq!(saved.unwrap().status(), 201);
+        // A change is served within a second, and the shop asks once.
+        self.wait("the configuration is served", || {
+            let url = format!("{}/v1/config", self.url);
+            let answer = ureq::get(url).header("authorization", "Bearer demo").call();
+            let text = answer.unwrap().body_mut().read_to_string().unwrap();
+            serde_json::from_str::<Value>(&text).unwrap()["revision"] == 1
+        });
     }
 
     fn shop(&self, data_dir: &Path) -> Value {
