@@ -19,6 +19,7 @@ mod openapi;
 mod people;
 mod problem;
 mod projects;
+mod query;
 mod remote_config;
 mod revisions;
 mod rules;
@@ -152,6 +153,7 @@ fn management() -> Router<Arc<App>> {
             post(configurations::kill),
         )
         .merge(rules())
+        .merge(questions())
         .fallback(|| async { Problem::not_found() })
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
@@ -176,6 +178,20 @@ fn rules() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/rules/reclassification",
             get(rules::reclassification),
+        )
+}
+
+/// What is stored, for screens, exports and scripts.
+fn questions() -> Router<Arc<App>> {
+    Router::new()
+        .route("/projects/{project}/query/{signal}", get(query::table))
+        .route(
+            "/projects/{project}/query/{signal}/series",
+            get(query::over_time),
+        )
+        .route(
+            "/projects/{project}/query/{signal}/distribution",
+            get(query::spread),
         )
 }
 
