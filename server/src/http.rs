@@ -11,6 +11,7 @@ mod device;
 mod device_keys;
 mod ingest;
 mod ingest_keys;
+mod janks;
 mod listener;
 mod member;
 mod object;
@@ -24,6 +25,7 @@ mod remote_config;
 mod revisions;
 mod rules;
 mod session;
+mod traces;
 
 use std::sync::Arc;
 
@@ -193,6 +195,24 @@ fn questions() -> Router<Arc<App>> {
             "/projects/{project}/query/{signal}/distribution",
             get(query::spread),
         )
+        .route("/projects/{project}/janks/stacks", get(janks::stacks))
+        .route("/projects/{project}/janks/flame", get(janks::flame_graph))
+        .route(
+            "/projects/{project}/janks/folded",
+            get(janks::folded_stacks),
+        )
+        .route(
+            "/projects/{project}/janks/speedscope",
+            get(janks::speedscope_file),
+        )
+        .route("/projects/{project}/janks/events", get(janks::events))
+        .route("/projects/{project}/traces", get(traces::search))
+        .route("/projects/{project}/traces/{trace}", get(traces::trace))
+        .route(
+            "/projects/{project}/traces/{trace}/chrome",
+            get(traces::chrome),
+        )
+        .route("/projects/{project}/spans/inside", get(traces::inside_span))
 }
 
 /// What operators reach.

@@ -3,8 +3,12 @@
 
 mod answer;
 mod ask;
+mod flame;
+mod inside;
 mod period;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
 pub use self::ask::{Ask, AskError, Asked};
+pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
+pub use self::inside::{Inside, InsideRow, inside};
 pub use self::period::{Period, step_of};

@@ -30,7 +30,7 @@ use crate::remote_config::Fault;
 
 use super::{
     admin, api_tokens, audit, config_preview, configurations, device_keys, ingest, ingest_keys,
-    ofrep, people, projects, query, remote_config, rules, session,
+    janks, ofrep, people, projects, query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -94,6 +94,15 @@ use super::{
         query::table,
         query::over_time,
         query::spread,
+        janks::stacks,
+        janks::flame_graph,
+        janks::folded_stacks,
+        janks::speedscope_file,
+        janks::events,
+        traces::search,
+        traces::trace,
+        traces::chrome,
+        traces::inside_span,
         admin::healthz,
         admin::readyz,
         get,

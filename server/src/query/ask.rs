@@ -33,6 +33,8 @@ pub struct Ask {
     pub limit: Option<u64>,
     /// Of a distribution: what is distributed.
     pub field: Option<String>,
+    /// Of single spans: only those that took so long.
+    pub at_least_us: Option<i64>,
     /// Names of dimensions with a value; one that repeats allows each of its values.
     pub filters: Vec<(String, String)>,
 }
@@ -114,7 +116,8 @@ impl Ask {
         })
     }
 
-    fn span(&self, now: i64) -> Result<Span, AskError> {
+    /// The stretch of time, not widened.
+    pub fn span(&self, now: i64) -> Result<Span, AskError> {
         let to = self.to.unwrap_or(now);
         span("from", "to", self.from.unwrap_or(to - DEFAULT_PERIOD), to)
     }

@@ -42,6 +42,12 @@ impl FromRequestParts<Arc<App>> for Asking {
                         .map_err(|_| Problem::bad_query("`limit` is a number"))?;
                     ask.limit = Some(limit);
                 }
+                "at_least_us" => {
+                    let number = value.parse().ok().filter(|number| *number >= 0);
+                    let number =
+                        number.ok_or_else(|| Problem::bad_query("`at_least_us` is a number"))?;
+                    ask.at_least_us = Some(number);
+                }
                 _ => ask.filters.push((name.into_owned(), value)),
             }
         }

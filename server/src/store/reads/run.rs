@@ -78,7 +78,7 @@ impl ClickHouse {
             .await
     }
 
-    async fn read<T>(&self, statement: Statement) -> Result<(Vec<T>, Read), Failure>
+    pub(super) async fn read<T>(&self, statement: Statement) -> Result<(Vec<T>, Read), Failure>
     where
         T: clickhouse::RowOwned + clickhouse::RowRead,
     {

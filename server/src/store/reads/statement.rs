@@ -58,6 +58,14 @@ pub struct Reading {
     pub measures: Vec<&'static Measure>,
 }
 
+/// How single rows are narrowed further, sorted and cut. Nothing of it comes from outside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest<'r> {
+    pub(super) condition: &'r str,
+    pub(super) order: &'r str,
+    pub(super) limit: u64,
+}
+
 /// A statement, and what its parameters are.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
@@ -111,6 +119,22 @@ impl Reading {
              mapValues(`a_{aggregate}`) AS weights FROM ({inner}) \
              ORDER BY arraySum(weights) DESC, keys LIMIT {limit}",
             keys = self.keys(),
+        );
+        statement
+    }
+
+    /// Raw rows as they are.
+    pub(super) fn events(&self, database: &str, columns: &str, rest: Rest<'_>) -> Statement {
+        let Rest {
+            condition,
+            order,
+            limit,
+        } = rest;
+        let mut statement = Statement::default();
+        let from = self.from(database);
+        let rows = self.rows(&mut statement);
+        statement.sql = format!(
+            "SELECT {columns} FROM {from} WHERE {rows} AND {condition} ORDER BY {order} LIMIT {limit}"
         );
         statement
     }

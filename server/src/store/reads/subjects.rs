@@ -12,6 +12,8 @@ mod traffic;
 
 use super::define::Subject;
 
+pub(super) use self::spans::PACKAGE;
+
 /// Everything that can be asked about.
 pub static SUBJECTS: &[&Subject] = &[
     &spans::SPANS,

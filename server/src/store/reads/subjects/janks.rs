@@ -24,7 +24,7 @@ const JANKS_DIMENSIONS: &[Dimension] = &[
     Dimension::by_day("stack_hash", "toString(s.stack_hash)"),
     Dimension::raw("network", "s.network"),
     Dimension::raw("thread", "s.thread"),
-    Dimension::class("group_id", "lower(hex(c.group_id))"),
+    Dimension::class("group_id", "toString(c.group_id)"),
     Dimension::class("category", "c.category"),
     Dimension::class("culprit", "c.culprit"),
     Dimension::class("owner", "c.owner"),

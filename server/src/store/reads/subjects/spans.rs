@@ -27,10 +27,7 @@ const SPANS_DIMENSIONS: &[Dimension] = &[
     Dimension::raw("on_main_thread", "if(s.on_main_thread, 'true', 'false')"),
     Dimension::raw("code_class", "s.code_class"),
     Dimension::raw("code_function", "s.code_function"),
-    Dimension::raw(
-        "package",
-        "if(position(s.code_class, '::') > 0, splitByString('::', s.code_class)[1], arrayStringConcat(arraySlice(splitByChar('.', s.code_class), 1, 3), '.'))",
-    ),
+    Dimension::raw("package", PACKAGE),
 ];
 
 const SPANS_AGGREGATES: &[Aggregate] = &[
@@ -145,3 +142,6 @@ const SPANS_MEASURES: &[Measure] = &[
         formula: Formula::Ratio("late", "count", 1.),
     },
 ];
+
+/// Whose code it is: the first three parts of a Java package, the crate of a Rust path.
+pub(in crate::store::reads) const PACKAGE: &str = "if(position(s.code_class, '::') > 0, splitByString('::', s.code_class)[1], arrayStringConcat(arraySlice(splitByChar('.', s.code_class), 1, 3), '.'))";
