@@ -1,0 +1,104 @@
+//! The disk is full: no file may grow any more, which every write of the app's process meets as it would a full disk.
+
+use std::process::Command;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
+
+use crate::app::{App, BYTES};
+use crate::collecting::{Answer, Collecting};
+use crate::truth::Stored;
+
+/// Its files may be as long as this, or as long as they like.
+fn limit_files(app: &App, bytes: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(app.pid()).unwrap());
+    let limit = Rlimit {
+        current: bytes,
+        maximum: None,
+    };
+    prlimit(pid, Resource::Fsize, limit).unwrap();
+}
+
+fn start(server: &Collecting, folder: &std::path::Path) -> App {
+    // A shell that ignores the signal which would end the process at its first write too many: the write fails then.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
+    shell.arg(std::env::current_exe().unwrap());
+    App::start_by(shell, &server.url(), folder)
+}
+
+#[test]
+fn a_full_disk_costs_the_oldest_which_are_counted_and_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Collecting::start(&json!({
+        "interval_s": 1, "max_batch_events": 50, "max_queue_bytes": 4_500_000
+    }));
+    server.answer(|_| Answer::Status(503));
+    let mut app = start(&server, folder.path());
+    app.does("spans 0 100 4");
+    app.does("flush");
+    // The next write fails in its middle, those after it at once.
+    limit_files(&app, Some(400_000));
+    for round in 0..10 {
+        app.does(&format!("spans {} 200 4", 100 + round * 200));
+        app.does("metrics 20");
+        app.does("flush");
+    }
+    app.does("traffic 10");
+    // The server is back first: what is in memory goes from there, traffic as well.
+    server.answer(|_| Answer::Take);
+    for round in 0..10 {
+        app.does(&format!("spans {} 10 4", 2_100 + round * 10));
+        app.does("traffic 10");
+        app.does("flush");
+    }
+    assert_eq!(Stored::of(server.taken()).traffic("requests"), 110);
+    limit_files(&app, None);
+    app.does("spans 2200 100 4");
+    app.does("traffic 10");
+    app.does("flush");
+    app.ends();
+    // Whoever comes after finds nothing that was not sent.
+    let mut app = start(&server, folder.path());
+    app.does("flush");
+    app.ends();
+
+    let stored = Stored::of(server.taken());
+    let arrived = stored.numbers();
+    let dropped = stored.dropped("spans");
+    let lost = dropped.get("disk_full").copied().unwrap_or_default();
+    assert_eq!(dropped.len(), 1, "{dropped:?}");
+    assert_eq!(arrived.len() as u64 + lost, 2_300);
+    let metrics_lost: u64 = stored.dropped("metrics").values().sum();
+    assert_eq!(stored.events("metrics").len() as u64 + metrics_lost, 200);
+    assert!((2_000..2_300).all(|number| arrived.contains(&number)));
+    assert_eq!(stored.traffic("requests"), 120);
+    assert_eq!(stored.traffic("tx_bytes"), 120 * BYTES);
+}
+
+#[test]
+fn a_disk_that_is_full_at_the_start_doubles_no_traffic_and_the_app_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Collecting::start(&json!({"interval_s": 1, "max_queue_bytes": 4_500_000}));
+    // Killed between being told that rows of traffic are taken and that their batch is kept, as often as it can be.
+    for round in 0..6_u64 {
+        server.answer(|_| Answer::TakeAndVanish);
+        let mut app = start(&server, folder.path());
+        // Just enough for the ledger, or not.
+        limit_files(&app, Some(300 + round * 100));
+        app.does(&format!("spans {} 10 0", round * 10));
+        app.does("traffic 10");
+        app.does("flush");
+        app.killed(0);
+    }
+    server.answer(|_| Answer::Take);
+    let mut app = start(&server, folder.path());
+    app.does("traffic 10");
+    app.does("flush");
+    app.ends();
+    let stored = Stored::of(server.taken());
+    let requests = stored.traffic("requests");
+    assert!((10..=70).contains(&requests), "{requests}");
+    assert_eq!(stored.traffic("tx_bytes"), requests * BYTES);
+    assert!(stored.numbers().into_iter().all(|number| number < 60));
+}
