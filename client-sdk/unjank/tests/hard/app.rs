@@ -83,13 +83,7 @@ impl Calls {
         for number in numbers {
             // Made before: what the app does with its time is not the SDK's.
             let texts: Vec<String> = (0..noise).map(|_| self.text()).collect();
-            self.time(|| {
-                let mut span = unjank::span("work");
-                span.attribute("number", number);
-                for (place, text) in texts.into_iter().enumerate() {
-                    span.attribute(format!("noise{place}"), text);
-                }
-            });
+            self.time(|| work(number, texts));
         }
     }
 
@@ -118,6 +112,14 @@ impl Calls {
                 ..unjank::Transferred::default()
             });
         });
+    }
+}
+
+fn work(number: i64, texts: Vec<String>) {
+    let mut span = unjank::span("work");
+    span.attribute("number", number);
+    for (place, text) in texts.into_iter().enumerate() {
+        span.attribute(format!("noise{place}"), text);
     }
 }
 
