@@ -20,6 +20,12 @@ fn limit_files(app: &App, bytes: Option<u64>) {
     prlimit(pid, Resource::Fsize, limit).unwrap();
 }
 
+fn longest_file(folder: &Path) -> u64 {
+    let files = std::fs::read_dir(folder.join("queue")).unwrap();
+    let lengths = files.map(|file| file.unwrap().metadata().unwrap().len());
+    lengths.max().unwrap()
+}
+
 /// `full`: no file may grow from its first moment on.
 fn start(server: &Collecting, folder: &Path, full: bool) -> App {
     let limit = if full { "ulimit -S -f 0; " } else { "" };
@@ -42,7 +48,7 @@ fn a_full_disk_costs_the_oldest_which_are_counted_and_nothing_twice() {
     app.does("spans 0 100 4");
     app.does("flush");
     // The next write fails in its middle, those after it at once.
-    limit_files(&app, Some(400_000));
+    limit_files(&app, Some(longest_file(folder.path()) + 100));
     for round in 0..10 {
         app.does(&format!("spans {} 200 4", 100 + round * 200));
         app.does("metrics 20");
