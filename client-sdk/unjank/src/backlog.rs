@@ -159,7 +159,9 @@ impl Backlog {
         };
         let setting = sealed.setting;
         let bytes = sealed.body.len() as u64;
-        let place = match self.write(&label, &sealed.body) {
+        let disk = self.disk.as_mut();
+        let written = disk.and_then(|disk| disk.write(&label, &sealed.body));
+        let place = match written {
             Some(seq) => Place::Disk(seq),
             None => Place::Memory(sealed),
         };
@@ -183,17 +185,27 @@ impl Backlog {
         }
     }
 
-    fn write(&mut self, label: &Label, body: &[u8]) -> Option<Seq> {
-        let disk = self.disk.as_mut()?;
-        let label = serde_json::to_vec(label).ok()?;
-        let length = u16::try_from(label.len()).ok()?;
-        let mut record = Vec::with_capacity(body.len() + label.len() + 2);
-        record.extend_from_slice(&length.to_le_bytes());
-        record.extend_from_slice(&label);
-        record.extend_from_slice(body);
-        let appended = disk.log.append(&record).ok()?;
-        disk.log.sync().ok()?;
-        Some(appended.seq)
+    /// Batches that the disk did not take go there once it does, and outlive the process. They come last then: what is done with is
+    /// trimmed in the order of the disk.
+    pub(crate) fn write_again(&mut self, losses: &Losses) {
+        let Some(disk) = &mut self.disk else { return };
+        let is_in_memory = |waiting: &Waiting| matches!(waiting.place, Place::Memory(_));
+        while let Some(place) = self.waiting.iter().position(is_in_memory) {
+            let Some(mut waiting) = self.waiting.remove(place) else {
+                break;
+            };
+            let seq = match &waiting.place {
+                Place::Memory(sealed) => disk.write(&waiting.label, &sealed.body),
+                Place::Disk(seq) => Some(*seq),
+            };
+            let Some(seq) = seq else {
+                self.waiting.insert(place, waiting);
+                break;
+            };
+            waiting.place = Place::Disk(seq);
+            self.waiting.push_back(waiting);
+        }
+        self.forget_what_is_gone(losses);
     }
 
     /// Those whose segment was deleted to make room.
@@ -296,6 +308,19 @@ impl Backlog {
 }
 
 impl Disk {
+    /// Durably, or not at all.
+    fn write(&mut self, label: &Label, body: &[u8]) -> Option<Seq> {
+        let label = serde_json::to_vec(label).ok()?;
+        let length = u16::try_from(label.len()).ok()?;
+        let mut record = Vec::with_capacity(body.len() + label.len() + 2);
+        record.extend_from_slice(&length.to_le_bytes());
+        record.extend_from_slice(&label);
+        record.extend_from_slice(body);
+        let appended = self.log.append(&record).ok()?;
+        self.log.sync().ok()?;
+        Some(appended.seq)
+    }
+
     /// Nothing when it is not there or does not read.
     fn read(&mut self, seq: Seq) -> io::Result<Option<Sealed>> {
         self.reader.seek(seq);

@@ -102,7 +102,8 @@ fn steady_micros() -> Option<i64> {
     let clock = rustix::time::ClockId::Monotonic;
     let time = rustix::time::clock_gettime(clock);
     let micros = time.tv_sec.saturating_mul(1_000_000);
-    Some(micros.saturating_add(time.tv_nsec / 1_000))
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Some(micros.saturating_add(i64::from(nanos / 1_000)))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]

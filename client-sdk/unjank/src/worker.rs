@@ -127,16 +127,17 @@ impl Worker {
                     .change(|now| now.flushed = wanted.flushes);
             }
             if wanted.stop {
-                self.keep_losses();
+                self.keep_the_rest();
                 return;
             }
         }
     }
 
-    /// What was lost by sending for the last time is told at the next start.
-    fn keep_losses(&mut self) {
+    /// What was lost by sending for the last time is told at the next start, and what is only in memory is sent then.
+    fn keep_the_rest(&mut self) {
         if self.may_work() && self.shared.config.data_dir.is_some() {
             self.seal();
+            self.backlog.write_again(&self.shared.losses);
         }
     }
 
@@ -277,6 +278,7 @@ impl Worker {
 
     fn keep(&mut self, sealed: Sealed) {
         let sealed = sealed.timed_by(self.shared.wall.setting());
+        self.backlog.write_again(&self.shared.losses);
         self.backlog.push(sealed, &self.shared.losses);
     }
 

@@ -121,3 +121,30 @@ fn traffic_that_may_have_been_sent_is_not_sent_again_by_an_app_that_starts_on_a_
     assert_eq!(stored.traffic("tx_bytes"), 30 * BYTES);
     assert!(stored.numbers().into_iter().eq(0..100));
 }
+
+#[test]
+fn what_a_full_disk_did_not_take_outlives_the_app_once_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Collecting::start(&json!({"max_queue_bytes": 4_500_000, "max_batch_events": 10}));
+    server.answer(|_| Answer::Vanish);
+    let mut app = start(&server, folder.path(), false);
+    app.does("spans 0 50 1");
+    app.does("flush");
+    limit_files(&app, Some(longest_file(folder.path()) + 100));
+    app.does("spans 50 50 1");
+    app.does("traffic 10");
+    app.does("flush");
+    limit_files(&app, None);
+    app.does("spans 100 50 1");
+    app.does("traffic 10");
+    app.does("flush");
+    app.killed(0);
+    server.answer(|_| Answer::Take);
+    let mut app = start(&server, folder.path(), false);
+    app.does("flush");
+    app.ends();
+    let stored = Stored::of(server.taken());
+    assert!(stored.numbers().into_iter().eq(0..150));
+    assert_eq!(stored.traffic("requests"), 20);
+    assert!(stored.dropped("spans").is_empty());
+}
