@@ -48,5 +48,5 @@ pub struct App {
     /// Permits to ask ClickHouse what a change would do, which may take seconds.
     pub previews: Semaphore,
     /// Permits to ask what is stored.
-    pub questions: Semaphore,
+    pub questions: Arc<Semaphore>,
 }

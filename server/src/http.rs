@@ -9,6 +9,7 @@ mod config_preview;
 mod configurations;
 mod device;
 mod device_keys;
+mod exports;
 mod ingest;
 mod ingest_keys;
 mod janks;
@@ -212,6 +213,7 @@ fn questions() -> Router<Arc<App>> {
             "/projects/{project}/traces/{trace}/chrome",
             get(traces::chrome),
         )
+        .route("/projects/{project}/export/{table}", get(exports::csv))
         .route("/projects/{project}/spans/inside", get(traces::inside_span))
 }
 

@@ -159,7 +159,7 @@ async fn open(
         small_decoders: Arc::new(Semaphore::new(16)),
         large_decoders: Arc::new(Semaphore::new(1)),
         previews: Semaphore::new(2),
-        questions: Semaphore::new(QUESTIONS),
+        questions: Arc::new(Semaphore::new(QUESTIONS)),
         clock,
     })
 }

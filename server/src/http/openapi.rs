@@ -29,8 +29,8 @@ pub(super) use self::sets::{action, algorithm, role};
 use crate::remote_config::Fault;
 
 use super::{
-    admin, api_tokens, audit, config_preview, configurations, device_keys, ingest, ingest_keys,
-    janks, ofrep, people, projects, query, remote_config, rules, session, traces,
+    admin, api_tokens, audit, config_preview, configurations, device_keys, exports, ingest,
+    ingest_keys, janks, ofrep, people, projects, query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -103,6 +103,7 @@ use super::{
         traces::trace,
         traces::chrome,
         traces::inside_span,
+        exports::csv,
         admin::healthz,
         admin::readyz,
         get,

@@ -95,6 +95,10 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
     }
 
+    pub(super) fn unfit_question(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "question_unfit", detail)
+    }
+
     pub(super) fn look_back(most_days: u16) -> Self {
         let detail = format!("`days` is 1 to {most_days}");
         Self::new(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Serialize;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
@@ -309,7 +309,7 @@ fn histogram(subject: &'static Subject, field: Option<String>) -> Result<&'stati
         None => all.first(),
     };
     found.copied().ok_or_else(|| {
-        Problem::bad_query(format!(
+        Problem::unfit_question(format!(
             "`field` of {} is one of: {}",
             subject.name,
             all.join(", ")
@@ -318,8 +318,8 @@ fn histogram(subject: &'static Subject, field: Option<String>) -> Result<&'stati
 }
 
 /// Waits until few enough questions are asked.
-pub(super) async fn turn(app: &App) -> Result<SemaphorePermit<'_>, Problem> {
-    match timeout(PATIENCE, app.questions.acquire()).await {
+pub(super) async fn turn(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
+    match timeout(PATIENCE, Arc::clone(&app.questions).acquire_owned()).await {
         Ok(Ok(permit)) => Ok(permit),
         _ => Err(Problem::overloaded()),
     }

@@ -138,7 +138,11 @@ pub(super) async fn search(
     let first = match ask.order.take().as_deref() {
         None | Some("-start") => First::Latest,
         Some("-duration_us") => First::Slowest,
-        Some(_) => return Err(Problem::bad_query("`order` is `-start` or `-duration_us`")),
+        Some(_) => {
+            return Err(Problem::unfit_question(
+                "`order` is `-start` or `-duration_us`",
+            ));
+        }
     };
     let limit = ask.limit.unwrap_or(50).min(500);
     let mut spans = found(&app, &member.project, ask, first, limit + 1).await?;
@@ -238,7 +242,8 @@ pub(super) async fn inside_span(
 ) -> Result<Json<InsideBody>, Problem> {
     let named = ask.filters.iter().find(|(name, _)| name == "name");
     let name = named.map(|(_, value)| value.clone());
-    let name = name.ok_or_else(|| Problem::bad_query("`name` says into which span to look"))?;
+    let name =
+        name.ok_or_else(|| Problem::unfit_question("`name` says into which span to look"))?;
     let limit = ask.limit.unwrap_or(LOOKED_INTO).min(LOOKED_INTO);
     let roots = found(&app, &member.project, ask, First::Latest, limit).await?;
     let mut traces: Vec<Uuid> = roots.iter().map(|span| span.trace_id).collect();

@@ -2,6 +2,7 @@
 //! these keep what is asked for, else from the raw rows. `crate::query` decides what is asked; the SQL stands here.
 
 mod aggregate;
+mod csv;
 mod define;
 mod details;
 mod run;

@@ -24,6 +24,7 @@ mod overload;
 mod people;
 mod postgres;
 mod processes;
+mod questions;
 mod quotas;
 mod remote_config;
 mod rules;

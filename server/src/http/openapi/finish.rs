@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::refusals::{CODES, response};
+use crate::http::exports;
+use crate::store::reads::SUBJECTS;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
@@ -109,7 +111,10 @@ fn add_path_parameters(path: &str, operation: &mut Value) {
         .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     for name in names {
         let said = operation["parameters"].as_array();
-        if said.is_some_and(|said| said.iter().any(|one| one["name"] == name)) {
+        if said.is_some_and(|said| {
+            said.iter()
+                .any(|one| one["name"] == name && one["in"] == "path")
+        }) {
             continue;
         }
         let mut parameter = path_parameter(name);
@@ -133,6 +138,18 @@ fn path_parameter(name: &str) -> Value {
         "revision" => json!({
             "description": "The number of a revision, from 1.",
             "schema": {"type": "integer", "format": "int64", "minimum": 1}
+        }),
+        "signal" => json!({
+            "description": "What is asked about.",
+            "schema": {"type": "string", "enum": SUBJECTS.iter().map(|one| one.name).collect::<Vec<_>>()}
+        }),
+        "table" => json!({
+            "description": "The rows of a signal, with `.csv`.",
+            "schema": {"type": "string", "enum": exports::tables().map(|name| format!("{name}.csv")).collect::<Vec<_>>()}
+        }),
+        "trace" => json!({
+            "description": "The id of a trace.",
+            "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"}
         }),
         _ => json!({"schema": {"type": "string", "format": "uuid"}}),
     }

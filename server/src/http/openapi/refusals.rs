@@ -51,6 +51,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("password_unfit", &[422]),
     ("project_unknown", &[404]),
     ("question_too_big", &[422]),
+    ("question_unfit", &[422]),
     ("quota_bytes", &[429]),
     ("quota_events", &[429]),
     ("record_too_large", &[413]),
@@ -132,7 +133,7 @@ refuses! {
     /// What is stored is asked.
     Stored: "store_unavailable" "question_too_big";
     /// What is stored is asked, by anybody who likes.
-    Questioned: "store_unavailable" "question_too_big" "overloaded" "invalid_query" "not_found";
+    Questioned: "store_unavailable" "question_too_big" "question_unfit" "overloaded" "invalid_query" "not_found";
     /// A token that a token makes.
     Outlived: "token_outlives_its_maker";
     /// A key for device tokens.

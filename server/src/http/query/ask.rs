@@ -62,7 +62,7 @@ fn time(name: &str, value: &str) -> Result<i64, Problem> {
         .map(Timestamp::as_micros)
         .filter(|micros| (0..END).contains(micros))
         .ok_or_else(|| {
-            Problem::bad_query(format!(
+            Problem::unfit_question(format!(
                 "`{name}` is a time such as 2026-11-20T12:00:00Z, from 1970 to 2099"
             ))
         })
@@ -70,7 +70,7 @@ fn time(name: &str, value: &str) -> Result<i64, Problem> {
 
 impl From<AskError> for Problem {
     fn from(error: AskError) -> Self {
-        Self::bad_query(error.0)
+        Self::unfit_question(error.0)
     }
 }
 

@@ -32,6 +32,15 @@ pub enum Time {
     Day(&'static str),
 }
 
+impl Time {
+    #[must_use]
+    pub(super) const fn column(self) -> &'static str {
+        match self {
+            Self::Instant(column) | Self::Hour(column) | Self::Day(column) => column,
+        }
+    }
+}
+
 /// Something to group by and to filter with.
 #[derive(Clone, Copy, Debug)]
 pub struct Dimension {

@@ -45,6 +45,22 @@ pub struct Distribution {
     pub weights: Vec<f64>,
 }
 
+impl Statement {
+    /// The question with what its parameters are.
+    pub(super) fn with_parameters(self, mut query: Query) -> Query {
+        for (name, value) in self.numbers {
+            query = query.param(&name, value);
+        }
+        for (name, value) in self.texts {
+            query = query.param(&name, value);
+        }
+        for (name, values) in self.lists {
+            query = query.param(&name, values);
+        }
+        query
+    }
+}
+
 impl ClickHouse {
     /// The groups of a reading.
     pub async fn read_table(
@@ -82,17 +98,8 @@ impl ClickHouse {
     where
         T: clickhouse::RowOwned + clickhouse::RowRead,
     {
-        let mut query = self.question(&statement.sql)?;
-        for (name, value) in statement.numbers {
-            query = query.param(&name, value);
-        }
-        for (name, value) in statement.texts {
-            query = query.param(&name, value);
-        }
-        for (name, values) in statement.lists {
-            query = query.param(&name, values);
-        }
-        self.collect(query).await
+        let query = self.question(&statement.sql)?;
+        self.collect(statement.with_parameters(query)).await
     }
 
     /// A read-only question with limits.
