@@ -33,7 +33,7 @@ use unjank_protocol::{LaunchKind, PageLoad, PageOutcome};
 
 use self::open::{Ended, OpenPage};
 use crate::uptime::LONGEST_US;
-use crate::{Scene, Uptime};
+use crate::{Scene, Uptime, bounded};
 
 const OPEN_PAGES: usize = 16;
 const FLYING: usize = 256;
@@ -125,9 +125,9 @@ impl PageLoads {
         self.scene = scene;
     }
 
-    /// A page is initialised. The same page may be open several times.
+    /// A page is initialised; its name is cut at 1 KiB. The same page may be open several times.
     pub fn begin(&mut self, page: &str, launch: LaunchKind, now: Uptime) -> PageId {
-        let id = PageId(self.next_id());
+        let (id, page) = (PageId(self.next_id()), bounded(page));
         if self.open.len() >= OPEN_PAGES {
             self.dropped = self.dropped.saturating_add(1);
             return id;

@@ -3,6 +3,7 @@
 
 mod collector;
 mod delivery;
+mod documented;
 mod every_key;
 mod export;
 mod remote;
