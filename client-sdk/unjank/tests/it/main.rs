@@ -9,5 +9,6 @@ mod export;
 mod remote;
 mod spans;
 mod traced;
+mod traced_shapes;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
