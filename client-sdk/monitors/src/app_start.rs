@@ -103,6 +103,7 @@ impl AppStartTimer {
     }
 
     /// The first draw: the start is over, and so are its open parts.
+    #[must_use]
     pub fn finish(&mut self, now: Uptime, scene: &Scene) -> Option<AppStart<'static>> {
         let running = self.running.take()?;
         let took = now.micros_since(running.began);

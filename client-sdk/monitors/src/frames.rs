@@ -109,6 +109,7 @@ impl FrameMeter {
 
     /// The surroundings changed. Another page ends the window; a frame that is reported later belongs to the new page
     /// whole, since it is what the user waits for there. Network and clock are those at the end of a window.
+    #[must_use]
     pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Option<FrameWindow<'static>> {
         let ended = (scene.page != self.scene.page)
             .then(|| self.flush(now))
@@ -120,6 +121,7 @@ impl FrameMeter {
     /// A frame that was wanted at `vsync` was handed to the display at `rendered`.
     ///
     /// Returns the window before, when this frame lies past its end.
+    #[must_use]
     #[inline]
     pub fn frame(&mut self, vsync: Uptime, rendered: Uptime) -> Option<FrameWindow<'static>> {
         let took = rendered.micros_since(vsync);
@@ -144,9 +146,10 @@ impl FrameMeter {
     /// ```
     /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
     /// # let mut meter = FrameMeter::new(&unjank_protocol::config::Frames::default(), 60, Scene::new("Feed"));
-    /// meter.frame_lasting(40_000, Uptime::from_millis(100));
+    /// assert!(meter.frame_lasting(40_000, Uptime::from_millis(100)).is_none()); // the window goes on
     /// assert_eq!(meter.flush(Uptime::from_millis(100)).map(|window| window.slow_frames), Some(1));
     /// ```
+    #[must_use]
     pub fn frame_lasting(
         &mut self,
         took_us: u64,
@@ -163,11 +166,12 @@ impl FrameMeter {
     /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
     /// # let mut meter = FrameMeter::new(&unjank_protocol::config::Frames::default(), 60, Scene::new("Feed"));
     /// for at in [0, 16_700, 33_200, 100_100] {
-    ///     meter.tick(Uptime::from_micros(at));
+    ///     assert!(meter.tick(Uptime::from_micros(at)).is_none()); // the window goes on
     /// }
     /// let window = meter.flush(Uptime::from_millis(101)).expect("three frames");
     /// assert_eq!((window.frames_drawn, window.frames_dropped), (3, 3));
     /// ```
+    #[must_use]
     pub fn tick(&mut self, at: Uptime) -> Option<FrameWindow<'static>> {
         let before = self.last_tick.replace(at)?;
         if at <= before {
@@ -184,12 +188,14 @@ impl FrameMeter {
 
     /// Ends a window whose time is over though no frame came since. To be asked now and then; without it, the window
     /// ends with the next frame.
+    #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
         self.end_if_over(now)
     }
 
     /// Ends the open window, however long it was: the app goes to the background or the settings change. Nothing without
     /// a frame.
+    #[must_use]
     pub fn flush(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
         let window = self.window.take()?;
         let planned = window.start.plus(self.window_us);

@@ -197,6 +197,7 @@ impl PageLoads {
 
     /// The page drew something, and the machine is to decide what it was (Hertz): the first draw is the first element;
     /// the first draw after every configured path has ended at least once, with none under way, is the final one.
+    #[must_use]
     pub fn draw(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         self.first_draw(page, now);
         let waits = self.flying.iter().any(|flight| flight.page == Some(page));
@@ -208,6 +209,7 @@ impl PageLoads {
     }
 
     /// The page is complete on the screen.
+    #[must_use]
     pub fn final_draw(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         let open = self.close(page)?;
         let drawn = Some(now);
@@ -215,12 +217,14 @@ impl PageLoads {
     }
 
     /// The user left the page before it was complete.
+    #[must_use]
     pub fn abandon(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         let open = self.close(page)?;
         Some(open.finish(now, None, PageOutcome::Aborted))
     }
 
     /// Ends the pages whose time is over. To be asked every few seconds while pages are open.
+    #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Vec<PageLoad<'static>> {
         self.forget_old_flights(now);
         let over = |open: &&OpenPage| now.micros_since(open.start) >= self.timeout_us;

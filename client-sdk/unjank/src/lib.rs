@@ -26,6 +26,18 @@
 //!   instrumented with `tracing` already.
 //! * [`export`] writes what was recorded to files on this device; `testing` (feature `test-kit`) shows an app's tests what the app
 //!   recorded.
+//!
+//! # What it needs
+//! * Rust 1.94 or later: the oldest on which it is to compile. A later minimum comes with a new minor version.
+//! * A C compiler, for zstd, and for TLS with the feature `ureq`.
+//!
+//! | system | stacks of stalls | monitors `cpu`, `memory` | tried |
+//! |---|---|---|---|
+//! | Linux, x86-64 | by a signal | both | tested |
+//! | Linux, aarch64 | by a signal | both | tested under emulation |
+//! | Android | by a signal; the host's for Java | both | type-checked |
+//! | macOS, iOS | the host's | both | type-checked |
+//! | Windows and others | the host's | neither | type-checked |
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),

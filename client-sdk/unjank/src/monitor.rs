@@ -1,5 +1,7 @@
 //! Monitors: values that are asked for at an interval, or told when they change. The remote configuration switches each by its name.
 
+mod memory;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use unjank_monitors::Uptime;
 use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::frames::Times;
+
+use self::memory::Memory;
 
 /// Answers values when it is asked. Runs on the background thread, at the interval that the remote configuration says for its name
 /// (`monitors`), 100 ms to an hour; a monitor that is not named there is off. One that panics is asked again at the next interval.
@@ -181,29 +185,4 @@ fn process_cpu() -> Option<Duration> {
 #[cfg(not(unix))]
 fn process_cpu() -> Option<Duration> {
     None
-}
-
-/// Memory of this process, where `/proc` tells it (Linux, Android).
-struct Memory;
-
-impl MetricProvider for Memory {
-    fn name(&self) -> &str {
-        "memory"
-    }
-
-    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-        let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
-            return;
-        };
-        for (line, name) in [
-            ("VmRSS:", "memory_used_bytes"),
-            ("VmHWM:", "memory_peak_bytes"),
-        ] {
-            let kib = status.lines().find_map(|text| text.strip_prefix(line));
-            let kib = kib.and_then(|text| text.split_whitespace().next());
-            if let Some(kib) = kib.and_then(|kib| kib.parse::<f64>().ok()) {
-                tell(name, kib * 1_024.0);
-            }
-        }
-    }
 }

@@ -77,11 +77,7 @@ fn items(path: &Path) -> Vec<Item> {
             if let Some(name) = declared(line).filter(|_| !hidden) {
                 items.push(Item {
                     place: format!("{}:{}", path.display(), number + 1),
-                    of: if line.starts_with("    ") {
-                        of.clone()
-                    } else {
-                        None
-                    },
+                    of: of.clone().filter(|_| line.starts_with("    ")),
                     name: name.to_owned(),
                     docs: std::mem::take(&mut docs),
                 });

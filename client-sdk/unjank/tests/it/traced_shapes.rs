@@ -141,26 +141,26 @@ where
         self.1.iter().filter(move |one| choose(one))
     }
 
-    fn into_parts(self: Box<Self>) -> (A, [u8; N]) {
-        (self.0, self.1)
+    fn into_parts(self: std::sync::Arc<Self>) -> [u8; N] {
+        self.1
     }
 }
 
 #[unjank::traced(err)]
 async fn shown(what: impl Display + Send) -> Result<impl Display, std::fmt::Error> {
-    Ok(what.to_string())
+    Ok(format!("<{what}>"))
 }
 
 #[test]
 fn generic_functions_and_those_that_answer_some_trait_are_traced() {
     let running = Running::start();
-    let pair = Box::new(Pair("a", [1, 2, 3]));
+    let pair = std::sync::Arc::new(Pair("a", [1, 2, 3]));
     assert_eq!(pair.show("b"), "ab3");
     assert_eq!(pair.largest(|one| *one > 1).count(), 2);
-    assert_eq!(pair.into_parts().1, [1, 2, 3]);
+    assert_eq!(pair.into_parts(), [1, 2, 3]);
     assert_eq!(
-        block_on(shown(7)).map(|shown| shown.to_string()),
-        Ok("7".to_owned())
+        block_on(shown(7)).map(|answer| format!("{answer}")),
+        Ok("<7>".to_owned())
     );
     let (names, _) = names(&running);
     assert_eq!(
