@@ -63,6 +63,7 @@ pub struct FrameMeter {
     dropping: bool,
     drawn_in_a_row: u64,
     last_tick: Option<Uptime>,
+    drawn: u64,
 }
 
 impl FrameMeter {
@@ -82,6 +83,7 @@ impl FrameMeter {
             dropping: false,
             drawn_in_a_row: 0,
             last_tick: None,
+            drawn: 0,
         };
         meter.set_config(config);
         meter.set_refresh_hz(refresh_hz);
@@ -136,6 +138,7 @@ impl FrameMeter {
         }
         let from = vsync.max(self.shown);
         let ended = self.end_if_over(from);
+        self.drawn = self.drawn.saturating_add(1);
         self.count(took, from, shown.micros_since(from));
         self.shown = self.shown.max(shown);
         ended
@@ -184,6 +187,12 @@ impl FrameMeter {
     /// No ticks come until further notice: the time until the next one is idle.
     pub fn pause_ticks(&mut self) {
         self.last_tick = None;
+    }
+
+    /// Frames that were reported since the meter was made, in whatever window.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.drawn
     }
 
     /// Ends a window whose time is over though no frame came since. To be asked now and then; without it, the window

@@ -21,7 +21,6 @@ use crate::clock::Moment;
 #[inline]
 pub fn frame(vsync: Instant, rendered: Instant) {
     client::with(|shared| {
-        shared.meters.drew();
         let (vsync, rendered) = (Uptime::of(vsync), Uptime::of(rendered));
         let window = shared.meters.frames().frame(vsync, rendered);
         shared.record_frames(window);

@@ -136,7 +136,7 @@ impl MetricProvider for Fps {
 
     #[expect(clippy::cast_precision_loss, reason = "frames of one interval are few")]
     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-        let Some(drawn) = client::installed().map(|shared| shared.meters.drawn()) else {
+        let Some(drawn) = client::installed().map(|shared| shared.meters.frames().drawn()) else {
             return;
         };
         let now = Moment::now();

@@ -124,6 +124,8 @@ pub struct Callsite {
 
 struct Local {
     stack: Vec<Open>,
+    /// The last key that was given out on this thread: an odd number, since none is 0 and those of foreign spans are even.
+    last_key: u64,
     /// Its name, as the client of that id knows it.
     thread: (u32, NameId),
     is_main: Option<bool>,
@@ -133,10 +135,19 @@ struct Local {
 thread_local! {
     static LOCAL: RefCell<Local> = const { RefCell::new(Local {
         stack: Vec::new(),
+        last_key: 1,
         thread: (0, NameId(0)),
         is_main: None,
         rates: Rates::NONE,
     }) };
+}
+
+impl Local {
+    /// Names a span on the stack of this thread, and nowhere else.
+    fn next_key(&mut self) -> u64 {
+        self.last_key = self.last_key.wrapping_add(2);
+        self.last_key
+    }
 }
 
 /// Says that this is the thread that draws: for hosts whose main thread is not named `main`. [`crate::MainLoop`] says it by itself.
@@ -262,7 +273,7 @@ fn begin(
                         ..Open::default()
                     });
                 let mut open = Open {
-                    key: random() | 1,
+                    key: local.next_key(),
                     ..above
                 };
                 let record = kept.share.keeps(open.draw).then(|| {
@@ -410,7 +421,7 @@ fn push(open: Open) -> Option<Open> {
     let pushed = client::with(|_| {
         let push = |local: &RefCell<Local>| {
             let mut local = local.try_borrow_mut().ok()?;
-            let key = random() | 1;
+            let key = local.next_key();
             let open = Open { key, ..open };
             local.stack.push(open);
             Some(open)
