@@ -18,7 +18,6 @@ const BOUNDS_MS: [u32; 28] = [
 /// The bucket of the largest bound that is a power of two or less, by how many bits a duration has: a step or two before the right one.
 #[expect(
     clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
     reason = "runs at build time, where a mistake is an error"
 )]
 const FIRST_BUCKETS: [u8; 33] = {
