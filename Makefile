@@ -45,6 +45,25 @@ bench: check-tools
 	$(CARGO) bench --locked -p unjank --features tracing --bench calls
 	$(CARGO) bench --locked -p unjank-stack-sampler
 
+## aarch64: the SDK's tests on emulated aarch64: needs qemu-aarch64-static (qemu-user-static), aarch64-linux-gnu-gcc with its
+## libc (gcc-aarch64-linux-gnu, libc6-dev-arm64-cross) and `rustup target add aarch64-unknown-linux-gnu`
+.PHONY: aarch64
+aarch64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := aarch64-linux-gnu-gcc
+aarch64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER := qemu-aarch64-static
+aarch64: export QEMU_LD_PREFIX := /usr/aarch64-linux-gnu
+# What the emulator does differently: it starts no programs but the first, maps no vdso, and keeps pending signals to itself.
+aarch64:
+	$(CARGO) test --locked --target aarch64-unknown-linux-gnu -p unjank-monitors -p unjank-spool --tests -- \
+		--skip everything_that_was_synced_survives_being_killed
+	$(CARGO) test --locked --target aarch64-unknown-linux-gnu -p unjank-stack-sampler --tests -- \
+		--skip the_code_of_the_kernel_is_unwound --skip unanswered_signals_do_not_pile_up
+	$(CARGO) test --locked --target aarch64-unknown-linux-gnu -p unjank --features unjank/tracing,unjank/test-kit --lib --test it
+
+## platforms: type-check the SDK for the systems of phones and desktops, whose C compilers are not needed for that
+.PHONY: platforms
+platforms:
+	@CARGO="$(CARGO)" sh client-sdk/platforms.sh
+
 ## chaos: kill server and engine at random moments under load, then verify that nothing was lost or doubled
 chaos: check-tools
 	$(CARGO) build --release --locked --workspace

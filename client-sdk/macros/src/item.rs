@@ -2,7 +2,10 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{Attribute, Error, ImplItem, ImplItemFn, Item, ItemImpl, Result, ReturnType, Type};
+use syn::visit_mut::VisitMut;
+use syn::{
+    AssocType, Attribute, Error, ImplItem, ImplItemFn, Item, ItemImpl, Result, ReturnType, Type,
+};
 
 use crate::options::Options;
 use crate::signature::tidy;
@@ -84,13 +87,29 @@ fn is_ours(attribute: &Attribute) -> bool {
     path.last().is_some_and(|last| last.ident == "traced")
 }
 
-/// By its name, which is all that is known here: `io::Result` is one too.
+/// Whether a function answers a `Result`, at once or by a future that it makes, as `#[async_trait]` writes them.
 fn answers_result(output: &ReturnType) -> bool {
     let ReturnType::Type(_, output) = output else {
         return false;
     };
-    matches!(&**output, Type::Path(path)
+    let mut outputs = Outputs(is_result(output));
+    outputs.visit_type_mut(&mut output.clone());
+    outputs.0
+}
+
+/// By its name, which is all that is known here: `io::Result` is one too.
+fn is_result(of: &Type) -> bool {
+    matches!(of, Type::Path(path)
         if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+}
+
+/// Whether there is a `Future<Output = Result<…>>` in a type.
+struct Outputs(bool);
+
+impl VisitMut for Outputs {
+    fn visit_assoc_type_mut(&mut self, output: &mut AssocType) {
+        self.0 |= output.ident == "Output" && is_result(&output.ty);
+    }
 }
 
 /// A type without its parameters, which are not known at build time.

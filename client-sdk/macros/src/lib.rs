@@ -1,6 +1,8 @@
 //! `#[unjank::traced]`: a span for every call of a function. Apps use it through the crate `unjank`, whose items the code it
 //! writes names; nothing here is of use alone.
 
+#![warn(missing_docs)]
+
 mod item;
 mod options;
 mod signature;

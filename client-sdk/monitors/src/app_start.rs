@@ -3,7 +3,7 @@
 use unjank_protocol::{AppStart, AppStartKind, Phase, Text};
 
 use crate::uptime::{millis, millis_u32};
-use crate::{Scene, Uptime};
+use crate::{Scene, Uptime, bounded};
 
 /// Phases an event may hold.
 const PHASES: usize = 64;
@@ -76,7 +76,7 @@ impl AppStartTimer {
         });
     }
 
-    /// A part of the start begins. Parts may overlap, and nothing happens while no start is under way.
+    /// A part of the start begins; its name is cut at 1 KiB. Parts may overlap, and nothing happens while no start is under way.
     pub fn phase_begin(&mut self, name: &str, now: Uptime) {
         let Some(running) = &mut self.running else {
             return;
@@ -86,7 +86,7 @@ impl AppStartTimer {
             return;
         }
         running.phases.push(Timed {
-            name: name.to_owned(),
+            name: bounded(name).to_owned(),
             began: now,
             ended: None,
         });
@@ -94,6 +94,7 @@ impl AppStartTimer {
 
     /// The part of that name that was begun last and is not over ends.
     pub fn phase_end(&mut self, name: &str, now: Uptime) {
+        let name = bounded(name);
         let phases = self.running.iter_mut().flat_map(|now| &mut now.phases);
         let mut open = phases.rev().filter(|phase| phase.ended.is_none());
         if let Some(phase) = open.find(|phase| phase.name == name) {
@@ -102,6 +103,7 @@ impl AppStartTimer {
     }
 
     /// The first draw: the start is over, and so are its open parts.
+    #[must_use]
     pub fn finish(&mut self, now: Uptime, scene: &Scene) -> Option<AppStart<'static>> {
         let running = self.running.take()?;
         let took = now.micros_since(running.began);

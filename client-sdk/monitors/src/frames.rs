@@ -63,6 +63,7 @@ pub struct FrameMeter {
     dropping: bool,
     drawn_in_a_row: u64,
     last_tick: Option<Uptime>,
+    drawn: u64,
 }
 
 impl FrameMeter {
@@ -82,6 +83,7 @@ impl FrameMeter {
             dropping: false,
             drawn_in_a_row: 0,
             last_tick: None,
+            drawn: 0,
         };
         meter.set_config(config);
         meter.set_refresh_hz(refresh_hz);
@@ -109,6 +111,7 @@ impl FrameMeter {
 
     /// The surroundings changed. Another page ends the window; a frame that is reported later belongs to the new page
     /// whole, since it is what the user waits for there. Network and clock are those at the end of a window.
+    #[must_use]
     pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Option<FrameWindow<'static>> {
         let ended = (scene.page != self.scene.page)
             .then(|| self.flush(now))
@@ -120,6 +123,7 @@ impl FrameMeter {
     /// A frame that was wanted at `vsync` was handed to the display at `rendered`.
     ///
     /// Returns the window before, when this frame lies past its end.
+    #[must_use]
     #[inline]
     pub fn frame(&mut self, vsync: Uptime, rendered: Uptime) -> Option<FrameWindow<'static>> {
         let took = rendered.micros_since(vsync);
@@ -134,6 +138,7 @@ impl FrameMeter {
         }
         let from = vsync.max(self.shown);
         let ended = self.end_if_over(from);
+        self.drawn = self.drawn.saturating_add(1);
         self.count(took, from, shown.micros_since(from));
         self.shown = self.shown.max(shown);
         ended
@@ -144,9 +149,10 @@ impl FrameMeter {
     /// ```
     /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
     /// # let mut meter = FrameMeter::new(&unjank_protocol::config::Frames::default(), 60, Scene::new("Feed"));
-    /// meter.frame_lasting(40_000, Uptime::from_millis(100));
+    /// assert!(meter.frame_lasting(40_000, Uptime::from_millis(100)).is_none()); // the window goes on
     /// assert_eq!(meter.flush(Uptime::from_millis(100)).map(|window| window.slow_frames), Some(1));
     /// ```
+    #[must_use]
     pub fn frame_lasting(
         &mut self,
         took_us: u64,
@@ -163,11 +169,12 @@ impl FrameMeter {
     /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
     /// # let mut meter = FrameMeter::new(&unjank_protocol::config::Frames::default(), 60, Scene::new("Feed"));
     /// for at in [0, 16_700, 33_200, 100_100] {
-    ///     meter.tick(Uptime::from_micros(at));
+    ///     assert!(meter.tick(Uptime::from_micros(at)).is_none()); // the window goes on
     /// }
     /// let window = meter.flush(Uptime::from_millis(101)).expect("three frames");
     /// assert_eq!((window.frames_drawn, window.frames_dropped), (3, 3));
     /// ```
+    #[must_use]
     pub fn tick(&mut self, at: Uptime) -> Option<FrameWindow<'static>> {
         let before = self.last_tick.replace(at)?;
         if at <= before {
@@ -182,14 +189,22 @@ impl FrameMeter {
         self.last_tick = None;
     }
 
+    /// Frames that were reported since the meter was made, in whatever window.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.drawn
+    }
+
     /// Ends a window whose time is over though no frame came since. To be asked now and then; without it, the window
     /// ends with the next frame.
+    #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
         self.end_if_over(now)
     }
 
     /// Ends the open window, however long it was: the app goes to the background or the settings change. Nothing without
     /// a frame.
+    #[must_use]
     pub fn flush(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
         let window = self.window.take()?;
         let planned = window.start.plus(self.window_us);

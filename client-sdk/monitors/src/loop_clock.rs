@@ -123,6 +123,7 @@ impl LoopClock {
 
     /// Watchdog: the oldest long message that ended and was not taken. Read [`running`](Self::running) **before**
     /// draining: then all messages before the running one are in here.
+    #[must_use]
     pub fn take_finished(&self) -> Option<FinishedMessage> {
         let taken = self.taken.load(Ordering::Relaxed);
         if taken == self.put.load(Ordering::Acquire) {

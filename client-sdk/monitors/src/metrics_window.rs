@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use unjank_protocol::config::Monitor;
 use unjank_protocol::{Attributes, Metric, Text};
 
-use crate::{Scene, Uptime};
+use crate::{Scene, Uptime, bounded};
 
 /// Metrics watched at the same time.
 const METRICS: usize = 64;
@@ -86,7 +86,7 @@ impl MetricWindows {
         ended
     }
 
-    /// `monitor` measured `value` of `metric`. Returns the interval before, when it is over.
+    /// `monitor` measured `value` of `metric`, whose name is cut at 1 KiB. Returns the interval before, when it is over.
     #[must_use]
     pub fn sample(
         &mut self,
@@ -96,6 +96,7 @@ impl MetricWindows {
         now: Uptime,
     ) -> Option<Metric<'static>> {
         let interval = *self.monitors.get(monitor)?;
+        let metric = bounded(metric);
         if !value.is_finite() {
             self.dropped = self.dropped.saturating_add(1);
             return None;

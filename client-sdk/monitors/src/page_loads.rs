@@ -33,7 +33,7 @@ use unjank_protocol::{LaunchKind, PageLoad, PageOutcome};
 
 use self::open::{Ended, OpenPage};
 use crate::uptime::LONGEST_US;
-use crate::{Scene, Uptime};
+use crate::{Scene, Uptime, bounded};
 
 const OPEN_PAGES: usize = 16;
 const FLYING: usize = 256;
@@ -125,9 +125,9 @@ impl PageLoads {
         self.scene = scene;
     }
 
-    /// A page is initialised. The same page may be open several times.
+    /// A page is initialised; its name is cut at 1 KiB. The same page may be open several times.
     pub fn begin(&mut self, page: &str, launch: LaunchKind, now: Uptime) -> PageId {
-        let id = PageId(self.next_id());
+        let (id, page) = (PageId(self.next_id()), bounded(page));
         if self.open.len() >= OPEN_PAGES {
             self.dropped = self.dropped.saturating_add(1);
             return id;
@@ -197,6 +197,7 @@ impl PageLoads {
 
     /// The page drew something, and the machine is to decide what it was (Hertz): the first draw is the first element;
     /// the first draw after every configured path has ended at least once, with none under way, is the final one.
+    #[must_use]
     pub fn draw(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         self.first_draw(page, now);
         let waits = self.flying.iter().any(|flight| flight.page == Some(page));
@@ -208,6 +209,7 @@ impl PageLoads {
     }
 
     /// The page is complete on the screen.
+    #[must_use]
     pub fn final_draw(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         let open = self.close(page)?;
         let drawn = Some(now);
@@ -215,12 +217,14 @@ impl PageLoads {
     }
 
     /// The user left the page before it was complete.
+    #[must_use]
     pub fn abandon(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         let open = self.close(page)?;
         Some(open.finish(now, None, PageOutcome::Aborted))
     }
 
     /// Ends the pages whose time is over. To be asked every few seconds while pages are open.
+    #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Vec<PageLoad<'static>> {
         self.forget_old_flights(now);
         let over = |open: &&OpenPage| now.micros_since(open.start) >= self.timeout_us;

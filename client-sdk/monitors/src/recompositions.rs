@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use unjank_protocol::{Recomposition, Text};
 
 use crate::uptime::millis;
-use crate::{Scene, Uptime};
+use crate::{Scene, Uptime, bounded};
 
 /// Pairs of function and cause in one window.
 const PAIRS: usize = 256;
@@ -66,7 +66,7 @@ impl Recompositions {
         ended
     }
 
-    /// `function` was redrawn because `cause` changed (empty when not known). Returns the window before, when it is over.
+    /// `function` was redrawn because `cause` changed (empty when not known); names are cut at 1 KiB. Returns the window before, when it is over.
     #[must_use]
     pub fn redrawn(
         &mut self,
@@ -74,6 +74,7 @@ impl Recompositions {
         cause: &str,
         now: Uptime,
     ) -> Vec<Recomposition<'static>> {
+        let (function, cause) = (bounded(function), bounded(cause));
         let ended = self.poll(now);
         self.start.get_or_insert(now);
         let causes = self.counts.get_mut(function);

@@ -2,7 +2,7 @@
 
 use unjank_protocol::{Network, Text};
 
-use crate::WallClock;
+use crate::{WallClock, bounded};
 
 /// What events say about their surroundings. A machine is told when it changes.
 ///
@@ -25,11 +25,12 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// The screen `page` in the foreground, on an unknown network, with a wall clock at 1970.
+    /// The screen `page` in the foreground, on an unknown network, with a wall clock at 1970. The name is cut at
+    /// 1 KiB.
     #[must_use]
     pub fn new(page: &str) -> Self {
         Self {
-            page: page.to_owned(),
+            page: bounded(page).to_owned(),
             network: Network::Unknown,
             foreground: true,
             wall: WallClock::default(),

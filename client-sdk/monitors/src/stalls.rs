@@ -179,6 +179,7 @@ impl StallWatch {
     }
 
     /// Whether a stack is to be taken now, given that the message that began at `began` runs.
+    #[must_use]
     pub fn due(&mut self, began: Uptime, now: Uptime) -> Option<CaptureRequest> {
         if began < self.last_end {
             return None;
@@ -208,6 +209,7 @@ impl StallWatch {
 
     /// A message is over. Returns the stall it was, if a strategy held for it or it was an ANR. To be called for messages
     /// in order, at least for those of [`shortest_us`](Self::shortest_us).
+    #[must_use]
     pub fn finished(&mut self, began: Uptime, ended: Uptime) -> Option<FinishedStall> {
         if began < self.last_end {
             return None;

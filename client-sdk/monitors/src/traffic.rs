@@ -150,6 +150,7 @@ impl TrafficMeter {
 
     /// What was counted since the last time, to be sent in the batch `token`. Empty when there is nothing or four batches
     /// are outstanding. A token that is outstanding gets the same rows again.
+    #[must_use]
     pub fn take_deltas(&mut self, token: &str) -> Vec<Traffic<'static>> {
         if let Some((_, rows)) = self.taken.iter().find(|(taken, _)| taken == token) {
             return rows.clone();

@@ -80,6 +80,10 @@ macro_rules! names {
 
 names! {
     /// What a device reports; also the name of the list in a batch.
+    ///
+    /// ```
+    /// assert_eq!(unjank_protocol::Signal::FrameWindows.as_str(), "frame_windows");
+    /// ```
     Signal, absent Other {
         /// The time between two marks in the code.
         Spans = "spans",
@@ -134,6 +138,13 @@ names! {
 
 names! {
     /// The network a device was on.
+    ///
+    /// ```
+    /// use unjank_protocol::Network;
+    ///
+    /// assert_eq!(Network::default(), Network::Unknown);
+    /// assert_eq!(Network::from_name("cellular_5g"), Network::Cellular5g);
+    /// ```
     Network, absent Unknown {
         /// Wireless LAN.
         Wifi = "wifi",
@@ -168,6 +179,15 @@ names! {
 
 names! {
     /// Whether a page was loaded for the first time in this process.
+    ///
+    /// ```
+    /// let visits = 0;
+    /// let launch = match visits {
+    ///     0 => unjank_protocol::LaunchKind::Cold,
+    ///     _ => unjank_protocol::LaunchKind::Warm,
+    /// };
+    /// assert_eq!(launch.as_str(), "cold");
+    /// ```
     LaunchKind, absent Other {
         /// For the first time.
         Cold = "cold",
@@ -190,6 +210,11 @@ names! {
 
 names! {
     /// How an app was started.
+    ///
+    /// ```
+    /// let start = unjank_protocol::AppStartKind::from_name("warm");
+    /// assert_eq!(start, unjank_protocol::AppStartKind::Warm);
+    /// ```
     AppStartKind, absent Other {
         /// The process was created.
         Cold = "cold",

@@ -4,6 +4,16 @@ use std::io;
 use std::time::Duration;
 
 /// The calling thread cannot be watched.
+///
+/// ```
+/// use unjank_stack_sampler::{Sampler, SamplerError};
+///
+/// match Sampler::for_this_thread() {
+///     Ok(_sampler) => {} // hand it to the thread that watches
+///     Err(SamplerError::Unsupported) => {} // the host brings a `StackSource`
+///     Err(error) => eprintln!("stalls come without stacks: {error}"),
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SamplerError {
@@ -36,6 +46,11 @@ pub enum SamplerError {
 }
 
 /// No stack this time. The next capture may work.
+///
+/// ```
+/// let failed = unjank_stack_sampler::CaptureError::Host("no such thread".to_owned());
+/// assert_eq!(failed.to_string(), "the host took no stack: no such thread");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {

@@ -2,6 +2,10 @@
 //!
 //! `cargo bench -p unjank --bench calls`. Calls are timed in groups of 64, since the clock costs as much as a call; the cost of an
 //! empty group is subtracted.
+//!
+//! Spans come in bursts of 4,096 here, more than apps make at once. After each the background thread frees them, and glibc gives the memory
+//! back to the system, which the next burst then asks for page by page: with `MALLOC_TRIM_THRESHOLD_=1000000000` in the environment the
+//! cost of the calls alone shows.
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

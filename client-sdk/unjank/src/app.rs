@@ -8,27 +8,36 @@ use crate::clock::wall_clock;
 use crate::event::Event;
 use crate::frames::Times;
 
-/// A start of the app. Dropped before [`AppStart::finish`] it is not reported.
+/// A start of the app, timed in milliseconds. Dropped before [`AppStart::finish`] it is not reported.
 ///
 /// ```
 /// use unjank::AppStartKind;
 ///
 /// let start = unjank::app_start(AppStartKind::Cold);
-/// start.phase("di", || { /* … build what the app is made of … */ });
+/// let answer = start.phase("di", || 42); // builds what the app is made of
+/// assert_eq!(answer, 42);
 /// start.finish(); // the first screen is drawn
 /// ```
 #[derive(Debug)]
 #[must_use = "a start that is dropped is not reported"]
 pub struct AppStart(bool);
 
-/// Begins to time a start: as early as possible, after [`crate::init`].
+/// Begins to time a start: as early as possible, after [`crate::init`]. One at a time: a second one takes the place of the first.
+/// While nothing is collected it is not timed, and its phases only run.
+///
+/// ```
+/// let start = unjank::app_start(unjank::AppStartKind::Warm);
+/// // … make the screen …
+/// start.finish();
+/// ```
 pub fn app_start(kind: AppStartKind) -> AppStart {
     let begun = client::with(|shared| shared.meters.start().begin(kind, Uptime::now()));
     AppStart(begun.is_some())
 }
 
 impl AppStart {
-    /// Times a part of it.
+    /// Times a part of it, and answers what that answers. At most 64 are kept; those beyond run, too, and are counted as lost. The
+    /// name is cut at 1 KiB.
     pub fn phase<R>(&self, name: &str, run: impl FnOnce() -> R) -> R {
         client::with(|shared| shared.meters.start().phase_begin(name, Uptime::now()));
         let result = run();
@@ -36,7 +45,7 @@ impl AppStart {
         result
     }
 
-    /// The first screen is drawn.
+    /// The first screen is drawn: the start is over, and reported when it took at most five minutes.
     pub fn finish(mut self) {
         self.0 = false;
         client::with(|shared| {
@@ -57,7 +66,8 @@ impl Drop for AppStart {
     }
 }
 
-/// A function of the UI was redrawn because `cause` changed; empty when that is not known.
+/// A function of the UI was redrawn because `cause` changed; empty when that is not known. Counted over ten seconds of one screen, for
+/// 256 pairs of both at most; names are cut at 1 KiB. Nothing while nothing is collected.
 ///
 /// ```
 /// unjank::redrawn("CartList", "CartState.items");
@@ -72,7 +82,8 @@ pub fn redrawn(function: &str, cause: &str) {
     });
 }
 
-/// Notes a line for the run log: the last of them are sent with a stall. Nothing about people belongs here.
+/// Notes a line for the run log: the last 56, of at most 1 KiB each, are sent with a stall. Nothing about people belongs here, and
+/// nothing is kept while nothing is collected.
 ///
 /// ```
 /// unjank::breadcrumb("cart opened");

@@ -14,13 +14,21 @@ use crate::report::Reporter;
 use crate::transport::Transport;
 
 /// Presets for the three lives of an app.
+///
+/// ```
+/// use unjank::Mode;
+///
+/// assert_eq!(Mode::default(), Mode::Production);
+/// let mode = if cfg!(debug_assertions) { Mode::Development } else { Mode::Production };
+/// # drop(unjank::Config::new("http://127.0.0.1:1", "demo").mode(mode));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing is sampled, whatever rates the server says, and all is told on standard error as it happens.
     Development,
     /// Nothing is sampled, whatever rates the server says: for test runs that are compared.
     Test,
-    /// The remote configuration decides. Until it was fetched once, little is collected.
+    /// The remote configuration decides. Until it was fetched once, one session in ten is collected.
     #[default]
     Production,
 }
@@ -37,6 +45,25 @@ pub(crate) type BeforeSend = dyn Fn(&mut Event) -> bool + Send + Sync;
 ///     .app("com.example.shop", "4.12.0")
 ///     .mode(Mode::Production)
 ///     .start_disabled(true); // until the user agrees
+/// ```
+///
+/// All that has a default may be said, too:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use unjank::{Config, Device};
+/// let config = Config::new("http://127.0.0.1:8080", "demo")
+///     .app("com.example.shop", "4.12.0")
+///     .build(41_200)
+///     .device(Device { refresh_hz: 120, locale: "de-DE".to_owned(), ..Device::default() })
+///     .install_id("0190163d-8694-739b-aea5-966c26f8ad91".parse()?)
+///     .data_dir("/data/data/com.example.shop/files/unjank")
+///     .queue_events(4_096)
+///     .request_timeout(Duration::from_secs(10))
+///     .shutdown_timeout(Duration::from_millis(500))
+///     .start_jitter(Duration::from_secs(30))
+///     .first_wait(Duration::from_secs(60));
+/// # Ok::<(), uuid::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Config {
@@ -63,8 +90,21 @@ pub struct Config {
 }
 
 /// The device the app runs on, as far as the app knows it. What is left empty is not known, and no condition of the remote
-/// configuration holds for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// configuration holds for it. The server cuts texts at 1 KiB.
+///
+/// ```
+/// use unjank::Device;
+///
+/// let device = Device {
+///     os_version: "15".to_owned(),
+///     model: "Pixel 9".to_owned(),
+///     class: "high".to_owned(),
+///     refresh_hz: 120,
+///     ..Device::default()
+/// };
+/// # drop(unjank::Config::new("http://127.0.0.1:1", "demo").device(device));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// `android`, `ios`, `linux`, …. The default is what the program was built for.
     pub os_name: String,
@@ -76,12 +116,28 @@ pub struct Device {
     pub manufacturer: String,
     /// `low`, `mid`, `high`, or a year class.
     pub class: String,
-    /// The display's refresh rate in hertz; 0 when not known.
+    /// The display's refresh rate in hertz, at most 1,000; 0 when not known, and then frames are measured as at 60.
     pub refresh_hz: u16,
     /// Language and region, such as `de-DE`.
     pub locale: String,
     /// Where the app came from, such as `play`.
     pub channel: String,
+}
+
+impl Default for Device {
+    /// Nothing is known but the system's name.
+    fn default() -> Self {
+        Self {
+            os_name: std::env::consts::OS.to_owned(),
+            os_version: String::new(),
+            model: String::new(),
+            manufacturer: String::new(),
+            class: String::new(),
+            refresh_hz: 0,
+            locale: String::new(),
+            channel: String::new(),
+        }
+    }
 }
 
 /// A key that does not print.
@@ -108,20 +164,16 @@ impl fmt::Debug for Config {
 
 impl Config {
     /// `endpoint`: the server's address without a path, `https://perf.example.com`. `key`: an ingest key of the project, or a
-    /// device token.
+    /// device token. Neither is looked at here: a wrong one shows in what the server answers.
     #[must_use]
     pub fn new(endpoint: impl Into<String>, key: impl Into<String>) -> Self {
-        let device = Device {
-            os_name: std::env::consts::OS.to_owned(),
-            ..Device::default()
-        };
         Self {
             endpoint: endpoint.into().trim_end_matches('/').to_owned(),
             key: Secret(key.into()),
             app_id: String::new(),
             app_version: String::new(),
             build: 0,
-            device,
+            device: Device::default(),
             install_id: None,
             data_dir: None,
             mode: Mode::default(),
@@ -138,14 +190,14 @@ impl Config {
         }
     }
 
-    /// The app's identifier, such as `com.example.shop`, and the version people see.
+    /// The app's identifier, such as `com.example.shop`, and the version people see. Without an identifier nothing is collected.
     #[must_use]
     pub fn app(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
         (self.app_id, self.app_version) = (id.into(), version.into());
         self
     }
 
-    /// The build number.
+    /// The build number; 0, the default, when there is none.
     #[must_use]
     pub fn build(mut self, build: u64) -> Self {
         self.build = build;
@@ -196,7 +248,7 @@ impl Config {
         self
     }
 
-    /// How long one request may take. The default is 15 s.
+    /// How long one request may take, from connecting to the last byte of the answer. The default is 15 s.
     #[must_use]
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
@@ -204,7 +256,7 @@ impl Config {
     }
 
     /// How long the guard waits for events to be sent when it is dropped, and again as long for the background thread to end. The
-    /// default is 2 s; what is not sent by then is sent at the next start.
+    /// default is 2 s, zero waits for nothing; what is not sent by then is sent at the next start.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.shutdown_timeout = timeout;
@@ -212,7 +264,7 @@ impl Config {
     }
 
     /// The longest random wait before the first request, so that a million devices that start at nine do not ask at once. The
-    /// default is 5 s.
+    /// default is 5 s, zero asks at once.
     #[must_use]
     pub fn start_jitter(mut self, longest: Duration) -> Self {
         self.start_jitter = longest;
@@ -227,7 +279,21 @@ impl Config {
     }
 
     /// Sees every event before it is sent and may change it; `false` drops it, which is counted, and so does a panic. Sums of
-    /// traffic do not come by here: they hold no names of the app's. Runs on the background thread.
+    /// traffic do not come by here: they hold no names of the app's. Runs on the background thread. One of them: a second takes the
+    /// place of the first.
+    ///
+    /// ```
+    /// use unjank::{Config, Event};
+    ///
+    /// let config = Config::new("http://127.0.0.1:8080", "demo").before_send(|event| match event {
+    ///     Event::Span(span) => &*span.name != "secret",
+    ///     Event::Jank(jank) => {
+    ///         jank.run_log.clear();
+    ///         true
+    ///     }
+    ///     _ => true,
+    /// });
+    /// ```
     #[must_use]
     pub fn before_send(
         mut self,
@@ -238,20 +304,48 @@ impl Config {
     }
 
     /// Adds a reporter: it sees every event that is sent. Runs on the background thread.
+    ///
+    /// ```
+    /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").reporter(unjank::Console);
+    /// ```
     #[must_use]
     pub fn reporter(mut self, reporter: impl Reporter + 'static) -> Self {
         self.reporters.push(Arc::new(reporter));
         self
     }
 
-    /// What carries requests, instead of the built-in HTTP client: on phones the system's own stack.
+    /// What carries requests, instead of the built-in HTTP client: on phones the system's own stack. See [`Transport`] for an
+    /// example.
+    ///
+    /// ```
+    /// # use unjank::{Request, Response, TransportError};
+    /// struct Offline;
+    ///
+    /// impl unjank::Transport for Offline {
+    ///     fn send(&self, _request: Request<'_>) -> Result<Response, TransportError> {
+    ///         Err(TransportError("there is no network".to_owned()))
+    ///     }
+    /// }
+    ///
+    /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").transport(Offline);
+    /// ```
     #[must_use]
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Some(Arc::new(transport));
         self
     }
 
-    /// Adds a monitor that is asked at an interval.
+    /// Adds a monitor that is asked at an interval: see [`MetricProvider`] for one. Clones of a configuration share its monitors:
+    /// the first `init` takes them.
+    ///
+    /// ```
+    /// # struct Battery;
+    /// # impl unjank::MetricProvider for Battery {
+    /// #     fn name(&self) -> &str { "battery" }
+    /// #     fn sample(&mut self, _tell: &mut dyn FnMut(&'static str, f64)) {}
+    /// # }
+    /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").monitor(Battery);
+    /// ```
     #[must_use]
     pub fn monitor(self, provider: impl MetricProvider + 'static) -> Self {
         let mut providers = self

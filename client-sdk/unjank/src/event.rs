@@ -14,7 +14,20 @@ use crate::clock::Moment;
 use crate::names::NameId;
 use crate::span::Callsite;
 
-/// An event as it will be sent: what interceptors may change and reporters see.
+/// An event as it will be sent: what [`crate::Config::before_send`] may change and reporters see. The fields are those of the wire,
+/// [`crate::protocol`]; durations are in microseconds (`_us`) or milliseconds (`_ms`).
+///
+/// ```
+/// use unjank::Event;
+///
+/// fn slow(event: &Event) -> bool {
+///     match event {
+///         Event::Span(span) => span.duration_us > 1_000_000,
+///         Event::PageLoad(load) => load.total_ms > 1_000,
+///         _ => false,
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "signal", content = "event", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -39,6 +52,10 @@ pub enum Event {
 
 impl Event {
     /// The list of a batch it belongs to.
+    ///
+    /// ```
+    /// let is_traffic = |event: &unjank::Event| event.signal() == unjank::Signal::Traffic;
+    /// ```
     #[must_use]
     pub fn signal(&self) -> Signal {
         match self {

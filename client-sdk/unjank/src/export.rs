@@ -47,7 +47,23 @@ pub use self::slowest::slowest;
 use crate::event::Event;
 use crate::report::Reporter;
 
-/// Keeps the last events in memory. Clones share them: give one to [`crate::Config::reporter`] and keep the other.
+/// Keeps the last events in memory. Clones share them: give one to [`crate::Config::reporter`] and keep the other. The
+/// [module](self) has an example with files.
+///
+/// ```
+/// use unjank::export::Recorder;
+///
+/// let recorder = Recorder::with_capacity(1_000);
+/// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").reporter(recorder.clone());
+/// // … `unjank::init(config)`, and the app …
+/// assert_eq!((recorder.events().len(), recorder.forgotten()), (0, 0));
+/// # let folder = std::env::temp_dir();
+/// recorder.chrome_trace(folder.join("run.json"))?;
+/// recorder.csv(folder.join("run.csv"))?;
+/// println!("{}", recorder.slowest(10));
+/// recorder.clear(); // the next run
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Recorder(Arc<Mutex<Recorded>>);
 

@@ -8,7 +8,8 @@ use crate::client;
 use crate::clock::Moment;
 
 /// A frame was drawn: the display wanted it at `vsync`, and it was handed over at `rendered`. Call it once a frame, on the thread that
-/// draws. Time in which no frame was wanted does not count against anybody.
+/// draws. Time in which no frame was wanted does not count against anybody. Times before the process began count as its begin, and a
+/// frame that ends before it was wanted took no time. Nothing while nothing is collected.
 ///
 /// ```
 /// use std::time::Instant;
@@ -20,14 +21,13 @@ use crate::clock::Moment;
 #[inline]
 pub fn frame(vsync: Instant, rendered: Instant) {
     client::with(|shared| {
-        shared.meters.drew();
         let (vsync, rendered) = (Uptime::of(vsync), Uptime::of(rendered));
         let window = shared.meters.frames().frame(vsync, rendered);
         shared.record_frames(window);
     });
 }
 
-/// The same for hosts that are told how long a frame took: it ended now.
+/// The same as [`frame`] for hosts that are told how long a frame took: it ended now.
 ///
 /// ```
 /// unjank::frame_lasting(std::time::Duration::from_millis(9));
@@ -38,7 +38,8 @@ pub fn frame_lasting(took: Duration) {
     frame(now.checked_sub(took).unwrap_or(now), now);
 }
 
-/// The display changed how often it refreshes, in hertz.
+/// The display changed how often it refreshes: 1 to 1,000 Hz, more is taken as 1,000 and 0 as 60. Until then it is that of
+/// [`crate::Device::refresh_hz`]. It holds also when it is said while collection is switched off; nothing before [`crate::init`].
 ///
 /// ```
 /// unjank::set_refresh_rate(120);

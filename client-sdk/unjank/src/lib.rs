@@ -26,6 +26,18 @@
 //!   instrumented with `tracing` already.
 //! * [`export`] writes what was recorded to files on this device; `testing` (feature `test-kit`) shows an app's tests what the app
 //!   recorded.
+//!
+//! # What it needs
+//! * Rust 1.94 or later: the oldest on which it is to compile. A later minimum comes with a new minor version.
+//! * A C compiler, for zstd, and for TLS with the feature `ureq`.
+//!
+//! | system | stacks of stalls | monitors `cpu`, `memory` | tried |
+//! |---|---|---|---|
+//! | Linux, x86-64 | by a signal | both | tested |
+//! | Linux, aarch64 | by a signal | both | tested under emulation |
+//! | Android | by a signal; the host's for Java | both | type-checked |
+//! | macOS, iOS | the host's | both | type-checked |
+//! | Windows and others | the host's | neither | type-checked |
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -75,6 +87,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// A span for every call of a function, of a method, or of all methods of an `impl` block:
+///
 /// ```
 /// struct Cart {
 ///     items: Vec<u64>,
@@ -106,7 +120,6 @@ use std::time::Duration;
 /// }
 /// # assert_eq!(Cart::new().total(), 0);
 /// ```
-///
 pub use unjank_macros::traced;
 pub use unjank_protocol as protocol;
 pub use unjank_protocol::{AppStartKind, LaunchKind, Network, Signal};
@@ -138,6 +151,13 @@ use self::settings::Settings;
 use self::worker::Worker;
 
 /// Keeps the SDK running; dropped, it sends what is left, and waits for that as [`Config::shutdown_timeout`] says.
+///
+/// ```
+/// # let config = unjank::Config::new("http://127.0.0.1:1", "demo").app("com.example.shop", "4.12.0").start_disabled(true);
+/// let guard = unjank::init(config);
+/// // … the app …
+/// drop(guard); // or the end of `main`
+/// ```
 #[derive(Debug)]
 #[must_use = "the SDK stops when this is dropped: bind it to a name, not to `_`"]
 pub struct Guard {
@@ -147,7 +167,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Why nothing is collected, when that is so: the app goes on without.
+    /// Why nothing is collected, when that is so: the app goes on without. It is `None` also while collection is switched off.
+    ///
+    /// ```
+    /// let guard = unjank::init(unjank::Config::new("https://perf.example.com", "ujk_…"));
+    /// assert_eq!(guard.problem(), Some("`Config::app` was not called, or with an empty id"));
+    /// ```
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
@@ -164,7 +189,19 @@ impl Guard {
 
 /// Starts the SDK. Call it once, early, on the main thread, and keep the answer until the app ends.
 ///
-/// It never fails: what is wrong stands in [`Guard::problem`], and the app goes on without.
+/// It never fails: what is wrong stands in [`Guard::problem`], and the app goes on without. It takes well under a millisecond and
+/// waits for nothing: disk and network are the background thread's. While one guard lives, a second `init` answers a guard with a
+/// problem that keeps nothing running; after its end the SDK may be started again.
+///
+/// ```
+/// use unjank::Config;
+///
+/// let config = Config::new("https://perf.example.com", "ujk_…")
+///     .app("com.example.shop", "4.12.0")
+///     .start_disabled(true); // until the user agrees
+/// let guard = unjank::init(config);
+/// assert_eq!(guard.problem(), None);
+/// ```
 pub fn init(mut config: Config) -> Guard {
     if config.app_id.is_empty() {
         return Guard::none("`Config::app` was not called, or with an empty id");
@@ -271,6 +308,15 @@ impl Drop for Guard {
 }
 
 /// Switches collection on or off, as the user agrees or not. Switched off, nothing is collected, and what was not sent is deleted.
+/// It holds until the next call or the end of the [`Guard`]; the app remembers the user's answer. Nothing before [`init`].
+///
+/// ```
+/// # let config = unjank::Config::new("http://127.0.0.1:1", "demo").app("com.example.shop", "4.12.0");
+/// let _guard = unjank::init(config.start_disabled(true));
+/// let agreed = false; // what the user said
+/// unjank::set_enabled(agreed);
+/// assert!(!unjank::span("checkout").is_recorded());
+/// ```
 pub fn set_enabled(enabled: bool) {
     let Some(shared) = client::installed() else {
         return;
@@ -288,19 +334,39 @@ pub fn set_enabled(enabled: bool) {
 }
 
 /// Sends everything that was collected so far. Answers whether the attempt was made within the time; what the server did not take
-/// stays on the device.
+/// stays on the device. It waits, so it is not for the thread that draws: for the moment before the system stops the app. At once
+/// `false` before [`init`] and while collection is switched off.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let attempted = unjank::flush(Duration::from_millis(500));
+/// assert!(!attempted); // nothing runs here
+/// ```
 pub fn flush(timeout: Duration) -> bool {
     client::current().is_some_and(|shared| shared.wishes.flush(timeout))
 }
 
-/// Names the user of what follows, hashed by the app; `None` for nobody.
+/// Names the user of what follows, hashed by the app: at most 1 KiB, the rest is cut. `None` for nobody, as at the start. It holds
+/// also when it is said while collection is switched off; before [`init`] it does nothing.
+///
+/// ```
+/// unjank::set_user(Some("9f86d081884c7d65")); // after signing in
+/// unjank::set_user(None); // after signing out
+/// ```
 pub fn set_user(user_id: Option<&str>) {
     if let Some(shared) = client::installed() {
-        shared.users.set(user_id.unwrap_or_default());
+        shared.users.set(unjank_monitors::bounded(user_id.unwrap_or_default()));
     }
 }
 
-/// Names the screen that is shown: events carry it.
+/// Names the screen that is shown: events carry it, and windows of frames, redraws and monitors end with it. At most 1 KiB, the rest
+/// is cut; at most 4,096 different names of screens and threads a process, later ones are empty, so no ids belong into them. It
+/// holds also when it is said while collection is switched off; before [`init`] it does nothing.
+///
+/// ```
+/// unjank::set_page("CartActivity");
+/// ```
 pub fn set_page(page: &str) {
     if let Some(shared) = client::installed() {
         shared.meters.log().screen(clock::wall_clock(), page);
@@ -309,7 +375,12 @@ pub fn set_page(page: &str) {
     }
 }
 
-/// Says which network the device is on: events carry it, uploads may wait for Wi-Fi.
+/// Says which network the device is on: events carry it, uploads may wait for Wi-Fi. [`Network::Unknown`] until it is said, also
+/// while collection is switched off; before [`init`] it does nothing.
+///
+/// ```
+/// unjank::set_network(unjank::Network::Wifi); // the system's callback said so
+/// ```
 pub fn set_network(network: Network) {
     if let Some(shared) = client::installed() {
         shared.set_network(network);
@@ -317,7 +388,12 @@ pub fn set_network(network: Network) {
     }
 }
 
-/// Says whether the app is visible: stalls carry it.
+/// Says whether the app is visible: stalls carry it. Visible until it is said, also while collection is switched off; before
+/// [`init`] it does nothing.
+///
+/// ```
+/// unjank::set_foreground(false); // the user went elsewhere
+/// ```
 pub fn set_foreground(foreground: bool) {
     if let Some(shared) = client::installed() {
         shared.foreground.store(foreground, Ordering::Relaxed);
@@ -325,8 +401,14 @@ pub fn set_foreground(foreground: bool) {
     }
 }
 
-/// A toggle of the team's own from the remote configuration; nothing when there is none of this name, or before the first
-/// configuration arrived.
+/// A toggle of the team's own from the remote configuration: any JSON value. Nothing when there is none of this name, before the
+/// first configuration arrived, and before [`init`]. With a [`Config::data_dir`] the last configuration is there from the start. It
+/// is a look into memory and a copy of the value.
+///
+/// ```
+/// let new_cart = unjank::toggle("new_cart").is_some_and(|value| value == true);
+/// assert!(!new_cart); // nothing runs here
+/// ```
 #[must_use]
 pub fn toggle(name: &str) -> Option<serde_json::Value> {
     let shared = client::installed()?;

@@ -5,7 +5,9 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use unjank_monitors::{CaptureRequest, FinishedStall, LoopClock, Samples, StallWatch, Uptime};
+use unjank_monitors::{
+    CaptureRequest, FinishedStall, LoopClock, Samples, StallWatch, Uptime, bounded,
+};
 use unjank_protocol::{Frame, Jank, JankSample, Signal};
 use unjank_stack_sampler::{Sampler, StackSource};
 
@@ -17,7 +19,9 @@ use crate::losses::Reason;
 /// How often the watchdog looks for an SDK that is not there or switched off.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// The main loop of the app. Say when it begins and ends to work on a message; what lies between is its own time.
+/// The main loop of the app. Say when it begins and ends to work on a message; what lies between is its own time. How long a message
+/// may take says the remote configuration (`jank`). While it lives there is one more thread, the watchdog, which sleeps as long as
+/// nothing is collected.
 ///
 /// ```
 /// let main_loop = unjank::MainLoop::of_this_thread();
@@ -26,6 +30,8 @@ const IDLE: Duration = Duration::from_millis(500);
 ///     // … handle the message …
 ///     main_loop.end();
 /// }
+/// main_loop.beat(); // where only the beginning of a round is known
+/// main_loop.beat(); // the round before took from there to here
 /// ```
 #[derive(Debug)]
 pub struct MainLoop {
@@ -45,7 +51,19 @@ impl MainLoop {
         }
     }
 
-    /// The same, with stacks from the host: `Thread.getStackTrace()` of Java, `thread_get_state` of Apple's systems.
+    /// The same, with stacks from the host: `Thread.getStackTrace()` of Java, `thread_get_state` of Apple's systems. See
+    /// [`StackSource`] for one.
+    ///
+    /// ```
+    /// # struct Java;
+    /// # impl unjank::StackSource for Java {
+    /// #     fn capture(&self, _: usize) -> Result<Vec<unjank::protocol::Frame<'static>>, unjank::CaptureError> {
+    /// #         Err(unjank::CaptureError::ThreadEnded)
+    /// #     }
+    /// # }
+    /// let main_loop = unjank::MainLoop::with_stacks(Java);
+    /// main_loop.begin();
+    /// ```
     #[must_use]
     pub fn with_stacks(source: impl StackSource + 'static) -> Self {
         Self::start(Some(Box::new(source)))
@@ -56,7 +74,7 @@ impl MainLoop {
         let clock = Arc::new(LoopClock::default());
         let watchdog = Watchdog {
             clock: Arc::downgrade(&clock),
-            thread: thread::current().name().unwrap_or("main").to_owned(),
+            thread: bounded(thread::current().name().unwrap_or("main")).to_owned(),
             source,
             stacks: Vec::new(),
         };
@@ -71,7 +89,7 @@ impl MainLoop {
         }
     }
 
-    /// Work on a message begins.
+    /// Work on a message begins; one that is open ends. Nothing while nothing is collected.
     #[inline]
     pub fn begin(&self) {
         if client::is_on() {
@@ -82,7 +100,7 @@ impl MainLoop {
         }
     }
 
-    /// Work on a message is over.
+    /// Work on a message is over: nothing, when none began.
     #[inline]
     pub fn end(&self) {
         if self.open.get() {

@@ -1,6 +1,5 @@
 //! The state machines that all threads feed: each behind a lock of its own that is held for as long as a call takes.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unjank_monitors::{
@@ -17,8 +16,6 @@ use crate::frames::Times as _;
 #[derive(Debug)]
 pub(crate) struct Meters {
     frames: Mutex<FrameMeter>,
-    /// Frames that were drawn since the start.
-    drawn: AtomicU64,
     pages: Mutex<PageLoads>,
     traffic: Mutex<TrafficMeter>,
     start: Mutex<AppStartTimer>,
@@ -40,7 +37,6 @@ impl Meters {
         let frames = FrameMeter::new(&document.frames, refresh_hz, scene.clone());
         Self {
             frames: Mutex::new(frames),
-            drawn: AtomicU64::new(0),
             pages: Mutex::new(PageLoads::new(&document.pages, scene.clone())),
             traffic: Mutex::new(TrafficMeter::new(&document.traffic)),
             start: Mutex::default(),
@@ -73,14 +69,6 @@ impl Meters {
 
     pub(crate) fn frames(&self) -> MutexGuard<'_, FrameMeter> {
         locked(&self.frames)
-    }
-
-    pub(crate) fn drew(&self) {
-        self.drawn.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn drawn(&self) -> u64 {
-        self.drawn.load(Ordering::Relaxed)
     }
 
     pub(crate) fn pages(&self) -> MutexGuard<'_, PageLoads> {

@@ -8,8 +8,9 @@ use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::event::{Event, text};
 
-/// Records a value now, with the screen and the time since the start. The name says the unit: `memory_used_bytes`. A value that is
-/// not finite is not recorded.
+/// Records a value now, with the screen and the time since the start. The name says the unit, `memory_used_bytes`, and is cut at
+/// 1 KiB. A value that is not finite is not recorded; nothing is while nothing is collected. For values that come often there is
+/// [`crate::sample`].
 ///
 /// ```
 /// unjank::metric("battery_percent", 81.0);

@@ -1,5 +1,7 @@
 //! Monitors: values that are asked for at an interval, or told when they change. The remote configuration switches each by its name.
 
+mod memory;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -9,18 +11,41 @@ use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::frames::Times;
 
+use self::memory::Memory;
+
 /// Answers values when it is asked. Runs on the background thread, at the interval that the remote configuration says for its name
-/// (`monitors`); a monitor that is not named there is off.
+/// (`monitors`), 100 ms to an hour; a monitor that is not named there is off. One that panics is asked again at the next interval.
+///
+/// ```
+/// use unjank::{Config, MetricProvider};
+///
+/// struct Battery;
+///
+/// impl MetricProvider for Battery {
+///     fn name(&self) -> &str {
+///         "battery"
+///     }
+///
+///     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
+///         tell("battery_percent", 81.0); // … what the system says …
+///     }
+/// }
+///
+/// let config = Config::new("http://127.0.0.1:8080", "demo").monitor(Battery);
+/// ```
 pub trait MetricProvider: Send {
     /// The monitor's name in the remote configuration, such as `battery`.
     fn name(&self) -> &str;
 
-    /// Tells values now: the name of each with its unit, such as `battery_percent`.
+    /// Tells values now: the name of each with its unit, such as `battery_percent`. One that is not finite is not recorded, and one
+    /// that is not known is not told.
     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64));
 }
 
 /// A value of a monitor that is told when it changes: values of one interval come as one event with least, greatest and mean. Nothing
-/// happens while the monitor is off.
+/// happens while nothing is collected or the monitor is off: the remote configuration names it, as with [`MetricProvider`]. At most
+/// 64 metrics are watched at once; values of further ones, and those that are not finite, are counted as lost. The name of the
+/// metric says the unit and is cut at 1 KiB.
 ///
 /// ```
 /// unjank::sample("thermal", "thermal_headroom", 0.7);
@@ -111,7 +136,7 @@ impl MetricProvider for Fps {
 
     #[expect(clippy::cast_precision_loss, reason = "frames of one interval are few")]
     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-        let Some(drawn) = client::installed().map(|shared| shared.meters.drawn()) else {
+        let Some(drawn) = client::installed().map(|shared| shared.meters.frames().drawn()) else {
             return;
         };
         let now = Moment::now();
@@ -160,29 +185,4 @@ fn process_cpu() -> Option<Duration> {
 #[cfg(not(unix))]
 fn process_cpu() -> Option<Duration> {
     None
-}
-
-/// Memory of this process, where `/proc` tells it (Linux, Android).
-struct Memory;
-
-impl MetricProvider for Memory {
-    fn name(&self) -> &str {
-        "memory"
-    }
-
-    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-        let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
-            return;
-        };
-        for (line, name) in [
-            ("VmRSS:", "memory_used_bytes"),
-            ("VmHWM:", "memory_peak_bytes"),
-        ] {
-            let kib = status.lines().find_map(|text| text.strip_prefix(line));
-            let kib = kib.and_then(|text| text.split_whitespace().next());
-            if let Some(kib) = kib.and_then(|kib| kib.parse::<f64>().ok()) {
-                tell(name, kib * 1_024.0);
-            }
-        }
-    }
 }

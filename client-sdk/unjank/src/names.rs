@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use unjank_monitors::bounded;
+
 /// More names than this are all the empty one: a name with an id in it must not eat the app's memory.
 const MOST: usize = 4_096;
-/// And longer ones are cut, in bytes.
-const LONGEST: usize = 256;
 
 /// A name of [`Names`]; the default is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,9 +33,7 @@ impl Default for Names {
 
 impl Names {
     pub(crate) fn id(&self, name: &str) -> NameId {
-        let name = name
-            .get(..name.floor_char_boundary(LONGEST))
-            .unwrap_or(name);
+        let name = bounded(name);
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = table.ids.get(name) {
             return NameId(*id);
@@ -77,6 +75,7 @@ mod tests {
         assert_eq!(names.id("Feed"), feed);
         assert_eq!(&*names.name(feed), "Feed");
         assert_eq!(names.id(""), NameId::default());
+        assert_eq!(names.name(names.id(&"a".repeat(2_000))).len(), 1_024);
         for number in 0..MOST {
             names.id(&number.to_string());
         }

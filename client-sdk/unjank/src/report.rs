@@ -7,7 +7,25 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::event::Event;
 
-/// Sees every event that is sent. Runs on the background thread: what takes long here delays uploads, never the app.
+/// Sees every event that is sent. Runs on the background thread: what takes long here delays uploads, never the app. A panic is caught.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use unjank::{Config, Event, Reporter};
+///
+/// #[derive(Default)]
+/// struct Stalls(AtomicU64);
+///
+/// impl Reporter for Stalls {
+///     fn report(&self, event: &Event) {
+///         if matches!(event, Event::Jank(_)) {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+/// }
+///
+/// let config = Config::new("http://127.0.0.1:8080", "demo").reporter(Stalls::default());
+/// ```
 pub trait Reporter: Send + Sync {
     /// An event, as it is sent.
     fn report(&self, event: &Event);
@@ -17,6 +35,12 @@ pub trait Reporter: Send + Sync {
 }
 
 /// One line on standard error for each event: the reporter of [`crate::Mode::Development`].
+///
+/// ```
+/// let config = unjank::Config::new("http://127.0.0.1:8080", "demo")
+///     .mode(unjank::Mode::Test)
+///     .reporter(unjank::Console); // has none of its own in this mode
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Console;
 
@@ -79,11 +103,12 @@ fn milliseconds(micros: i64) -> f64 {
 /// A file with one line of JSON for each event, `{"signal": "span", "event": {…}}`, with the fields of the wire: the report of a
 /// test run ([`crate::Mode::Test`]), to keep and to compare.
 ///
-/// ```no_run
+/// ```
+/// # let folder = std::env::temp_dir();
 /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo")
 ///     .app("com.example.shop", "4.12.0")
 ///     .mode(unjank::Mode::Test)
-///     .reporter(unjank::ReportFile::create("run.jsonl")?);
+///     .reporter(unjank::ReportFile::create(folder.join("run.jsonl"))?);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]

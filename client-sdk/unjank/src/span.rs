@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
+use unjank_monitors::bounded;
 use unjank_protocol::{SpanKind, SpanStatus};
 
 use crate::client::{self, Shared, draw, random};
@@ -25,9 +26,30 @@ use self::shares::{Name, Rates};
 /// Spans open on one thread at once; those deeper are not recorded.
 const DEEPEST: usize = 256;
 
-/// A span of this thread: it ends when it is dropped. While it lives, spans that begin on the same thread are its children.
+/// A span of this thread: it ends when it is dropped. While it lives, spans that begin on the same thread are its children. While nothing
+/// is collected, and where sampling leaves it out, everything on it does nothing. At most 256 are open on one thread at once; those
+/// deeper are not recorded.
 ///
 /// To follow an operation over threads or through `async` code, [`Span::detach`] it.
+///
+/// ```
+/// fn pay(cents: u64) -> Result<u64, String> {
+///     if cents == 0 { Err("nothing to pay".to_owned()) } else { Ok(cents) }
+/// }
+///
+/// let mut span = unjank::span("checkout");
+/// if span.is_recorded() {
+///     span.attribute("items", 3);
+/// }
+/// span.event("cart read");
+/// let context = span.context(); // for work on other threads: `unjank::span_in`
+/// match pay(1_999) {
+///     Ok(_) => span.end_ok(),
+///     Err(_) => span.end_error(),
+/// }
+/// unjank::span("rest").end(); // the same as `drop`
+/// # drop(context);
+/// ```
 #[derive(Debug)]
 #[must_use = "a span lasts as long as this value: bind it to a name, not to `_`"]
 pub struct Span {
@@ -62,7 +84,17 @@ impl Default for Open {
     }
 }
 
-/// Where a span belongs, to carry over to another thread.
+/// Where a span belongs, to carry over to another thread or another process. The default belongs nowhere: what begins under it begins
+/// a trace, or goes under the span that is open on the thread.
+///
+/// ```
+/// let span = unjank::span("sync");
+/// let context = span.context();
+/// let header = context.traceparent(); // for the request: 00-….-….-01
+/// let worker = std::thread::spawn(move || unjank::span_in(&context, "download").end());
+/// # worker.join().unwrap();
+/// # assert_eq!(header, None); // nothing is collected here
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpanContext(Open);
 
@@ -92,6 +124,8 @@ pub struct Callsite {
 
 struct Local {
     stack: Vec<Open>,
+    /// The last key that was given out on this thread: an odd number, since none is 0 and those of foreign spans are even.
+    last_key: u64,
     /// Its name, as the client of that id knows it.
     thread: (u32, NameId),
     is_main: Option<bool>,
@@ -101,13 +135,30 @@ struct Local {
 thread_local! {
     static LOCAL: RefCell<Local> = const { RefCell::new(Local {
         stack: Vec::new(),
+        last_key: 1,
         thread: (0, NameId(0)),
         is_main: None,
         rates: Rates::NONE,
     }) };
 }
 
-/// Says that this is the thread that draws: for hosts whose main thread is not named `main`.
+impl Local {
+    /// Names a span on the stack of this thread, and nowhere else.
+    fn next_key(&mut self) -> u64 {
+        self.last_key = self.last_key.wrapping_add(2);
+        self.last_key
+    }
+}
+
+/// Says that this is the thread that draws: for hosts whose main thread is not named `main`. [`crate::MainLoop`] says it by itself.
+///
+/// ```
+/// std::thread::Builder::new().name("ui".to_owned()).spawn(|| {
+///     unjank::mark_main_thread();
+///     // … the loop that draws …
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn mark_main_thread() {
     let marked = LOCAL.try_with(|local| {
         if let Ok(mut local) = local.try_borrow_mut() {
@@ -118,7 +169,9 @@ pub fn mark_main_thread() {
     marked.unwrap_or_default();
 }
 
-/// Begins a span. It is a child of the span that is open on this thread, if any; see [`Span`] for its end.
+/// Begins a span. It is a child of the span that is open on this thread, if any; see [`Span`] for its end. The remote configuration
+/// samples by the name, which is cut at 1 KiB: names of the program, not made with an id in them. While nothing is collected it
+/// costs a look at one flag.
 ///
 /// ```
 /// {
@@ -137,7 +190,7 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
     begin(cut(name.into()), SpanKind::Manual, place, &[], None)
 }
 
-/// Begins a span under another one, wherever that is.
+/// Begins a span under another one, wherever that is; else the same as [`span()`].
 ///
 /// ```
 /// let span = unjank::span("sync");
@@ -161,14 +214,23 @@ pub fn span_in(parent: &SpanContext, name: impl Into<Cow<'static, str>>) -> Span
     )
 }
 
-/// Begins the span of a construction: kind `init`, named after the type.
+/// Begins the span of a construction: kind `init`, named after the type. For containers that inject dependencies; a constructor of
+/// one's own has `#[unjank::traced(init)]`.
+///
+/// ```
+/// fn construct<T: Default>() -> T {
+///     let _span = unjank::init_span(std::any::type_name::<T>());
+///     T::default()
+/// }
+/// assert!(construct::<Vec<u8>>().is_empty());
+/// ```
 #[track_caller]
 pub fn init_span(type_name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
     let place = Place::Caller(Location::caller());
-    begin(type_name.into(), SpanKind::Init, place, &[], None)
+    begin(cut(type_name.into()), SpanKind::Init, place, &[], None)
 }
 
 /// Begins the span of a function: what `#[traced]` writes at its start.
@@ -211,7 +273,7 @@ fn begin(
                         ..Open::default()
                     });
                 let mut open = Open {
-                    key: random() | 1,
+                    key: local.next_key(),
                     ..above
                 };
                 let record = kept.share.keeps(open.draw).then(|| {
@@ -284,22 +346,23 @@ impl Span {
         self.record.is_some()
     }
 
-    /// Adds an attribute; at most 64 are kept, 1 KiB each.
+    /// Adds an attribute; at most 64 are kept, names and values are cut at 1 KiB each. The value is made into text only when the span
+    /// is recorded.
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
         add_attribute(self.record.as_deref_mut(), name, &value);
     }
 
-    /// Notes that something happened now; at most 64 are kept.
+    /// Notes that something happened now; at most 64 are kept, of 1 KiB each.
     pub fn event(&mut self, name: impl Into<Cow<'static, str>>) {
         add_event(self.record.as_deref_mut(), name);
     }
 
-    /// Ends it as intended.
+    /// Ends it with the status `ok`: as intended. One that is dropped has the status `unset`.
     pub fn end_ok(mut self) {
         self.set_status(SpanStatus::Ok);
     }
 
-    /// Ends it with an error.
+    /// Ends it with the status `error`.
     pub fn end_error(mut self) {
         self.set_status(SpanStatus::Error);
     }
@@ -313,7 +376,7 @@ impl Span {
         }
     }
 
-    /// Where children on other threads belong.
+    /// Where children on other threads belong. Ask on the thread that began the span.
     #[must_use]
     pub fn context(&self) -> SpanContext {
         let open = LOCAL.try_with(|local| {
@@ -324,7 +387,15 @@ impl Span {
         SpanContext(open.ok().flatten().unwrap_or_default())
     }
 
-    /// Takes it off its thread: it may end on another, and is no parent of what begins here any more.
+    /// Takes it off its thread: it may end on another, and is no parent of what begins here any more. See [`DetachedSpan`] for an
+    /// example.
+    ///
+    /// ```
+    /// let span = unjank::span("upload").detach();
+    /// # let worker =
+    /// std::thread::spawn(move || span.end_ok());
+    /// # worker.join().unwrap();
+    /// ```
     pub fn detach(mut self) -> DetachedSpan {
         let key = std::mem::take(&mut self.key);
         DetachedSpan {
@@ -350,7 +421,7 @@ fn push(open: Open) -> Option<Open> {
     let pushed = client::with(|_| {
         let push = |local: &RefCell<Local>| {
             let mut local = local.try_borrow_mut().ok()?;
-            let key = random() | 1;
+            let key = local.next_key();
             let open = Open { key, ..open };
             local.stack.push(open);
             Some(open)
@@ -387,16 +458,14 @@ fn finish(record: Option<Box<SpanRecord>>) {
 
 /// What the wire takes of attributes and of events of one span.
 const MOST: usize = 64;
-/// What it takes of a text, in bytes.
-const LONGEST: usize = 1_024;
-
 /// Texts of the app are kept in memory until they are sent: no longer than they are sent.
 pub(crate) fn cut(text: Cow<'static, str>) -> Cow<'static, str> {
-    if text.len() <= LONGEST {
+    let length = bounded(&text).len();
+    if length == text.len() {
         return text;
     }
     let mut text = text.into_owned();
-    text.truncate(text.floor_char_boundary(LONGEST));
+    text.truncate(length);
     Cow::Owned(text)
 }
 
@@ -408,7 +477,7 @@ fn add_attribute(
     let extras = record.map(|record| record.extras.get_or_insert_default());
     if let Some(extras) = extras.filter(|extras| extras.attributes.len() < MOST) {
         let mut text = value.to_string();
-        text.truncate(text.floor_char_boundary(LONGEST));
+        text.truncate(bounded(&text).len());
         extras.attributes.push((cut(name.into()), text));
     }
 }

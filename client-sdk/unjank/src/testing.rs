@@ -40,7 +40,10 @@ use crate::{Config, Mode};
 /// Starts the SDK in test mode without a server, runs something, and answers the events it made, in the order in which they ended.
 /// One test at a time, since a process has one SDK; threads that `run` starts count as long as their events end before it does.
 ///
-/// See the [module](self) for an example.
+/// ```
+/// let events = unjank::testing::with_captured_events(|| unjank::span("checkout").end());
+/// assert!(events.iter().any(|event| event.signal() == unjank::Signal::Spans));
+/// ```
 ///
 /// # Panics
 /// When the SDK runs already, or does not finish within ten seconds: a test is to fail then.
@@ -102,6 +105,10 @@ impl CollectingTransport {
     }
 
     /// The batches that arrived, as the server would read them.
+    ///
+    /// ```
+    /// assert!(unjank::testing::CollectingTransport::new().batches().is_empty());
+    /// ```
     #[must_use]
     pub fn batches(&self) -> Vec<Value> {
         self.lock().clone()

@@ -12,7 +12,14 @@ use uuid::Uuid;
 use crate::client::{self, Shared};
 use crate::clock::wall_clock;
 
-/// A request that is over, answered or not.
+/// A request that is over, answered or not: what [`traffic()`] counts.
+///
+/// ```
+/// // One that was sent and never answered cost the user bytes as well.
+/// let lost = unjank::Transferred { host: "cdn.example.com", tx_bytes: 380, ..unjank::Transferred::default() };
+/// assert!(!lost.answered);
+/// unjank::traffic(lost);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred<'t> {
     /// The host it was for: by it the remote configuration says the source.
@@ -27,11 +34,16 @@ pub struct Transferred<'t> {
     pub answered: bool,
 }
 
-/// Counts a request.
+/// Counts a request, by local day, source and network. Nothing while nothing is collected. Sums are kept in the
+/// [`crate::Config::data_dir`], and are sent once.
 ///
 /// ```
 /// unjank::traffic(unjank::Transferred {
-///     host: "api.example.com", mime_type: "application/json", tx_bytes: 412, rx_bytes: 20_480, answered: true,
+///     host: "api.example.com",
+///     mime_type: "application/json",
+///     tx_bytes: 412,
+///     rx_bytes: 20_480,
+///     answered: true,
 /// });
 /// ```
 pub fn traffic(transferred: Transferred<'_>) {
@@ -58,8 +70,13 @@ fn count(shared: &Shared, transferred: Transferred<'_>) {
         .count(&transfer, wall_clock(), offset);
 }
 
-/// Says how far local time is ahead of UTC, in seconds: days of traffic are the user's days. Asked of the system at [`crate::init`];
-/// call it when the time zone changes.
+/// Says how far local time is ahead of UTC, in seconds, negative west of Greenwich: days of traffic are the user's days. Asked of the
+/// system at [`crate::init`], which does not answer while there are other threads, and then it is 0; call it after `init` and when
+/// the time zone changes. Nothing before `init`.
+///
+/// ```
+/// unjank::set_utc_offset(5 * 3_600 + 1_800); // India
+/// ```
 pub fn set_utc_offset(seconds: i32) {
     if let Some(shared) = client::installed() {
         shared.utc_offset_s.store(seconds, Ordering::Relaxed);

@@ -3,7 +3,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// A request.
+/// A request of the SDK: its fields are what a [`Transport`] hands to the system.
+///
+/// ```
+/// fn head_of(request: &unjank::Request<'_>) -> String {
+///     let mut head = format!("{} {}\n", request.method, request.url);
+///     for (name, value) in request.headers {
+///         head += &format!("{name}: {value}\n");
+///     }
+///     head + &format!("content-length: {}", request.body.len())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Request<'r> {
@@ -20,6 +30,15 @@ pub struct Request<'r> {
 }
 
 /// An answer, whatever its status.
+///
+/// ```
+/// let busy = unjank::Response {
+///     status: 429,
+///     retry_after: Some("30".to_owned()),
+///     ..unjank::Response::default()
+/// };
+/// assert!(busy.body.is_empty() && busy.etag.is_none());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The HTTP status.
@@ -32,17 +51,39 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Why there was no answer. The request is tried again later.
+/// Why there was no answer, for people. The request is tried again later.
+///
+/// ```
+/// let error = unjank::TransportError("no route to host".to_owned());
+/// assert_eq!(error.to_string(), "no route to host");
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TransportError(pub String);
 
-/// Carries requests. Called by the background thread, which waits for the answer.
+/// Carries requests. Called by the background thread, which waits for the answer: at most as long as [`Request::timeout`] says, since
+/// events wait in memory meanwhile. A panic counts as no answer.
+///
+/// ```
+/// use unjank::{Request, Response, Transport, TransportError};
+///
+/// struct Stub;
+///
+/// impl Transport for Stub {
+///     fn send(&self, request: Request<'_>) -> Result<Response, TransportError> {
+///         match request.method {
+///             "GET" => Ok(Response { status: 304, ..Response::default() }),
+///             _ => Err(TransportError("no network".to_owned())),
+///         }
+///     }
+/// }
+/// # drop(unjank::Config::new("http://127.0.0.1:1", "demo").transport(Stub));
+/// ```
 pub trait Transport: Send + Sync {
     /// Sends a request and reads the answer: every status is an answer.
     ///
     /// # Errors
-    /// When there was none.
+    /// When there was none: the batch is kept, and tried again after a wait that doubles.
     fn send(&self, request: Request<'_>) -> Result<Response, TransportError>;
 }
 

@@ -15,6 +15,35 @@ const BOUNDS_MS: [u32; 28] = [
     2_112, 2_987, 4_224, 5_973, 8_448, 11_947,
 ];
 
+/// The bucket of the largest bound that is a power of two or less, by how many bits a duration has: a step or two before the right one.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "runs at build time, where a mistake is an error"
+)]
+const FIRST_BUCKETS: [u8; 33] = {
+    let mut first = [0; 33];
+    let (mut bits, mut bucket) = (1, 0);
+    while bits < first.len() {
+        while bucket + 1 < BOUNDS_MS.len() && BOUNDS_MS[bucket + 1] <= 1 << (bits - 1) {
+            bucket += 1;
+        }
+        first[bits] = bucket as u8;
+        bits += 1;
+    }
+    first
+};
+
+/// The bucket of a duration. Asked for each frame, so it is not searched for.
+#[inline]
+fn bucket_of(took_ms: u32) -> usize {
+    let bits =
+        usize::try_from(u32::BITS.saturating_sub(took_ms.leading_zeros())).unwrap_or_default();
+    let first = usize::from(FIRST_BUCKETS.get(bits).copied().unwrap_or_default());
+    let above = BOUNDS_MS.iter().skip(first.saturating_add(1));
+    let passed = above.take_while(|bound| **bound <= took_ms).count();
+    first.saturating_add(passed)
+}
+
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) start: Uptime,
@@ -52,11 +81,7 @@ impl Window {
         self.frozen = self.frozen.saturating_add(u32::from(took > FROZEN_US));
         self.delay_us = self.delay_us.saturating_add(over);
         self.rates.add(refresh_hz);
-        let took_ms = millis_u32(took);
-        let bucket = BOUNDS_MS
-            .partition_point(|bound| *bound <= took_ms)
-            .saturating_sub(1);
-        if let Some(count) = self.buckets.get_mut(bucket) {
+        if let Some(count) = self.buckets.get_mut(bucket_of(millis_u32(took))) {
             *count = count.saturating_add(1);
         }
     }
@@ -122,5 +147,21 @@ impl Rates {
 
     fn longest(&self) -> Option<u16> {
         (self.longest_run > 0).then_some(self.longest_hz)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bucket_of_a_duration_is_the_last_whose_bound_it_reaches() {
+        let edges = BOUNDS_MS
+            .iter()
+            .flat_map(|bound| [bound.saturating_sub(1), *bound, bound + 1]);
+        for took in edges.chain(0..3_000).chain([u32::MAX]) {
+            let searched = BOUNDS_MS.partition_point(|bound| *bound <= took);
+            assert_eq!(bucket_of(took) + 1, searched, "{took} ms");
+        }
     }
 }

@@ -50,7 +50,7 @@ fn a_window_says_all_that_was_seen() {
         (1_016_667, 60_000),
         (1_083_333, 720_000),
     ] {
-        meter.frame(micros(vsync), micros(vsync + took));
+        drop(meter.frame(micros(vsync), micros(vsync + took)));
     }
     let window = meter.flush(millis(2_000)).unwrap();
     let text = serde_json::to_value(&window).unwrap();
@@ -152,11 +152,11 @@ fn rest_ends_the_dropping_state() {
 fn the_budget_follows_the_display() {
     let mut meter = meter(120);
     for frame in 0..5 {
-        meter.frame(micros(frame * 8_333), micros(frame * 8_333 + 8_000));
+        drop(meter.frame(micros(frame * 8_333), micros(frame * 8_333 + 8_000)));
     }
     meter.set_refresh_hz(60);
     for frame in 10..40 {
-        meter.frame(micros(frame * 16_667), micros(frame * 16_667 + 12_000));
+        drop(meter.frame(micros(frame * 16_667), micros(frame * 16_667 + 12_000)));
     }
     let window = meter.flush(millis(700)).unwrap();
     assert_eq!((window.frames_drawn, window.frames_dropped), (35, 0));
@@ -167,17 +167,17 @@ fn the_budget_follows_the_display() {
 fn windows_end_by_time_by_page_and_by_settings() {
     let mut meter = FrameMeter::new(&Frames::default(), 60, Scene::new("Feed"));
     assert_eq!(meter.flush(millis(1)), None, "no frame, no window");
-    meter.frame(millis(1_000), millis(1_010));
+    drop(meter.frame(millis(1_000), millis(1_010)));
     assert_eq!(meter.poll(millis(10_999)), None);
     let by_time = meter.poll(millis(40_000)).unwrap();
     assert_eq!((by_time.duration_ms, by_time.frames_drawn), (10_000, 1));
 
-    meter.frame(millis(50_000), millis(50_010));
+    drop(meter.frame(millis(50_000), millis(50_010)));
     let by_page = meter.set_scene(millis(50_500), Scene::new("Cart")).unwrap();
     assert_eq!((by_page.page.as_str(), by_page.duration_ms), ("Feed", 500));
     assert_eq!(meter.set_scene(millis(50_500), Scene::new("Cart")), None);
 
-    meter.frame(millis(51_000), millis(51_010));
+    drop(meter.frame(millis(51_000), millis(51_010)));
     meter.set_config(&Frames {
         window_ms: 1_000,
         ..Frames::default()
@@ -194,12 +194,12 @@ fn ticks_jitter_without_dropping_and_pause_without_dropping() {
     let mut meter = meter(60);
     let mut at = 0;
     for jitter in [16_300, 17_100, 16_000, 17_400, 16_900] {
-        meter.tick(micros(at));
+        drop(meter.tick(micros(at)));
         at += jitter;
     }
     meter.pause_ticks();
-    meter.tick(millis(5_000));
-    meter.tick(micros(5_050_000));
+    drop(meter.tick(millis(5_000)));
+    drop(meter.tick(micros(5_050_000)));
     let window = meter.flush(millis(5_100)).unwrap();
     assert_eq!((window.frames_drawn, window.frames_dropped), (5, 2));
     assert_eq!(window.slow_frames, 1);
@@ -215,11 +215,11 @@ fn odd_times_and_settings_do_no_harm() {
     for hz in [0, 1, u16::MAX] {
         let mut meter = FrameMeter::new(&nothing, hz, Scene::default());
         let end = micros(u64::MAX);
-        meter.frame(end, micros(0));
-        meter.frame(micros(0), end);
-        meter.frame_lasting(u64::MAX, millis(1));
-        meter.tick(end);
-        meter.tick(micros(0));
+        drop(meter.frame(end, micros(0)));
+        drop(meter.frame(micros(0), end));
+        drop(meter.frame_lasting(u64::MAX, millis(1)));
+        drop(meter.tick(end));
+        drop(meter.tick(micros(0)));
         let window = meter.flush(end).unwrap();
         assert!(window.duration_ms <= 24 * 3_600_000);
     }

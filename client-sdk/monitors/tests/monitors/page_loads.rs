@@ -198,7 +198,7 @@ fn requests_without_an_end_go_with_their_page_or_with_time() {
     for number in 0..600 {
         let page = loads.begin("MainActivity", LaunchKind::Warm, at(number));
         loads.request_begin("/home/head", at(number));
-        loads.abandon(page, at(number));
+        drop(loads.abandon(page, at(number)));
     }
     for number in 0..600 {
         loads.request_begin("/home/head", at(number * 1_000));

@@ -155,7 +155,7 @@ fn saved_bytes_have_a_version() {
         time("2026-11-20T12:00:00Z"),
         0,
     );
-    meter.take_deltas("batch-1");
+    drop(meter.take_deltas("batch-1"));
     meter.count(&to("p0.meituan.net", ""), time("2026-11-20T13:00:00Z"), 0);
     let saved = meter.save();
     // Written by version 1: every later one has to read it.

@@ -9,7 +9,21 @@ use unjank_protocol::SpanStatus;
 use super::{Open, SpanContext, add_attribute, add_event, close, finish, push};
 use crate::event::SpanRecord;
 
-/// A span of no thread: for `async` code and for operations that end elsewhere than they began.
+/// A span of no thread: for `async` code and for operations that end elsewhere than they began. It ends when it is dropped.
+///
+/// ```
+/// let mut download = unjank::span("download").detach();
+/// download.attribute("path", "/menu");
+/// let context = download.context(); // for `unjank::span_in`
+/// {
+///     let _entered = download.enter();
+///     unjank::span("connect").end(); // its child
+/// }
+/// download.event("connected");
+/// let answered = true; // … some callback, on whatever thread …
+/// if answered { download.end_ok() } else { download.end_error() }
+/// # drop(context);
+/// ```
 #[derive(Debug)]
 #[must_use = "a span lasts as long as this value: bind it to a name, not to `_`"]
 pub struct DetachedSpan {
@@ -18,7 +32,8 @@ pub struct DetachedSpan {
 }
 
 impl DetachedSpan {
-    /// Makes it the parent of what begins on this thread, as long as the answer lives.
+    /// Makes it the parent of what begins on this thread, as long as the answer lives. A future enters anew at each poll: an
+    /// [`Entered`] must not be held over an `.await`, and cannot be sent to another thread.
     pub fn enter(&self) -> Entered {
         // One that began while nothing was collected stands for nothing.
         if self.open.key == 0 {
@@ -33,12 +48,12 @@ impl DetachedSpan {
         }
     }
 
-    /// Adds an attribute; at most 64 are kept, 1 KiB each.
+    /// Adds an attribute; at most 64 are kept, names and values are cut at 1 KiB each.
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
         add_attribute(self.record.as_deref_mut(), name, &value);
     }
 
-    /// Notes that something happened now; at most 64 are kept.
+    /// Notes that something happened now; at most 64 are kept, of 1 KiB each.
     pub fn event(&mut self, name: impl Into<Cow<'static, str>>) {
         add_event(self.record.as_deref_mut(), name);
     }
@@ -49,14 +64,14 @@ impl DetachedSpan {
         SpanContext(self.open)
     }
 
-    /// Ends it as intended.
+    /// Ends it with the status `ok`: as intended. One that is dropped has the status `unset`.
     pub fn end_ok(mut self) {
         if let Some(record) = &mut self.record {
             record.status = SpanStatus::Ok;
         }
     }
 
-    /// Ends it with an error.
+    /// Ends it with the status `error`.
     pub fn end_error(mut self) {
         if let Some(record) = &mut self.record {
             record.status = SpanStatus::Error;
@@ -70,7 +85,14 @@ impl Drop for DetachedSpan {
     }
 }
 
-/// A [`DetachedSpan`] that is the parent of what begins on this thread.
+/// A [`DetachedSpan`] that is the parent of what begins on this thread, until this is dropped.
+///
+/// ```
+/// let download = unjank::span("download").detach();
+/// let entered = download.enter();
+/// unjank::span("parse").end(); // a child of `download`
+/// drop(entered);
+/// ```
 #[derive(Debug)]
 #[must_use = "it holds as long as this value: bind it to a name, not to `_`"]
 pub struct Entered {

@@ -3,10 +3,12 @@
 
 mod collector;
 mod delivery;
+mod documented;
 mod every_key;
 mod export;
 mod remote;
 mod spans;
 mod traced;
+mod traced_shapes;
 #[cfg(feature = "tracing")]
 mod tracing_layer;

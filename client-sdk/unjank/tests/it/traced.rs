@@ -16,7 +16,7 @@ impl Wake for Idle {
 }
 
 /// Polls until it is ready: the futures here wake nobody.
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Idle));
     let mut future = pin!(future);
     loop {
