@@ -10,6 +10,7 @@ use clap::{Args, Parser};
 
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
+use crate::store::Retention;
 
 /// Settings every command shares.
 #[derive(Args, Clone, Debug)]
@@ -189,6 +190,18 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_DEAD_LETTER_MAX_BYTES", value_name = "BYTES", default_value_t = 1 << 30)]
     pub dead_letter_max_bytes: u64,
 
+    /// How many days single events are kept; 0: for ever. Several servers on one ClickHouse should say the same.
+    #[arg(long, env = "UNJANK_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=36_500))]
+    pub retention_days: u64,
+
+    /// How many days roll-ups by the hour are kept; 0: for ever.
+    #[arg(long, env = "UNJANK_RETENTION_HOURLY_DAYS", value_name = "DAYS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(0..=36_500))]
+    pub retention_hourly_days: u64,
+
+    /// How many days roll-ups by the day are kept; 0: for ever. They take little room.
+    #[arg(long, env = "UNJANK_RETENTION_DAILY_DAYS", value_name = "DAYS", default_value_t = 400, value_parser = clap::value_parser!(u64).range(0..=36_500))]
+    pub retention_daily_days: u64,
+
     /// The most memory the embedded engine may use, in bytes.
     #[arg(long, env = "UNJANK_ENGINE_MAX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 4 << 30)]
     pub engine_max_memory_bytes: u64,
@@ -223,6 +236,14 @@ pub struct Serve {
 }
 
 impl Serve {
+    pub fn retention(&self) -> Retention {
+        Retention {
+            raw_days: self.retention_days,
+            hourly_days: self.retention_hourly_days,
+            daily_days: self.retention_daily_days,
+        }
+    }
+
     pub fn flush_interval(&self) -> Duration {
         Duration::from_millis(self.flush_interval_ms)
     }

@@ -25,8 +25,8 @@ use crate::metrics::Metrics;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
-    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target,
-    Writer, WriterSettings, migrate,
+    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Retention,
+    Target, Writer, WriterSettings, migrate,
 };
 use crate::task::Tasks;
 
@@ -87,6 +87,12 @@ pub async fn serve(
         write_counts(Arc::clone(&app), front.shutdown()),
     );
     front.spawn("recall", recall_batches(Arc::clone(&app), front.shutdown()));
+    let keep = keep_rows(
+        app.clickhouse.clone(),
+        settings.retention(),
+        front.shutdown(),
+    );
+    front.spawn("retention", keep);
     let reclassifier = reclassifier(&app, settings);
     front.spawn("reclassifier", reclassifier.run(front.shutdown()));
     start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
@@ -327,6 +333,23 @@ async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationT
     }
     clickhouse.point_at(Some(&target));
     tracing::info!(url = target.url, "ClickHouse is ready");
+}
+
+/// Rows are kept as long as the settings say, from when ClickHouse answers on.
+async fn keep_rows(clickhouse: ClickHouse, retention: Retention, shutdown: CancellationToken) {
+    loop {
+        match clickhouse.keep(retention).await {
+            Ok(changed) if changed.is_empty() => return,
+            Ok(changed) => {
+                return tracing::info!(?retention, ?changed, "rows are kept for another time now");
+            }
+            Err(failure) => tracing::debug!(%failure, "how long rows are kept cannot be set yet"),
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = sleep(Duration::from_secs(5)) => {}
+        }
+    }
 }
 
 /// What was stored before this start is remembered again, as soon as ClickHouse can say it.

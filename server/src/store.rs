@@ -13,6 +13,7 @@ mod native;
 mod range;
 pub mod reads;
 mod record;
+mod retention;
 mod stored_stacks;
 mod tally;
 mod writer;
@@ -29,6 +30,7 @@ pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;
 pub use self::native::{BadFrame, Frame};
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
+pub use self::retention::Retention;
 pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
 pub use self::writer::{Writer, WriterSettings};
 

@@ -356,7 +356,9 @@ pub fn flush(timeout: Duration) -> bool {
 /// ```
 pub fn set_user(user_id: Option<&str>) {
     if let Some(shared) = client::installed() {
-        shared.users.set(unjank_monitors::bounded(user_id.unwrap_or_default()));
+        shared
+            .users
+            .set(unjank_monitors::bounded(user_id.unwrap_or_default()));
     }
 }
 

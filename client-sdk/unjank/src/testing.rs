@@ -70,7 +70,12 @@ pub fn with_captured_events(run: impl FnOnce()) -> Vec<Event> {
 }
 
 /// Moves the wall clock as the SDK of this process sees it, as when somebody sets the device's clock: forward, or back when negative.
-/// Moves add up.
+/// Moves add up. Durations do not notice.
+///
+/// ```
+/// unjank::testing::move_wall_clock(-3 * 86_400); // somebody set the device back by three days
+/// unjank::testing::move_wall_clock(3 * 86_400); // and right again
+/// ```
 pub fn move_wall_clock(seconds: i64) {
     let moved = seconds.saturating_mul(1_000_000);
     crate::clock::MOVED_US.fetch_add(moved, std::sync::atomic::Ordering::Relaxed);

@@ -27,6 +27,7 @@ mod processes;
 mod questions;
 mod quotas;
 mod remote_config;
+mod retention;
 mod rules;
 mod schema;
 mod server;

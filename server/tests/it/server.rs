@@ -143,6 +143,27 @@ impl Server {
         self.restart().await;
     }
 
+    /// Settings for the next start.
+    pub(crate) fn change(&mut self, arguments: &[&str]) {
+        self.arguments = arguments
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .collect();
+    }
+
+    /// Waits until a query has this answer: what happens in the background has no other sign.
+    pub(crate) async fn answers(&self, sql: &str, expected: &str) {
+        let mut last = String::new();
+        for _ in 0..1_000 {
+            last = self.query(sql).await;
+            if last == expected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(last, expected, "{sql}");
+    }
+
     /// Lets the server's time pass.
     pub(crate) fn pass(&self, time: Duration) {
         let time = i64::try_from(time.as_micros()).unwrap();

@@ -1,0 +1,89 @@
+//! How long rows are kept. What is older is dropped by ClickHouse, part by part, when it merges.
+
+use clickhouse::Row;
+use serde::Deserialize;
+
+use super::clickhouse::{ClickHouse, Failure};
+
+/// Days; 0 keeps rows for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    pub raw_days: u64,
+    pub hourly_days: u64,
+    pub daily_days: u64,
+}
+
+/// Raw tables and the columns that say how old a row is. `batches` are remembered for as long as a retry may come.
+const RAW: [(&str, &str); 9] = [
+    ("spans", "start"),
+    ("frame_windows", "start"),
+    ("janks", "start"),
+    ("page_loads", "start"),
+    ("app_starts", "start"),
+    ("recompositions", "start"),
+    ("metrics", "time"),
+    ("sdk_health", "received_at"),
+    ("traffic", "day"),
+];
+
+#[derive(Row, Deserialize)]
+struct Table {
+    name: String,
+    definition: String,
+}
+
+impl Retention {
+    /// The days of a table and its column, if rows of it grow old.
+    fn of(self, table: &str) -> Option<(u64, &'static str)> {
+        let raw = RAW.iter().find(|(name, _)| *name == table);
+        match raw {
+            Some((_, column)) => Some((self.raw_days, column)),
+            None if table.ends_with("_hourly") => Some((self.hourly_days, "hour")),
+            None if table.ends_with("_daily") => Some((self.daily_days, "day")),
+            None if table == "outcomes" => Some((self.daily_days, "hour")),
+            None => None,
+        }
+    }
+}
+
+impl ClickHouse {
+    /// Has every table keep its rows as long as asked. Answers the tables that kept them for another time before.
+    pub async fn keep(&self, retention: Retention) -> Result<Vec<String>, Failure> {
+        let client = self.client()?;
+        let sql = "SELECT name, engine_full AS definition FROM system.tables \
+                   WHERE database = {database:String} AND endsWith(engine, 'MergeTree') ORDER BY name";
+        let query = client.query(sql).param("database", self.database());
+        let mut changed = Vec::new();
+        for table in query.fetch_all::<Table>().await? {
+            let Some((days, column)) = retention.of(&table.name) else {
+                continue;
+            };
+            let expression = format!("toDateTime({column}) + toIntervalDay({days})");
+            let change = match (days, table.definition.contains(" TTL ")) {
+                (0, false) => continue,
+                (0, true) => "REMOVE TTL".to_owned(),
+                _ if table.definition.contains(&format!(" TTL {expression} ")) => continue,
+                _ => format!("MODIFY TTL {expression}"),
+            };
+            // Old parts go when they are merged or looked at next: rewriting them all now would cost more than they take.
+            let sql = format!(
+                "ALTER TABLE `{}`.`{}` {change}",
+                self.database(),
+                table.name
+            );
+            let alter = client
+                .query_raw(&sql)
+                .with_setting("materialize_ttl_after_modify", "0");
+            alter.execute().await?;
+            // A part goes when all of it is too old: nothing is rewritten to drop some of its rows. Weeks and months are parts of their own.
+            let whole = format!(
+                "ALTER TABLE `{}`.`{}` MODIFY SETTING ttl_only_drop_parts = 1",
+                self.database(),
+                table.name
+            );
+            client.query_raw(&whole).execute().await?;
+            changed.push(table.name);
+        }
+        Ok(changed)
+    }
+}
