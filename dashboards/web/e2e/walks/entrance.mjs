@@ -10,9 +10,7 @@ async function the_first_admin_takes_the_invitation_and_makes_a_project(reader, 
   await page.getByLabel('The same again').fill(ADMIN.password);
   await reader.look('invitation');
   await page.getByRole('button', { name: 'Set password and log in' }).click();
-  await page.getByText('No project to look at').waitFor();
-  await reader.look('no-project');
-  await page.getByRole('link', { name: 'Make a project' }).click();
+  await page.getByRole('navigation').getByRole('link', { name: 'Projects' }).click();
   await page.getByRole('button', { name: 'New project' }).click();
   await page.getByLabel('Id').fill(PROJECT);
   await page.getByRole('dialog').getByLabel('Name').fill('Shop');
