@@ -10,6 +10,10 @@ fn main() {
     println!("cargo::rerun-if-changed=../migrations/sqlite");
     // Where nobody built it, the folder around it tells when somebody did.
     let built = format!("{WEB}/dist");
-    let watched = if Path::new(&built).exists() { &built } else { WEB };
+    let watched = if Path::new(&built).exists() {
+        &built
+    } else {
+        WEB
+    };
     println!("cargo::rerun-if-changed={watched}");
 }

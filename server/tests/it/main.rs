@@ -32,3 +32,4 @@ mod server;
 mod signal_quotas;
 mod stacks;
 mod story;
+mod web;

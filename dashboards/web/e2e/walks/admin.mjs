@@ -27,7 +27,7 @@ async function a_key_is_made_shown_once_rotated_limited_and_revoked(reader, stat
   await page.getByLabel('Name').fill('Android 2');
   await page.getByRole('button', { name: 'Make the new key' }).click();
   await page.getByRole('button', { name: 'I have kept it' }).click();
-  await page.getByText('ends in 30 days').waitFor();
+  await page.getByRole('table').getByText('ends in 30 days').waitFor();
   await reader.look('keys');
 
   await page.getByRole('button', { name: 'Revoke Android 2' }).click();
@@ -87,7 +87,10 @@ async function an_editor_sees_what_editors_may(reader, state) {
   await page.getByRole('button', { name: 'Set password and log in' }).click();
   await page.getByRole('navigation').getByRole('link', { name: 'Ingest keys' }).click();
   await page.getByRole('table').waitFor();
-  check((await page.getByRole('button', { name: 'New key' }).count()) === 0, 'an editor is offered what only admins may');
+  check(
+    (await page.getByRole('button', { name: 'New key' }).count()) === 0,
+    'an editor is offered what only admins may',
+  );
   await page.getByRole('navigation').getByRole('link', { name: 'Audit log' }).click();
   await page.getByText('For admins of the project').waitFor();
   await page.getByRole('button', { name: 'Log out' }).click();

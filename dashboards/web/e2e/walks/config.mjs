@@ -90,7 +90,7 @@ async function somebody_who_saved_meanwhile_is_not_overwritten(reader) {
   await page.getByText('Somebody else saved').waitFor();
   await reader.look('config-conflict');
   await page.getByRole('button', { name: 'Load their version' }).click();
-  await page.getByText('0.75').waitFor();
+  await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('0.75'));
 }
 
 async function an_earlier_revision_is_brought_back(reader, state) {

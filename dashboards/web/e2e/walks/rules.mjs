@@ -46,6 +46,4 @@ async function rules_are_checked_tried_saved_and_taken_back(reader) {
 }
 
 /** In order: later ones see what earlier ones did. */
-export const walks = [
-  rules_are_checked_tried_saved_and_taken_back,
-];
+export const walks = [rules_are_checked_tried_saved_and_taken_back];

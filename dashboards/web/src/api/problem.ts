@@ -61,7 +61,8 @@ const ADVICE: Record<string, string> = {
   invitation_unknown: 'This invitation was used already or is over. Ask an admin for a new one.',
   session_ended: 'Your session has ended. Log in again.',
   token_missing: 'Log in to see this.',
-  project_unknown: 'There is no such project, or you have no access to it. Choose another one, or ask an admin for a role.',
+  project_unknown:
+    'There is no such project, or you have no access to it. Choose another one, or ask an admin for a role.',
   conflict: 'Somebody else saved in the meantime. Load their version, then make your change again.',
   configuration_invalid: 'The configuration has faults. They are shown where they are.',
   cross_site:
@@ -74,7 +75,8 @@ function explain(status: number, code: string, detail: string, retryAfter?: numb
   if (code === 'role') return `${sentence(detail)} Ask an admin of the project for it.`;
   if (ADVICE[code]) return ADVICE[code];
   if (code === 'too_many_logins') return `Too many wrong passwords.${wait || ' Try again later.'}`;
-  if (status === 429 || status === 503) return `${sentence(detail || 'The server is busy')}${wait || ' Try again in a moment.'}`;
+  if (status === 429 || status === 503)
+    return `${sentence(detail || 'The server is busy')}${wait || ' Try again in a moment.'}`;
   if (status === 404 && code === '') return 'This server does not know this question. It may be older than this page.';
   if (status >= 500) return `${sentence(detail || 'The server failed')} Try again; its log says more.`;
   return sentence(detail || `The server refused this (${status})`);

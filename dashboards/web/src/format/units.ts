@@ -1,6 +1,7 @@
 // Numbers as people read them, with the units of the API. Pure.
 
-export type Unit = 'us' | 'ms' | 's' | 'bytes' | 'share' | 'percent' | 'count' | 'per_hour' | 'per_minute' | 'fps' | (string & {});
+export type Unit =
+  'us' | 'ms' | 's' | 'bytes' | 'share' | 'percent' | 'count' | 'per_hour' | 'per_minute' | 'fps' | (string & {});
 
 const NONE = '–';
 

@@ -14,7 +14,13 @@ export interface Route {
 export const ROUTES: Route[] = [
   { path: '/', title: 'Overview', group: 'Performance', filters: true, load: () => import('../pages/Overview.svelte') },
   { path: '/jank', title: 'Jank', group: 'Performance', filters: true, load: () => import('../pages/Jank.svelte') },
-  { path: '/frames', title: 'Frames', group: 'Performance', filters: true, load: () => import('../pages/Frames.svelte') },
+  {
+    path: '/frames',
+    title: 'Frames',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/Frames.svelte'),
+  },
   {
     path: '/page-loads',
     title: 'Page loads',
@@ -23,8 +29,20 @@ export const ROUTES: Route[] = [
     load: () => import('../pages/PageLoads.svelte'),
   },
   { path: '/spans', title: 'Spans', group: 'Performance', filters: true, load: () => import('../pages/Spans.svelte') },
-  { path: '/traces', title: 'Traces', group: 'Performance', filters: true, load: () => import('../pages/Traces.svelte') },
-  { path: '/traffic', title: 'Traffic', group: 'Performance', filters: true, load: () => import('../pages/Traffic.svelte') },
+  {
+    path: '/traces',
+    title: 'Traces',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/Traces.svelte'),
+  },
+  {
+    path: '/traffic',
+    title: 'Traffic',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/Traffic.svelte'),
+  },
   {
     path: '/resources',
     title: 'Resources',

@@ -24,5 +24,6 @@ export function actorName(actor: string, people: Schemas['User'][]): string {
   const id = /^user:(.+)$/.exec(actor)?.[1];
   if (id === undefined) return actor;
   if (id === session.me?.id) return session.me.email;
-  return people.find((one) => one.id === id)?.email ?? actor;
+  // The end of an id tells people apart; the beginning is the time they were made.
+  return people.find((one) => one.id === id)?.email ?? `user …${id.slice(-8)}`;
 }
