@@ -2,7 +2,12 @@ import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
 
 export default defineConfig({
-  root: import.meta.dirname,
+  root: 'e2e/gallery',
   plugins: [svelte()],
-  build: { outDir: '../../.generated/gallery', emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: {
+    outDir: '../../.generated/gallery',
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
 });

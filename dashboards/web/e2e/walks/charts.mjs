@@ -10,7 +10,9 @@ const TYPES = { html: 'text/html', js: 'text/javascript', css: 'text/css' };
 async function openGallery(reader, state) {
   const { page } = reader;
   if (!state.gallery) {
-    execFileSync('npx', ['vite', 'build', '--logLevel', 'warn', '--config', 'e2e/gallery/vite.config.ts'], { cwd: root });
+    execFileSync('npx', ['vite', 'build', '--logLevel', 'warn', '--config', 'e2e/gallery/vite.config.ts'], {
+      cwd: root,
+    });
     const headers = (await page.request.get('/', { headers: { accept: 'text/html' } })).headers();
     state.gallery = headers['content-security-policy'];
     check(state.gallery.includes("default-src 'self'"), 'the server sends no policy');
