@@ -1,8 +1,17 @@
-# Two stages: build with Rust and npm, run with neither. The embedded ClickHouse library is fetched and checked at build.
+# Three stages: build the web interface with node, the server with Rust and npm, run with none of them. The embedded ClickHouse library is fetched and checked at build.
+FROM node:20-bookworm-slim AS web
+WORKDIR /src/dashboards/web
+COPY dashboards/web/package.json dashboards/web/package-lock.json dashboards/web/.npmrc ./
+RUN npm ci
+COPY server/openapi.json /src/server/openapi.json
+COPY dashboards/web ./
+RUN npm run build
+
 FROM rust:1.95-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends cmake nodejs npm && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
+COPY --from=web /src/dashboards/web/dist dashboards/web/dist
 RUN cargo build --release --locked -p unjank-server --bin unjank
 # Set to empty to leave the library out, for an image that only talks to a ClickHouse server.
 ARG EMBEDDED=1

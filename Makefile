@@ -6,17 +6,21 @@ REPLAY ?=
 CACHE := .cache
 # Everything, with what is optional in the SDK.
 ALL := --locked --workspace --features unjank/tracing,unjank/test-kit
+WEB := dashboards/web
+WEB_INSTALLED := $(WEB)/node_modules/.package-lock.json
+WEB_SOURCES := server/openapi.json $(shell find $(WEB)/src $(WEB)/public $(WEB)/build -type f) $(wildcard $(WEB)/*.*)
 
 .PHONY: run test lint fmt bench chaos clients openapi postgres check-tools doc
 
 ## run: build and start the server with the embedded engine, on 127.0.0.1:8080, with the ingest key `demo` for any app
-run: check-tools
+run: check-tools web
 	UNJANK_INGEST_KEYS=$${UNJANK_INGEST_KEYS:-demo=*} $(CARGO) run --release --locked -p unjank-server --bin unjank -- serve
 
 ## test: every test, on real engines and real clients
-test: check-tools clients postgres
+test: check-tools clients postgres web
 	$(CARGO) build $(ALL)
 	$(CARGO) test $(ALL)
+	cd $(WEB) && npm test --silent && npm run --silent e2e
 	@if [ -n "$(REPLAY)" ]; then $(MAKE) replay REPLAY="$(REPLAY)"; fi
 
 ## replay: send recorded batches to a fresh server and verify that each event arrived exactly once
@@ -26,16 +30,34 @@ replay: check-tools
 	target/debug/unjank-loadtest replay --server-bin target/debug/unjank --dir "$(REPLAY)" --verify
 
 ## lint: formatting, clippy, docs, licences where cargo-deny is installed
-lint: check-tools
+lint: check-tools $(WEB_INSTALLED)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc $(ALL) --no-deps --document-private-items -q
+	cd $(WEB) && npm run --silent lint
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
 	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
 
 ## fmt: format everything
-fmt:
+fmt: $(WEB_INSTALLED)
 	$(CARGO) fmt --all
+	cd $(WEB) && npm run --silent fmt
+
+## web: the web interface, which the server's binary embeds
+.PHONY: web e2e
+web: check-tools $(WEB)/dist/index.html
+
+$(WEB)/dist/index.html: $(WEB_INSTALLED) $(WEB_SOURCES)
+	cd $(WEB) && npm run --silent build
+
+$(WEB_INSTALLED): $(WEB)/package.json $(WEB)/package-lock.json
+	cd $(WEB) && npm ci --silent --no-fund --no-audit
+	@touch $@
+
+## e2e: walk through the web interface of a real server in a real browser
+e2e: check-tools web
+	$(CARGO) build --locked -p unjank-server --bin unjank
+	cd $(WEB) && npm run --silent e2e
 
 ## bench: the figures of loadtest/RESULTS.md, on this machine
 bench: check-tools
@@ -86,7 +108,7 @@ postgres:
 
 check-tools:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing: install Rust, see rust-toolchain.toml for the version"; exit 1; }
-	@command -v npm >/dev/null 2>&1 || { echo "npm is missing: install node with npm; it fetches the embedded engine's library"; exit 1; }
+	@command -v npm >/dev/null 2>&1 || { echo "npm is missing: install node with npm; it builds the web interface and fetches the embedded engine's library"; exit 1; }
 	@command -v cc >/dev/null 2>&1 || { echo "a C compiler is missing: install gcc or clang"; exit 1; }
 
 help:

@@ -27,6 +27,7 @@ mod revisions;
 mod rules;
 mod session;
 mod traces;
+mod web;
 
 use std::sync::Arc;
 
@@ -76,7 +77,9 @@ pub fn public(app: Arc<App>) -> Router {
         .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz))
-        .route("/openapi.json", get(openapi::get));
+        .route("/openapi.json", get(openapi::get))
+        // Every other address is one of the web interface, or nothing.
+        .fallback(web::serve);
     middleware(routes).with_state(app)
 }
 
@@ -222,7 +225,8 @@ pub fn admin(app: Arc<App>) -> Router {
     let routes = Router::new()
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz))
-        .route("/metrics", get(admin::metrics));
+        .route("/metrics", get(admin::metrics))
+        .fallback(|| async { Problem::not_found() });
     middleware(routes).with_state(app)
 }
 
@@ -243,7 +247,6 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         // A bug in one request is one 500, not a dead connection.
         .layer(CatchPanicLayer::custom(|_| problem::internal()));
     routes
-        .fallback(|| async { Problem::not_found() })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         .layer(map_response(close_after_unread_body))
         .layer(stack)

@@ -34,3 +34,4 @@ mod server;
 mod signal_quotas;
 mod stacks;
 mod story;
+mod web;

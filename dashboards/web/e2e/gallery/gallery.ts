@@ -1,0 +1,11 @@
+// Every chart on data that is made up, for a look at each before a page uses it.
+import { mount } from 'svelte';
+import '../../src/styles/tokens.css';
+import '../../src/styles/base.css';
+import { startTheme } from '../../src/layout/theme.svelte';
+import { startRouter } from '../../src/navigation/router.svelte';
+import Gallery from './Gallery.svelte';
+
+startTheme();
+startRouter();
+mount(Gallery, { target: document.getElementById('app')! });

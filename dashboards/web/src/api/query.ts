@@ -1,0 +1,133 @@
+// Questions about what devices sent: tables, lines over time, distributions. The filters of the address are part of each.
+
+import { bounds } from '../navigation/time_range';
+import type { Filters } from '../navigation/filters';
+import { fetchWithSession } from './fetch_with_session';
+import { Problem, isAborted } from './problem';
+
+export type Signal =
+  | 'spans'
+  | 'frame_windows'
+  | 'janks'
+  | 'page_loads'
+  | 'traffic'
+  | 'metrics'
+  | 'app_starts'
+  | 'recompositions'
+  | 'sdk_health'
+  | 'batches'
+  | 'outcomes';
+
+export interface Measure {
+  name: string;
+  unit: string;
+  better: 'lower' | 'higher' | 'none';
+}
+
+export interface TableRow {
+  keys: string[];
+  /** In the order of `measures`; `null` where nothing was measured. */
+  values: (number | null)[];
+  /** The same of the base, when a comparison was asked. */
+  base?: (number | null)[];
+}
+
+export interface TableAnswer {
+  signal: string;
+  source: 'daily' | 'hourly' | 'raw';
+  from: string;
+  to: string;
+  by: string[];
+  measures: Measure[];
+  rows: TableRow[];
+  more: boolean;
+  rows_read: number;
+  bytes_read: number;
+}
+
+export interface SeriesAnswer {
+  measures: Measure[];
+  step_s: number;
+  /** Seconds since the epoch. */
+  times: number[];
+  series: { keys: string[]; values: Record<string, (number | null)[]> }[];
+}
+
+export interface DistributionAnswer {
+  field: string;
+  unit: string;
+  /** Upper bounds. */
+  bounds: number[];
+  series: { keys: string[]; counts: number[] }[];
+}
+
+export interface Question {
+  signal: Signal;
+  by?: string[];
+  measures?: string[];
+  /** A measure; `-p95_us` is descending, `-change.p95_us` the relative change against the base. */
+  order?: string;
+  limit?: number;
+  /** The signal's own dimensions, beside the filters of the address. */
+  where?: Record<string, string | string[]>;
+  /** Ask for the comparison that the filters name. On unless said otherwise. */
+  compare?: boolean;
+}
+
+export function queryTable(filters: Filters, question: Question, signal?: AbortSignal): Promise<TableAnswer> {
+  return get(address(filters, question), signal);
+}
+
+export function querySeries(filters: Filters, question: Question, signal?: AbortSignal): Promise<SeriesAnswer> {
+  return get(address(filters, { ...question, compare: false }, '/series'), signal);
+}
+
+export function queryDistribution(
+  filters: Filters,
+  question: Question & { field: string },
+  signal?: AbortSignal,
+): Promise<DistributionAnswer> {
+  return get(address(filters, { ...question, compare: false }, '/distribution', { field: question.field }), signal);
+}
+
+/** The value of a measure in a row; `null` when it is not there. */
+export function valueOf(answer: TableAnswer, row: TableRow, measure: string, of: 'values' | 'base' = 'values') {
+  const place = answer.measures.findIndex((one) => one.name === measure);
+  return row[of]?.[place] ?? null;
+}
+
+/** Exported for its test. */
+export function address(
+  filters: Filters,
+  question: Question,
+  kind = '',
+  more: Record<string, string> = {},
+  now = new Date(),
+): string {
+  const { from, to } = bounds(filters.range, now);
+  const query = new URLSearchParams({ from: from.toISOString(), to: to.toISOString() });
+  for (const [name, values] of Object.entries({ ...filters.chosen, ...question.where })) {
+    for (const value of [values].flat()) query.append(name, value);
+  }
+  for (const by of question.by ?? []) query.append('by', by);
+  for (const measure of question.measures ?? []) query.append('measure', measure);
+  if (question.order) query.set('order', question.order);
+  if (question.limit) query.set('limit', String(question.limit));
+  if (question.compare !== false && filters.baseVersion) query.set('base_app_version', filters.baseVersion);
+  for (const [name, value] of Object.entries(more)) query.set(name, value);
+  return `/api/v1/projects/${encodeURIComponent(filters.project)}/query/${question.signal}${kind}?${query}`;
+}
+
+async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  let response: Response;
+  try {
+    const url = new URL(path, window.location.origin);
+    response = await fetchWithSession(new Request(url, { signal }));
+  } catch (error) {
+    if (isAborted(error)) throw error;
+    throw Problem.from(error);
+  }
+  const body: unknown = await response.json().catch(() => null);
+  if (!response.ok) throw Problem.of(response.status, body);
+  return body as T;
+}

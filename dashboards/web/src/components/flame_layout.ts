@@ -1,0 +1,84 @@
+// Where the frames of a flame graph stand, from a folded tree. Pure: the canvas only paints what comes of it.
+
+export interface FlameNode {
+  name: string;
+  /** Of the frame with all below it. */
+  value: number;
+  children?: FlameNode[];
+}
+
+export interface FlameFrame {
+  node: FlameNode;
+  parent: FlameFrame | null;
+  depth: number;
+  /** Shares of the root's width, 0 to 1. */
+  start: number;
+  width: number;
+  index: number;
+}
+
+/** Every frame, each after its parent. Children that claim more than their parent has are scaled to fit. */
+export function layOut(root: FlameNode): FlameFrame[] {
+  const frames: FlameFrame[] = [];
+  const open: Omit<FlameFrame, 'index'>[] = [{ node: root, parent: null, depth: 0, start: 0, width: 1 }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const frame = { ...next, index: frames.length };
+    frames.push(frame);
+    const children = (frame.node.children ?? []).toSorted((a, b) => b.value - a.value);
+    const sum = children.reduce((all, child) => all + child.value, 0);
+    const whole = Math.max(frame.node.value, sum);
+    let start = frame.start;
+    const placed = children.map((node) => {
+      const width = whole > 0 ? (frame.width * node.value) / whole : 0;
+      const child = { node, parent: frame, depth: frame.depth + 1, start, width };
+      start += width;
+      return child;
+    });
+    open.push(...placed.reverse());
+  }
+  return frames;
+}
+
+/** What is on the screen when looked at from `focus`: its ancestors in full width above it, all below it in proportion. */
+export function place(frame: FlameFrame, focus: FlameFrame): { x: number; width: number } | null {
+  if (frame.depth <= focus.depth) return isAncestor(frame, focus) ? { x: 0, width: 1 } : null;
+  const x = (frame.start - focus.start) / focus.width;
+  const width = frame.width / focus.width;
+  return x > -1e-9 && x + width < 1 + 1e-9 ? { x, width } : null;
+}
+
+function isAncestor(frame: FlameFrame, of: FlameFrame): boolean {
+  for (let at: FlameFrame | null = of; at; at = at.parent) if (at === frame) return true;
+  return false;
+}
+
+/** The frame next to another one, for the keyboard. */
+export function neighbour(frames: FlameFrame[], from: FlameFrame, key: string): FlameFrame | undefined {
+  if (key === 'ArrowUp') return from.parent ?? undefined;
+  if (key === 'ArrowDown') return frames.find((one) => one.parent === from);
+  const level = frames.filter((one) => one.depth === from.depth);
+  const at = level.indexOf(from);
+  return level[at + (key === 'ArrowRight' ? 1 : -1)];
+}
+
+/** Time in a function itself, and with all it called, however often it stands on a stack. */
+export function byFunction(root: FlameNode): { name: string; self: number; total: number }[] {
+  const found = new Map<string, { name: string; self: number; total: number }>();
+  const on = new Map<string, number>();
+  const open: { node: FlameNode; leave: boolean }[] = [{ node: root, leave: false }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { node, leave } = next;
+    if (leave) {
+      on.set(node.name, on.get(node.name)! - 1);
+      continue;
+    }
+    const entry = found.get(node.name) ?? { name: node.name, self: 0, total: 0 };
+    found.set(node.name, entry);
+    const below = (node.children ?? []).reduce((all, child) => all + child.value, 0);
+    entry.self += Math.max(0, node.value - below);
+    if (!on.get(node.name)) entry.total += node.value;
+    on.set(node.name, (on.get(node.name) ?? 0) + 1);
+    open.push({ node, leave: true }, ...(node.children ?? []).map((child) => ({ node: child, leave: false })));
+  }
+  return [...found.values()].toSorted((a, b) => b.total - a.total);
+}

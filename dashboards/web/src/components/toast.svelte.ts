@@ -1,0 +1,34 @@
+// Short messages that something was done. What went wrong is said where it went wrong, or here when there is no such place.
+
+import { Problem } from '../api/problem';
+
+export interface Toast {
+  id: number;
+  text: string;
+  kind: 'good' | 'bad';
+}
+
+const SHOWN_MS = 5_000;
+let next = 0;
+let shown = $state<Toast[]>([]);
+
+export const toasts = {
+  get shown() {
+    return shown;
+  },
+  dismiss(id: number) {
+    shown = shown.filter((toast) => toast.id !== id);
+  },
+};
+
+export function say(text: string, kind: Toast['kind'] = 'good') {
+  next += 1;
+  const id = next;
+  shown = [...shown.slice(-2), { id, text, kind }];
+  // A failure stays until it is read.
+  if (kind === 'good') setTimeout(() => toasts.dismiss(id), SHOWN_MS);
+}
+
+export function sayProblem(error: unknown) {
+  say(Problem.from(error).message, 'bad');
+}

@@ -1,0 +1,74 @@
+// Every page: its address, its name in the navigation, and its file. A new page is a file in `pages/` and a line here.
+
+import type { Component } from 'svelte';
+
+export interface Route {
+  path: string;
+  title: string;
+  group: 'Performance' | 'Control' | 'Admin';
+  /** Shows the bar of filters. */
+  filters?: boolean;
+  load: () => Promise<{ default: Component }>;
+}
+
+export const ROUTES: Route[] = [
+  { path: '/', title: 'Overview', group: 'Performance', filters: true, load: () => import('../pages/Overview.svelte') },
+  { path: '/jank', title: 'Jank', group: 'Performance', filters: true, load: () => import('../pages/Jank.svelte') },
+  {
+    path: '/frames',
+    title: 'Frames',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/Frames.svelte'),
+  },
+  {
+    path: '/page-loads',
+    title: 'Page loads',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/PageLoads.svelte'),
+  },
+  { path: '/spans', title: 'Spans', group: 'Performance', filters: true, load: () => import('../pages/Spans.svelte') },
+  {
+    path: '/traces',
+    title: 'Traces',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/Traces.svelte'),
+  },
+  {
+    path: '/traffic',
+    title: 'Traffic',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/Traffic.svelte'),
+  },
+  {
+    path: '/resources',
+    title: 'Resources',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/Resources.svelte'),
+  },
+  {
+    path: '/ingest',
+    title: 'Ingest health',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/IngestHealth.svelte'),
+  },
+  { path: '/config', title: 'Remote config', group: 'Control', load: () => import('../pages/RemoteConfig.svelte') },
+  { path: '/rules', title: 'Rules', group: 'Control', load: () => import('../pages/Rules.svelte') },
+  { path: '/projects', title: 'Projects', group: 'Admin', load: () => import('../pages/Projects.svelte') },
+  { path: '/keys', title: 'Ingest keys', group: 'Admin', load: () => import('../pages/IngestKeys.svelte') },
+  { path: '/device-keys', title: 'Device keys', group: 'Admin', load: () => import('../pages/DeviceKeys.svelte') },
+  { path: '/tokens', title: 'API tokens', group: 'Admin', load: () => import('../pages/ApiTokens.svelte') },
+  { path: '/people', title: 'People', group: 'Admin', load: () => import('../pages/People.svelte') },
+  { path: '/audit', title: 'Audit log', group: 'Admin', load: () => import('../pages/Audit.svelte') },
+];
+
+export const GROUPS = ['Performance', 'Control', 'Admin'] as const;
+
+export function routeOf(path: string): Route | undefined {
+  return ROUTES.find((route) => route.path === path);
+}

@@ -1,0 +1,62 @@
+// A stretch of time as it stands in the address: `range=7d`, or `from=…&to=…`. Pure.
+
+export type TimeRange = { kind: 'relative'; text: string } | { kind: 'absolute'; from: Date; to: Date };
+
+export const DEFAULT_RANGE = '7d';
+export const RELATIVE_RANGES = [
+  { text: '1h', label: 'Last hour' },
+  { text: '24h', label: 'Last 24 hours' },
+  { text: '7d', label: 'Last 7 days' },
+  { text: '30d', label: 'Last 30 days' },
+  { text: '90d', label: 'Last 90 days' },
+];
+
+const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** How long a relative range is; `null` when it cannot be read. */
+export function relativeLength(text: string): number | null {
+  const found = /^([1-9]\d{0,3})([mhdw])$/.exec(text);
+  return found ? Number(found[1]) * UNITS[found[2]!]! : null;
+}
+
+export function readRange(query: URLSearchParams): TimeRange {
+  const from = new Date(query.get('from') ?? '');
+  const to = new Date(query.get('to') ?? '');
+  if (from < to) return { kind: 'absolute', from, to };
+  const text = query.get('range') ?? '';
+  return { kind: 'relative', text: relativeLength(text) === null ? DEFAULT_RANGE : text };
+}
+
+/** The default does not stand in the address. */
+export function writeRange(range: TimeRange, query: URLSearchParams) {
+  for (const key of ['range', 'from', 'to']) query.delete(key);
+  if (range.kind === 'absolute') {
+    query.set('from', seconds(range.from));
+    query.set('to', seconds(range.to));
+  } else if (range.text !== DEFAULT_RANGE) {
+    query.set('range', range.text);
+  }
+}
+
+/** From when to when, as the server is asked. */
+export function bounds(range: TimeRange, now: Date): { from: Date; to: Date } {
+  if (range.kind === 'absolute') return { from: range.from, to: range.to };
+  return { from: new Date(now.getTime() - (relativeLength(range.text) ?? 0)), to: now };
+}
+
+export function rangeLabel(range: TimeRange): string {
+  if (range.kind === 'relative') {
+    return RELATIVE_RANGES.find((one) => one.text === range.text)?.label ?? `Last ${range.text}`;
+  }
+  const format = new Intl.DateTimeFormat(undefined, {
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+  return `${format.format(range.from)} – ${format.format(range.to)}`;
+}
+
+function seconds(date: Date): string {
+  return date.toISOString().replace(/\.\d{3}Z$/, 'Z');
+}
