@@ -1,8 +1,6 @@
 //! Fills a store with as many events as a large app makes in a month: straight into the raw tables, as fast as ClickHouse takes them,
 //! with the roll-ups made by the views as always. For measuring questions, not the way in.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use anyhow::{Context, Result};
 
 use crate::clickhouse::ClickHouse;
@@ -35,10 +33,7 @@ const ONCE: [&str; 2] = [
 
 /// Adds what is missing: a day that has its last table is whole. Today is the last day.
 pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .context("reading the clock")?;
-    let today = now.as_secs() / 86_400;
+    let today = u64::try_from(crate::clock::now().as_micros() / 86_400_000_000)?;
     for sql in ONCE {
         clickhouse.rows(sql).await?;
     }

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use reqwest::Client;
 use serde_json::Value;
+use unjank_protocol::Timestamp;
 
 use crate::clickhouse::{Access, ClickHouse};
 use crate::console;
@@ -157,14 +158,14 @@ impl Asker {
     }
 }
 
-/// What the screens ask, with the filters they start with: seven days, or all that is there.
+/// What the screens ask: `overview | screen | path`, or `detail`.
 fn questions(days: u64) -> Result<Vec<Question>> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let now = crate::clock::now().as_micros();
     let time = |days_ago: u64| {
-        let seconds = i64::try_from(now - days_ago * 86_400).unwrap_or_default();
-        unjank_protocol::Timestamp::from_micros(seconds * 1_000_000).to_string()
+        let ago = i64::try_from(days_ago).unwrap_or_default() * 86_400_000_000;
+        Timestamp::from_micros(now - ago).to_string()
     };
-    let day = |days_ago: u64| {
+    let midnight = |days_ago: u64| {
         time(days_ago)
             .chars()
             .take(10)
@@ -172,120 +173,27 @@ fn questions(days: u64) -> Result<Vec<Question>> {
             .collect::<String>()
     };
     let month = format!("from={}", time(days));
-    let whole_day = format!("from={}&to={}", day(2), day(1));
+    let whole_day = format!("from={}&to={}", midnight(2), midnight(1));
     let versions = "app_version=4.12.0&base_app_version=4.11.0";
-    let overview = |screen, path: &str| (screen, Kind::Overview, path.to_owned());
-    let detail = |screen, path: &str| (screen, Kind::Detail, path.to_owned());
-    let questions = vec![
-        overview("Overview", "query/usage?by=app_version"),
-        overview(
-            "Overview",
-            "query/frame_windows?by=app_version&measure=slow_share&measure=frozen_share&measure=fps",
-        ),
-        overview(
-            "Overview",
-            "query/janks?by=app_version&by=kind&measure=count&measure=installs&not_a_cause=false",
-        ),
-        overview(
-            "Overview",
-            "query/page_loads?by=app_version&measure=total_p75_ms",
-        ),
-        overview(
-            "Overview",
-            &format!(
-                "query/spans?by=name&measure=p95_us&measure=count&order=-change.p95_us&{versions}"
-            ),
-        ),
-        overview(
-            "Jank",
-            "query/janks?by=group_id&by=title&order=-sum_ms&measure=count&measure=installs&measure=sum_ms&not_a_cause=false",
-        ),
-        overview(
-            "Jank",
-            &format!(
-                "query/janks?by=group_id&order=-sum_ms&measure=count&measure=installs&measure=sum_ms&{month}"
-            ),
-        ),
-        overview(
-            "Jank",
-            &format!("query/janks/series?by=app_version&measure=count&group_id=1001&{month}"),
-        ),
-        overview(
-            "Jank",
-            "query/janks?by=group_id&order=-sum_ms&measure=count&measure=sum_ms&os_name=android&device_class=low",
-        ),
-        detail(
-            "Jank",
-            "query/janks?by=device_model&group_id=1001&measure=count",
-        ),
-        detail("Jank", "janks/flame?group_id=1001"),
-        detail("Jank", "janks/events?group_id=1001"),
-        detail(
-            "Jank",
-            "query/janks?by=group_id&order=-sum_ms&measure=count&measure=installs&os_version=14",
-        ),
-        overview("Frames", "query/frame_windows?by=page"),
-        overview("Frames", &format!("query/frame_windows?by=page&{month}")),
-        overview("Frames", "query/frame_windows/distribution?by=app_version"),
-        overview("Page loads", "query/page_loads?by=page"),
-        overview(
-            "Page loads",
-            &format!(
-                "query/page_loads/series?measure=total_p75_ms&page=Page3Activity&by=app_version&{month}"
-            ),
-        ),
-        detail(
-            "Page loads",
-            "query/page_requests?by=path&page=Page3Activity",
-        ),
-        overview(
-            "Spans",
-            "query/spans?by=name&measure=count&measure=p50_us&measure=p95_us",
-        ),
-        overview(
-            "Spans",
-            &format!("query/spans?by=name&measure=count&measure=p50_us&measure=p95_us&{month}"),
-        ),
-        overview(
-            "Spans",
-            &format!("query/spans/series?name=checkout&by=app_version&measure=p95_us&{month}"),
-        ),
-        overview(
-            "Spans",
-            "query/spans/series?name=checkout&by=app_version&measure=p95_us",
-        ),
-        overview(
-            "Spans",
-            "query/spans/distribution?name=checkout&by=app_version",
-        ),
-        detail("Spans", "query/spans?by=package&measure=sum_us"),
-        detail(
-            "Spans",
-            "query/spans/series?name=checkout&device_model=Model%207&measure=p95_us",
-        ),
-        detail("Spans", "spans/inside?name=checkout"),
-        detail(
-            "Traces",
-            "traces?name=checkout&order=-duration_us&app_version=4.12.0",
-        ),
-        overview(
-            "Traffic",
-            &format!("query/traffic?by=day&by=source&by=network&limit=1000&{month}"),
-        ),
-        detail(
-            "Traffic",
-            &format!(
-                "query/traffic?by=install_id&order=-bytes&limit=100&measure=bytes&{whole_day}"
-            ),
-        ),
-        overview("Resources", "query/metrics?by=page&name=memory_used_bytes"),
-        overview(
-            "Resources",
-            &format!("query/metrics?by=uptime&by=app_version&name=memory_used_bytes&{month}"),
-        ),
-    ];
-    Ok(questions
-        .into_iter()
-        .map(|(screen, kind, path)| Question { screen, kind, path })
-        .collect())
+    let lines = include_str!("queries/questions.txt").lines();
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let mut parts = line.split(" | ");
+            let (kind, screen, path) = (parts.next(), parts.next(), parts.next());
+            let path = path.with_context(|| format!("no path in `{line}`"))?;
+            Ok(Question {
+                screen: screen.unwrap_or_default(),
+                kind: if kind == Some("overview") {
+                    Kind::Overview
+                } else {
+                    Kind::Detail
+                },
+                path: path
+                    .replace("{month}", &month)
+                    .replace("{whole_day}", &whole_day)
+                    .replace("{versions}", versions),
+            })
+        })
+        .collect()
 }

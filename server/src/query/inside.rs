@@ -8,6 +8,9 @@ use uuid::Uuid;
 
 use crate::store::reads::StoredSpan;
 
+/// A parent that is its own child ends here.
+const DEEPEST: usize = 128;
+
 /// Everything of one name that ran inside.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InsideRow {
@@ -48,7 +51,7 @@ pub fn inside(name: &str, spans: &[StoredSpan]) -> Inside {
     for root in spans.iter().filter(|span| span.name == name) {
         found.spans += 1;
         found.total_us += root.duration_us;
-        // Depth first; names above a span are those that its time is in already. A parent that is its own child ends at a depth.
+        // Depth first; names above a span are those that its time is in already.
         let mut open = vec![(root, Vec::<&str>::new())];
         while let Some((span, above)) = open.pop() {
             let inner = children
@@ -66,17 +69,10 @@ pub fn inside(name: &str, spans: &[StoredSpan]) -> Inside {
             if !above.contains(&span.name.as_str()) {
                 row.total_us += span.duration_us;
             }
-            if above.len() < 128 {
-                open.extend(
-                    inner
-                        .iter()
-                        .filter(|child| child.name != name)
-                        .map(|child| {
-                            let mut above = above.clone();
-                            above.push(&span.name);
-                            (*child, above)
-                        }),
-                );
+            if above.len() < DEEPEST {
+                let above: Vec<&str> = above.into_iter().chain([span.name.as_str()]).collect();
+                let others = inner.iter().filter(|child| child.name != name);
+                open.extend(others.map(|child| (*child, above.clone())));
             }
         }
     }

@@ -185,7 +185,7 @@ async fn a_series_has_every_step_and_the_largest_groups() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|line| line.to_string())
+        .map(ToString::to_string)
         .collect();
     assert_eq!(
         series,

@@ -85,40 +85,36 @@ impl IntoParams for QueryParameters {
             parameter(
                 "from",
                 "The beginning; seven days before the end unless said.",
-                time.clone(),
+                &time,
             ),
-            parameter(
-                "to",
-                "The end, not included; now unless said.",
-                time.clone(),
-            ),
-            parameter("by", "Dimensions to group by, 3 at most.", list.clone()),
+            parameter("to", "The end, not included; now unless said.", &time),
+            parameter("by", "Dimensions to group by, 3 at most.", &list),
             parameter(
                 "measure",
                 "Measures to answer; all of the signal unless said.",
-                list.clone(),
+                &list,
             ),
             parameter(
                 "order",
                 "A measure to sort by, the smallest first, or with `-` in front the largest; `change.` before its name: by its \
                  relative change against the base.",
-                json!({"type": "string"}),
+                &json!({"type": "string"}),
             ),
             parameter(
                 "limit",
                 "Groups at most.",
-                json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 50}),
+                &json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 50}),
             ),
             parameter(
                 "base_from",
                 "Compare with another period: its beginning …",
-                time.clone(),
+                &time,
             ),
-            parameter("base_to", "… and its end.", time),
+            parameter("base_to", "… and its end.", &time),
             parameter(
                 "base_app_version",
                 "Compare with another version, in the same period.",
-                json!({"type": "string"}),
+                &json!({"type": "string"}),
             ),
         ];
         let dimensions: BTreeSet<_> = SUBJECTS
@@ -130,14 +126,14 @@ impl IntoParams for QueryParameters {
             parameter(
                 name,
                 "Only events with one of these values, where the signal has the dimension.",
-                list.clone(),
+                &list,
             )
         }));
         parameters
     }
 }
 
-fn parameter(name: &str, description: &str, schema: Value) -> Parameter {
+fn parameter(name: &str, description: &str, schema: &Value) -> Parameter {
     let value = json!({
         "name": name, "in": "query", "required": false, "description": description, "schema": schema
     });
