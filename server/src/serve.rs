@@ -68,6 +68,20 @@ const EAGER_BYTES: u64 = 32 << 20;
 const QUESTIONS: usize = 6;
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
+/// What a server is given besides its settings.
+pub struct Surroundings {
+    pub listeners: Listeners,
+    pub clock: Clock,
+    pub shutdown: CancellationToken,
+}
+
+/// Whether to go on once a server is prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Serve,
+    End,
+}
+
 /// Runs a server until `shutdown`. Nothing that was acknowledged is lost, however it ends.
 pub async fn serve(
     shared: &Shared,
@@ -76,6 +90,31 @@ pub async fn serve(
     clock: Clock,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
+    let surroundings = Surroundings {
+        listeners,
+        clock,
+        shutdown,
+    };
+    let nothing = |_| std::future::ready(Ok(Then::Serve));
+    serve_after(shared, settings, surroundings, nothing).await
+}
+
+/// Runs a server like [`serve`], and `prepare` before anybody hears of it, when everything else runs.
+pub async fn serve_after<P, F>(
+    shared: &Shared,
+    settings: &Serve,
+    surroundings: Surroundings,
+    prepare: P,
+) -> anyhow::Result<()>
+where
+    P: FnOnce(Arc<App>) -> F,
+    F: Future<Output = anyhow::Result<Then>>,
+{
+    let Surroundings {
+        listeners,
+        clock,
+        shutdown,
+    } = surroundings;
     let (front, middle, back) = (Tasks::default(), Tasks::default(), Tasks::default());
     let app = Arc::new(open(shared, settings, clock, &back).await?);
     let writer = open_writer(shared, settings, &app)?;
@@ -89,9 +128,14 @@ pub async fn serve(
     front.spawn("recall", recall_batches(Arc::clone(&app), front.shutdown()));
     let reclassifier = reclassifier(&app, settings);
     front.spawn("reclassifier", reclassifier.run(front.shutdown()));
-    start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
-
-    shutdown.cancelled().await;
+    let prepared = tokio::select! {
+        prepared = prepare(Arc::clone(&app)) => prepared,
+        () = shutdown.cancelled() => Ok(Then::End),
+    };
+    if matches!(prepared, Ok(Then::Serve)) {
+        start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
+        shutdown.cancelled().await;
+    }
     // In order: no new requests, then what they left goes to ClickHouse, then ClickHouse ends.
     front
         .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
@@ -106,7 +150,7 @@ pub async fn serve(
     app.log.close().await;
     app.control.close().await;
     tracing::info!("ended");
-    Ok(())
+    prepared.map(drop)
 }
 
 /// Opens what is kept on this machine, and puts together what handlers share.
