@@ -1,5 +1,7 @@
 //! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
 
+mod target;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +15,9 @@ use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 use unjank_protocol::Limits;
 
+pub(crate) use self::target::external;
+
+use self::target::connect;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
@@ -25,8 +30,8 @@ use crate::metrics::Metrics;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
-    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Target,
-    Writer, WriterSettings, migrate,
+    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Writer,
+    WriterSettings,
 };
 use crate::task::Tasks;
 
@@ -353,26 +358,6 @@ fn engine_program(shared: &Shared) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Brings the schema of a ClickHouse server up to date, however long it takes to answer; only then is it used.
-async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationToken) {
-    let fresh = ClickHouse::away(clickhouse.database());
-    fresh.point_at(Some(&target));
-    loop {
-        match migrate(&fresh).await {
-            Ok(_) => break,
-            Err(failure) => {
-                tracing::error!(%failure, url = target.url, "ClickHouse cannot be used yet; events are kept in the ingest log");
-            }
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = sleep(Duration::from_secs(5)) => {}
-        }
-    }
-    clickhouse.point_at(Some(&target));
-    tracing::info!(url = target.url, "ClickHouse is ready");
-}
-
 /// What was stored before this start is remembered again, as soon as ClickHouse can say it.
 async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
     let recalled = async {
@@ -487,23 +472,4 @@ fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
     let folder = &shared.data_dir;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("the data folder {} cannot be made", folder.display()))
-}
-
-/// A ClickHouse server by its URL.
-pub(crate) fn external(shared: &Shared, url: &str) -> Target {
-    Target {
-        url: url.to_owned(),
-        user: shared.clickhouse_user.clone(),
-        password: shared.clickhouse_password.reveal().to_owned(),
-        database: shared.clickhouse_database.clone(),
-        compress: !is_loopback(url),
-    }
-}
-
-/// Compressing what never leaves the machine only costs CPU.
-fn is_loopback(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["localhost", "127.", "[::1]"]
-        .iter()
-        .any(|host| rest.starts_with(host))
 }

@@ -88,7 +88,7 @@ const fn init(class: &'static str, line: u32, own_us: f64) -> Step {
 pub(super) const INSERT_ORDER: Step = method(
     "com.example.shop.data.OrderDao",
     ("insert(Order)", 58),
-    330_000.0,
+    270_000.0,
     DISK,
     &[method(
         "androidx.room.RoomDatabase",

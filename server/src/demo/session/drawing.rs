@@ -39,7 +39,7 @@ impl Session<'_> {
         let hz = f64::from(refresh_hz);
         let due = hz * WINDOW_MS as f64 / 1_000.0 * (0.5 + self.random.unit() * 0.5);
         let worse = if self.blocks_checkout(visit.page) {
-            2.1
+            2.3
         } else {
             1.0
         };

@@ -17,7 +17,7 @@ const MANY: JankStrategy = JankStrategy {
     period_ms: 60_000,
 };
 /// Stalls in a stay on a page, on a middle device.
-const USUAL: f64 = 0.05;
+const USUAL: f64 = 0.075;
 const BLOCKED_CHECKOUT: f64 = 0.3;
 
 impl Session<'_> {
