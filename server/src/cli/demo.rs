@@ -152,7 +152,7 @@ fn progress(sent: Sent, days: u32) {
         write!(out, "\r{line}{end}")
             .and_then(|()| out.flush())
             .is_err()
-    } else if sent.days % 10 == 0 || sent.days == days {
+    } else if sent.days.is_multiple_of(10) || sent.days == days {
         writeln!(out, "{line}").is_err()
     } else {
         false

@@ -38,7 +38,7 @@ pub(super) struct Step {
     pub(super) own_us: f64,
     pub(super) place: Place,
     pub(super) times: u32,
-    pub(super) inside: &'static [Step],
+    pub(super) inside: &'static [Self],
 }
 
 const IO: Place = Place::Awaited("DefaultDispatcher-worker-1");
@@ -64,8 +64,10 @@ const fn method(
     }
 }
 
-const fn repeated(times: u32, step: Step) -> Step {
-    Step { times, ..step }
+/// The step, so many times one after the other.
+const fn repeated(times: u32, mut step: Step) -> Step {
+    step.times = times;
+    step
 }
 
 const fn request(path: &'static str, own_us: f64) -> Step {

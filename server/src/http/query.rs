@@ -276,7 +276,7 @@ pub(super) async fn spread(
     Path((_, signal)): Path<(String, String)>,
     Asking(mut ask): Asking,
 ) -> Result<Json<Distributions>, Problem> {
-    let field = histogram(known(&signal)?, ask.field.take())?;
+    let field = histogram(known(&signal)?, ask.field.take().as_deref())?;
     let asked = ask.series(&member.project, &signal, app.clock.now())?;
     let _turn = turn(&app).await?;
     let (shapes, read) = distribution(&app.clickhouse, &asked, field).await?;
@@ -296,7 +296,7 @@ fn known(signal: &str) -> Result<&'static Subject, Problem> {
     subject(signal).ok_or_else(Problem::not_found)
 }
 
-fn histogram(subject: &'static Subject, field: Option<String>) -> Result<&'static str, Problem> {
+fn histogram(subject: &'static Subject, field: Option<&str>) -> Result<&'static str, Problem> {
     let of = |fold| matches!(fold, Fold::Histogram | Fold::Bounds);
     let all: Vec<_> = subject
         .aggregates
@@ -304,8 +304,8 @@ fn histogram(subject: &'static Subject, field: Option<String>) -> Result<&'stati
         .filter(|one| of(one.fold))
         .map(|one| one.name)
         .collect();
-    let found = match &field {
-        Some(field) => all.iter().find(|name| *name == field),
+    let found = match field {
+        Some(field) => all.iter().find(|name| **name == field),
         None => all.first(),
     };
     found.copied().ok_or_else(|| {

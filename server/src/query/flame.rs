@@ -114,12 +114,7 @@ pub fn speedscope<'s>(
             .rev()
             .map(|frame| {
                 *known.entry(frame).or_insert_with(|| {
-                    let mut shown = serde_json::json!({"name": frame.label()});
-                    if !frame.file.is_empty() {
-                        shown["file"] = frame.file.clone().into();
-                        shown["line"] = frame.line.into();
-                    }
-                    frames.push(shown);
+                    frames.push(speedscope_frame(frame));
                     frames.len() - 1
                 })
             })
@@ -139,4 +134,13 @@ pub fn speedscope<'s>(
             "startValue": 0, "endValue": total, "samples": samples, "weights": weights
         }]
     })
+}
+
+fn speedscope_frame(frame: &StoredFrame) -> serde_json::Value {
+    let mut shown = serde_json::json!({"name": frame.label()});
+    if !frame.file.is_empty() {
+        shown["file"] = frame.file.clone().into();
+        shown["line"] = frame.line.into();
+    }
+    shown
 }

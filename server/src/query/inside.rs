@@ -67,16 +67,9 @@ pub fn inside(name: &str, spans: &[StoredSpan]) -> Inside {
                 row.total_us += span.duration_us;
             }
             if above.len() < 128 {
-                open.extend(
-                    inner
-                        .iter()
-                        .filter(|child| child.name != name)
-                        .map(|child| {
-                            let mut above = above.clone();
-                            above.push(&span.name);
-                            (*child, above)
-                        }),
-                );
+                let children = inner.iter().filter(|child| child.name != name);
+                let above: Vec<_> = above.into_iter().chain([span.name.as_str()]).collect();
+                open.extend(children.map(|child| (*child, above.clone())));
             }
         }
     }

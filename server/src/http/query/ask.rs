@@ -138,8 +138,9 @@ impl IntoParams for QueryParameters {
 }
 
 fn parameter(name: &str, description: &str, schema: Value) -> Parameter {
-    let value = json!({
-        "name": name, "in": "query", "required": false, "description": description, "schema": schema
+    let mut value = json!({
+        "name": name, "in": "query", "required": false, "description": description
     });
+    value["schema"] = schema;
     serde_json::from_value(value).unwrap_or_default()
 }

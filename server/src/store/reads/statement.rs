@@ -1,7 +1,5 @@
 //! From a reading to one statement with server-side parameters.
 
-use std::fmt::Write;
-
 use super::aggregate::Measure;
 use super::define::{Dimension, Kept, Subject, Time};
 
@@ -314,12 +312,12 @@ impl Reading {
             .push(("project".to_owned(), self.project.clone()));
         let mut rows = "s.project = {project:String}".to_owned();
         let span = self.within(self.span, "span", statement);
-        let _ = match &self.base {
+        rows += &match &self.base {
             Some(Base::Period(base)) => {
                 let base = self.within(*base, "base", statement);
-                write!(rows, " AND (({span}) OR ({base}))")
+                format!(" AND (({span}) OR ({base}))")
             }
-            _ => write!(rows, " AND {span}"),
+            _ => format!(" AND {span}"),
         };
         for (place, filter) in self.filters.iter().enumerate() {
             let value = self.value(filter.dimension);
@@ -327,12 +325,11 @@ impl Reading {
                 .lists
                 .push((format!("f{place}"), filter.values.clone()));
             let of_version = filter.dimension.name == "app_version";
-            let _ = match &self.base {
-                Some(Base::Version(_)) if of_version => write!(
-                    rows,
+            rows += &match &self.base {
+                Some(Base::Version(_)) if of_version => format!(
                     " AND ({value} IN {{f{place}:Array(String)}} OR {value} = {{base_version:String}})"
                 ),
-                _ => write!(rows, " AND {value} IN {{f{place}:Array(String)}}"),
+                _ => format!(" AND {value} IN {{f{place}:Array(String)}}"),
             };
         }
         rows
