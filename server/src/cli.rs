@@ -2,6 +2,7 @@
 
 mod classify;
 mod dead_letter;
+mod demo;
 mod engine;
 mod healthcheck;
 mod openapi;
@@ -43,6 +44,8 @@ pub struct Cli {
 enum Command {
     /// Run the server: take batches, make them durable, store them in ClickHouse.
     Serve(Box<Serve>),
+    /// Fill a fresh data folder with a month of a made-up shop, and serve it.
+    Demo(Box<demo::DemoArgs>),
     /// Run only the embedded ClickHouse, over ClickHouse's HTTP interface.
     Engine(engine::EngineArgs),
     /// Bring ClickHouse's schema up to date and exit. `serve` does the same at start.
@@ -73,6 +76,7 @@ pub fn run(cli: Cli) -> ExitCode {
     }
     let result = match command {
         Command::Serve(serve) => server::run(&shared, &serve),
+        Command::Demo(demo) => demo::run(&shared, &demo),
         Command::Engine(engine) => engine::run(&shared, &engine),
         Command::Migrate => server::migrate(&shared),
         Command::Sql(sql) => sql::run(&shared, &sql),

@@ -12,6 +12,9 @@ use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
 use crate::store::Retention;
 
+const DATA_DIR: &str = "data";
+const DEMO_DATA_DIR: &str = "demo-data";
+
 /// Settings every command shares.
 #[derive(Args, Clone, Debug)]
 pub struct Shared {
@@ -24,7 +27,7 @@ pub struct Shared {
         long,
         env = "UNJANK_DATA_DIR",
         value_name = "DIR",
-        default_value = "data",
+        default_value = DATA_DIR,
         global = true
     )]
     pub data_dir: PathBuf,
@@ -314,7 +317,21 @@ pub fn parse<C: Parser>() -> Result<C, clap::Error> {
         Some(file) => with_file(command, &file)?,
         None => command,
     };
+    let matches = command.clone().try_get_matches_from(&arguments)?;
+    if matches.subcommand_name() != Some("demo") || is_set(&matches, "data_dir") {
+        return C::from_arg_matches(&matches);
+    }
+    // A demo is kept apart from what is real, unless somebody says where it goes.
+    let (command, _) = set_default(command, "data_dir", DEMO_DATA_DIR);
     C::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+/// Whether a flag, the environment or the file says it.
+fn is_set(matches: &clap::ArgMatches, id: &str) -> bool {
+    let built_in = matches
+        .get_one::<PathBuf>(id)
+        .is_some_and(|folder| folder.as_os_str() == DATA_DIR);
+    matches.value_source(id) != Some(clap::parser::ValueSource::DefaultValue) || !built_in
 }
 
 fn config_argument(arguments: &[std::ffi::OsString]) -> Option<PathBuf> {

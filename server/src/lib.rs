@@ -6,6 +6,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod control;
+pub mod demo;
 pub mod fingerprint;
 pub mod history;
 pub mod http;

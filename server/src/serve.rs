@@ -1,5 +1,7 @@
 //! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
 
+mod target;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +15,9 @@ use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 use unjank_protocol::Limits;
 
+pub(crate) use self::target::external;
+
+use self::target::connect;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
@@ -26,7 +31,7 @@ use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
     ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Retention,
-    Target, Writer, WriterSettings, migrate,
+    Writer, WriterSettings,
 };
 use crate::task::Tasks;
 
@@ -68,6 +73,20 @@ const EAGER_BYTES: u64 = 32 << 20;
 const QUESTIONS: usize = 6;
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
+/// What a server is given besides its settings.
+pub struct Surroundings {
+    pub listeners: Listeners,
+    pub clock: Clock,
+    pub shutdown: CancellationToken,
+}
+
+/// Whether to go on once a server is prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Serve,
+    End,
+}
+
 /// Runs a server until `shutdown`. Nothing that was acknowledged is lost, however it ends.
 pub async fn serve(
     shared: &Shared,
@@ -76,6 +95,31 @@ pub async fn serve(
     clock: Clock,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
+    let surroundings = Surroundings {
+        listeners,
+        clock,
+        shutdown,
+    };
+    let nothing = |_| std::future::ready(Ok(Then::Serve));
+    serve_after(shared, settings, surroundings, nothing).await
+}
+
+/// Runs a server like [`serve`], and `prepare` before anybody hears of it, when everything else runs.
+pub async fn serve_after<P, F>(
+    shared: &Shared,
+    settings: &Serve,
+    surroundings: Surroundings,
+    prepare: P,
+) -> anyhow::Result<()>
+where
+    P: FnOnce(Arc<App>) -> F,
+    F: Future<Output = anyhow::Result<Then>>,
+{
+    let Surroundings {
+        listeners,
+        clock,
+        shutdown,
+    } = surroundings;
     let (front, middle, back) = (Tasks::default(), Tasks::default(), Tasks::default());
     let app = Arc::new(open(shared, settings, clock, &back).await?);
     let writer = open_writer(shared, settings, &app)?;
@@ -95,9 +139,14 @@ pub async fn serve(
     front.spawn("retention", keep);
     let reclassifier = reclassifier(&app, settings);
     front.spawn("reclassifier", reclassifier.run(front.shutdown()));
-    start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
-
-    shutdown.cancelled().await;
+    let prepared = tokio::select! {
+        prepared = prepare(Arc::clone(&app)) => prepared,
+        () = shutdown.cancelled() => Ok(Then::End),
+    };
+    if matches!(prepared, Ok(Then::Serve)) {
+        start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
+        shutdown.cancelled().await;
+    }
     // In order: no new requests, then what they left goes to ClickHouse, then ClickHouse ends.
     front
         .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
@@ -112,7 +161,7 @@ pub async fn serve(
     app.log.close().await;
     app.control.close().await;
     tracing::info!("ended");
-    Ok(())
+    prepared.map(drop)
 }
 
 /// Opens what is kept on this machine, and puts together what handlers share.
@@ -315,26 +364,6 @@ fn engine_program(shared: &Shared) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Brings the schema of a ClickHouse server up to date, however long it takes to answer; only then is it used.
-async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationToken) {
-    let fresh = ClickHouse::away(clickhouse.database());
-    fresh.point_at(Some(&target));
-    loop {
-        match migrate(&fresh).await {
-            Ok(_) => break,
-            Err(failure) => {
-                tracing::error!(%failure, url = target.url, "ClickHouse cannot be used yet; events are kept in the ingest log");
-            }
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = sleep(Duration::from_secs(5)) => {}
-        }
-    }
-    clickhouse.point_at(Some(&target));
-    tracing::info!(url = target.url, "ClickHouse is ready");
-}
-
 /// Rows are kept as long as the settings say, from when ClickHouse answers on.
 async fn keep_rows(clickhouse: ClickHouse, retention: Retention, shutdown: CancellationToken) {
     loop {
@@ -466,23 +495,4 @@ fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
     let folder = &shared.data_dir;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("the data folder {} cannot be made", folder.display()))
-}
-
-/// A ClickHouse server by its URL.
-pub(crate) fn external(shared: &Shared, url: &str) -> Target {
-    Target {
-        url: url.to_owned(),
-        user: shared.clickhouse_user.clone(),
-        password: shared.clickhouse_password.reveal().to_owned(),
-        database: shared.clickhouse_database.clone(),
-        compress: !is_loopback(url),
-    }
-}
-
-/// Compressing what never leaves the machine only costs CPU.
-fn is_loopback(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["localhost", "127.", "[::1]"]
-        .iter()
-        .any(|host| rest.starts_with(host))
 }

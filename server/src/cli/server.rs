@@ -16,10 +16,7 @@ use crate::store::{self, ClickHouse};
 pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
-        let listeners = Listeners {
-            public: bind(settings.listen, "--listen").await?,
-            admin: bind(settings.admin_listen, "--admin-listen").await?,
-        };
+        let listeners = listeners(settings).await?;
         let shutdown = CancellationToken::new();
         let signals = watch_signals(shutdown.clone())?;
         let served = serve(shared, settings, listeners, Clock::system(), shutdown).await;
@@ -31,6 +28,13 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     result
 }
 
+pub(super) async fn listeners(settings: &Serve) -> anyhow::Result<Listeners> {
+    Ok(Listeners {
+        public: bind(settings.listen, "--listen").await?,
+        admin: bind(settings.admin_listen, "--admin-listen").await?,
+    })
+}
+
 async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         anyhow::anyhow!("cannot listen on {address}: {error}; choose another address with {flag}")
@@ -38,7 +42,9 @@ async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpLi
 }
 
 /// The first SIGINT or SIGTERM ends the server gently, the second at once.
-fn watch_signals(shutdown: CancellationToken) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+pub(super) fn watch_signals(
+    shutdown: CancellationToken,
+) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let watch = async move {

@@ -124,6 +124,19 @@ impl ClickHouse {
         Ok(of_sample(self.ask(&sql)?, sample).fetch()?)
     }
 
+    /// Whether anything of a project was ever stored.
+    pub async fn holds_data_of(&self, project: &str) -> Result<bool, Failure> {
+        let sql = format!(
+            "SELECT count() > 0 FROM (SELECT 1 FROM `{}`.usage_daily WHERE project = {{project:String}} LIMIT 1)",
+            self.database()
+        );
+        Ok(self
+            .ask(&sql)?
+            .param("project", project)
+            .fetch_one()
+            .await?)
+    }
+
     fn ask(&self, sql: &str) -> Result<Query, Failure> {
         let query = self.client()?.query(sql);
         Ok(query.with_setting("max_execution_time", MAX_SECONDS.to_string()))

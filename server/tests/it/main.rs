@@ -12,6 +12,7 @@ mod batches;
 mod config_preview;
 mod control;
 mod dead_letters;
+mod demo;
 mod device_tokens;
 mod engine;
 mod ingest;

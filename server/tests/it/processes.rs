@@ -21,20 +21,18 @@ pub(crate) struct Program {
 impl Program {
     /// Starts `unjank serve` on `folder` and waits until it takes batches.
     pub(crate) async fn start(folder: &Path) -> Self {
+        let arguments = ["serve", "--flush-interval-ms", "50"];
+        Self::run(folder, &arguments).await
+    }
+
+    /// Starts a command that serves on `folder` and waits until it does.
+    pub(crate) async fn run(folder: &Path, arguments: &[&str]) -> Self {
         let file = folder.join("server.json");
         let _there = std::fs::remove_file(&file).is_ok();
-        let child = Command::new(UNJANK)
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--admin-listen",
-                "127.0.0.1:0",
-                "--flush-interval-ms",
-                "50",
-                "--log",
-                "warn",
-            ])
+        let mut child = Command::new(UNJANK)
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0"])
+            .args(["--admin-listen", "127.0.0.1:0", "--log", "warn"])
             .arg("--data-dir")
             .arg(folder)
             .env("UNJANK_INGEST_KEYS", "k=*")
@@ -42,6 +40,7 @@ impl Program {
             .spawn()
             .unwrap();
         let said: Value = loop {
+            assert!(child.try_wait().unwrap().is_none(), "it ended");
             match std::fs::read(&file)
                 .ok()
                 .and_then(|bytes| serde_json::from_slice(&bytes).ok())
@@ -115,7 +114,7 @@ impl Drop for Program {
     }
 }
 
-fn unjank(folder: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn unjank(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(UNJANK)
         .args(arguments)
         .arg("--data-dir")
@@ -124,7 +123,7 @@ fn unjank(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn sql(folder: &Path, query: &str) -> String {
+pub(crate) fn sql(folder: &Path, query: &str) -> String {
     let output = unjank(folder, &["sql", query]);
     assert!(
         output.status.success(),

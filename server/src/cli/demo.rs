@@ -1,0 +1,166 @@
+//! `unjank demo`: a month of a made-up shop in a fresh data folder, and a server on it.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+use unjank_protocol::Timestamp;
+
+use super::runtime;
+use super::server::{listeners, watch_signals};
+use crate::app::App;
+use crate::config::{Serve, Shared};
+use crate::demo::{self, DemoClock, DemoFile, Plan, Sent};
+use crate::serve::{Surroundings, Then, serve_after};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The data folder is `demo-data` unless --data-dir says otherwise. One that holds a demo already is only served."
+)]
+pub(super) struct DemoArgs {
+    /// How many days, the last one ending now.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=90))]
+    days: u32,
+
+    /// How many installs of the app: 2,000 send about 1.5 million events in 30 days.
+    #[arg(long, value_name = "COUNT", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(20..=100_000))]
+    installs: u64,
+
+    /// Another number, another month.
+    #[arg(long, value_name = "NUMBER", default_value_t = 7)]
+    seed: u64,
+
+    /// The end of the month, such as 2026-11-20T00:00:00Z. Unset: the last full hour.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<Timestamp>,
+
+    /// Serve when the data is there; `--serve=false` ends instead.
+    #[arg(long, default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    serve: bool,
+
+    #[command(flatten)]
+    settings: Serve,
+}
+
+const HOUR_US: i64 = 3_600_000_000;
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "a time such as 2026-11-20T00:00:00Z".to_owned())
+}
+
+pub(super) fn run(shared: &Shared, args: &DemoArgs) -> anyhow::Result<()> {
+    let held = DemoFile::read(&shared.data_dir)?;
+    if held.as_ref().is_some_and(|demo| !demo.complete) {
+        anyhow::bail!(
+            "seeding {} was cut short: delete the folder and begin again",
+            shared.data_dir.display()
+        );
+    }
+    let runtime = runtime()?;
+    let result = runtime.block_on(seed_and_serve(shared, args, held.is_some()));
+    // A thread stuck in a system call must not keep a server from ending.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    result
+}
+
+async fn seed_and_serve(shared: &Shared, args: &DemoArgs, held: bool) -> anyhow::Result<()> {
+    let settings = Serve {
+        project: demo::PROJECT.to_owned(),
+        // The month that was made stays whole, however long it is shown.
+        retention_days: 0,
+        ..args.settings.clone()
+    };
+    let listeners = listeners(&settings).await?;
+    let address = listeners.public.local_addr()?;
+    let clock = DemoClock::default();
+    let shutdown = CancellationToken::new();
+    let signals = watch_signals(shutdown.clone())?;
+    let surroundings = Surroundings {
+        listeners,
+        clock: clock.clock(),
+        shutdown,
+    };
+    let data_dir = &shared.data_dir;
+    let prepare = async |app: Arc<App>| {
+        if held {
+            say(&format!("{} holds a demo already", data_dir.display()))?;
+        } else {
+            seed(data_dir, args, &app, &clock).await?;
+        }
+        if !args.serve {
+            return Ok(Then::End);
+        }
+        say(&format!("http://{address}  project {}", demo::PROJECT))?;
+        Ok(Then::Serve)
+    };
+    let served = serve_after(shared, &settings, surroundings, prepare).await;
+    signals.abort();
+    served
+}
+
+async fn seed(
+    data_dir: &Path,
+    args: &DemoArgs,
+    app: &Arc<App>,
+    clock: &DemoClock,
+) -> anyhow::Result<()> {
+    if demo::holds_data(app).await? {
+        anyhow::bail!(
+            "{} or its ClickHouse holds data of the project `{}` that is not of this demo: name a fresh --data-dir",
+            data_dir.display(),
+            demo::PROJECT
+        );
+    }
+    let now = app.clock.now();
+    let until = args.until.map_or(now, Timestamp::as_micros).min(now);
+    let plan = Plan {
+        seed: args.seed,
+        installs: args.installs,
+        days: args.days,
+        until: until - until.rem_euclid(HOUR_US),
+    };
+    let mut file = DemoFile {
+        plan,
+        complete: false,
+    };
+    file.write(data_dir)?;
+    let started = Instant::now();
+    let sent = demo::seed(app, &file.plan, clock, |sent| progress(sent, args.days)).await?;
+    let password = demo::make_admin(&*app.control, app.clock.now()).await?;
+    file.complete = true;
+    file.write(data_dir)?;
+    say(&format!(
+        "{} events in {} batches of {} installs, in {:.0} s",
+        sent.events,
+        sent.batches,
+        args.installs,
+        started.elapsed().as_secs_f64()
+    ))?;
+    match password {
+        Some(password) => say(&format!("log in as {} with {password}", demo::EMAIL)),
+        None => say(&format!("log in as {} as before", demo::EMAIL)),
+    }
+}
+
+/// One line that changes, at a terminal; a line every ten days, elsewhere.
+fn progress(sent: Sent, days: u32) {
+    let mut out = std::io::stdout().lock();
+    let line = format!("{} of {days} days, {} events", sent.days, sent.events);
+    let _unheard = if out.is_terminal() {
+        let end = if sent.days == days { "\n" } else { "" };
+        write!(out, "\r{line}{end}")
+            .and_then(|()| out.flush())
+            .is_err()
+    } else if sent.days.is_multiple_of(10) || sent.days == days {
+        writeln!(out, "{line}").is_err()
+    } else {
+        false
+    };
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{line}")?)
+}

@@ -1,0 +1,95 @@
+//! From the device to the server: some batches late, a few twice, a few with events that cannot be kept.
+
+use unjank_protocol::{Batch, Metric, Timestamp};
+use uuid::Uuid;
+
+use super::Plan;
+use super::calendar::{DAY_US, HOUR_US};
+use super::population::Install;
+use super::random::{Random, whole};
+use super::session::Told;
+
+/// A request as it arrives.
+pub(super) struct Delivery {
+    /// Microseconds since the epoch.
+    pub(super) at: i64,
+    pub(super) batch_id: Uuid,
+    pub(super) body: Vec<u8>,
+}
+
+/// Batches on their way: those of a day may arrive on the next.
+#[derive(Default)]
+pub(super) struct UnderWay(Vec<Delivery>);
+
+/// Shares of the batches: sent when the device is online again, sent twice, with a bad event, cut off on the way.
+const LATE: f64 = 0.05;
+const TWICE: f64 = 0.008;
+const SPOILED: f64 = 0.012;
+const BROKEN: f64 = 0.001;
+const SECOND_US: f64 = 1e6;
+
+impl UnderWay {
+    pub(super) fn send(
+        &mut self,
+        plan: &Plan,
+        install: &Install,
+        told: Told,
+    ) -> anyhow::Result<()> {
+        let Told { ended, mut batch } = told;
+        let random = &mut Random::of(&[plan.seed, 4, batch.batch_id.as_u64_pair().0]);
+        let waited = if random.chance(LATE) {
+            random
+                .exponential(14.0 * HOUR_US as f64)
+                .min(4.0 * DAY_US as f64)
+        } else {
+            random.log_normal(12.0 * SECOND_US, 0.8)
+        };
+        let at = ended + signed(waited);
+        if random.chance(SPOILED) {
+            spoil(&mut batch, random);
+        }
+        batch.sent_at = Some(Timestamp::from_micros(at + install.clock_ahead_us));
+        let mut body = serde_json::to_vec(&batch)?;
+        let batch_id = batch.batch_id;
+        if random.chance(TWICE) {
+            let again = at + signed(random.log_normal(40.0 * SECOND_US, 1.0));
+            self.0.push(Delivery {
+                at: again,
+                batch_id,
+                body: body.clone(),
+            });
+        }
+        if random.chance(BROKEN) {
+            body.truncate(body.len() / 2);
+        }
+        self.0.push(Delivery { at, batch_id, body });
+        Ok(())
+    }
+
+    /// What arrives before a time, in the order of its arrival.
+    pub(super) fn arrived(&mut self, before: i64) -> Vec<Delivery> {
+        let (mut arrived, later) = std::mem::take(&mut self.0)
+            .into_iter()
+            .partition::<Vec<_>, _>(|delivery| delivery.at < before);
+        self.0 = later;
+        arrived.sort_by_key(|delivery| (delivery.at, delivery.batch_id));
+        arrived
+    }
+}
+
+/// Makes an event or two such that no server takes them.
+fn spoil(batch: &mut Batch<'static>, random: &mut Random) {
+    if let Some(span) = batch.spans.first_mut()
+        && random.chance(0.5)
+    {
+        span.duration_us = -1;
+    }
+    if let Some(metric) = batch.metrics.first().cloned() {
+        let time = metric.time.shifted(-9 * DAY_US);
+        batch.metrics.push(Metric { time, ..metric });
+    }
+}
+
+fn signed(micros: f64) -> i64 {
+    i64::try_from(whole(micros)).unwrap_or(i64::MAX)
+}

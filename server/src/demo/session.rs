@@ -1,0 +1,193 @@
+//! One use of the app: which pages somebody goes through, and the batch that tells of it.
+
+mod drawing;
+mod janks;
+mod loading;
+mod monitors;
+mod spans;
+
+use unjank_protocol::{Batch, Network, Timestamp};
+
+use super::pages::{CART, CHECKOUT, FEED, LOGIN, PAGES, PRODUCT, Page, SEARCH};
+use super::population::{Install, network_slowness};
+use super::random::{Dice, Random, whole};
+use super::stacks::Stack;
+use super::versions::Version;
+
+/// A use of the app that is being told.
+pub(super) struct Session<'p> {
+    install: &'p Install,
+    version: &'static Version,
+    stacks: &'p [Stack],
+    network: Network,
+    random: Random,
+    begin: i64,
+    batch: Batch<'static>,
+}
+
+/// A stay on a page. Times are microseconds.
+struct Visit {
+    page: &'static Page,
+    at: i64,
+    length: i64,
+    first: bool,
+}
+
+/// What one use leaves behind, and when it ended.
+pub(super) struct Told {
+    pub(super) ended: i64,
+    pub(super) batch: Batch<'static>,
+}
+
+/// Whoever compares prices for an hour.
+const LONG_USE: f64 = 0.1;
+
+impl<'p> Session<'p> {
+    /// `gone`: the share of the month that has gone by.
+    pub(super) fn new(
+        install: &'p Install,
+        stacks: &'p [Stack],
+        (begin, gone): (i64, f64),
+        mut random: Random,
+    ) -> Self {
+        let version = install.version(gone);
+        Self {
+            network: install.network(&mut random),
+            version,
+            install,
+            stacks,
+            begin,
+            batch: Batch {
+                batch_id: random.uuid(),
+                sent_at: None,
+                resource: install.resource(version),
+                session_id: random.uuid(),
+                config_revision: None,
+                spans: Vec::new(),
+                frame_windows: Vec::new(),
+                janks: Vec::new(),
+                traffic: Vec::new(),
+                page_loads: Vec::new(),
+                metrics: Vec::new(),
+                app_starts: Vec::new(),
+                recompositions: Vec::new(),
+                sdk_health: None,
+            },
+            random,
+        }
+    }
+
+    pub(super) fn tell(mut self) -> Told {
+        let mut at = self.begin + self.start_of_the_app();
+        let stretch = if self.random.chance(LONG_USE) {
+            9.0
+        } else {
+            1.0
+        };
+        let mut page = if self.random.chance(0.08) {
+            LOGIN
+        } else {
+            FEED
+        };
+        let mut seen = 0_u32;
+        for _ in 0..self.random.between(3, 8) {
+            let Some(there) = PAGES.get(page) else { break };
+            let seconds = self
+                .random
+                .log_normal(there.seconds * stretch, 0.5)
+                .min(1_500.0);
+            let visit = Visit {
+                page: there,
+                at,
+                length: micros(seconds * 1e6),
+                first: seen & (1 << page) == 0,
+            };
+            self.stay(&visit);
+            at += visit.length;
+            seen |= 1 << page;
+            page = self.next(page);
+        }
+        self.finish(at);
+        Told {
+            ended: at,
+            batch: self.batch,
+        }
+    }
+
+    fn stay(&mut self, visit: &Visit) {
+        self.load(visit);
+        self.draw(visit);
+        self.redraw(visit);
+        self.sample(visit);
+        self.stall(visit);
+        for operation in visit.page.operations {
+            if self.random.chance(0.75) {
+                self.trace(*operation, visit);
+            }
+        }
+    }
+
+    fn next(&mut self, page: usize) -> usize {
+        let likely = match page {
+            LOGIN => Some((FEED, 0.9)),
+            PRODUCT => Some((CART, 0.3)),
+            CART => Some((CHECKOUT, 0.6)),
+            SEARCH => Some((PRODUCT, 0.6)),
+            _ => None,
+        };
+        match likely {
+            Some((page, chance)) if self.random.chance(chance) => page,
+            _ => Dice::new(PAGES.iter().map(|page| page.weight)).roll(&mut self.random),
+        }
+    }
+
+    /// A moment as the device tells it: by its own clock.
+    fn time(&self, at: i64) -> Timestamp {
+        Timestamp::from_micros(at + self.install.clock_ahead_us)
+    }
+
+    fn uptime_ms(&self, at: i64) -> u64 {
+        u64::try_from((at - self.begin) / 1_000).unwrap_or_default()
+    }
+
+    /// How much longer the processor takes.
+    fn slowness(&self) -> f64 {
+        self.install.slowness()
+    }
+
+    fn network_slowness(&self) -> f64 {
+        network_slowness(self.network)
+    }
+
+    /// A moment of a stay.
+    fn moment(&mut self, visit: &Visit) -> i64 {
+        visit.at + micros(self.random.unit() * visit.length as f64)
+    }
+
+    fn blocks_checkout(&self, page: &Page) -> bool {
+        self.version.blocks_checkout(self.install.is_ios())
+            && PAGES
+                .get(CHECKOUT)
+                .is_some_and(|checkout| checkout.name == page.name)
+    }
+
+    fn leaks_on(&self, page: &Page) -> f64 {
+        let leaking = PAGES
+            .get(PRODUCT)
+            .is_some_and(|product| product.name == page.name);
+        if leaking {
+            self.version.leak_per_minute
+        } else {
+            0.0
+        }
+    }
+}
+
+/// A float of the model as one of the protocol's whole numbers.
+fn micros(value: f64) -> i64 {
+    i64::try_from(whole(value)).unwrap_or(i64::MAX)
+}
+
+fn small(value: f64) -> u32 {
+    u32::try_from(whole(value)).unwrap_or(u32::MAX)
+}

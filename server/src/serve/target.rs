@@ -1,0 +1,48 @@
+//! A ClickHouse server that runs by itself: where it is, and waiting until it can be used.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Shared;
+use crate::store::{ClickHouse, Target, migrate};
+
+/// A ClickHouse server by its URL.
+pub(crate) fn external(shared: &Shared, url: &str) -> Target {
+    Target {
+        url: url.to_owned(),
+        user: shared.clickhouse_user.clone(),
+        password: shared.clickhouse_password.reveal().to_owned(),
+        database: shared.clickhouse_database.clone(),
+        compress: !is_loopback(url),
+    }
+}
+
+/// Compressing what never leaves the machine only costs CPU.
+fn is_loopback(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|host| rest.starts_with(host))
+}
+
+/// Brings the schema of a ClickHouse server up to date, however long it takes to answer; only then is it used.
+pub(super) async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationToken) {
+    let fresh = ClickHouse::away(clickhouse.database());
+    fresh.point_at(Some(&target));
+    loop {
+        match migrate(&fresh).await {
+            Ok(_) => break,
+            Err(failure) => {
+                tracing::error!(%failure, url = target.url, "ClickHouse cannot be used yet; events are kept in the ingest log");
+            }
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = sleep(Duration::from_secs(5)) => {}
+        }
+    }
+    clickhouse.point_at(Some(&target));
+    tracing::info!(url = target.url, "ClickHouse is ready");
+}

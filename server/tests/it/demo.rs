@@ -1,0 +1,371 @@
+//! The demo: what it promises is there, what is rolled up is what was sent, and what got worse shows.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::processes::{Program, sql, unjank};
+
+const DAY_US: i64 = 86_400_000_000;
+const DAYS: i64 = 30;
+const SMALL: [&str; 5] = ["demo", "--installs", "120", "--seed", "7"];
+
+/// A small demo that is being served.
+struct Demo {
+    folder: tempfile::TempDir,
+    program: Program,
+    token: String,
+    from: String,
+    to: String,
+    /// Where the last two days begin.
+    last_days: String,
+}
+
+impl Demo {
+    /// Whole days, up to the last midnight.
+    async fn seeded() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let now = unjank_server::clock::Clock::system().now();
+        let until = now - now.rem_euclid(DAY_US);
+        let [from, last_days, to] = [until - DAYS * DAY_US, until - 2 * DAY_US, until]
+            .map(|at| unjank_protocol::Timestamp::from_micros(at).to_string());
+        let arguments = [&SMALL[..], &["--until", &to]].concat();
+        let program = Program::run(folder.path(), &arguments).await;
+        let made = ["token", "create", "--name", "test", "--role", "viewer"];
+        let token = String::from_utf8(unjank(folder.path(), &made).stdout).unwrap();
+        Self {
+            token: token.trim().to_owned(),
+            folder,
+            program,
+            from,
+            to,
+            last_days,
+        }
+    }
+
+    fn sql(&self, query: &str) -> String {
+        sql(self.folder.path(), query)
+    }
+
+    /// The answer to a question about the whole month.
+    async fn ask(&self, question: &str) -> Value {
+        self.ask_from(&self.from, question).await
+    }
+
+    async fn ask_from(&self, from: &str, question: &str) -> Value {
+        let url = format!(
+            "{}/api/v1/projects/shop/query/{question}&from={from}&to={}&limit=1000",
+            self.program.listen, self.to
+        );
+        let request = self.program.client.get(url).bearer_auth(&self.token);
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        assert!(answer["rows"].is_array(), "{question}: {answer}");
+        answer
+    }
+
+    /// The first row when 4.12.0 is held against 4.11.0: its first key, its first value and what that was.
+    async fn worst(&self, question: &str) -> (String, f64, Option<f64>) {
+        let versions = "app_version=4.12.0&base_app_version=4.11.0";
+        let answer = self.ask(&format!("{question}&{versions}")).await;
+        let row = &answer["rows"][0];
+        let key = row["keys"][0].as_str().unwrap().to_owned();
+        (
+            key,
+            row["values"][0].as_f64().unwrap(),
+            row["base"][0].as_f64(),
+        )
+    }
+}
+
+/// A roll-up and the raw rows it is made of: keys, when, and what one row counts.
+struct RollUp {
+    name: &'static str,
+    raw: &'static str,
+    keys: &'static str,
+    time: &'static str,
+    count: &'static str,
+    counted: &'static str,
+}
+
+const fn roll_up(
+    name: &'static str,
+    keys: &'static str,
+    time: &'static str,
+    count: &'static str,
+) -> RollUp {
+    RollUp {
+        name,
+        raw: name,
+        keys,
+        time,
+        count,
+        counted: "count",
+    }
+}
+
+const ROLL_UPS: &[RollUp] = &[
+    roll_up("spans", "name, kind", "start", "1 / sample_rate"),
+    roll_up(
+        "frame_windows",
+        "page, refresh_hz",
+        "start",
+        "1 / sample_rate",
+    ),
+    roll_up("janks", "kind, page", "start", "1 / sample_rate"),
+    roll_up(
+        "page_loads",
+        "page, launch, outcome, network",
+        "start",
+        "1 / sample_rate",
+    ),
+    roll_up(
+        "metrics",
+        "name, page",
+        "time",
+        "greatest(count, 1) / sample_rate",
+    ),
+    roll_up("app_starts", "kind", "start", "1"),
+    roll_up(
+        "recompositions",
+        "function, page, cause",
+        "start",
+        "count / sample_rate",
+    ),
+    roll_up("sdk_health", "os_name", "received_at", "1"),
+    RollUp {
+        raw: "(SELECT *, `dropped.signal` AS signal, `dropped.reason` AS reason, `dropped.count` AS lost FROM sdk_health \
+              ARRAY JOIN `dropped.signal`, `dropped.reason`, `dropped.count`)",
+        ..roll_up("sdk_drops", "signal, reason", "received_at", "lost")
+    },
+    RollUp {
+        counted: "rx_bytes",
+        ..roll_up("traffic", "source, network", "day", "rx_bytes")
+    },
+    // `batches` keeps the last days only.
+    RollUp {
+        raw: "(SELECT * FROM batches WHERE received_at >= today() - 5)",
+        ..roll_up("usage", "sdk_name, sdk_version", "received_at", "1")
+    },
+];
+
+/// Every signal has rows on every day.
+fn every_day_has_every_signal(demo: &Demo) {
+    for (table, time) in [
+        ("spans", "start"),
+        ("frame_windows", "start"),
+        ("janks", "start"),
+        ("traffic", "day"),
+        ("page_loads", "start"),
+        ("metrics", "time"),
+        ("app_starts", "start"),
+        ("recompositions", "start"),
+        ("sdk_health", "received_at"),
+    ] {
+        let days = demo.sql(&format!("SELECT uniqExact(toDate({time})) FROM {table}"));
+        let days: i64 = days.parse().unwrap();
+        assert!(days >= DAYS, "{table}: {days} days");
+    }
+    let outcomes = "SELECT uniqExact(outcome), uniqExact(signal, reason) > 12 FROM outcomes";
+    assert_eq!(demo.sql(outcomes), "3\t1", "stored, rejected and duplicate");
+    let late = demo.sql("SELECT avg(received_at > start + INTERVAL 1 HOUR) FROM spans");
+    let late: f64 = late.parse().unwrap();
+    assert!((0.01..0.15).contains(&late), "{late}");
+}
+
+fn roll_ups_are_what_was_sent(demo: &Demo) {
+    for (suffix, bucket, start) in [
+        ("daily", "day", "toDate"),
+        ("hourly", "hour", "toStartOfHour"),
+    ] {
+        for one in ROLL_UPS {
+            if one.name == "traffic" && suffix == "hourly" {
+                continue;
+            }
+            let RollUp {
+                name,
+                raw,
+                keys,
+                time,
+                count,
+                counted,
+            } = one;
+            let since = if *name == "usage" {
+                format!("WHERE {bucket} >= today() - 5")
+            } else {
+                String::new()
+            };
+            let question = format!(
+                "SELECT countIf(abs(sent.n - kept.n) > 0.000001 * sent.n), countIf(abs(toInt64(sent.i) - toInt64(kept.i)) > 0.03 * sent.i), \
+                 count() > 10 FROM \
+                 (SELECT {start}({time}) AS at, app_version, device_class, {keys}, toFloat64(sum({count})) AS n, uniqExact(install_id) AS i \
+                  FROM {raw} AS r GROUP BY ALL) AS sent FULL JOIN \
+                 (SELECT {bucket} AS at, app_version, device_class, {keys}, toFloat64(sum({counted})) AS n, uniqCombined64Merge(12)(installs) AS i \
+                  FROM {name}_{suffix} {since} GROUP BY ALL) AS kept USING (at, app_version, device_class, {keys})"
+            );
+            assert_eq!(
+                demo.sql(&question),
+                "0\t0\t1",
+                "{name}_{suffix}: {question}"
+            );
+        }
+    }
+    let by_stack = "SELECT countIf(sent.n != kept.n), count() > 10 FROM \
+        (SELECT toDate(start) AS day, stack_hash, sum(1 / sample_rate) AS n FROM janks GROUP BY ALL) AS sent FULL JOIN \
+        (SELECT day, stack_hash, sum(count) AS n FROM janks_daily GROUP BY ALL) AS kept USING (day, stack_hash)";
+    assert_eq!(demo.sql(by_stack), "0\t1");
+}
+
+/// What is asked of the API, and the same of raw rows.
+const PERCENTILES: &[(&str, f64, &str)] = &[
+    (
+        "spans?by=name&measure=p95_us",
+        0.95,
+        "toString(name), duration_us, sample_rate, spans",
+    ),
+    (
+        "spans?by=name&measure=p50_us",
+        0.5,
+        "toString(name), duration_us, sample_rate, spans",
+    ),
+    (
+        "page_loads?by=page&measure=t1_p75_ms",
+        0.75,
+        "toString(page), t1_ms, sample_rate, page_loads",
+    ),
+    (
+        "page_loads?by=page&measure=t3_p95_ms",
+        0.95,
+        "toString(page), t3_ms, sample_rate, page_loads",
+    ),
+    (
+        "page_loads?by=page&measure=total_p50_ms",
+        0.5,
+        "toString(page), total_ms, sample_rate, page_loads",
+    ),
+    (
+        "janks?by=kind&measure=p50_ms",
+        0.5,
+        "toString(kind), duration_ms, sample_rate, janks",
+    ),
+    (
+        "metrics?by=name&measure=p75",
+        0.75,
+        "toString(name), value, sample_rate, metrics",
+    ),
+    (
+        "app_starts?by=kind&measure=p90_ms",
+        0.9,
+        "toString(kind), duration_ms, 1, app_starts",
+    ),
+];
+
+async fn percentiles_are_those_of_raw_rows(demo: &Demo) {
+    // Of less than three days the roll-ups by the hour answer; there are fewer rows, so a rank is a larger share.
+    for (from, source, fewest, rank) in [
+        (&demo.from, "daily", 150, 0.01),
+        (&demo.last_days, "hourly", 40, 0.035),
+    ] {
+        for (question, share, raw) in PERCENTILES {
+            let [key, value, rate, table] = raw.split(", ").collect::<Vec<_>>()[..] else {
+                panic!("four parts: {raw}")
+            };
+            let time = if table == "metrics" { "time" } else { "start" };
+            let answer = demo.ask_from(from, question).await;
+            assert_eq!(answer["source"], source, "{question}");
+            // Ranks around it, since what lies between two values is nobody's.
+            let exact = |share: f64| {
+                format!("quantileExactWeighted({share})({value}, toUInt32(round(1 / {rate})))")
+            };
+            let rows = demo.sql(&format!(
+                "SELECT {key} AS k, {}, {} FROM {table} WHERE {value} IS NOT NULL AND {time} >= parseDateTimeBestEffort('{from}') \
+                 GROUP BY k HAVING count() > {fewest}",
+                exact(share - rank), exact(share + rank)
+            ));
+            assert!(!rows.is_empty() || source == "hourly", "{question}");
+            all_lie_between(question, &answer, &rows);
+        }
+    }
+}
+
+/// What the API told of each key lies between the two values of raw rows, give or take the width of a bucket.
+fn all_lie_between(question: &str, answer: &Value, rows: &str) {
+    for row in rows.lines() {
+        let columns: Vec<_> = row.split('\t').collect();
+        let [low, high] = [1, 2].map(|at| columns[at].parse::<f64>().unwrap());
+        let told = answer["rows"].as_array().unwrap();
+        let told = told.iter().find(|row| row["keys"][0] == columns[0]);
+        let told = told.unwrap()["values"][0].as_f64().unwrap();
+        assert!(
+            (low * 0.99..=high * 1.01).contains(&told),
+            "{question} of {}: {told}, of raw rows {low} to {high}",
+            columns[0]
+        );
+    }
+}
+
+async fn what_got_worse_shows(demo: &Demo) {
+    let (name, now, before) = demo
+        .worst("spans?by=name&measure=p95_us&order=-change.p95_us")
+        .await;
+    assert_eq!(name, "checkout");
+    assert!(now > 1.4 * before.unwrap(), "{now} after {before:?}");
+    let titles = demo
+        .worst("janks?by=title&measure=count&order=-count")
+        .await;
+    let new = "database on main thread in OrderDao.insert".to_owned();
+    assert_eq!((titles.0, titles.2), (new, None), "only in the new version");
+    let frames = "frame_windows?by=page&measure=slow_share&order=-change.slow_share";
+    let (page, now, before) = demo.worst(frames).await;
+    assert_eq!(page, "CheckoutActivity");
+    assert!(now > 1.6 * before.unwrap(), "{now} after {before:?}");
+    let loads = "page_loads?by=page&page=CheckoutActivity&measure=t3_p75_ms";
+    let (_, now, before) = demo.worst(loads).await;
+    assert!(now > 1.2 * before.unwrap(), "{now} after {before:?}");
+    let memory =
+        "metrics?by=name&name=memory_used_bytes&page=ProductActivity&uptime=15m_1h&measure=mean";
+    let (_, now, before) = demo.worst(memory).await;
+    assert!(now > 1.3 * before.unwrap(), "{now} after {before:?}");
+    let starts = "app_starts?by=kind&kind=cold&measure=mean_ms";
+    let (_, now, before) = demo.worst(starts).await;
+    assert!(now < 0.95 * before.unwrap(), "{now} after {before:?}");
+}
+
+fn sizes(folder: &Path) -> String {
+    let query = "SELECT (SELECT count() FROM spans), (SELECT count() FROM janks), (SELECT sum(count) FROM spans_daily), \
+        (SELECT sum(count) FROM outcomes), (SELECT sum(count) FROM usage_daily)";
+    sql(folder, query)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_is_what_it_promises_and_is_seeded_once() {
+    let mut demo = Demo::seeded().await;
+    every_day_has_every_signal(&demo);
+    roll_ups_are_what_was_sent(&demo);
+    percentiles_are_those_of_raw_rows(&demo).await;
+    what_got_worse_shows(&demo).await;
+
+    let folder = demo.folder.path();
+    let before = sizes(folder);
+    demo.program.kill();
+    demo.program = Program::run(folder, &SMALL).await;
+    demo.program.drained().await;
+    assert_eq!(sizes(folder), before, "it is only served");
+    demo.program.kill();
+
+    std::fs::remove_file(folder.join("demo.json")).unwrap();
+    let again = [
+        "demo",
+        "--serve=false",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+    ];
+    let refused = unjank(folder, &again);
+    assert!(!refused.status.success());
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        error.contains("holds data of the project `shop`"),
+        "{error}"
+    );
+}
