@@ -86,6 +86,14 @@ aarch64:
 platforms:
 	@CARGO="$(CARGO)" sh client-sdk/platforms.sh
 
+## bench-queries: how long the questions of the screens take on 100 million spans, 20 million frame windows and 10 million janks, which
+## are filled in once (some minutes) and kept in target/bench-queries; SPANS=1000000 for a quick look
+SPANS ?= 100000000
+.PHONY: bench-queries
+bench-queries: check-tools
+	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
+	target/release/unjank-loadtest queries --server-bin target/release/unjank --data-dir target/bench-queries --spans $(SPANS)
+
 ## chaos: kill server and engine at random moments under load, then verify that nothing was lost or doubled
 chaos: check-tools
 	$(CARGO) build --release --locked --workspace
