@@ -25,15 +25,13 @@ replay: check-tools
 	$(CARGO) build --locked --workspace
 	target/debug/unjank-loadtest replay --server-bin target/debug/unjank --dir "$(REPLAY)" --verify
 
-## lint: formatting, clippy, docs, licences where cargo-deny is installed, alerts where promtool is
+## lint: formatting, clippy, docs, licences where cargo-deny is installed
 lint: check-tools
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc $(ALL) --no-deps --document-private-items -q
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
 	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
-	@if command -v promtool >/dev/null 2>&1; then promtool check config dashboards/prometheus/prometheus.yml && promtool test rules dashboards/prometheus/alerts_test.yml; \
-	else echo "alerts not checked by promtool: apt-get install prometheus, or any release of Prometheus, has it"; fi
 
 ## fmt: format everything
 fmt:
@@ -62,6 +60,13 @@ clients:
 	@sh server/engine/tests/clients/install.sh
 	@sh server/tests/openfeature/install.sh
 	@sh server/tests/schemathesis/install.sh
+
+## alerts: the rules for Prometheus, where promtool is installed; a part of lint
+.PHONY: alerts
+lint: alerts
+alerts:
+	@if command -v promtool >/dev/null 2>&1; then promtool check config dashboards/prometheus/prometheus.yml && promtool test rules dashboards/prometheus/alerts_test.yml; \
+	else echo "alerts not checked: promtool comes with Prometheus"; fi
 
 ## postgres: PostgreSQL for the tests: the machine's own, else fetched with npm
 postgres:
