@@ -89,12 +89,12 @@ pub(super) fn expanded(sql: &str, chosen: &[(&str, &str)]) -> String {
     let mut sql = sql.to_owned();
     let value = |name: &str| chosen.iter().find(|one| one.0 == name).map(|one| one.1);
     // From the last, as the plugin does it; both arguments stand between parentheses that pair up.
-    while let Some(start) = sql.rfind("$__conditionalAll(") {
-        let open = start + "$__conditionalAll".len();
-        let end = open + closing(&sql[open..]);
-        let (condition, variable) = sql[open + 1..end].rsplit_once(", $").unwrap();
-        let kept = value(variable).map_or("1=1", |_| condition).to_owned();
-        sql.replace_range(start..=end, &kept);
+    while let Some((before, rest)) = sql.rsplit_once("$__conditionalAll") {
+        let (arguments, after) = rest.split_at(closing(rest) + 1);
+        let arguments = arguments.strip_prefix('(').unwrap().strip_suffix(')');
+        let (condition, variable) = arguments.unwrap().rsplit_once(", $").unwrap();
+        let kept = value(variable).map_or("1=1", |_| condition);
+        sql = [before, kept, after].concat();
     }
     for (macro_name, meaning) in [
         (
