@@ -110,6 +110,13 @@ clients:
 	@sh server/tests/openfeature/install.sh
 	@sh server/tests/schemathesis/install.sh
 
+## alerts: the rules for Prometheus, where promtool is installed; a part of lint
+.PHONY: alerts
+lint: alerts
+alerts:
+	@if command -v promtool >/dev/null 2>&1; then promtool check config dashboards/prometheus/prometheus.yml && promtool test rules dashboards/prometheus/alerts_test.yml; \
+	else echo "alerts not checked: promtool comes with Prometheus"; fi
+
 ## postgres: PostgreSQL for the tests: the machine's own, else fetched with npm
 postgres:
 	@sh server/tests/postgres/install.sh

@@ -1,0 +1,393 @@
+//! The dashboards without Grafana: they are of one shape, read the `dash_*` views alone, and say what the query API says.
+
+mod board;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use regex::Regex;
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use self::board::{Board, boards, chosen, expanded, text};
+use crate::ingest::EXAMPLE;
+use crate::server::{Server, batch, span};
+
+const PERIOD: &str = "from=2026-11-20T10:00:00Z&to=2026-11-20T13:00:00Z";
+const ONE_OF_EACH: &[(&str, &str)] = &[
+    ("app_version", "4.12.0"),
+    ("os_name", "android"),
+    ("device_class", "high"),
+    ("page", "MainActivity"),
+];
+
+/// The golden batch from another install, with durations of its own and some of them sampled.
+fn sent(version: &str, number: u64) -> Value {
+    let mut batch: Value = serde_json::from_str(EXAMPLE).unwrap();
+    batch["batch_id"] = json!(Uuid::new_v4());
+    batch["session_id"] = json!(Uuid::new_v4());
+    batch["resource"]["install_id"] = json!(Uuid::new_v4());
+    batch["resource"]["app_version"] = json!(version);
+    let rate = if number.is_multiple_of(2) { 0.1 } else { 1.0 };
+    for signal in ["frame_windows", "janks", "page_loads", "metrics"] {
+        batch[signal][0]["page"] = json!("MainActivity");
+        batch[signal][0]["sample_rate"] = json!(rate);
+    }
+    batch["spans"][0]["duration_us"] = json!(10_000 * (number + 1));
+    batch["spans"][0]["sample_rate"] = json!(rate);
+    let mut failed = batch["spans"][0].clone();
+    failed["span_id"] = json!(format!("{:016x}", number + 1));
+    failed["name"] = json!("upload");
+    failed["status"] = json!("error");
+    failed["on_main_thread"] = json!(false);
+    batch["spans"].as_array_mut().unwrap().push(failed);
+    batch["frame_windows"][0]["jank_ms"] = json!(100 * number);
+    batch["frame_windows"][0]["delay_ms"] = json!(70 * number);
+    batch["janks"][0]["duration_ms"] = json!(700 + 330 * number);
+    batch["page_loads"][0]["total_ms"] = json!(400 + 90 * number);
+    batch["app_starts"][0]["duration_ms"] = json!(900 + 110 * number);
+    let mut cpu = batch["metrics"][0].clone();
+    cpu["name"] = json!("cpu_percent");
+    cpu["value"] = json!(7 * number);
+    batch["metrics"][0]["value"] = json!(100_000_000 + 9_000_000 * number);
+    batch["metrics"].as_array_mut().unwrap().push(cpu);
+    batch["recompositions"][0]["page"] = json!("MainActivity");
+    batch["sdk_health"]["upload_bytes"] = json!(1_000 * number);
+    batch
+}
+
+/// A server that has some of everything: two versions, refused events, a clock that is off.
+async fn seeded() -> Server {
+    let mut server = Server::start().await;
+    server.ready().await;
+    for version in ["4.11.0", "4.12.0"] {
+        for number in 0..6 {
+            let answer = server.send(&sent(version, number)).await;
+            assert_eq!(answer.body["rejected"], json!([]), "{}", answer.body);
+        }
+    }
+    let mut refused = batch();
+    refused["spans"] = json!([span(), span()]);
+    refused["spans"][0]["duration_us"] = json!(-1);
+    let mut skewed = batch();
+    skewed["sent_at"] = json!("2026-11-20T11:50:00Z");
+    skewed["spans"] = json!([span()]);
+    skewed["spans"][0]["start"] = json!("2026-11-20T11:49:00Z");
+    for batch in [refused, skewed] {
+        assert_eq!(server.send(&batch).await.status, 202);
+    }
+    // Counts of outcomes come last: with the end at the latest.
+    server.restart().await;
+    server.ready().await;
+    server
+}
+
+/// Rows of a statement by column.
+async fn rows(server: &Server, sql: &str) -> Vec<BTreeMap<String, Value>> {
+    let answer = server.query(&format!("{sql} FORMAT JSONEachRow")).await;
+    let lines = answer.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The single number a panel shows.
+async fn number(server: &Server, sql: &str) -> f64 {
+    let rows = rows(server, sql).await;
+    assert_eq!((rows.len(), rows[0].len()), (1, 1), "{sql}");
+    let number = rows[0].values().next().unwrap();
+    number.as_f64().unwrap_or_else(|| panic!("{sql}: {number}"))
+}
+
+#[test]
+fn dashboards_are_of_one_shape() {
+    let boards = boards();
+    assert_eq!(boards.len(), 8);
+    let uids: BTreeSet<_> = boards
+        .iter()
+        .map(|board| text(&board.json, "uid"))
+        .collect();
+    assert_eq!(uids.len(), boards.len(), "{uids:?}");
+    for Board { file, json } in &boards {
+        assert_eq!(json["id"], Value::Null, "{file}");
+        assert_eq!(
+            (&json["schemaVersion"], &json["version"]),
+            (&json!(39), &json!(1))
+        );
+        assert!(json.get("__inputs").is_none(), "{file}");
+        // A data source is the variable and nothing else.
+        let source = json!({"type": "grafana-clickhouse-datasource", "uid": "${datasource}"});
+        let uses = json.to_string().matches("\"datasource\":{").count();
+        let ours = json
+            .to_string()
+            .matches(&format!("\"datasource\":{source}"))
+            .count();
+        assert_eq!(uses, ours, "{file}");
+    }
+}
+
+#[test]
+fn panels_say_what_they_show() {
+    for board in &boards() {
+        let file = &board.file;
+        let ids: BTreeSet<_> = board.panels().map(|one| one["id"].as_u64()).collect();
+        assert_eq!(ids.len(), board.panels().count(), "{file}");
+        for panel in board.panels() {
+            let title = text(panel, "title");
+            let unit = text(&panel["fieldConfig"]["defaults"], "unit");
+            let told = text(panel, "description").ends_with('.');
+            assert!(
+                told && !title.is_empty() && !unit.is_empty(),
+                "{file}: {title} needs a title, a unit and a description"
+            );
+            let [left, width] = ["x", "w"].map(|key| panel["gridPos"][key].as_u64().unwrap());
+            assert!(left + width <= 24, "{file}: {title}");
+        }
+    }
+}
+
+#[test]
+fn queries_read_the_views_alone() {
+    let from = Regex::new(r"(?i)\b(?:FROM|JOIN)\s+([\w.`]+)").unwrap();
+    let used = Regex::new(r"\$\{?([a-z]\w*)").unwrap();
+    for board in &boards() {
+        let file = &board.file;
+        let names: BTreeSet<_> = board.variables().map(|one| text(one, "name")).collect();
+        for (name, sql) in board.lists() {
+            // Grafana's quotes do not hold a backslash in, and names come from devices.
+            let left_out = format!("position({}, char(92)) = 0", listed(sql));
+            let safe = name == "project" || sql.contains(&left_out);
+            assert!(safe, "{file}: {name} may list names with a backslash");
+        }
+        for (title, sql) in [board.queries(), board.lists()].concat() {
+            let tables: Vec<_> = from
+                .captures_iter(sql)
+                .map(|one| one.extract::<1>().1[0])
+                .collect();
+            let ours = !tables.is_empty() && tables.iter().all(|table| table.starts_with("dash_"));
+            assert!(ours, "{file}: {title} reads {tables:?}");
+            let mut variables = used.captures_iter(sql).map(|one| one.extract::<1>().1[0]);
+            let unknown = variables.find(|one| !names.contains(one));
+            assert_eq!(unknown, None, "{file}: {title} has no such variable");
+        }
+    }
+}
+
+/// The column that a list is of.
+fn listed(sql: &str) -> &str {
+    let words = sql.split(' ').skip(1);
+    words.into_iter().find(|word| *word != "DISTINCT").unwrap()
+}
+
+#[test]
+fn what_compose_mounts_is_what_grafana_is_told() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../");
+    let read = |file: &str| fs::read_to_string(format!("{root}{file}")).unwrap();
+    let compose = read("docker-compose.yml");
+    let folder = "dashboards/grafana/provisioning";
+    let provider = read(&format!("{folder}/dashboards/unjank.yaml"));
+    let source = read(&format!("{folder}/datasources/unjank.yaml"));
+    assert!(provider.contains("path: /etc/unjank/dashboards\n"));
+    assert!(compose.contains("./dashboards/grafana/dashboards:/etc/unjank/dashboards:ro"));
+    assert!(compose.contains(&format!("./{folder}:/etc/grafana/provisioning:ro")));
+    assert!(compose.contains("GF_INSTALL_PLUGINS: grafana-clickhouse-datasource\n"));
+    assert!(source.contains("type: grafana-clickhouse-datasource\n"));
+    let asked = Regex::new(r"\$\{(\w+)\}").unwrap();
+    for one in asked.captures_iter(&source) {
+        let given = format!("      {}: ", &one[1]);
+        assert!(compose.contains(&given), "compose gives no {}", &one[1]);
+    }
+}
+
+/// Whether a query answers more than nothing.
+async fn finds(server: &Server, sql: &str, more: &[(&'static str, &'static str)]) -> bool {
+    let rows = rows(server, &expanded(sql, &chosen(more))).await;
+    let mut values = rows.iter().flat_map(BTreeMap::values);
+    values.any(|value| !value.is_null())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_query_runs_and_finds_something() {
+    let server = seeded().await;
+    for board in boards() {
+        for (title, sql) in [board.queries(), board.lists()].concat() {
+            let finds = finds(&server, sql, &[]).await && finds(&server, sql, ONE_OF_EACH).await;
+            assert!(finds, "{}: {title} finds nothing", board.file);
+        }
+    }
+}
+
+/// A panel with one number, the subject of the query API, and its measure with what else the question says.
+const NUMBERS: &[(&str, &str, &str, &str)] = &[
+    ("overview", "Installs", "usage", "installs"),
+    ("overview", "Sessions", "usage", "sessions"),
+    ("overview", "Stalls", "janks", "count"),
+    ("overview", "Janky time", "frame_windows", "jank_share"),
+    ("overview", "Page load, p75", "page_loads", "total_p75_ms"),
+    (
+        "overview",
+        "Cold start, p75",
+        "app_starts",
+        "p75_ms&kind=cold",
+    ),
+    ("jank", "Stalls", "janks", "count"),
+    ("jank", "Blocked time", "janks", "sum_ms"),
+    ("jank", "Stall, p50", "janks", "p50_ms"),
+    ("jank", "Stall, p95", "janks", "p95_ms"),
+    ("frames", "Dropped frames", "frame_windows", "dropped_share"),
+    ("frames", "Slow frames", "frame_windows", "slow_share"),
+    ("frames", "Frozen frames", "frame_windows", "frozen_share"),
+    ("frames", "Janky time", "frame_windows", "jank_share"),
+    (
+        "frames",
+        "Delay per minute",
+        "frame_windows",
+        "delay_ms_per_minute",
+    ),
+    ("frames", "Frames per second", "frame_windows", "fps"),
+    ("page-loads", "Page loads", "page_loads", "count"),
+    ("page-loads", "Completed", "page_loads", "completed_share"),
+    ("page-loads", "Total, p50", "page_loads", "total_p50_ms"),
+    ("page-loads", "Total, p75", "page_loads", "total_p75_ms"),
+    ("page-loads", "Total, p95", "page_loads", "total_p95_ms"),
+    ("page-loads", "Mean", "page_loads", "mean_ms"),
+    ("spans", "Spans", "spans", "count"),
+    ("spans", "Errors", "spans", "error_share"),
+    ("spans", "On the main thread", "spans", "main_thread_share"),
+    (
+        "spans",
+        "p95 of the chosen span",
+        "spans",
+        "p95_us&name=checkout",
+    ),
+    ("traffic", "Bytes", "traffic", "bytes"),
+    ("traffic", "Sent", "traffic", "tx_bytes"),
+    ("traffic", "Received", "traffic", "rx_bytes"),
+    ("traffic", "Failed requests", "traffic", "failed_share"),
+    (
+        "resources",
+        "Chosen metric, p50",
+        "metrics",
+        "p50&name=memory_used_bytes",
+    ),
+    (
+        "resources",
+        "Chosen metric, p95",
+        "metrics",
+        "p95&name=memory_used_bytes",
+    ),
+    (
+        "resources",
+        "Chosen metric, maximum",
+        "metrics",
+        "max&name=memory_used_bytes",
+    ),
+    (
+        "resources",
+        "Samples",
+        "metrics",
+        "count&name=memory_used_bytes",
+    ),
+    ("ingest-health", "Batches", "usage", "count"),
+    ("ingest-health", "Events", "usage", "accepted"),
+    ("ingest-health", "Bytes", "usage", "wire_bytes"),
+    ("ingest-health", "Skewed clocks", "usage", "skewed_share"),
+    ("ingest-health", "Lost on devices", "sdk_drops", "count"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn panels_say_what_the_query_api_says() {
+    let server = seeded().await;
+    let token = server.token("viewer --project default").await;
+    let boards = boards();
+    for board in &boards {
+        let name = text(&board.json, "uid").trim_start_matches("unjank-");
+        let compared = NUMBERS.iter().filter(|one| one.0 == name).count();
+        assert!(compared > 0, "nothing of {name} is compared");
+    }
+    for (board, title, subject, measure) in NUMBERS {
+        let uid = format!("unjank-{board}");
+        let board = boards
+            .iter()
+            .find(|one| text(&one.json, "uid") == uid)
+            .unwrap();
+        let queries = board.queries();
+        let (_, sql) = queries.iter().find(|one| one.0 == *title).unwrap();
+        for (more, filter) in [
+            (&[][..], ""),
+            (&[("app_version", "4.12.0")], "&app_version=4.12.0"),
+        ] {
+            let shown = number(&server, &expanded(sql, &chosen(more))).await;
+            let path = format!(
+                "/api/v1/projects/default/query/{subject}?{PERIOD}&measure={measure}{filter}"
+            );
+            let answer = server.call(&token, Method::GET, &path, None).await.body;
+            let asked = answer["rows"][0]["values"][0].as_f64();
+            let asked = asked.unwrap_or_else(|| panic!("{path}: {answer}"));
+            let near = (shown - asked).abs() <= 1e-9 * asked.abs();
+            assert!(
+                near && asked > 0.0,
+                "{uid}, {title}: {shown} is not {asked}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_groups_of_janks_are_those_of_the_query_api() {
+    let server = seeded().await;
+    let token = server.token("viewer --project default").await;
+    let boards = boards();
+    let mut queries = boards.iter().flat_map(Board::queries);
+    let (_, sql) = queries.find(|one| one.0 == "Groups").unwrap();
+    let shown = rows(&server, &expanded(sql, &chosen(&[]))).await;
+    let path = format!(
+        "/api/v1/projects/default/query/janks?{PERIOD}&by=group_id&by=title&by=category&measure=count&measure=sum_ms&order=-sum_ms"
+    );
+    let answer = server.call(&token, Method::GET, &path, None).await.body;
+    let asked = answer["rows"].as_array().unwrap();
+    assert_eq!((shown.len(), asked.len()), (1, 1));
+    let keys = json!([
+        shown[0]["group_id"],
+        shown[0]["title"],
+        shown[0]["category"]
+    ]);
+    assert_eq!(keys, asked[0]["keys"]);
+    let [stalls, blocked] = ["stalls", "blocked"].map(|column| shown[0][column].as_f64());
+    let [count, sum_ms] = [0, 1].map(|place| asked[0]["values"][place].as_f64());
+    assert_eq!((stalls, blocked), (count, sum_ms));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn views_say_what_they_hold_and_outlive_new_columns() {
+    let server = Server::start().await;
+    server.ready().await;
+    let views = server
+        .query("SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND name LIKE 'dash_%' ORDER BY name")
+        .await;
+    let used: String = boards()
+        .iter()
+        .map(|board| board.json.to_string())
+        .collect();
+    let columns = "SELECT table, name, type FROM system.columns WHERE database = currentDatabase() AND table LIKE 'dash_%' ORDER BY ALL";
+    let before = server.query(columns).await;
+    let tables = "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND match(name, '_(hourly|daily)$|^outcomes$')";
+    for table in server.query(tables).await.lines() {
+        let sql = format!(
+            "ALTER TABLE {table} ADD COLUMN weight Float64, ADD COLUMN bucket Int16, ADD COLUMN part UInt8"
+        );
+        server.query(&sql).await;
+    }
+    for line in views.lines() {
+        let (view, comment) = line.split_once('\t').unwrap();
+        assert!(comment.ends_with('.'), "{view} does not say what it holds");
+        assert!(
+            used.contains(&format!("FROM {view} ")),
+            "no dashboard shows {view}"
+        );
+        server.query(&format!("SELECT * FROM {view}")).await;
+    }
+    assert_eq!(server.query(columns).await, before);
+    assert!(!before.contains("SimpleAggregateFunction"), "{before}");
+}
