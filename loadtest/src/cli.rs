@@ -11,6 +11,7 @@ use crate::delivery::Backoff;
 use crate::events::Mix;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
+use crate::queries::QueriesArgs;
 
 /// Simulates devices that send to unjank, and verifies that what arrived is what was acknowledged.
 ///
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Chaos(Box<ChaosArgs>),
     /// Measure a server from scratch: highest rate, latency at half of it, memory, bytes per row on disk.
     Bench(Box<BenchArgs>),
+    /// Measure the questions of the screens on a large store, filled once and kept: a row for each, with what it read.
+    Queries(Box<QueriesArgs>),
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod console;
 mod delivery;
 mod drain;
 mod events;
+mod fill;
 mod fingerprint;
 mod generator;
 mod ledger;
@@ -25,6 +26,7 @@ mod polls;
 mod population;
 mod post;
 mod processes;
+mod queries;
 mod random;
 mod replay;
 mod report;
@@ -48,17 +50,25 @@ use crate::report::Report;
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Command::Queries(args) = &cli.command {
+        return ended(queries::run(args).await.map(|()| true));
+    }
     let output = match &cli.command {
         Command::Run(args) => &args.output,
         Command::Replay(args) => &args.output,
         Command::Chaos(args) => &args.output,
         Command::Bench(args) => &args.output,
+        Command::Queries(_) => return ExitCode::SUCCESS,
     };
     let result = tokio::select! {
         result = work(&cli.command) => result,
         () = interrupted_twice() => Err(anyhow!("interrupted")),
     };
-    match result.and_then(|report| publish(&report, output)) {
+    ended(result.and_then(|report| publish(&report, output)))
+}
+
+fn ended(result: Result<bool>) -> ExitCode {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
@@ -74,6 +84,7 @@ async fn work(command: &Command) -> Result<Report> {
         Command::Replay(args) => replay::run_alone(args).await,
         Command::Chaos(args) => chaos::run(args).await,
         Command::Bench(args) => bench::run(args).await,
+        Command::Queries(_) => Err(anyhow!("questions are no load")),
     }
 }
 

@@ -47,4 +47,6 @@ pub struct App {
     pub large_decoders: Arc<Semaphore>,
     /// Permits to ask ClickHouse what a change would do, which may take seconds.
     pub previews: Semaphore,
+    /// Permits to ask what is stored.
+    pub questions: Semaphore,
 }

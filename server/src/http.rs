@@ -11,6 +11,7 @@ mod device;
 mod device_keys;
 mod ingest;
 mod ingest_keys;
+mod janks;
 mod listener;
 mod member;
 mod object;
@@ -19,10 +20,12 @@ mod openapi;
 mod people;
 mod problem;
 mod projects;
+mod query;
 mod remote_config;
 mod revisions;
 mod rules;
 mod session;
+mod traces;
 mod web;
 
 use std::sync::Arc;
@@ -155,6 +158,7 @@ fn management() -> Router<Arc<App>> {
             post(configurations::kill),
         )
         .merge(rules())
+        .merge(questions())
         .fallback(|| async { Problem::not_found() })
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
@@ -180,6 +184,38 @@ fn rules() -> Router<Arc<App>> {
             "/projects/{project}/rules/reclassification",
             get(rules::reclassification),
         )
+}
+
+/// What is stored, for screens, exports and scripts.
+fn questions() -> Router<Arc<App>> {
+    Router::new()
+        .route("/projects/{project}/query/{signal}", get(query::table))
+        .route(
+            "/projects/{project}/query/{signal}/series",
+            get(query::over_time),
+        )
+        .route(
+            "/projects/{project}/query/{signal}/distribution",
+            get(query::spread),
+        )
+        .route("/projects/{project}/janks/stacks", get(janks::stacks))
+        .route("/projects/{project}/janks/flame", get(janks::flame_graph))
+        .route(
+            "/projects/{project}/janks/folded",
+            get(janks::folded_stacks),
+        )
+        .route(
+            "/projects/{project}/janks/speedscope",
+            get(janks::speedscope_file),
+        )
+        .route("/projects/{project}/janks/events", get(janks::events))
+        .route("/projects/{project}/traces", get(traces::search))
+        .route("/projects/{project}/traces/{trace}", get(traces::trace))
+        .route(
+            "/projects/{project}/traces/{trace}/chrome",
+            get(traces::chrome),
+        )
+        .route("/projects/{project}/spans/inside", get(traces::inside_span))
 }
 
 /// What operators reach.

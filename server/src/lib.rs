@@ -12,6 +12,7 @@ pub mod http;
 pub mod ingest;
 pub mod metrics;
 pub mod proxies;
+pub mod query;
 pub mod remote_config;
 pub mod serve;
 pub mod stacks;

@@ -64,6 +64,8 @@ const KNOWN_STACKS: usize = 200_000;
 /// A range of the log goes to ClickHouse as one INSERT per table: large blocks are cheap, and bounded they fit in memory.
 const RANGE_BYTES: usize = 48 << 20;
 const EAGER_BYTES: u64 = 32 << 20;
+/// Questions of people that are answered at a time: each uses all cores it finds.
+const QUESTIONS: usize = 6;
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs a server until `shutdown`. Nothing that was acknowledged is lost, however it ends.
@@ -157,6 +159,7 @@ async fn open(
         small_decoders: Arc::new(Semaphore::new(16)),
         large_decoders: Arc::new(Semaphore::new(1)),
         previews: Semaphore::new(2),
+        questions: Semaphore::new(QUESTIONS),
         clock,
     })
 }

@@ -11,6 +11,7 @@ mod log;
 mod migrations;
 mod native;
 mod range;
+pub mod reads;
 mod record;
 mod stored_stacks;
 mod tally;

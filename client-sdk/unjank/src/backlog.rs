@@ -5,15 +5,18 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use unjank_protocol::{Signal, Timestamp};
+use unjank_protocol::Signal;
 use unjank_spool::{Log, Options, Reader, Seq, Trimmer, WhenFull};
 use uuid::Uuid;
 
 use crate::batch::Sealed;
-use crate::losses::{Losses, Reason};
+use crate::clock::Setting;
+use crate::losses::{Losses, Reason, Told};
 
 /// A batch is at most this large; the server takes 1 MiB.
 const MOST_RECORD: u32 = 1 << 20;
+/// What stands before a batch is at most this large: a count of each signal, and 64 losses that are told.
+const MOST_LABEL: u32 = 8 << 10;
 /// Four segments of the largest batch: less cannot be kept.
 pub(crate) const LEAST_BYTES: u64 = 4 * (MOST_RECORD as u64 + 4_096);
 
@@ -38,6 +41,7 @@ struct Disk {
 #[derive(Debug)]
 struct Waiting {
     label: Label,
+    setting: Setting,
     bytes: u64,
     place: Place,
 }
@@ -54,6 +58,15 @@ struct Label {
     batch_id: Uuid,
     sealed_at: i64,
     events: Vec<(Signal, u32)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    told: Told,
+}
+
+impl Label {
+    fn give_up(&self, reason: Reason, losses: &Losses) {
+        losses.add_all(&self.events, reason);
+        losses.add_told(&self.told);
+    }
 }
 
 impl Backlog {
@@ -96,6 +109,7 @@ impl Backlog {
                 match read_record(record.payload) {
                     Some((label, body)) => backlog.add(Waiting {
                         label,
+                        setting: Setting::default(),
                         bytes: body.len() as u64,
                         place: Place::Disk(record.seq),
                     }),
@@ -133,22 +147,27 @@ impl Backlog {
     }
 
     /// Puts a batch at the end, durably where there is a disk. What goes to make room is counted.
-    pub(crate) fn push(&mut self, sealed: Sealed, now: Timestamp, losses: &Losses) {
-        if u32::try_from(sealed.body.len()).is_ok_and(|bytes| bytes > MOST_RECORD - 4_096) {
-            return self.push_halves(&sealed, now, losses);
+    pub(crate) fn push(&mut self, sealed: Sealed, losses: &Losses) {
+        if u32::try_from(sealed.body.len()).is_ok_and(|bytes| bytes > MOST_RECORD - MOST_LABEL) {
+            return self.push_halves(&sealed, losses);
         }
         let label = Label {
             batch_id: sealed.batch_id,
-            sealed_at: now.as_micros(),
+            sealed_at: sealed.setting.now().as_micros(),
             events: sealed.events.clone(),
+            told: sealed.told.clone(),
         };
+        let setting = sealed.setting;
         let bytes = sealed.body.len() as u64;
-        let place = match self.write(&label, &sealed.body) {
+        let disk = self.disk.as_mut();
+        let written = disk.and_then(|disk| disk.write(&label, &sealed.body));
+        let place = match written {
             Some(seq) => Place::Disk(seq),
             None => Place::Memory(sealed),
         };
         self.add(Waiting {
             label,
+            setting,
             bytes,
             place,
         });
@@ -157,26 +176,36 @@ impl Backlog {
     }
 
     /// Puts a batch that is too large at the end as two, or gives up its only event.
-    pub(crate) fn push_halves(&mut self, sealed: &Sealed, now: Timestamp, losses: &Losses) {
+    pub(crate) fn push_halves(&mut self, sealed: &Sealed, losses: &Losses) {
         let Some(halves) = sealed.split() else {
-            return losses.add_all(&sealed.events, Reason::TooLarge);
+            return sealed.give_up(Reason::TooLarge, losses);
         };
         for half in halves {
-            self.push(half, now, losses);
+            self.push(half, losses);
         }
     }
 
-    fn write(&mut self, label: &Label, body: &[u8]) -> Option<Seq> {
-        let disk = self.disk.as_mut()?;
-        let label = serde_json::to_vec(label).ok()?;
-        let length = u16::try_from(label.len()).ok()?;
-        let mut record = Vec::with_capacity(body.len() + label.len() + 2);
-        record.extend_from_slice(&length.to_le_bytes());
-        record.extend_from_slice(&label);
-        record.extend_from_slice(body);
-        let appended = disk.log.append(&record).ok()?;
-        disk.log.sync().ok()?;
-        Some(appended.seq)
+    /// Batches that the disk did not take go there once it does, and outlive the process. They come last then: what is done with is
+    /// trimmed in the order of the disk.
+    pub(crate) fn write_again(&mut self, losses: &Losses) {
+        let Some(disk) = &mut self.disk else { return };
+        let is_in_memory = |waiting: &Waiting| matches!(waiting.place, Place::Memory(_));
+        while let Some(place) = self.waiting.iter().position(is_in_memory) {
+            let Some(mut waiting) = self.waiting.remove(place) else {
+                break;
+            };
+            let seq = match &waiting.place {
+                Place::Memory(sealed) => disk.write(&waiting.label, &sealed.body),
+                Place::Disk(seq) => Some(*seq),
+            };
+            let Some(seq) = seq else {
+                self.waiting.insert(place, waiting);
+                break;
+            };
+            waiting.place = Place::Disk(seq);
+            self.waiting.push_back(waiting);
+        }
+        self.forget_what_is_gone(losses);
     }
 
     /// Those whose segment was deleted to make room.
@@ -190,7 +219,7 @@ impl Backlog {
             };
             if gone {
                 *bytes = bytes.saturating_sub(waiting.bytes);
-                losses.add_all(&waiting.label.events, Reason::DiskFull);
+                waiting.label.give_up(Reason::DiskFull, losses);
             }
             !gone
         });
@@ -202,18 +231,20 @@ impl Backlog {
             let Some(first) = self.waiting.front() else {
                 return;
             };
-            losses.add_all(&first.label.events, Reason::DiskFull);
+            first.label.give_up(Reason::DiskFull, losses);
             self.done();
         }
     }
 
-    /// Gives up what waited for longer than the server takes it.
-    pub(crate) fn expire(&mut self, oldest: Timestamp, losses: &Losses) {
+    /// Gives up what waited for longer than the server takes it. A clock that was set makes nothing older, as long as the process
+    /// lives that made it.
+    pub(crate) fn expire(&mut self, longest_us: i64, losses: &Losses) {
         while let Some(first) = self.waiting.front() {
-            if first.label.sealed_at >= oldest.as_micros() {
+            let now = first.setting.now().as_micros();
+            if now.saturating_sub(first.label.sealed_at) <= longest_us {
                 break;
             }
-            losses.add_all(&first.label.events, Reason::TooOld);
+            first.label.give_up(Reason::TooOld, losses);
             self.done();
         }
     }
@@ -228,12 +259,12 @@ impl Backlog {
             };
             let read = self.disk.as_mut().map(|disk| disk.read(seq));
             match read {
-                Some(Ok(Some(sealed))) => return Some(sealed),
+                Some(Ok(Some(sealed))) => return Some(sealed.timed_by(first.setting)),
                 // The disk fails, maybe only now: nothing is given up for that.
                 Some(Err(_)) => return None,
                 Some(Ok(None)) | None => {}
             }
-            losses.add_all(&first.label.events, Reason::DiskFailed);
+            first.label.give_up(Reason::DiskFailed, losses);
             self.done();
         }
     }
@@ -270,13 +301,26 @@ impl Backlog {
     /// Gives up everything.
     pub(crate) fn clear(&mut self, losses: &Losses) {
         while let Some(first) = self.waiting.front() {
-            losses.add_all(&first.label.events, Reason::Disabled);
+            first.label.give_up(Reason::Disabled, losses);
             self.done();
         }
     }
 }
 
 impl Disk {
+    /// Durably, or not at all.
+    fn write(&mut self, label: &Label, body: &[u8]) -> Option<Seq> {
+        let label = serde_json::to_vec(label).ok()?;
+        let length = u16::try_from(label.len()).ok()?;
+        let mut record = Vec::with_capacity(body.len() + label.len() + 2);
+        record.extend_from_slice(&length.to_le_bytes());
+        record.extend_from_slice(&label);
+        record.extend_from_slice(body);
+        let appended = self.log.append(&record).ok()?;
+        self.log.sync().ok()?;
+        Some(appended.seq)
+    }
+
     /// Nothing when it is not there or does not read.
     fn read(&mut self, seq: Seq) -> io::Result<Option<Sealed>> {
         self.reader.seek(seq);
@@ -288,6 +332,8 @@ impl Disk {
         Ok(found.map(|(label, body)| Sealed {
             batch_id: label.batch_id,
             events: label.events,
+            told: label.told,
+            setting: Setting::default(),
             body: body.to_vec(),
         }))
     }
@@ -307,6 +353,8 @@ mod tests {
         Sealed {
             batch_id: Uuid::from_u128(number),
             events: vec![(Signal::Spans, 2)],
+            told: Told::new(),
+            setting: Setting::default(),
             body: vec![7; bytes],
         }
     }
@@ -324,10 +372,9 @@ mod tests {
     fn what_an_earlier_process_left_is_found_in_order_and_what_was_done_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let losses = Losses::default();
-        let now = Timestamp::from_micros(1);
         let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
         for number in 1..=4 {
-            backlog.push(sealed(number, 100), now, &losses);
+            backlog.push(sealed(number, 100), &losses);
         }
         assert_eq!(backlog.first(&losses).unwrap().batch_id.as_u128(), 1);
         backlog.done();
@@ -348,7 +395,7 @@ mod tests {
         let losses = Losses::default();
         let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
         for number in 0..20 {
-            backlog.push(sealed(number, 500_000), Timestamp::default(), &losses);
+            backlog.push(sealed(number, 500_000), &losses);
         }
         let left = ids(&mut backlog, &losses);
         assert!(left.len() >= 4 && left.last() == Some(&19), "{left:?}");
@@ -362,7 +409,7 @@ mod tests {
         let losses = Losses::default();
         let mut backlog = Backlog::in_memory(250);
         for number in 0..4 {
-            backlog.push(sealed(number, 100), Timestamp::default(), &losses);
+            backlog.push(sealed(number, 100), &losses);
         }
         assert_eq!(ids(&mut backlog, &losses), [2, 3]);
         assert_eq!(losses.take()[0].count, 4);
@@ -373,11 +420,38 @@ mod tests {
         let losses = Losses::default();
         let mut backlog = Backlog::in_memory(1_000);
         for number in 0..4 {
-            let at = Timestamp::from_micros(i64::try_from(number).unwrap());
-            backlog.push(sealed(number, 100), at, &losses);
+            backlog.push(sealed(number, 100), &losses);
         }
-        backlog.expire(Timestamp::from_micros(2), &losses);
+        let days = |days: i64| days * 86_400_000_000;
+        for (waiting, old) in backlog.waiting.iter_mut().zip([8, 8, 6, 0]) {
+            waiting.label.sealed_at -= days(old);
+        }
+        backlog.expire(days(7), &losses);
         assert_eq!(ids(&mut backlog, &losses), [2, 3]);
         assert_eq!(losses.take()[0].reason.as_str(), "too_old");
+    }
+
+    #[test]
+    fn losses_that_a_lost_batch_told_are_told_again() {
+        let losses = Losses::default();
+        let mut backlog = Backlog::in_memory(150);
+        let telling = Sealed {
+            told: vec![(Signal::Janks, "refused".to_owned(), 3)],
+            ..sealed(1, 100)
+        };
+        backlog.push(telling, &losses);
+        backlog.push(sealed(2, 100), &losses);
+        let told = losses.take();
+        let told: Vec<_> = told
+            .iter()
+            .map(|one| (one.signal, &*one.reason, one.count))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (Signal::Spans, "disk_full", 2),
+                (Signal::Janks, "refused", 3)
+            ]
+        );
     }
 }

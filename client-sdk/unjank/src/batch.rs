@@ -4,7 +4,9 @@ use serde::Serialize;
 use unjank_protocol::{Batch, Resource, SdkHealth, Signal, Timestamp};
 use uuid::Uuid;
 
+use crate::clock::Setting;
 use crate::event::Event;
+use crate::losses::{Losses, Reason, Told};
 
 /// Events of one session that are not written down yet.
 #[derive(Debug)]
@@ -17,6 +19,10 @@ pub(crate) struct Pending {
 pub(crate) struct Sealed {
     pub(crate) batch_id: Uuid,
     pub(crate) events: Vec<(Signal, u32)>,
+    /// The losses it tells.
+    pub(crate) told: Told,
+    /// The clock its events were timed by.
+    pub(crate) setting: Setting,
     /// Its JSON without `sent_at` and without the closing brace, as a zstd frame.
     pub(crate) body: Vec<u8>,
 }
@@ -135,6 +141,15 @@ fn counts(batch: &Batch<'_>) -> Vec<(Signal, u32)> {
         .collect()
 }
 
+/// The losses that a batch tells.
+fn told(batch: &Batch<'_>) -> Told {
+    let health = batch.sdk_health.iter();
+    let dropped = health.flat_map(|health| &health.dropped);
+    dropped
+        .map(|lost| (lost.signal, lost.reason.to_string(), lost.count))
+        .collect()
+}
+
 fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
     let mut json = serde_json::to_vec(batch)?;
     // The time of sending is written behind it, when there is one.
@@ -142,6 +157,8 @@ fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
     Ok(Sealed {
         batch_id: batch.batch_id,
         events: counts(batch),
+        told: told(batch),
+        setting: Setting::default(),
         body: zstd::bulk::compress(&json, ZSTD_LEVEL)?,
     })
 }
@@ -152,8 +169,21 @@ struct Sent {
 }
 
 impl Sealed {
+    /// The same, of events that this clock timed.
+    pub(crate) fn timed_by(mut self, setting: Setting) -> Self {
+        self.setting = setting;
+        self
+    }
+
+    /// It never arrives: what it holds is lost, and what it told is to be told by another.
+    pub(crate) fn give_up(&self, reason: Reason, losses: &Losses) {
+        losses.add_all(&self.events, reason);
+        losses.add_told(&self.told);
+    }
+
     /// The body of a request: the batch, and when this attempt is made. Two zstd frames, which read as one text.
-    pub(crate) fn request(&self, sent_at: Timestamp) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn request(&self) -> Result<Vec<u8>, SealError> {
+        let sent_at = self.setting.now();
         let mut end = serde_json::to_vec(&Sent { sent_at })?;
         if let Some(brace) = end.first_mut() {
             *brace = b',';
@@ -191,7 +221,11 @@ impl Sealed {
         );
         first.sdk_health = None;
         (first.batch_id, second.batch_id) = (part_of(self.batch_id, 1), part_of(self.batch_id, 2));
-        Some([seal(&first).ok()?, seal(&second).ok()?])
+        let sealed = |batch: &Batch<'_>| {
+            let sealed = seal(batch).ok()?;
+            Some(sealed.timed_by(self.setting))
+        };
+        Some([sealed(&first)?, sealed(&second)?])
     }
 }
 
@@ -255,7 +289,7 @@ mod tests {
     }
 
     fn text(sealed: &Sealed) -> String {
-        let body = sealed.request(Timestamp::from_micros(1_000_000)).unwrap();
+        let body = sealed.request().unwrap();
         String::from_utf8(zstd::stream::decode_all(body.as_slice()).unwrap()).unwrap()
     }
 
@@ -267,7 +301,8 @@ mod tests {
         let json = text(&sealed);
         let batch: Batch<'_> = serde_json::from_str(&json).unwrap();
         assert_eq!(batch.batch_id, sealed.batch_id);
-        assert_eq!(batch.sent_at, Some(Timestamp::from_micros(1_000_000)));
+        let sent_at = batch.sent_at.unwrap();
+        assert!(crate::clock::wall_clock().micros_since(sent_at).abs() < 1_000_000);
         assert_eq!(batch.config_revision, Some(42));
         assert_eq!(batch.metrics.len(), 3);
         assert_eq!(sealed.events, [(Signal::Metrics, 3)]);

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -17,6 +17,7 @@ use crate::losses::{Losses, Reason};
 use crate::meters::Meters;
 use crate::names::{NameId, Names};
 use crate::settings::Settings;
+use crate::users::{Turn, Users};
 
 /// What all threads share.
 #[derive(Debug)]
@@ -32,12 +33,13 @@ pub(crate) struct Shared {
     pub(crate) settings: ArcSwap<Settings>,
     /// Counts changes of the settings, so that threads know when to forget what they remember of them.
     edition: AtomicU32,
-    queue: ArrayQueue<Queued>,
+    /// Each with whose turn it was.
+    queue: ArrayQueue<(Turn, Queued)>,
     pub(crate) losses: Losses,
     page: AtomicU32,
     network: AtomicU8,
     pub(crate) foreground: AtomicBool,
-    user_id: Mutex<String>,
+    pub(crate) users: Users,
     pub(crate) wishes: Wishes,
 }
 
@@ -128,7 +130,7 @@ impl Shared {
             page: AtomicU32::new(0),
             network: AtomicU8::new(network_code(Network::Unknown)),
             foreground: AtomicBool::new(true),
-            user_id: Mutex::default(),
+            users: Users::default(),
             wishes: Wishes::default(),
             config,
         }
@@ -136,7 +138,7 @@ impl Shared {
 
     /// Never waits: what does not fit is counted as lost.
     pub(crate) fn push(&self, queued: Queued) {
-        if let Err(lost) = self.queue.push(queued) {
+        if let Err((_, lost)) = self.queue.push((self.users.turn(), queued)) {
             self.losses.add(lost.signal(), Reason::QueueFull, 1);
         }
         // Half is left for what comes until the background thread is awake.
@@ -157,22 +159,17 @@ impl Shared {
 
     /// Consent is gone for what waits.
     pub(crate) fn forget_queued(&self) {
-        while let Some(queued) = self.pop() {
+        while let Some((_, queued)) = self.pop() {
             self.losses.add(queued.signal(), Reason::Disabled, 1);
         }
     }
 
-    pub(crate) fn pop(&self) -> Option<Queued> {
+    pub(crate) fn pop(&self) -> Option<(Turn, Queued)> {
         self.queue.pop()
     }
 
     pub(crate) fn uptime_ms(&self, moment: Moment) -> u64 {
         u64::try_from(moment.micros() / 1_000).unwrap_or_default()
-    }
-
-    /// Whose events these are; empty for nobody.
-    pub(crate) fn user(&self) -> MutexGuard<'_, String> {
-        self.user_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn page(&self) -> NameId {

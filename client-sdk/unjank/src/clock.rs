@@ -1,9 +1,10 @@
 //! Time: moments that only go forward, and the wall clock they are shown with.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use arc_swap::ArcSwap;
 use unjank_protocol::Timestamp;
 
 /// A point in time that only goes forward, and stands still while the device sleeps.
@@ -54,22 +55,78 @@ pub(crate) fn wall_clock() -> Timestamp {
         reason = "this is where the SDK takes its time from"
     )]
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    Timestamp::from_micros(match since_epoch {
+    let shown = Timestamp::from_micros(match since_epoch {
         Ok(after) => micros(after),
         Err(before) => micros(before.duration()).saturating_neg(),
-    })
+    });
+    #[cfg(feature = "test-kit")]
+    let shown = shown.shifted(MOVED_US.load(Ordering::Relaxed));
+    shown
+}
+
+/// How far a test moved the wall clock.
+#[cfg(feature = "test-kit")]
+pub(crate) static MOVED_US: AtomicI64 = AtomicI64::new(0);
+
+/// How the wall clock was set when events were timed: what they are sent with is told by the same clock, or else the server would
+/// correct their times by a difference that was not there yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// How far it was ahead of [`steady_micros`]. Nothing when that is not known: an earlier process timed them.
+    ahead_us: Option<i64>,
+}
+
+impl Setting {
+    fn current() -> Self {
+        let shown = wall_clock().as_micros();
+        Self {
+            ahead_us: steady_micros().map(|steady| shown.saturating_sub(steady)),
+        }
+    }
+
+    /// What a wall clock of this setting shows now.
+    pub(crate) fn now(self) -> Timestamp {
+        let shown = self.ahead_us.zip(steady_micros());
+        shown.map_or_else(wall_clock, |(ahead, steady)| {
+            Timestamp::from_micros(steady.saturating_add(ahead))
+        })
+    }
+}
+
+/// A clock that nobody sets and that, unlike moments, goes on while the device sleeps; nothing where the system has none.
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn steady_micros() -> Option<i64> {
+    #[cfg(not(target_vendor = "apple"))]
+    let clock = rustix::time::ClockId::Boottime;
+    #[cfg(target_vendor = "apple")]
+    let clock = rustix::time::ClockId::Monotonic;
+    let time = rustix::time::clock_gettime(clock);
+    let micros = time.tv_sec.saturating_mul(1_000_000);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Some(micros.saturating_add(i64::from(nanos / 1_000)))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn steady_micros() -> Option<i64> {
+    None
 }
 
 /// What turns moments into times: how far the wall clock is ahead of them.
 #[derive(Debug)]
-pub(crate) struct WallClock(AtomicI64);
+pub(crate) struct WallClock {
+    ahead_us: AtomicI64,
+    setting: ArcSwap<Setting>,
+}
 
 /// The wall clock may drift this far from the moments before they are anchored anew, in microseconds.
 const DRIFT_US: i64 = 1_000_000;
 
 impl WallClock {
     pub(crate) fn new() -> Self {
-        Self(AtomicI64::new(Self::offset()))
+        Self {
+            ahead_us: AtomicI64::new(Self::offset()),
+            setting: ArcSwap::from_pointee(Setting::current()),
+        }
     }
 
     fn offset() -> i64 {
@@ -79,21 +136,24 @@ impl WallClock {
     }
 
     pub(crate) fn at(&self, moment: Moment) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::Relaxed)).shifted(moment.micros())
+        Timestamp::from_micros(self.ahead_us.load(Ordering::Relaxed)).shifted(moment.micros())
     }
 
-    /// After a device slept its moments are behind, after somebody set the clock it is elsewhere: what comes now is told by the
-    /// new one. Answers whether it was so.
-    pub(crate) fn follow(&self) -> bool {
-        let now = Self::offset();
-        let moved = now
-            .saturating_sub(self.0.load(Ordering::Relaxed))
-            .saturating_abs()
-            > DRIFT_US;
-        if moved {
-            self.0.store(now, Ordering::Relaxed);
-        }
-        moved
+    /// How it was set when it was last followed.
+    pub(crate) fn setting(&self) -> Setting {
+        **self.setting.load()
+    }
+
+    /// Whether a device slept, so that its moments are behind, or somebody set the clock, so that it is elsewhere.
+    pub(crate) fn has_moved(&self) -> bool {
+        let known = self.ahead_us.load(Ordering::Relaxed);
+        Self::offset().saturating_sub(known).saturating_abs() > DRIFT_US
+    }
+
+    /// What comes now is told by the wall clock as it is set now.
+    pub(crate) fn follow(&self) {
+        self.ahead_us.store(Self::offset(), Ordering::Relaxed);
+        self.setting.store(Arc::new(Setting::current()));
     }
 }
 
@@ -109,14 +169,16 @@ mod tests {
             shown.micros_since(before).abs() < 100_000,
             "{before} {shown}"
         );
-        assert!(!clock.follow());
+        assert!(!clock.has_moved());
     }
 
     #[test]
     fn a_clock_that_was_set_is_followed() {
         let clock = WallClock::new();
-        clock.0.fetch_add(3_600_000_000, Ordering::Relaxed);
-        assert!(clock.follow());
+        clock.ahead_us.fetch_add(3_600_000_000, Ordering::Relaxed);
+        assert!(clock.has_moved());
+        clock.follow();
+        assert!(!clock.has_moved());
         assert!(clock.at(Moment::now()).micros_since(wall_clock()).abs() < 100_000);
     }
 

@@ -66,6 +66,7 @@ mod tracing_layer;
 mod traffic;
 mod transport;
 mod uplink;
+mod users;
 mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -295,9 +296,7 @@ pub fn flush(timeout: Duration) -> bool {
 /// Names the user of what follows, hashed by the app; `None` for nobody.
 pub fn set_user(user_id: Option<&str>) {
     if let Some(shared) = client::installed() {
-        let mut user = shared.user();
-        user.clear();
-        user.push_str(user_id.unwrap_or_default());
+        shared.users.set(user_id.unwrap_or_default());
     }
 }
 

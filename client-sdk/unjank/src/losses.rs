@@ -55,6 +55,9 @@ impl Reason {
     }
 }
 
+/// Losses that a batch tells, as far as they are known here.
+pub(crate) type Told = Vec<(Signal, String, u64)>;
+
 const SIGNALS: usize = Signal::ALL.len();
 
 /// Counts since they were last taken.
@@ -74,6 +77,15 @@ impl Losses {
     pub(crate) fn add_all(&self, events: &[(Signal, u32)], reason: Reason) {
         for (signal, count) in events {
             self.add(*signal, reason, u64::from(*count));
+        }
+    }
+
+    /// A batch that told losses never arrives: the next one tells them.
+    pub(crate) fn add_told(&self, told: &Told) {
+        for (signal, name, count) in told {
+            let reason = Reason::ALL.iter().find(|reason| reason.as_str() == name);
+            // What another version of the SDK counted under a name of its own is counted as what the disk did not keep.
+            self.add(*signal, *reason.unwrap_or(&Reason::DiskFailed), *count);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::client::draw;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::transport::{Request, Response, Transport, send};
-use crate::uplink::seconds;
+use crate::uplink::asked_wait;
 
 const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Between polls that fail, and between those that a receipt asks for.
@@ -98,7 +98,7 @@ impl Remote {
         let changed = match answer {
             Some(Response { status: 304, .. }) => Ok(None),
             Some(response) if response.status == 200 => read(&response).map(Some).ok_or(None),
-            Some(response) => Err(response.retry_after.as_deref().and_then(seconds)),
+            Some(response) => Err(response.retry_after.as_deref().and_then(asked_wait)),
             None => Err(None),
         };
         let interval = Duration::from_secs(u64::from(interval_s.max(30)));

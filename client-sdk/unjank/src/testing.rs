@@ -66,6 +66,13 @@ pub fn with_captured_events(run: impl FnOnce()) -> Vec<Event> {
     recorder.events()
 }
 
+/// Moves the wall clock as the SDK of this process sees it, as when somebody sets the device's clock: forward, or back when negative.
+/// Moves add up.
+pub fn move_wall_clock(seconds: i64) {
+    let moved = seconds.saturating_mul(1_000_000);
+    crate::clock::MOVED_US.fetch_add(moved, std::sync::atomic::Ordering::Relaxed);
+}
+
 /// A server in memory: takes every batch, keeps it, and has no configuration to tell. Clones share what they keep.
 ///
 /// ```

@@ -101,8 +101,12 @@ impl Ledger {
     /// The rows for a batch of that id: the same for the same id, until it is confirmed. On disk before they are answered.
     pub(crate) fn take(&mut self, batch_id: Uuid, shared: &Shared) -> Vec<Traffic<'static>> {
         let token = batch_id.to_string();
-        let rows = shared.meters.traffic().take_deltas(&token);
-        if rows.is_empty() || self.save(shared) {
+        let mut meter = shared.meters.traffic();
+        let again = meter.outstanding().any(|one| one == token);
+        let rows = meter.take_deltas(&token);
+        drop(meter);
+        // Taken before, they were written down then, and may have been sent: they stay with their batch.
+        if again || rows.is_empty() || self.save(shared) {
             return rows;
         }
         // Rows that are not known to be taken would be sent again after a crash.
@@ -148,7 +152,13 @@ fn durably(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut written = File::create(&new)?;
     written.write_all(bytes)?;
     written.sync_data()?;
-    std::fs::rename(&new, file)
+    std::fs::rename(&new, file)?;
+    // Without it the old file may be back after a power failure, when its rows are on their way already.
+    #[cfg(unix)]
+    if let Some(folder) = file.parent() {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// Said so in batches: the network is known.

@@ -1,13 +1,13 @@
 //! Sending what waits: what each answer of the server means, and when to try again.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use unjank_protocol::{RateLimit, Receipt, Signal, Timestamp};
+use unjank_protocol::{RateLimit, Receipt, Signal};
 
 use crate::backlog::Backlog;
 use crate::client::draw;
-use crate::clock::Moment;
+use crate::clock::{Moment, wall_clock};
 use crate::config::Config;
 use crate::losses::{Losses, Reason};
 use crate::transport::{Request, Response, Transport, send};
@@ -103,12 +103,11 @@ impl Uplink {
     pub(crate) fn send(
         &mut self,
         backlog: &mut Backlog,
-        clock: impl Fn() -> Timestamp,
         losses: &Losses,
         (urgent, go_on): (bool, &dyn Fn() -> bool),
     ) -> Sent {
         let mut sent = Sent::default();
-        backlog.expire(clock().shifted(OLDEST_US.saturating_neg()), losses);
+        backlog.expire(OLDEST_US, losses);
         loop {
             if self.waits(Moment::now(), urgent) {
                 sent.waits = true;
@@ -121,8 +120,8 @@ impl Uplink {
                 sent.all = true;
                 return sent;
             };
-            let Ok(body) = batch.request(clock()) else {
-                losses.add_all(&batch.events, Reason::Refused);
+            let Ok(body) = batch.request() else {
+                batch.give_up(Reason::Refused, losses);
                 backlog.done();
                 continue;
             };
@@ -140,12 +139,12 @@ impl Uplink {
                     sent.config_etag = config_etag.or(sent.config_etag);
                 }
                 Verdict::Refused => {
-                    losses.add_all(&batch.events, Reason::Refused);
+                    batch.give_up(Reason::Refused, losses);
                     backlog.done();
                 }
                 Verdict::TooLarge => {
                     // First the halves: whoever is killed in between sends them twice under the same ids.
-                    backlog.push_halves(&batch, clock(), losses);
+                    backlog.push_halves(&batch, losses);
                     backlog.remove_first(batch.batch_id);
                 }
                 Verdict::Later { retry_after, long } => {
@@ -221,7 +220,7 @@ impl Uplink {
 
 fn verdict(response: &Response) -> Verdict {
     let later = |long| Verdict::Later {
-        retry_after: response.retry_after.as_deref().and_then(seconds),
+        retry_after: response.retry_after.as_deref().and_then(asked_wait),
         long,
     };
     match response.status {
@@ -233,8 +232,18 @@ fn verdict(response: &Response) -> Verdict {
     }
 }
 
-pub(crate) fn seconds(text: &str) -> Option<Duration> {
-    text.trim().parse().ok().map(Duration::from_secs)
+/// What a header `Retry-After` asks: seconds, or a date, which is told by this device's clock. No wait at all asks nothing: the
+/// usual one holds.
+pub(crate) fn asked_wait(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let wait = seconds.or_else(|| {
+        let until = httpdate::parse_http_date(text).ok()?;
+        let until = until.duration_since(UNIX_EPOCH).ok()?;
+        let now = u64::try_from(wall_clock().as_micros()).ok()?;
+        until.checked_sub(Duration::from_micros(now))
+    });
+    wait.filter(|wait| !wait.is_zero())
 }
 
 /// A 202 whose receipt does not read may come from somebody else on the way: the batch is sent again, and stored once.
@@ -285,6 +294,21 @@ mod tests {
                     "{status}: {verdict:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_wait_is_asked_in_seconds_or_until_a_date() {
+        assert_eq!(asked_wait(" 120 "), Some(Duration::from_secs(120)));
+        let until = |seconds: u64| {
+            let now = u64::try_from(wall_clock().as_micros()).unwrap();
+            let now = UNIX_EPOCH + Duration::from_micros(now);
+            httpdate::fmt_http_date(now + Duration::from_secs(seconds))
+        };
+        let wait = asked_wait(&until(600)).unwrap().as_secs();
+        assert!((598..=600).contains(&wait), "{wait}");
+        for nothing in ["0", "soon", "-5", "Sun, 06 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(asked_wait(nothing), None, "{nothing}");
         }
     }
 

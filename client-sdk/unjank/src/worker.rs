@@ -9,10 +9,10 @@ use unjank_protocol::{Resource, SdkHealth};
 use uuid::Uuid;
 
 use crate::backlog::Backlog;
-use crate::batch::Pending;
+use crate::batch::{Pending, Sealed};
 use crate::budget::Budget;
 use crate::client::{self, Shared, Wanted, draw};
-use crate::clock::{Moment, wall_clock};
+use crate::clock::Moment;
 use crate::config::{Config, Mode};
 use crate::event::Event;
 use crate::losses::Reason;
@@ -22,6 +22,7 @@ use crate::settings::Settings;
 use crate::traffic::{Ledger, is_cellular};
 use crate::transport::Transport;
 use crate::uplink::Uplink;
+use crate::users::Turn;
 
 /// Events wait in memory for so long at most: a process that is killed loses no more.
 const SEAL_AFTER: Duration = Duration::from_secs(5);
@@ -43,6 +44,8 @@ pub(crate) struct Worker {
     monitors: Monitors,
     ledger: Ledger,
     pending: Pending,
+    /// Whose events are pending.
+    turn: Turn,
     /// Since when something is pending.
     pending_since: Option<Moment>,
     next_upload: Moment,
@@ -88,6 +91,7 @@ impl Worker {
             remote,
             budget: Budget::new(config.mode != Mode::Production),
             pending: Pending::new(resource(config, install_id), Uuid::now_v7()),
+            turn: Turn::default(),
             pending_since: None,
             next_upload: first,
             last_health: Moment::now(),
@@ -104,6 +108,7 @@ impl Worker {
         for batch_id in outstanding {
             self.seal_traffic(batch_id);
         }
+        self.settle_traffic();
         self
     }
 
@@ -122,8 +127,17 @@ impl Worker {
                     .change(|now| now.flushed = wanted.flushes);
             }
             if wanted.stop {
+                self.keep_the_rest();
                 return;
             }
+        }
+    }
+
+    /// What was lost by sending for the last time is told at the next start, and what is only in memory is sent then.
+    fn keep_the_rest(&mut self) {
+        if self.may_work() && self.shared.config.data_dir.is_some() {
+            self.seal();
+            self.backlog.write_again(&self.shared.losses);
         }
     }
 
@@ -149,7 +163,10 @@ impl Worker {
     /// Answers whether all was done that a flush waits for.
     fn work(&mut self, wanted: Wanted) -> bool {
         let urgent = wanted.stop || wanted.flushes > wanted.flushed;
-        if self.shared.wall.follow() {
+        if self.shared.wall.has_moved() {
+            // What is pending was timed by the clock as it was set.
+            self.seal();
+            self.shared.wall.follow();
             self.shared.set_scene();
         }
         // What is to be watched is asked before anything is.
@@ -185,7 +202,7 @@ impl Worker {
     fn drain(&mut self) {
         let most = usize::try_from(self.max_batch_events()).unwrap_or(usize::MAX);
         let now = Moment::now();
-        while let Some(queued) = self.shared.pop() {
+        while let Some((turn, queued)) = self.shared.pop() {
             let signal = queued.signal();
             if self.uplink.holds_back(signal, now) || !self.budget.take(signal, now) {
                 self.shared.losses.add(signal, Reason::RateLimited, 1);
@@ -201,7 +218,7 @@ impl Worker {
                 let told = catch_unwind(AssertUnwindSafe(|| reporter.report(&event)));
                 told.unwrap_or_default();
             }
-            self.follow_user();
+            self.follow_user(turn);
             self.pending.add(event);
             self.pending_since.get_or_insert(now);
             if self.pending.len() >= most {
@@ -225,15 +242,17 @@ impl Worker {
     }
 
     /// A batch speaks for one user.
-    fn follow_user(&mut self) {
+    fn follow_user(&mut self, turn: Turn) {
         // Asked for each event, so nothing is copied while it is the same one.
-        if *self.shared.user() == *self.pending.user() {
+        if self.turn == turn {
             return;
         }
-        if self.pending.len() > 0 {
+        self.turn = turn;
+        let user_id = self.shared.users.of(turn);
+        if self.pending.len() > 0 && user_id != self.pending.user() {
             self.seal();
         }
-        self.pending.set_user(&self.shared.user());
+        self.pending.set_user(&user_id);
     }
 
     /// Writes down what is pending, with what was lost.
@@ -253,8 +272,14 @@ impl Worker {
         let revision = self.shared.settings.load().document.revision;
         // JSON of plain data and zstd into memory do not fail.
         if let Ok(sealed) = self.pending.seal(revision) {
-            self.backlog.push(sealed, wall_clock(), &self.shared.losses);
+            self.keep(sealed);
         }
+    }
+
+    fn keep(&mut self, sealed: Sealed) {
+        let sealed = sealed.timed_by(self.shared.wall.setting());
+        self.backlog.write_again(&self.shared.losses);
+        self.backlog.push(sealed, &self.shared.losses);
     }
 
     /// Makes a batch of what was counted, if anything was.
@@ -267,11 +292,19 @@ impl Worker {
         if !self.backlog.holds(batch_id)
             && let Ok(sealed) = self.pending.traffic(batch_id, rows, revision)
         {
-            self.backlog.push(sealed, wall_clock(), &self.shared.losses);
+            self.keep(sealed);
         }
-        // In memory alone it would die with the process: then the rows are sent again, under the same id.
-        if self.shared.config.data_dir.is_none() || self.backlog.keeps(batch_id) {
-            self.ledger.confirm(batch_id, &self.shared);
+    }
+
+    /// Rows of traffic whose batch is kept, or is done with, are forgotten. In memory alone it would die with the process: then the
+    /// rows are sent again, under the same id.
+    fn settle_traffic(&mut self) {
+        let outstanding = Ledger::outstanding(&self.shared.meters.traffic());
+        for batch_id in outstanding {
+            let waits = self.backlog.holds(batch_id) && !self.backlog.keeps(batch_id);
+            if !waits || self.shared.config.data_dir.is_none() {
+                self.ledger.confirm(batch_id, &self.shared);
+            }
         }
     }
 
@@ -296,7 +329,7 @@ impl Worker {
     fn poll(&mut self) {
         let identity = Identity {
             install_id: self.install_id,
-            user_id: self.shared.user().clone(),
+            user_id: self.shared.users.current(),
             network: self.shared.network(),
         };
         let interval = self.shared.settings.load().document.poll_interval_s;
@@ -318,6 +351,7 @@ impl Worker {
         let interval = self.shared.settings.load().document.upload.interval_s;
         if urgent || !self.uplink.is_waiting() {
             self.seal_traffic(Uuid::now_v7());
+            self.settle_traffic();
         }
         let begun = Moment::now();
         let ending = self.ending;
@@ -325,7 +359,8 @@ impl Worker {
         let losses = &self.shared.losses;
         let sent = self
             .uplink
-            .send(&mut self.backlog, wall_clock, losses, (urgent, &go_on));
+            .send(&mut self.backlog, losses, (urgent, &go_on));
+        self.settle_traffic();
         if let Some(etag) = sent.config_etag {
             self.remote.told(&etag);
         }
@@ -345,7 +380,7 @@ impl Worker {
         if self.pending.len() > 0
             && let Ok(sealed) = self.pending.seal(0)
         {
-            self.shared.losses.add_all(&sealed.events, Reason::Disabled);
+            sealed.give_up(Reason::Disabled, &self.shared.losses);
         }
         self.pending_since = None;
         self.backlog.clear(&self.shared.losses);
@@ -398,7 +433,10 @@ fn install_id(file: Option<PathBuf>) -> Uuid {
         return known;
     }
     // A disk that does not take it makes every start a new install: nothing else can be done here.
-    let _failed = std::fs::write(&file, new.to_string()).is_err();
+    let written = file.with_extension("new");
+    let _failed = std::fs::write(&written, new.to_string())
+        .and_then(|()| std::fs::rename(&written, &file))
+        .is_err();
     new
 }
 

@@ -21,8 +21,8 @@ pub(super) use self::answers::{
 };
 pub(super) use self::refusals::{
     BatchBody, Conflict, Ended, Exists, Faulty, FaultyRules, Invalid, JsonBody, LogIn, Missing,
-    OnHistory, Outlived, Overloaded, OwnApp, QueryString, Refused, Stored, Unfit, UploadedBody,
-    WrongInvitation, WrongLogin, is_documented,
+    OnHistory, Outlived, Overloaded, OwnApp, QueryString, Questioned, Refused, Stored, Unfit,
+    UploadedBody, WrongInvitation, WrongLogin, is_documented,
 };
 pub(super) use self::sets::{action, algorithm, role};
 
@@ -30,7 +30,7 @@ use crate::remote_config::Fault;
 
 use super::{
     admin, api_tokens, audit, config_preview, configurations, device_keys, ingest, ingest_keys,
-    ofrep, people, projects, remote_config, rules, session,
+    janks, ofrep, people, projects, query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -91,6 +91,18 @@ use super::{
         rules::revision,
         rules::roll_back,
         rules::reclassification,
+        query::table,
+        query::over_time,
+        query::spread,
+        janks::stacks,
+        janks::flame_graph,
+        janks::folded_stacks,
+        janks::speedscope_file,
+        janks::events,
+        traces::search,
+        traces::trace,
+        traces::chrome,
+        traces::inside_span,
         admin::healthz,
         admin::readyz,
         get,

@@ -291,6 +291,13 @@ impl From<SaveError> for Problem {
 
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
+        if let Failure::TooMuch(_) = failure {
+            return Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "question_too_big",
+                "this takes too long to answer: ask for a shorter period, or filter for less",
+            );
+        }
         tracing::warn!(%failure, "ClickHouse did not answer a question");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,

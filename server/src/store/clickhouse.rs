@@ -50,6 +50,9 @@ pub enum Failure {
     /// The same rows will be refused again.
     #[error("{0}")]
     Content(String),
+    /// A question whose answer takes too long or too much memory: it will next time, too.
+    #[error("{0}")]
+    TooMuch(String),
 }
 
 impl From<BadFrame> for Failure {
@@ -76,11 +79,21 @@ const CONTENT_CODES: [u32; 14] = [
     691, // UNKNOWN_ELEMENT_OF_ENUM
 ];
 
+/// Codes of questions that ask for too much. An INSERT that meets one is tried again like any other.
+const LIMIT_CODES: [u32; 5] = [
+    158, // TOO_MANY_ROWS
+    159, // TIMEOUT_EXCEEDED
+    160, // TOO_SLOW
+    241, // MEMORY_LIMIT_EXCEEDED
+    396, // TOO_MANY_ROWS_OR_BYTES
+];
+
 impl From<clickhouse::error::Error> for Failure {
     fn from(error: clickhouse::error::Error) -> Self {
         let text = error.to_string();
         match exception_code(&text) {
             Some(code) if CONTENT_CODES.contains(&code) => Self::Content(text),
+            Some(code) if LIMIT_CODES.contains(&code) => Self::TooMuch(text),
             _ => Self::Later(text),
         }
     }

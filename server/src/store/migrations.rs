@@ -23,6 +23,9 @@ const MIGRATIONS: &[Migration] = migrations![
     "0003_arrivals",
     "0004_batch_devices",
     "0005_classes",
+    "0006_rollups",
+    "0007_rollups_of_use",
+    "0008_rollups_of_arrivals",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

@@ -50,6 +50,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("overloaded", &[503]),
     ("password_unfit", &[422]),
     ("project_unknown", &[404]),
+    ("question_too_big", &[422]),
     ("quota_bytes", &[429]),
     ("quota_events", &[429]),
     ("record_too_large", &[413]),
@@ -127,9 +128,11 @@ refuses! {
     /// Classification rules.
     FaultyRules: "rules_invalid";
     /// Rules are tried on so many days, and one at a time.
-    OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable";
+    OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable" "question_too_big";
     /// What is stored is asked.
-    Stored: "store_unavailable";
+    Stored: "store_unavailable" "question_too_big";
+    /// What is stored is asked, by anybody who likes.
+    Questioned: "store_unavailable" "question_too_big" "overloaded" "invalid_query" "not_found";
     /// A token that a token makes.
     Outlived: "token_outlives_its_maker";
     /// A key for device tokens.

@@ -1,0 +1,81 @@
+//! Whose events these are. An event is stamped when it comes, since its batch is made later, when it may be somebody else's turn.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// So many users back are remembered: events of a turn before, if any still wait, are nobody's rather than somebody else's.
+const REMEMBERED: usize = 64;
+
+/// A turn of a user: the same one may have several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Turn(u64);
+
+/// The user now, and those before whose events may still wait.
+#[derive(Debug, Default)]
+pub(crate) struct Users {
+    now: AtomicU64,
+    turns: Mutex<VecDeque<(Turn, String)>>,
+}
+
+impl Users {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Turn, String)>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What comes from now on is of this user; empty for nobody.
+    pub(crate) fn set(&self, user_id: &str) {
+        let mut turns = self.lock();
+        let current = turns.back().map_or("", |(_, user)| user);
+        if current == user_id {
+            return;
+        }
+        let turn = self.now.load(Ordering::Relaxed).saturating_add(1);
+        if turns.len() >= REMEMBERED {
+            turns.pop_front();
+        }
+        turns.push_back((Turn(turn), user_id.to_owned()));
+        self.now.store(turn, Ordering::Release);
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn turn(&self) -> Turn {
+        Turn(self.now.load(Ordering::Acquire))
+    }
+
+    /// The user of a turn; empty for nobody, and for a turn that is forgotten.
+    pub(crate) fn of(&self, turn: Turn) -> String {
+        let turns = self.lock();
+        let found = turns.iter().find(|(one, _)| *one == turn);
+        found.map(|(_, user)| user.clone()).unwrap_or_default()
+    }
+
+    /// The user now.
+    pub(crate) fn current(&self) -> String {
+        self.of(self.turn())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_keeps_its_user_and_a_forgotten_one_is_nobodys() {
+        let users = Users::default();
+        assert_eq!(users.current(), "");
+        users.set("ann");
+        let ann = users.turn();
+        users.set("ann");
+        assert_eq!(users.turn(), ann);
+        users.set("bob");
+        assert_eq!(
+            (users.of(ann), users.current()),
+            ("ann".to_owned(), "bob".to_owned())
+        );
+        for number in 0..REMEMBERED {
+            users.set(&format!("u{number}"));
+        }
+        assert_eq!(users.of(ann), "");
+    }
+}

@@ -1,0 +1,261 @@
+//! The app: this binary again, running only [`the_app`], which does what it is told on its standard input.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use unjank::{Config, Mode};
+
+const SERVER: &str = "HARD_APP_SERVER";
+const FOLDER: &str = "HARD_APP_FOLDER";
+/// What each request of the app costs.
+pub(crate) const BYTES: u64 = 7;
+/// No call of the app takes longer, whatever happens. Generous: machines that run tests are busy.
+const LONGEST_CALL: Duration = Duration::from_secs(1);
+
+/// Not a test by itself: the process that the others start.
+#[test]
+fn the_app() {
+    let (Some(server), Some(folder)) = (std::env::var_os(SERVER), std::env::var_os(FOLDER)) else {
+        return;
+    };
+    let config = Config::new(server.into_string().unwrap(), "demo")
+        .app("com.example.shop", "4.12.0")
+        .mode(Mode::Test)
+        .data_dir(folder)
+        .queue_events(1 << 14)
+        .request_timeout(Duration::from_secs(2))
+        .shutdown_timeout(Duration::from_secs(10))
+        .start_jitter(Duration::ZERO)
+        .first_wait(Duration::from_millis(50));
+    let guard = unjank::init(config);
+    assert_eq!(guard.problem(), None);
+    say("\nready");
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |place: usize| words[place].parse::<i64>().unwrap();
+        let mut calls = Calls::default();
+        match words[0] {
+            "spans" => calls.spans(number(1)..number(1) + number(2), number(3)),
+            "metrics" => (0..number(1)).for_each(|_| calls.time(|| unjank::metric("m", 1.0))),
+            "traffic" => (0..number(1)).for_each(|_| calls.traffic()),
+            "user" => calls.time(|| unjank::set_user(Some(words[1]))),
+            "clock" => unjank::testing::move_wall_clock(number(1)),
+            // A span that is open while the clock moves.
+            "span_over" => {
+                let mut span = unjank::span("over");
+                span.attribute("number", number(1));
+                std::thread::sleep(Duration::from_millis(50));
+                unjank::testing::move_wall_clock(number(2));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            "flush" => assert!(unjank::flush(Duration::from_secs(30)), "a flush ends"),
+            "storm" => storm(number(1)),
+            _ => break,
+        }
+        say(&format!("done {}", calls.longest.as_micros()));
+    }
+    drop(guard);
+    say("ended");
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}").unwrap();
+}
+
+/// Calls of the app, and how long the longest took.
+#[derive(Default)]
+struct Calls {
+    longest: Duration,
+    noise: u64,
+}
+
+impl Calls {
+    fn time(&mut self, call: impl FnOnce()) {
+        let begun = Instant::now();
+        call();
+        self.longest = self.longest.max(begun.elapsed());
+    }
+
+    fn spans(&mut self, numbers: std::ops::Range<i64>, noise: i64) {
+        for number in numbers {
+            // Made before: what the app does with its time is not the SDK's.
+            let texts: Vec<String> = (0..noise).map(|_| self.text()).collect();
+            self.time(|| work(number, texts));
+        }
+    }
+
+    /// A kibibyte that does not compress well.
+    fn text(&mut self) -> String {
+        const LETTERS: &[u8; 64] =
+            b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+        let mut text = String::with_capacity(1_024);
+        while text.len() < 1_000 {
+            self.noise = next(self.noise);
+            let mut bits = self.noise;
+            for _ in 0..8 {
+                text.push(char::from(LETTERS[usize::try_from(bits % 64).unwrap()]));
+                bits >>= 6;
+            }
+        }
+        text
+    }
+
+    fn traffic(&mut self) {
+        self.time(|| {
+            unjank::traffic(unjank::Transferred {
+                host: "api.example.com",
+                tx_bytes: BYTES,
+                answered: true,
+                ..unjank::Transferred::default()
+            });
+        });
+    }
+}
+
+fn work(number: i64, texts: Vec<String>) {
+    let mut span = unjank::span("work");
+    span.attribute("number", number);
+    for (place, text) in texts.into_iter().enumerate() {
+        span.attribute(format!("noise{place}"), text);
+    }
+}
+
+/// The output of splitmix64 for a state.
+pub(crate) fn next(state: u64) -> u64 {
+    let mut mixed = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Works until it is killed. Says first what it is going to make, and afterwards what is on disk or with the server.
+fn storm(first: i64) {
+    let mut calls = Calls::default();
+    for round in 0.. {
+        let begin = first + round * 20;
+        say(&format!("makes {} {}", begin + 20, (round + 1) * 5));
+        calls.spans(begin..begin + 20, 0);
+        (0..5).for_each(|_| calls.traffic());
+        if round % 23 == 22 && unjank::flush(Duration::from_secs(5)) {
+            say(&format!("keeps {} {}", begin + 20, (round + 1) * 5));
+        }
+        assert!(calls.longest < LONGEST_CALL, "{:?}", calls.longest);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// An app that runs.
+pub(crate) struct App {
+    child: Child,
+    input: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+/// What an app said that was killed in a storm: numbers below, and requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Life {
+    pub(crate) first: u64,
+    pub(crate) made: u64,
+    pub(crate) made_requests: u64,
+    pub(crate) kept: u64,
+    pub(crate) kept_requests: u64,
+}
+
+impl App {
+    pub(crate) fn start(server: &str, folder: &Path) -> Self {
+        Self::start_by(
+            Command::new(std::env::current_exe().unwrap()),
+            server,
+            folder,
+        )
+    }
+
+    /// `program`: what runs this binary with the arguments it is given.
+    pub(crate) fn start_by(mut program: Command, server: &str, folder: &Path) -> Self {
+        let mut child = program
+            .args(["app::the_app", "--exact", "--nocapture"])
+            .env(SERVER, server)
+            .env(FOLDER, folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut app = Self {
+            child,
+            input,
+            lines,
+        };
+        app.hear("ready");
+        app
+    }
+
+    fn hear(&mut self, begin: &str) -> String {
+        let mut lines = self.lines.by_ref().map_while(Result::ok);
+        let heard = lines.find(|line| line.starts_with(begin));
+        heard.expect("the app lives")
+    }
+
+    fn tell(&mut self, order: &str) {
+        writeln!(self.input, "{order}").unwrap();
+    }
+
+    /// Tells it something and waits until it is done. None of its calls took long.
+    pub(crate) fn does(&mut self, order: &str) {
+        self.tell(order);
+        let done = self.hear("done ");
+        let micros = done.strip_prefix("done ").unwrap().parse().unwrap();
+        let longest = Duration::from_micros(micros);
+        assert!(longest < LONGEST_CALL, "{order}: a call took {longest:?}");
+    }
+
+    pub(crate) fn storms(&mut self, first: u64) {
+        self.tell(&format!("storm {first}"));
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn ends(mut self) {
+        self.tell("end");
+        self.hear("ended");
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Kills it. What it said in a storm that began with this number.
+    pub(crate) fn killed(mut self, first: u64) -> Life {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let mut life = Life {
+            first,
+            made: first,
+            kept: first,
+            ..Life::default()
+        };
+        // The lines still in the pipe when it died count as well: it said so.
+        for line in self.lines.by_ref().map_while(Result::ok) {
+            let words: Vec<&str> = line.split(' ').collect();
+            let number = |place: usize| words[place].parse::<u64>().unwrap();
+            match words[0] {
+                "makes" => (life.made, life.made_requests) = (number(1), number(2)),
+                "keeps" => (life.kept, life.kept_requests) = (number(1), number(2)),
+                _ => {}
+            }
+        }
+        life
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        // It ended, or the test failed.
+        self.child.kill().unwrap_or_default();
+        self.child.wait().map(drop).unwrap_or_default();
+    }
+}

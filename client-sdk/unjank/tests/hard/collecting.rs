@@ -1,0 +1,134 @@
+//! A server that keeps what it takes, on a real port: it may refuse, and it may vanish before or after it took something.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+/// What becomes of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answer {
+    Take,
+    /// The device never learns that it was taken.
+    TakeAndVanish,
+    Vanish,
+    Status(u16),
+}
+
+type Answering = dyn FnMut(&Value) -> Answer + Send;
+
+struct State {
+    taken: Vec<Value>,
+    answering: Box<Answering>,
+    document: Value,
+}
+
+#[derive(Clone)]
+pub(crate) struct Collecting {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+struct Asked {
+    is_poll: bool,
+    body: Vec<u8>,
+}
+
+impl Collecting {
+    /// `upload`: that part of the configuration.
+    pub(crate) fn start(upload: &Value) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let state = State {
+            taken: Vec::new(),
+            answering: Box::new(|_| Answer::Take),
+            // Monitors of the system would tell on their own.
+            document: json!({"revision": 1, "monitors": {}, "upload": upload}),
+        };
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            state: Arc::new(Mutex::new(state)),
+        };
+        let serving = server.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let serving = serving.clone();
+                // A client that is killed ends its connection with an error.
+                std::thread::spawn(move || serving.serve(&stream).unwrap_or_default());
+            }
+        });
+        server
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn answer(&self, answering: impl FnMut(&Value) -> Answer + Send + 'static) {
+        self.state.lock().unwrap().answering = Box::new(answering);
+    }
+
+    /// Every batch that was taken, as often as it was.
+    pub(crate) fn taken(&self) -> Vec<Value> {
+        self.state.lock().unwrap().taken.clone()
+    }
+
+    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(stream);
+        while let Some(asked) = read(&mut reader)? {
+            if asked.is_poll {
+                let document = self.state.lock().unwrap().document.to_string();
+                respond(stream, 200, "etag: \"1\"\r\n", &document)?;
+                continue;
+            }
+            let json = zstd::stream::decode_all(asked.body.as_slice())?;
+            let batch: Value = serde_json::from_slice(&json)?;
+            let receipt = json!({"batch_id": batch["batch_id"], "accepted": 1}).to_string();
+            match self.judge(batch) {
+                Answer::Take => respond(stream, 202, "", &receipt)?,
+                Answer::Status(status) => respond(stream, status, "", "")?,
+                Answer::TakeAndVanish | Answer::Vanish => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, batch: Value) -> Answer {
+        let mut state = self.state.lock().unwrap();
+        let answer = (state.answering)(&batch);
+        if matches!(answer, Answer::Take | Answer::TakeAndVanish) {
+            state.taken.push(batch);
+        }
+        answer
+    }
+}
+
+/// One request; nothing at the end of the connection.
+fn read(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let is_poll = line.starts_with("GET ");
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let header = header.trim_end().to_ascii_lowercase();
+        if header.is_empty() {
+            break;
+        }
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(Some(Asked { is_poll, body }))
+}
+
+fn respond(mut stream: &TcpStream, status: u16, headers: &str, body: &str) -> io::Result<()> {
+    let length = body.len();
+    let answer = format!("HTTP/1.1 {status} So\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
+    stream.write_all(answer.as_bytes())
+}

@@ -1,0 +1,15 @@
+//! The SDK when things go wrong around it: an app in a process of its own, that is killed, with a real folder and real HTTP.
+//! Whatever happens, nothing is stored twice, what is lost is counted, and the app does not wait.
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+mod app;
+mod away;
+mod collecting;
+mod full_backlog;
+#[cfg(target_os = "linux")]
+mod full_disk;
+mod killed;
+mod moved_clock;
+#[path = "../shop/server.rs"]
+mod server;
+mod truth;

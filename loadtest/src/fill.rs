@@ -1,0 +1,87 @@
+//! Fills a store with as many events as a large app makes in a month: straight into the raw tables, as fast as ClickHouse takes them,
+//! with the roll-ups made by the views as always. For measuring questions, not the way in.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+
+use crate::clickhouse::ClickHouse;
+use crate::console;
+
+/// Rows of one INSERT.
+const ROWS: u64 = 1_000_000;
+
+/// How many days, and how many rows of each table in all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amount {
+    pub(crate) days: u64,
+    pub(crate) spans: u64,
+}
+
+/// A table, its rows for each thousand spans, and the statement that makes them.
+const TABLES: [(&str, u64, &str); 6] = [
+    ("spans", 1_000, include_str!("fill/spans.sql")),
+    ("frame_windows", 200, include_str!("fill/frame_windows.sql")),
+    ("janks", 100, include_str!("fill/janks.sql")),
+    ("page_loads", 50, include_str!("fill/page_loads.sql")),
+    ("metrics", 100, include_str!("fill/metrics.sql")),
+    ("traffic", 30, include_str!("fill/traffic.sql")),
+];
+
+const ONCE: [&str; 2] = [
+    include_str!("fill/stacks.sql"),
+    include_str!("fill/stack_classes.sql"),
+];
+
+/// Adds what is missing: a day that has its last table is whole. Today is the last day.
+pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .context("reading the clock")?;
+    let today = now.as_secs() / 86_400;
+    for sql in ONCE {
+        clickhouse.rows(sql).await?;
+    }
+    for age in (0..amount.days).rev() {
+        let day = today - age;
+        let of_day = format!("SELECT count() FROM traffic WHERE day = toDate({day})");
+        let whole = amount.spans / amount.days * TABLES[5].1 / 1_000;
+        if clickhouse.value::<u64>(&of_day).await? >= whole {
+            continue;
+        }
+        console::say(&format!(
+            "filling day {} of {} ...",
+            amount.days - age,
+            amount.days
+        ));
+        // New versions reach a few installs more each day.
+        let adopted = (amount.days - age) * 10 / amount.days;
+        for (table, share, sql) in TABLES {
+            let rows = amount.spans / amount.days * share / 1_000;
+            add(clickhouse, (table, sql), Place { day, adopted, rows }).await?;
+        }
+    }
+    Ok(())
+}
+
+struct Place {
+    day: u64,
+    adopted: u64,
+    rows: u64,
+}
+
+async fn add(clickhouse: &ClickHouse, (table, sql): (&str, &str), place: Place) -> Result<()> {
+    for first in (0..place.rows).step_by(usize::try_from(ROWS)?) {
+        let rows = ROWS.min(place.rows - first);
+        let sql = sql
+            .replace("{day:Int64}", &place.day.to_string())
+            .replace("{adopted:Int64}", &place.adopted.to_string())
+            .replace("{first:UInt64}", &first.to_string())
+            .replace("{rows:UInt64}", &rows.to_string());
+        clickhouse
+            .rows(&sql)
+            .await
+            .with_context(|| format!("filling {table}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! `/api/v1/projects/{project}/janks/…`: the stacks and the single events behind a number of the jank screens.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use unjank_protocol::Timestamp;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::member::Viewer;
+use super::openapi::{Questioned, Refused};
+use super::problem::Problem;
+use super::query::{Asking, QueryParameters, turn};
+use crate::app::App;
+use crate::query::{Ask, FlameNode, WeighedStack, flame, folded, speedscope};
+use crate::store::reads::{Base, Grain, JankEvent, StoredFrame};
+
+/// Stacks that a tree is made of: the heaviest. Those beyond weigh next to nothing.
+const MOST_STACKS: u64 = 1_000;
+
+/// A frame of a stack.
+#[derive(Serialize, ToSchema)]
+pub(super) struct FrameBody {
+    /// `class.function`, or what is known.
+    label: String,
+    class: String,
+    module: String,
+    function: String,
+    file: String,
+    /// 0: unknown.
+    line: u32,
+}
+
+impl From<&StoredFrame> for FrameBody {
+    fn from(frame: &StoredFrame) -> Self {
+        Self {
+            label: frame.label(),
+            class: frame.class.clone(),
+            module: frame.module.clone(),
+            function: frame.function.clone(),
+            file: frame.file.clone(),
+            line: frame.line,
+        }
+    }
+}
+
+/// A distinct stack.
+#[derive(Serialize, ToSchema)]
+pub(super) struct StackBody {
+    stack_hash: String,
+    /// Janks with it, by their sample rates.
+    count: Option<f64>,
+    installs: Option<f64>,
+    /// The time that was lost in them, in milliseconds.
+    sum_ms: Option<f64>,
+    /// Innermost first.
+    frames: Vec<FrameBody>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = JankStacks)]
+pub(super) struct Stacks {
+    stacks: Vec<StackBody>,
+}
+
+/// Frames with the same path from the outermost; `children` are such nodes.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FlameGraph)]
+pub(super) struct Flame {
+    /// What the weights are.
+    unit: &'static str,
+    /// Distinct stacks in the tree.
+    stacks: u64,
+    /// `name`, `value`, `base` when there is something to compare with, and `children`.
+    #[schema(value_type = Object)]
+    root: FlameNode,
+}
+
+/// A jank as a device reported it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = JankEvent)]
+pub(super) struct EventBody {
+    #[schema(value_type = String, format = DateTime)]
+    start: Timestamp,
+    kind: String,
+    duration_ms: u32,
+    page: String,
+    app_version: String,
+    os_name: String,
+    os_version: String,
+    device_model: String,
+    device_class: String,
+    network: String,
+    install_id: Uuid,
+    session_id: Uuid,
+    uptime_ms: u64,
+    foreground: bool,
+    thread: String,
+    /// The rule that caught it: so many messages over so many milliseconds.
+    threshold_ms: u32,
+    strategy_count: u32,
+    /// Innermost first.
+    stack: Vec<FrameBody>,
+    /// Further stacks of the same stall.
+    samples: Vec<SampleBody>,
+    /// The last lines of the log before it.
+    run_log: Vec<LogLine>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = JankSample)]
+struct SampleBody {
+    /// After the beginning of the stall.
+    offset_ms: u32,
+    stack: Vec<FrameBody>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = JankLogLine)]
+struct LogLine {
+    #[schema(value_type = String, format = DateTime)]
+    time: Timestamp,
+    message: String,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = JankEvents)]
+pub(super) struct Events {
+    events: Vec<EventBody>,
+}
+
+/// The stacks of the janks that the filters leave, those that cost most time first.
+struct Weighed {
+    stacks: Vec<(u64, Vec<Option<f64>>, Option<f64>)>,
+    frames: HashMap<u64, Vec<StoredFrame>>,
+}
+
+impl Weighed {
+    async fn of(app: &App, project: &str, mut ask: Ask) -> Result<Self, Problem> {
+        ask.by = vec!["stack_hash".to_owned()];
+        ask.measures = ["sum_ms", "count", "installs"].map(str::to_owned).to_vec();
+        ask.order = Some("-sum_ms".to_owned());
+        let mut asked = ask.table(project, "janks", app.clock.now())?;
+        asked.limit = ask.limit.unwrap_or(MOST_STACKS).min(MOST_STACKS);
+        // Installs of a stack are few: counted exactly where each event still is.
+        let _turn = turn(app).await?;
+        let (rows, _) = app
+            .clickhouse
+            .read_table(&asked.reading, asked.sort, asked.limit)
+            .await?;
+        let compared = asked
+            .reading
+            .base
+            .as_ref()
+            .is_some_and(|base| matches!(base, Base::Version(_) | Base::Period(_)));
+        let stacks: Vec<_> = rows
+            .into_iter()
+            .filter_map(|row| {
+                let hash = row.keys.first()?.parse().ok()?;
+                let base = compared.then(|| row.base.first().copied().unwrap_or_default());
+                let values = row
+                    .now
+                    .into_iter()
+                    .map(|value| value.is_finite().then_some(value));
+                Some((hash, values.collect(), base))
+            })
+            .collect();
+        let hashes: Vec<u64> = stacks.iter().map(|(hash, ..)| *hash).collect();
+        let frames = app.clickhouse.frames_of(project, &hashes).await?;
+        Ok(Self { stacks, frames })
+    }
+
+    fn weighed(&self) -> impl Iterator<Item = WeighedStack<'_>> {
+        self.stacks.iter().filter_map(|(hash, values, base)| {
+            Some(WeighedStack {
+                frames: self.frames.get(hash)?,
+                value: values.first().copied().flatten().unwrap_or_default(),
+                base: *base,
+            })
+        })
+    }
+}
+
+/// The distinct stacks of janks, those that cost most time first.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/janks/stacks", tag = "janks",
+    params(QueryParameters),
+    responses((status = 200, body = Stacks), Refused<(Viewer, Questioned)>),
+)]
+pub(super) async fn stacks(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Asking(ask): Asking,
+) -> Result<Json<Stacks>, Problem> {
+    let weighed = Weighed::of(&app, &member.project, ask).await?;
+    let stacks = weighed.stacks.iter().map(|(hash, values, _)| StackBody {
+        stack_hash: hash.to_string(),
+        sum_ms: values.first().copied().flatten(),
+        count: values.get(1).copied().flatten(),
+        installs: values.get(2).copied().flatten(),
+        frames: bodies(weighed.frames.get(hash)),
+    });
+    Ok(Json(Stacks {
+        stacks: stacks.collect(),
+    }))
+}
+
+/// The stacks of janks as one tree, weighed by the time that was lost, in milliseconds; with a base, of both sides.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/janks/flame", tag = "janks",
+    operation_id = "flame",
+    params(QueryParameters),
+    responses((status = 200, body = Flame), Refused<(Viewer, Questioned)>),
+)]
+pub(super) async fn flame_graph(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Asking(ask): Asking,
+) -> Result<Json<Flame>, Problem> {
+    let weighed = Weighed::of(&app, &member.project, ask).await?;
+    Ok(Json(Flame {
+        unit: "ms",
+        stacks: weighed.weighed().count() as u64,
+        root: flame(weighed.weighed()),
+    }))
+}
+
+/// The stacks of janks as folded lines, which flame graph tools read.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/janks/folded", tag = "janks",
+    params(QueryParameters),
+    responses((status = 200, body = String, content_type = "text/plain"), Refused<(Viewer, Questioned)>),
+)]
+pub(super) async fn folded_stacks(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Asking(ask): Asking,
+) -> Result<Response, Problem> {
+    let weighed = Weighed::of(&app, &member.project, ask).await?;
+    Ok(file(
+        "text/plain; charset=utf-8",
+        "janks.folded",
+        folded(weighed.weighed()),
+    ))
+}
+
+/// The stacks of janks in speedscope's file format.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/janks/speedscope", tag = "janks",
+    params(QueryParameters),
+    responses((status = 200, body = Object), Refused<(Viewer, Questioned)>),
+)]
+pub(super) async fn speedscope_file(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Asking(ask): Asking,
+) -> Result<Response, Problem> {
+    let weighed = Weighed::of(&app, &member.project, ask).await?;
+    let profile = speedscope("janks", weighed.weighed());
+    Ok(file(
+        "application/json",
+        "janks.speedscope.json",
+        profile.to_string(),
+    ))
+}
+
+/// The latest janks as devices reported them.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/janks/events", tag = "janks",
+    params(QueryParameters),
+    responses((status = 200, body = Events), Refused<(Viewer, Questioned)>),
+)]
+pub(super) async fn events(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Asking(mut ask): Asking,
+) -> Result<Json<Events>, Problem> {
+    ask.measures = vec!["count".to_owned()];
+    let limit = ask.limit.unwrap_or(20).min(100);
+    let span = ask.span(app.clock.now())?;
+    let mut asked = ask.table(&member.project, "janks", app.clock.now())?;
+    (asked.reading.grain, asked.reading.span) = (Grain::Raw, span);
+    let _turn = turn(&app).await?;
+    let (events, _) = app.clickhouse.jank_events(&asked.reading, limit).await?;
+    let mut hashes: Vec<u64> = events
+        .iter()
+        .flat_map(|event| {
+            event
+                .sample_hashes
+                .iter()
+                .copied()
+                .chain([event.stack_hash])
+        })
+        .collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let frames = app.clickhouse.frames_of(&member.project, &hashes).await?;
+    Ok(Json(Events {
+        events: events
+            .into_iter()
+            .map(|event| body(event, &frames))
+            .collect(),
+    }))
+}
+
+fn body(event: JankEvent, frames: &HashMap<u64, Vec<StoredFrame>>) -> EventBody {
+    let samples = event.sample_offsets.iter().zip(&event.sample_hashes);
+    let run_log = event.log_times.iter().zip(event.log_messages);
+    EventBody {
+        samples: samples
+            .map(|(offset_ms, hash)| SampleBody {
+                offset_ms: *offset_ms,
+                stack: bodies(frames.get(hash)),
+            })
+            .collect(),
+        run_log: run_log
+            .map(|(time, message)| LogLine {
+                time: Timestamp::from_micros(*time),
+                message,
+            })
+            .collect(),
+        stack: bodies(frames.get(&event.stack_hash)),
+        start: Timestamp::from_micros(event.start),
+        kind: event.kind,
+        duration_ms: event.duration_ms,
+        page: event.page,
+        app_version: event.app_version,
+        os_name: event.os_name,
+        os_version: event.os_version,
+        device_model: event.device_model,
+        device_class: event.device_class,
+        network: event.network,
+        install_id: event.install_id,
+        session_id: event.session_id,
+        uptime_ms: event.uptime_ms,
+        foreground: event.foreground,
+        thread: event.thread,
+        threshold_ms: event.threshold_ms,
+        strategy_count: event.strategy_count,
+    }
+}
+
+fn bodies(frames: Option<&Vec<StoredFrame>>) -> Vec<FrameBody> {
+    frames.into_iter().flatten().map(FrameBody::from).collect()
+}
+
+/// A file that a browser saves.
+pub(super) fn file(content_type: &'static str, name: &str, text: String) -> Response {
+    let disposition = format!("attachment; filename=\"{name}\"");
+    (
+        [
+            (CONTENT_TYPE, content_type.to_owned()),
+            (CONTENT_DISPOSITION, disposition),
+        ],
+        text,
+    )
+        .into_response()
+}

@@ -1,0 +1,145 @@
+//! The query string of a question: names that repeat, times in RFC 3339, filters by any dimension.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use form_urlencoded::parse;
+use serde_json::{Value, json};
+use unjank_protocol::Timestamp;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+
+use crate::app::App;
+use crate::http::problem::Problem;
+use crate::query::{Ask, AskError};
+use crate::store::reads::SUBJECTS;
+
+/// A question, as it stands in the query string.
+pub(in crate::http) struct Asking(pub(in crate::http) Ask);
+
+impl FromRequestParts<Arc<App>> for Asking {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Problem> {
+        let mut ask = Ask::default();
+        for (name, value) in parse(parts.uri.query().unwrap_or_default().as_bytes()) {
+            let value = value.into_owned();
+            match &*name {
+                "from" => ask.from = Some(time("from", &value)?),
+                "to" => ask.to = Some(time("to", &value)?),
+                "base_from" => ask.base_from = Some(time("base_from", &value)?),
+                "base_to" => ask.base_to = Some(time("base_to", &value)?),
+                "base_app_version" => ask.base_version = Some(value),
+                "by" => ask.by.push(value),
+                "measure" => ask.measures.push(value),
+                "order" => ask.order = Some(value),
+                "field" => ask.field = Some(value),
+                "limit" => {
+                    let limit = value
+                        .parse()
+                        .map_err(|_| Problem::bad_query("`limit` is a number"))?;
+                    ask.limit = Some(limit);
+                }
+                "at_least_us" => {
+                    let number = value.parse().ok().filter(|number| *number >= 0);
+                    let number =
+                        number.ok_or_else(|| Problem::bad_query("`at_least_us` is a number"))?;
+                    ask.at_least_us = Some(number);
+                }
+                _ => ask.filters.push((name.into_owned(), value)),
+            }
+        }
+        Ok(Self(ask))
+    }
+}
+
+/// Clocks of devices are right to the microsecond at best, and years before 1970 or after 2100 are mistakes.
+fn time(name: &str, value: &str) -> Result<i64, Problem> {
+    const END: i64 = 4_102_444_800_000_000;
+    Timestamp::parse(value)
+        .map(Timestamp::as_micros)
+        .filter(|micros| (0..END).contains(micros))
+        .ok_or_else(|| {
+            Problem::bad_query(format!(
+                "`{name}` is a time such as 2026-11-20T12:00:00Z, from 1970 to 2099"
+            ))
+        })
+}
+
+impl From<AskError> for Problem {
+    fn from(error: AskError) -> Self {
+        Self::bad_query(error.0)
+    }
+}
+
+/// What a question is made of.
+pub(in crate::http) struct QueryParameters;
+
+impl IntoParams for QueryParameters {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let list = json!({"type": "array", "items": {"type": "string"}});
+        let time = json!({"type": "string", "format": "date-time"});
+        let mut parameters = vec![
+            parameter(
+                "from",
+                "The beginning; seven days before the end unless said.",
+                time.clone(),
+            ),
+            parameter(
+                "to",
+                "The end, not included; now unless said.",
+                time.clone(),
+            ),
+            parameter("by", "Dimensions to group by, 3 at most.", list.clone()),
+            parameter(
+                "measure",
+                "Measures to answer; all of the signal unless said.",
+                list.clone(),
+            ),
+            parameter(
+                "order",
+                "A measure to sort by, the smallest first, or with `-` in front the largest; `change.` before its name: by its \
+                 relative change against the base.",
+                json!({"type": "string"}),
+            ),
+            parameter(
+                "limit",
+                "Groups at most.",
+                json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 50}),
+            ),
+            parameter(
+                "base_from",
+                "Compare with another period: its beginning …",
+                time.clone(),
+            ),
+            parameter("base_to", "… and its end.", time),
+            parameter(
+                "base_app_version",
+                "Compare with another version, in the same period.",
+                json!({"type": "string"}),
+            ),
+        ];
+        let dimensions: BTreeSet<_> = SUBJECTS
+            .iter()
+            .flat_map(|subject| subject.dimensions.iter().chain(subject.common()))
+            .map(|dimension| dimension.name)
+            .collect();
+        parameters.extend(dimensions.into_iter().map(|name| {
+            parameter(
+                name,
+                "Only events with one of these values, where the signal has the dimension.",
+                list.clone(),
+            )
+        }));
+        parameters
+    }
+}
+
+fn parameter(name: &str, description: &str, schema: Value) -> Parameter {
+    let value = json!({
+        "name": name, "in": "query", "required": false, "description": description, "schema": schema
+    });
+    serde_json::from_value(value).unwrap_or_default()
+}

@@ -1,0 +1,272 @@
+//! From names and values, as they come in a query string, to a reading whose parts fit together.
+
+use crate::store::reads::{
+    Base, Dimension, Filter, Grain, Kept, Measure, Reading, Sort, Span, Subject, subject,
+};
+
+use super::period::{DAY, LONGEST, Period, grain_of, step_of};
+
+const DEFAULT_PERIOD: i64 = 7 * DAY;
+const MOST_DIMENSIONS: usize = 3;
+const MOST_VALUES: usize = 200;
+const MOST_ROWS: u64 = 1_000;
+const DEFAULT_ROWS: u64 = 50;
+
+/// Why a question is not understood; the text says what would be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct AskError(pub String);
+
+/// A question in words.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// In microseconds since the epoch; the last seven days when nothing is said.
+    pub from: Option<i64>,
+    pub to: Option<i64>,
+    pub base_from: Option<i64>,
+    pub base_to: Option<i64>,
+    pub base_version: Option<String>,
+    pub by: Vec<String>,
+    pub measures: Vec<String>,
+    /// A measure, with `-` in front for the largest first, and `change.` for its change against the base.
+    pub order: Option<String>,
+    pub limit: Option<u64>,
+    /// Of a distribution: what is distributed.
+    pub field: Option<String>,
+    /// Of single spans: only those that took so long.
+    pub at_least_us: Option<i64>,
+    /// Names of dimensions with a value; one that repeats allows each of its values.
+    pub filters: Vec<(String, String)>,
+}
+
+/// A question that can be answered.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub reading: Reading,
+    pub sort: Sort,
+    pub limit: u64,
+    pub step_s: u32,
+}
+
+impl Ask {
+    /// A table.
+    pub fn table(&self, project: &str, about: &str, now: i64) -> Result<Asked, AskError> {
+        self.understood(project, about, now, false)
+    }
+
+    /// A series in steps of time: by one dimension at most, against no base.
+    pub fn series(&self, project: &str, about: &str, now: i64) -> Result<Asked, AskError> {
+        if self.by.len() > 1 {
+            return Err(AskError(
+                "a series goes `by` one dimension at most".to_owned(),
+            ));
+        }
+        if self.base()?.is_some() {
+            return Err(AskError("a series has no base: ask for both".to_owned()));
+        }
+        self.understood(project, about, now, true)
+    }
+
+    fn understood(
+        &self,
+        project: &str,
+        about: &str,
+        now: i64,
+        in_steps: bool,
+    ) -> Result<Asked, AskError> {
+        let Some(subject) = subject(about) else {
+            return Err(AskError(format!(
+                "there is no signal `{about}` to ask about"
+            )));
+        };
+        let mut reading = Reading {
+            project: project.to_owned(),
+            subject,
+            grain: Grain::Raw,
+            span: self.span(now)?,
+            base: self.base()?,
+            by: self.dimensions(subject)?,
+            filters: self.filters(subject)?,
+            measures: self.measures(subject)?,
+        };
+        let sort = self.sort(&mut reading)?;
+        let of_one = subject.lead.is_some_and(|lead| {
+            reading
+                .filters
+                .iter()
+                .any(|filter| filter.dimension.name == lead && filter.values.len() == 1)
+        });
+        let finest_is_day = subject.hourly.is_none() && subject.daily.is_some()
+            || reading
+                .filters
+                .iter()
+                .any(|filter| filter.dimension.kept == Kept::ByClass);
+        let step_s = step_of(reading.span, finest_is_day, of_one);
+        reading.grain = grain_of(&reading, in_steps.then_some(step_s));
+        reading.span = Period(reading.span).aligned(reading.grain);
+        if let Some(Base::Period(base)) = &mut reading.base {
+            *base = Period(*base).before(reading.grain);
+        }
+        separate(&reading)?;
+        Ok(Asked {
+            reading,
+            sort,
+            limit: self.limit()?,
+            step_s,
+        })
+    }
+
+    /// The stretch of time, not widened.
+    pub fn span(&self, now: i64) -> Result<Span, AskError> {
+        let to = self.to.unwrap_or(now);
+        span("from", "to", self.from.unwrap_or(to - DEFAULT_PERIOD), to)
+    }
+
+    fn base(&self) -> Result<Option<Base>, AskError> {
+        match (self.base_from, self.base_to, &self.base_version) {
+            (None, None, None) => Ok(None),
+            (None, None, Some(version)) => Ok(Some(Base::Version(version.clone()))),
+            (Some(from), Some(to), None) => {
+                Ok(Some(Base::Period(span("base_from", "base_to", from, to)?)))
+            }
+            _ => Err(AskError(
+                "compare with `base_app_version`, or with `base_from` and `base_to`".to_owned(),
+            )),
+        }
+    }
+
+    fn limit(&self) -> Result<u64, AskError> {
+        match self.limit {
+            None => Ok(DEFAULT_ROWS),
+            Some(limit) if (1..=MOST_ROWS).contains(&limit) => Ok(limit),
+            Some(_) => Err(AskError(format!("`limit` is 1 to {MOST_ROWS}"))),
+        }
+    }
+
+    fn dimensions(&self, subject: &'static Subject) -> Result<Vec<&'static Dimension>, AskError> {
+        if self.by.len() > MOST_DIMENSIONS {
+            return Err(AskError(format!("`by` may repeat {MOST_DIMENSIONS} times")));
+        }
+        self.by
+            .iter()
+            .map(|name| dimension(subject, name))
+            .collect()
+    }
+
+    fn measures(&self, subject: &'static Subject) -> Result<Vec<&'static Measure>, AskError> {
+        if self.measures.is_empty() {
+            return Ok(subject.measures.iter().collect());
+        }
+        self.measures
+            .iter()
+            .map(|name| measure(subject, name))
+            .collect()
+    }
+
+    fn filters(&self, subject: &'static Subject) -> Result<Vec<Filter>, AskError> {
+        let mut filters: Vec<Filter> = Vec::new();
+        for (name, value) in &self.filters {
+            let dimension = dimension(subject, name)?;
+            let known = filters
+                .iter_mut()
+                .find(|filter| filter.dimension.name == dimension.name);
+            match known {
+                Some(filter) if filter.values.len() == MOST_VALUES => {
+                    return Err(AskError(format!("`{name}` may repeat {MOST_VALUES} times")));
+                }
+                Some(filter) => filter.values.push(value.clone()),
+                None => filters.push(Filter {
+                    dimension,
+                    values: vec![value.clone()],
+                }),
+            }
+        }
+        Ok(filters)
+    }
+
+    /// What to sort by; a measure that was not asked for is computed all the same, as the last.
+    fn sort(&self, reading: &mut Reading) -> Result<Sort, AskError> {
+        let order = self.order.as_deref();
+        let (name, descending) = match order {
+            Some(order) => order
+                .strip_prefix('-')
+                .map_or((order, false), |name| (name, true)),
+            None => (reading.subject.measures[0].name, true),
+        };
+        let (name, change) = name
+            .strip_prefix("change.")
+            .map_or((name, false), |name| (name, true));
+        if change && reading.base.is_none() {
+            return Err(AskError(
+                "`order` by change needs something to compare with".to_owned(),
+            ));
+        }
+        let place = reading.measures.iter().position(|one| one.name == name);
+        let measure = match place {
+            Some(place) => place,
+            None => {
+                reading.measures.push(measure(reading.subject, name)?);
+                reading.measures.len() - 1
+            }
+        };
+        Ok(Sort {
+            measure,
+            change,
+            descending,
+        })
+    }
+}
+
+fn span(from_name: &str, to_name: &str, from: i64, to: i64) -> Result<Span, AskError> {
+    if from >= to {
+        return Err(AskError(format!(
+            "`{from_name}` must come before `{to_name}`"
+        )));
+    }
+    if to.saturating_sub(from) > LONGEST {
+        let days = LONGEST / DAY;
+        return Err(AskError(format!(
+            "`{from_name}` to `{to_name}` may be {days} days"
+        )));
+    }
+    Ok(Span { from, to })
+}
+
+/// Periods that overlap, once they are widened to whole steps, would count rows on one side only.
+fn separate(reading: &Reading) -> Result<(), AskError> {
+    match &reading.base {
+        Some(Base::Period(base)) if base.from < reading.span.to && reading.span.from < base.to => {
+            Err(AskError(
+                "the periods that are compared must not overlap, in whole days when they are long"
+                    .to_owned(),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn dimension(subject: &'static Subject, name: &str) -> Result<&'static Dimension, AskError> {
+    subject.dimension(name).ok_or_else(|| {
+        let own = subject
+            .dimensions
+            .iter()
+            .chain(subject.common())
+            .map(|one| one.name);
+        AskError(format!(
+            "{} have no dimension `{name}`: they have {}",
+            subject.name,
+            own.collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+fn measure(subject: &'static Subject, name: &str) -> Result<&'static Measure, AskError> {
+    subject.measure(name).ok_or_else(|| {
+        let own = subject.measures.iter().map(|one| one.name);
+        AskError(format!(
+            "{} have no measure `{name}`: they have {}",
+            subject.name,
+            own.collect::<Vec<_>>().join(", ")
+        ))
+    })
+}

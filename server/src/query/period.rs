@@ -1,0 +1,91 @@
+//! Stretches of time, and the steps and roll-ups that fit them.
+
+use crate::store::reads::{Grain, Kept, Reading, Span};
+
+pub(super) const HOUR: i64 = 3_600_000_000;
+pub(super) const DAY: i64 = 24 * HOUR;
+
+/// From here on days answer: a roll-up by the hour would have too many rows.
+const DAYS_FROM: i64 = 3 * DAY;
+/// One value of a roll-up's leading dimension is read fast by the hour for this long.
+const HOURS_OF_ONE: i64 = 10 * DAY;
+/// More than anybody looks at, and less than what would never end.
+pub(super) const LONGEST: i64 = 800 * DAY;
+
+/// A stretch of time that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period(pub Span);
+
+impl Period {
+    pub(super) const fn length(self) -> i64 {
+        self.0.to - self.0.from
+    }
+
+    /// The same, widened to whole hours or days of UTC as the roll-up has them.
+    pub(super) const fn aligned(self, grain: Grain) -> Span {
+        let unit = unit(grain);
+        Span {
+            from: self.0.from.div_euclid(unit) * unit,
+            to: -((-self.0.to).div_euclid(unit) * unit),
+        }
+    }
+
+    /// The same in whole units that end no later: beside a widened period that it came right before, it still ends before.
+    pub(super) const fn before(self, grain: Grain) -> Span {
+        let unit = unit(grain);
+        Span {
+            from: self.0.from.div_euclid(unit) * unit,
+            to: self.0.to.div_euclid(unit) * unit,
+        }
+    }
+}
+
+const fn unit(grain: Grain) -> i64 {
+    match grain {
+        Grain::Raw => 1,
+        Grain::Hourly => HOUR,
+        Grain::Daily => DAY,
+    }
+}
+
+/// Where a reading is answered from: the coarsest roll-up that keeps all it names and is fine enough for its steps.
+pub(super) fn grain_of(reading: &Reading, step_s: Option<u32>) -> Grain {
+    let subject = reading.subject;
+    let filtered = reading.filters.iter().map(|filter| filter.dimension);
+    let kept: Vec<Kept> = reading
+        .by
+        .iter()
+        .copied()
+        .chain(filtered)
+        .map(|one| one.kept)
+        .collect();
+    if kept.contains(&Kept::Never) {
+        return Grain::Raw;
+    }
+    let only_days = kept.iter().any(|one| *one != Kept::Always) || subject.hourly.is_none();
+    let length = Period(reading.span).length();
+    let whole_days = step_s.map_or(length >= DAYS_FROM, |step| {
+        i64::from(step) * 1_000_000 >= DAY
+    });
+    if subject.daily.is_some() && whole_days {
+        Grain::Daily
+    } else if only_days {
+        Grain::Raw
+    } else {
+        Grain::Hourly
+    }
+}
+
+/// The step of a series in seconds: hours for some days, then days, then weeks. `of_one`: for one value of the dimension that
+/// leads the roll-up.
+#[must_use]
+pub fn step_of(span: Span, finest_is_day: bool, of_one: bool) -> u32 {
+    let length = Period(span).length();
+    let longest_by_hours = if of_one { HOURS_OF_ONE } else { DAYS_FROM };
+    match length {
+        _ if length > 180 * DAY => 7 * 86_400,
+        _ if finest_is_day || length > longest_by_hours => 86_400,
+        _ if length > DAYS_FROM => 6 * 3_600,
+        _ => 3_600,
+    }
+}

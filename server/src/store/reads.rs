@@ -1,0 +1,16 @@
+//! What can be asked of the stored signals, and how it is read: subjects with their dimensions and measures, from roll-ups where
+//! these keep what is asked for, else from the raw rows. `crate::query` decides what is asked; the SQL stands here.
+
+mod aggregate;
+mod define;
+mod details;
+mod run;
+mod statement;
+mod subjects;
+
+pub use self::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+pub use self::define::{Dimension, Kept, Subject, Time};
+pub use self::details::{First, JankEvent, StoredFrame, StoredSpan};
+pub use self::run::{Distribution, Point, Read, TableRow};
+pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span};
+pub use self::subjects::{SUBJECTS, subject};

@@ -1,0 +1,254 @@
+//! Detail, from raw rows: single events, stacks with their frames, the spans of traces.
+
+use clickhouse::Row;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::run::Read;
+use super::statement::{Reading, Rest};
+use crate::store::clickhouse::{ClickHouse, Failure};
+
+/// A frame of a stored stack, as it was reported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct StoredFrame {
+    pub class: String,
+    pub module: String,
+    pub function: String,
+    pub file: String,
+    pub line: u32,
+    /// In the module, where no symbol is known.
+    pub offset: u64,
+}
+
+impl StoredFrame {
+    /// What a person calls the frame, the same over releases as far as the names are.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match (self.class.as_str(), self.function.as_str()) {
+            ("", "") => format!("{}+{:#x}", self.module, self.offset),
+            ("", function) => function.to_owned(),
+            (class, "") => class.to_owned(),
+            (class, function) if class.contains("::") || function.contains("::") => {
+                format!("{class}::{function}")
+            }
+            (class, function) => format!("{class}.{function}"),
+        }
+    }
+}
+
+#[derive(Row, Deserialize)]
+struct StackRow {
+    stack_hash: u64,
+    classes: Vec<String>,
+    modules: Vec<String>,
+    functions: Vec<String>,
+    files: Vec<String>,
+    lines: Vec<u32>,
+    offsets: Vec<u64>,
+}
+
+impl From<StackRow> for (u64, Vec<StoredFrame>) {
+    fn from(row: StackRow) -> Self {
+        let names = row.classes.into_iter().zip(row.modules).zip(row.functions);
+        let places = row.files.into_iter().zip(row.lines).zip(row.offsets);
+        let frames =
+            names
+                .zip(places)
+                .map(
+                    |(((class, module), function), ((file, line), offset))| StoredFrame {
+                        class,
+                        module,
+                        function,
+                        file,
+                        line,
+                        offset,
+                    },
+                );
+        (row.stack_hash, frames.collect())
+    }
+}
+
+/// A jank as it was reported; its stacks by hash.
+#[derive(Clone, Debug, Row, Deserialize)]
+pub struct JankEvent {
+    /// Microseconds since the epoch.
+    pub start: i64,
+    pub kind: String,
+    pub duration_ms: u32,
+    pub page: String,
+    pub app_version: String,
+    pub os_name: String,
+    pub os_version: String,
+    pub device_model: String,
+    pub device_class: String,
+    pub network: String,
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub install_id: Uuid,
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub session_id: Uuid,
+    pub uptime_ms: u64,
+    pub foreground: bool,
+    pub thread: String,
+    pub threshold_ms: u32,
+    pub strategy_count: u32,
+    pub stack_hash: u64,
+    pub sample_offsets: Vec<u32>,
+    pub sample_hashes: Vec<u64>,
+    pub log_times: Vec<i64>,
+    pub log_messages: Vec<String>,
+}
+
+/// A span as it was reported.
+#[derive(Clone, Debug, Row, Deserialize)]
+pub struct StoredSpan {
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub trace_id: Uuid,
+    pub span_id: u64,
+    /// 0: none.
+    pub parent_span_id: u64,
+    pub name: String,
+    pub kind: String,
+    /// Microseconds since the epoch.
+    pub start: i64,
+    pub duration_us: u64,
+    pub thread: String,
+    pub on_main_thread: bool,
+    pub status: String,
+    pub page: String,
+    pub app_version: String,
+    pub os_name: String,
+    pub device_model: String,
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub session_id: Uuid,
+    pub code_class: String,
+    pub code_function: String,
+    pub code_file: String,
+    pub code_line: u32,
+    pub package: String,
+    pub attributes: Vec<(String, String)>,
+    pub event_times: Vec<i64>,
+    pub event_names: Vec<String>,
+}
+
+const JANK_COLUMNS: &str = "toUnixTimestamp64Micro(s.start) AS start, toString(s.kind) AS kind, s.duration_ms, toString(s.page) AS page, \
+     toString(s.app_version) AS app_version, toString(s.os_name) AS os_name, toString(s.os_version) AS os_version, \
+     toString(s.device_model) AS device_model, toString(s.device_class) AS device_class, toString(s.network) AS network, \
+     s.install_id, s.session_id, s.uptime_ms, s.foreground, toString(s.thread) AS thread, \
+     s.strategy_threshold_ms AS threshold_ms, s.strategy_count, s.stack_hash, \
+     s.`samples.offset_ms` AS sample_offsets, s.`samples.stack_hash` AS sample_hashes, \
+     arrayMap(time -> toUnixTimestamp64Micro(time), s.`run_log.time`) AS log_times, s.`run_log.message` AS log_messages";
+
+const SPAN_COLUMNS: &str = "s.trace_id, s.span_id, s.parent_span_id, toString(s.name) AS name, toString(s.kind) AS kind, \
+     toUnixTimestamp64Micro(s.start) AS start, s.duration_us, toString(s.thread) AS thread, s.on_main_thread, \
+     toString(s.status) AS status, toString(s.page) AS page, toString(s.app_version) AS app_version, \
+     toString(s.os_name) AS os_name, toString(s.device_model) AS device_model, s.session_id, \
+     toString(s.code_class) AS code_class, toString(s.code_function) AS code_function, toString(s.code_file) AS code_file, s.code_line, ";
+
+const SPAN_EVENTS: &str = ", CAST(s.attributes, 'Map(String, String)') AS attributes, \
+     arrayMap(time -> toUnixTimestamp64Micro(time), s.`events.time`) AS event_times, \
+     arrayMap(name -> toString(name), s.`events.name`) AS event_names";
+
+fn span_columns() -> String {
+    format!(
+        "{SPAN_COLUMNS}toString({}) AS package{SPAN_EVENTS}",
+        super::subjects::PACKAGE
+    )
+}
+
+/// Which spans come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    Latest,
+    Slowest,
+}
+
+impl ClickHouse {
+    /// The latest janks of a reading, which must be of raw rows.
+    pub async fn jank_events(
+        &self,
+        reading: &Reading,
+        limit: u64,
+    ) -> Result<(Vec<JankEvent>, Read), Failure> {
+        self.read(reading.events(
+            self.database(),
+            JANK_COLUMNS,
+            Rest {
+                condition: "1",
+                order: "s.start DESC",
+                limit,
+            },
+        ))
+        .await
+    }
+
+    /// Spans of a reading of raw rows that took at least so long.
+    pub async fn spans(
+        &self,
+        reading: &Reading,
+        at_least_us: i64,
+        first: First,
+        limit: u64,
+    ) -> Result<(Vec<StoredSpan>, Read), Failure> {
+        let order = match first {
+            First::Latest => "s.start DESC",
+            First::Slowest => "s.duration_us DESC",
+        };
+        let rest = Rest {
+            condition: "s.duration_us >= {at_least:Int64}",
+            order,
+            limit,
+        };
+        let mut statement = reading.events(self.database(), &span_columns(), rest);
+        statement.numbers.push(("at_least".to_owned(), at_least_us));
+        self.read(statement).await
+    }
+
+    /// Every span of some traces, the earliest first: at most so many.
+    pub async fn spans_of_traces(
+        &self,
+        project: &str,
+        traces: &[Uuid],
+        limit: u64,
+    ) -> Result<(Vec<StoredSpan>, Read), Failure> {
+        let sql = format!(
+            "SELECT {} FROM `{}`.spans AS s WHERE s.project = {{project:String}} \
+             AND s.trace_id IN {{traces:Array(UUID)}} ORDER BY s.start, s.duration_us DESC, s.span_id LIMIT {limit}",
+            span_columns(),
+            self.database()
+        );
+        let traces: Vec<String> = traces.iter().map(Uuid::to_string).collect();
+        let query = self
+            .question(&sql)?
+            .param("project", project)
+            .param("traces", traces);
+        self.collect(query).await
+    }
+
+    /// The frames of stacks, innermost first.
+    pub async fn frames_of(
+        &self,
+        project: &str,
+        hashes: &[u64],
+    ) -> Result<std::collections::HashMap<u64, Vec<StoredFrame>>, Failure> {
+        if hashes.is_empty() {
+            return Ok(std::collections::HashMap::new());
+        }
+        let texts = |column: &str| format!("arrayMap(text -> toString(text), `frames.{column}`)");
+        let sql = format!(
+            "SELECT stack_hash, {} AS classes, {} AS modules, {} AS functions, {} AS files, `frames.line` AS lines, \
+             `frames.offset` AS offsets FROM `{}`.stacks \
+             WHERE project = {{project:String}} AND stack_hash IN {{hashes:Array(UInt64)}} LIMIT 1 BY stack_hash",
+            texts("class"),
+            texts("module"),
+            texts("function"),
+            texts("file"),
+            self.database()
+        );
+        let query = self
+            .question(&sql)?
+            .param("project", project)
+            .param("hashes", hashes);
+        let (rows, _): (Vec<StackRow>, _) = self.collect(query).await?;
+        Ok(rows.into_iter().map(Into::into).collect())
+    }
+}

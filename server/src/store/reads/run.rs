@@ -1,0 +1,126 @@
+//! Asking ClickHouse: readings become rows. What takes too long is given up; who goes away takes the question along.
+
+use clickhouse::Row;
+use clickhouse::query::Query;
+use serde::Deserialize;
+
+use super::statement::{Reading, Sort, Statement};
+use crate::store::clickhouse::{ClickHouse, Failure};
+
+/// A question that takes longer is given up: somebody waits for the answer.
+const MAX_SECONDS: u32 = 20;
+const MAX_MEMORY: u64 = 2 << 30;
+
+/// What was read to answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// A group of a table.
+#[derive(Clone, Debug, PartialEq, Row, Deserialize)]
+pub struct TableRow {
+    pub keys: Vec<String>,
+    /// The measures; NaN where nothing was measured.
+    pub now: Vec<f64>,
+    /// The same of the base; empty where it has no such group.
+    pub base: Vec<f64>,
+}
+
+/// A group at a step of time.
+#[derive(Clone, Debug, PartialEq, Row, Deserialize)]
+pub struct Point {
+    pub keys: Vec<String>,
+    /// Seconds since the epoch: where the step begins.
+    pub at: i64,
+    pub measured: Vec<f64>,
+}
+
+/// A group's histogram.
+#[derive(Clone, Debug, PartialEq, Row, Deserialize)]
+pub struct Distribution {
+    pub keys: Vec<String>,
+    pub buckets: Vec<i32>,
+    pub weights: Vec<f64>,
+}
+
+impl ClickHouse {
+    /// The groups of a reading.
+    pub async fn read_table(
+        &self,
+        reading: &Reading,
+        sort: Sort,
+        limit: u64,
+    ) -> Result<(Vec<TableRow>, Read), Failure> {
+        self.read(reading.table(self.database(), sort, limit)).await
+    }
+
+    /// The groups of a reading by steps of time.
+    pub async fn read_series(
+        &self,
+        reading: &Reading,
+        step_s: u32,
+        limit: u64,
+    ) -> Result<(Vec<Point>, Read), Failure> {
+        self.read(reading.series(self.database(), step_s, limit))
+            .await
+    }
+
+    /// The histogram of each group of a reading.
+    pub async fn read_histogram(
+        &self,
+        reading: &Reading,
+        aggregate: &str,
+        limit: u64,
+    ) -> Result<(Vec<Distribution>, Read), Failure> {
+        self.read(reading.histogram(self.database(), aggregate, limit))
+            .await
+    }
+
+    pub(super) async fn read<T>(&self, statement: Statement) -> Result<(Vec<T>, Read), Failure>
+    where
+        T: clickhouse::RowOwned + clickhouse::RowRead,
+    {
+        let mut query = self.question(&statement.sql)?;
+        for (name, value) in statement.numbers {
+            query = query.param(&name, value);
+        }
+        for (name, value) in statement.texts {
+            query = query.param(&name, value);
+        }
+        for (name, values) in statement.lists {
+            query = query.param(&name, values);
+        }
+        self.collect(query).await
+    }
+
+    /// A read-only question with limits.
+    pub(in crate::store) fn question(&self, sql: &str) -> Result<Query, Failure> {
+        // The text has no `?` that stands for a value: all are server-side parameters.
+        let query = self.client()?.query_raw(sql);
+        Ok(query
+            .with_setting("readonly", "2")
+            .with_setting("max_execution_time", MAX_SECONDS.to_string())
+            .with_setting("max_memory_usage", MAX_MEMORY.to_string())
+            .with_setting("cancel_http_readonly_queries_on_client_close", "1")
+            .with_setting("wait_end_of_query", "1"))
+    }
+
+    /// All rows of a question, and what was read for them.
+    pub(in crate::store) async fn collect<T>(&self, query: Query) -> Result<(Vec<T>, Read), Failure>
+    where
+        T: clickhouse::RowOwned + clickhouse::RowRead,
+    {
+        let mut cursor = query.fetch::<T>()?;
+        let mut rows = Vec::new();
+        while let Some(row) = cursor.next().await? {
+            rows.push(row);
+        }
+        let read = cursor.summary().map(|summary| Read {
+            rows: summary.read_rows().unwrap_or_default(),
+            bytes: summary.read_bytes().unwrap_or_default(),
+        });
+        Ok((rows, read.unwrap_or_default()))
+    }
+}

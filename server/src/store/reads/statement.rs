@@ -1,0 +1,340 @@
+//! From a reading to one statement with server-side parameters.
+
+use std::fmt::Write;
+
+use super::aggregate::Measure;
+use super::define::{Dimension, Kept, Subject, Time};
+
+/// A stretch of time, in microseconds since the epoch: from included, to not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub from: i64,
+    pub to: i64,
+}
+
+/// Where rows are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    Raw,
+    Hourly,
+    Daily,
+}
+
+/// What the numbers are compared with.
+#[derive(Clone, Debug)]
+pub enum Base {
+    Period(Span),
+    /// Another version in the same period.
+    Version(String),
+}
+
+/// Only rows with one of these values.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    pub dimension: &'static Dimension,
+    pub values: Vec<String>,
+}
+
+/// What rows are sorted by, the largest or the smallest first.
+#[derive(Clone, Copy, Debug)]
+pub struct Sort {
+    /// The place of a measure in the reading.
+    pub measure: usize,
+    /// By how it changed against the base, relatively.
+    pub change: bool,
+    pub descending: bool,
+}
+
+/// A question whose parts fit together.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub project: String,
+    pub subject: &'static Subject,
+    pub grain: Grain,
+    pub span: Span,
+    pub base: Option<Base>,
+    pub by: Vec<&'static Dimension>,
+    pub filters: Vec<Filter>,
+    pub measures: Vec<&'static Measure>,
+}
+
+/// How single rows are narrowed further, sorted and cut. Nothing of it comes from outside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest<'r> {
+    pub(super) condition: &'r str,
+    pub(super) order: &'r str,
+    pub(super) limit: u64,
+}
+
+/// A statement, and what its parameters are.
+#[derive(Debug, Default)]
+pub(super) struct Statement {
+    pub(super) sql: String,
+    pub(super) numbers: Vec<(String, i64)>,
+    pub(super) texts: Vec<(String, String)>,
+    pub(super) lists: Vec<(String, Vec<String>)>,
+}
+
+impl Reading {
+    /// A row for each group: keys, the measures, and the measures of the base.
+    pub(super) fn table(&self, database: &str, sort: Sort, limit: u64) -> Statement {
+        let mut statement = Statement::default();
+        let inner = self.groups(database, &self.aggregates(), None, &mut statement);
+        let measures = self.measure_list();
+        let keys = self.keys();
+        let value = |column: &str| format!("{column}[{}]", sort.measure + 1);
+        let key = if sort.change {
+            format!("({0} - {1}) / {1}", value("now"), value("base"))
+        } else {
+            value("now")
+        };
+        let direction = if sort.descending { "DESC" } else { "ASC" };
+        statement.sql = format!(
+            "SELECT keys, anyIf(measured, side = 0) AS now, anyIf(measured, side = 1) AS base \
+             FROM (SELECT {keys} AS keys, side, {measures} AS measured FROM ({inner})) \
+             GROUP BY keys HAVING notEmpty(now) \
+             ORDER BY isFinite({key}) DESC, {key} {direction}, keys LIMIT {limit}"
+        );
+        statement
+    }
+
+    /// A row for each group and step of time.
+    pub(super) fn series(&self, database: &str, step_s: u32, limit: u64) -> Statement {
+        let mut statement = Statement::default();
+        let inner = self.groups(database, &self.aggregates(), Some(step_s), &mut statement);
+        statement.sql = format!(
+            "SELECT {keys} AS keys, at, {measures} AS measured FROM ({inner}) ORDER BY at, keys LIMIT {limit}",
+            keys = self.keys(),
+            measures = self.measure_list(),
+        );
+        statement
+    }
+
+    /// A row for each group with a histogram: buckets and weights.
+    pub(super) fn histogram(&self, database: &str, aggregate: &str, limit: u64) -> Statement {
+        let mut statement = Statement::default();
+        let inner = self.groups(database, &[aggregate], None, &mut statement);
+        statement.sql = format!(
+            "SELECT {keys} AS keys, arrayMap(bound -> toInt32(bound), mapKeys(`a_{aggregate}`)) AS buckets, \
+             mapValues(`a_{aggregate}`) AS weights FROM ({inner}) \
+             ORDER BY arraySum(weights) DESC, keys LIMIT {limit}",
+            keys = self.keys(),
+        );
+        statement
+    }
+
+    /// Raw rows as they are.
+    pub(super) fn events(&self, database: &str, columns: &str, rest: Rest<'_>) -> Statement {
+        let Rest {
+            condition,
+            order,
+            limit,
+        } = rest;
+        let mut statement = Statement::default();
+        let from = self.from(database);
+        let rows = self.rows(&mut statement);
+        statement.sql = format!(
+            "SELECT {columns} FROM {from} WHERE {rows} AND {condition} ORDER BY {order} LIMIT {limit}"
+        );
+        statement
+    }
+
+    /// The aggregates by group, side and step.
+    fn groups(
+        &self,
+        database: &str,
+        aggregates: &[&str],
+        step_s: Option<u32>,
+        statement: &mut Statement,
+    ) -> String {
+        let mut columns = Vec::new();
+        let mut group = Vec::new();
+        for (place, dimension) in self.by.iter().enumerate() {
+            columns.push(format!("toString({}) AS k{place}", self.value(dimension)));
+            group.push(format!("k{place}"));
+        }
+        columns.push(format!("{} AS side", self.side(statement)));
+        group.push("side".to_owned());
+        if let Some(step) = step_s {
+            let seconds = self.seconds();
+            columns.push(format!("toInt64(intDiv({seconds}, {step}) * {step}) AS at"));
+            group.push("at".to_owned());
+        }
+        for name in aggregates {
+            let aggregate = self.subject.aggregate(name);
+            let folded = aggregate.map(|one| match self.grain {
+                Grain::Raw => one.of_raw(),
+                Grain::Hourly | Grain::Daily => one.of_rollup(),
+            });
+            columns.push(format!("{} AS `a_{name}`", folded.unwrap_or_default()));
+        }
+        let from = self.from(database);
+        let rows = self.rows(statement);
+        format!(
+            "SELECT {} FROM {from} WHERE {rows} GROUP BY {}",
+            columns.join(", "),
+            group.join(", ")
+        )
+    }
+
+    /// Each aggregate that a measure needs, once.
+    fn aggregates(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self
+            .measures
+            .iter()
+            .flat_map(|one| one.formula.needs())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn keys(&self) -> String {
+        let keys: Vec<_> = (0..self.by.len())
+            .map(|place| format!("k{place}"))
+            .collect();
+        format!("CAST([{}], 'Array(String)')", keys.join(", "))
+    }
+
+    fn measure_list(&self) -> String {
+        let measures: Vec<_> = self.measures.iter().map(|one| one.formula.sql()).collect();
+        format!("CAST([{}], 'Array(Float64)')", measures.join(", "))
+    }
+
+    fn value(&self, dimension: &Dimension) -> String {
+        match (self.grain, dimension.kept) {
+            (Grain::Raw, _) | (_, Kept::ByClass) => dimension.raw.to_owned(),
+            _ => format!("s.{}", dimension.name),
+        }
+    }
+
+    fn from(&self, database: &str) -> String {
+        let subject = self.subject;
+        let rows = match self.grain {
+            Grain::Raw => subject.raw.to_owned(),
+            Grain::Hourly => format!(
+                "{} AS s {}",
+                subject.hourly.unwrap_or_default(),
+                subject.rollup_join
+            ),
+            Grain::Daily => format!(
+                "{} AS s {}",
+                subject.daily.unwrap_or_default(),
+                subject.rollup_join
+            ),
+        };
+        let filtered = self.filters.iter().map(|filter| filter.dimension);
+        let classes = self.by.iter().copied().chain(filtered);
+        if classes.into_iter().any(|one| one.kept == Kept::ByClass) {
+            format!(
+                "`{database}`.{rows} LEFT JOIN (SELECT stack_hash, group_id, category, culprit, owner, title, not_a_cause \
+                 FROM `{database}`.stack_class_current WHERE project = {{project:String}}) AS c ON c.stack_hash = s.stack_hash"
+            )
+        } else {
+            format!("`{database}`.{rows}")
+        }
+    }
+
+    /// When a row happened, in seconds since the epoch.
+    fn seconds(&self) -> String {
+        match (self.grain, self.subject.time) {
+            (Grain::Hourly, _) => "toUnixTimestamp(s.hour)".to_owned(),
+            (Grain::Daily, _) => "toUnixTimestamp(toDateTime(s.day, 'UTC'))".to_owned(),
+            (Grain::Raw, Time::Instant(column)) => format!("toUnixTimestamp(s.{column})"),
+            (Grain::Raw, Time::Hour(column)) => format!("toUnixTimestamp(s.{column})"),
+            (Grain::Raw, Time::Day(column)) => {
+                format!("toUnixTimestamp(toDateTime(s.{column}, 'UTC'))")
+            }
+        }
+    }
+
+    /// The condition that a row lies in a stretch of time, on the column as it is, so that the index is used.
+    fn within(&self, span: Span, name: &str, statement: &mut Statement) -> String {
+        let seconds = |micros: i64| micros.div_euclid(1_000_000);
+        let (column, from, to, scale) = match (self.grain, self.subject.time) {
+            (Grain::Raw, Time::Instant(column)) => {
+                (column, span.from, span.to, "fromUnixTimestamp64Micro")
+            }
+            (Grain::Raw, Time::Hour(column)) => {
+                (column, seconds(span.from), seconds(span.to), "toDateTime")
+            }
+            (Grain::Hourly, _) => ("hour", seconds(span.from), seconds(span.to), "toDateTime"),
+            (Grain::Raw, Time::Day(column)) => {
+                return self.within_days(column, span, name, statement);
+            }
+            (Grain::Daily, _) => return self.within_days("day", span, name, statement),
+        };
+        statement.numbers.push((format!("{name}_from"), from));
+        statement.numbers.push((format!("{name}_to"), to));
+        format!(
+            "s.{column} >= {scale}({{{name}_from:Int64}}, 'UTC') AND s.{column} < {scale}({{{name}_to:Int64}}, 'UTC')"
+        )
+    }
+
+    /// Whole days: the one that the stretch ends in is in it.
+    fn within_days(
+        &self,
+        column: &str,
+        span: Span,
+        name: &str,
+        statement: &mut Statement,
+    ) -> String {
+        const DAY: i64 = 86_400_000_000;
+        statement
+            .numbers
+            .push((format!("{name}_from"), span.from.div_euclid(DAY)));
+        statement
+            .numbers
+            .push((format!("{name}_to"), (span.to - 1).div_euclid(DAY)));
+        format!(
+            "s.{column} >= toDate({{{name}_from:Int64}}) AND s.{column} <= toDate({{{name}_to:Int64}})"
+        )
+    }
+
+    /// 0: what is asked for; 1: what it is compared with.
+    fn side(&self, statement: &mut Statement) -> String {
+        match &self.base {
+            None => "0".to_owned(),
+            Some(Base::Period(_)) => {
+                format!("if({}, 0, 1)", self.within(self.span, "now", statement))
+            }
+            Some(Base::Version(version)) => {
+                statement
+                    .texts
+                    .push(("base_version".to_owned(), version.clone()));
+                "if(s.app_version = {base_version:String}, 1, 0)".to_owned()
+            }
+        }
+    }
+
+    /// The rows of the project, the time and the filters, on either side.
+    fn rows(&self, statement: &mut Statement) -> String {
+        statement
+            .texts
+            .push(("project".to_owned(), self.project.clone()));
+        let mut rows = "s.project = {project:String}".to_owned();
+        let span = self.within(self.span, "span", statement);
+        let _ = match &self.base {
+            Some(Base::Period(base)) => {
+                let base = self.within(*base, "base", statement);
+                write!(rows, " AND (({span}) OR ({base}))")
+            }
+            _ => write!(rows, " AND {span}"),
+        };
+        for (place, filter) in self.filters.iter().enumerate() {
+            let value = self.value(filter.dimension);
+            statement
+                .lists
+                .push((format!("f{place}"), filter.values.clone()));
+            let of_version = filter.dimension.name == "app_version";
+            let _ = match &self.base {
+                Some(Base::Version(_)) if of_version => write!(
+                    rows,
+                    " AND ({value} IN {{f{place}:Array(String)}} OR {value} = {{base_version:String}})"
+                ),
+                _ => write!(rows, " AND {value} IN {{f{place}:Array(String)}}"),
+            };
+        }
+        rows
+    }
+}
