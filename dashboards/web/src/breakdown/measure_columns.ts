@@ -1,0 +1,27 @@
+// Columns of a table for the measures of an answer, each beside its base when there is one. Pure.
+
+import type { TableAnswer, TableRow } from '../api/query';
+import type { Column } from '../components/Table.svelte';
+import { measureName } from '../format/measure_names';
+
+export function measureColumns(
+  answer: TableAnswer,
+  measures: string[],
+  more: Record<string, Partial<Column<TableRow>>> = {},
+): Column<TableRow>[] {
+  const compared = answer.rows.some((row) => row.base);
+  return measures.flatMap((name) => {
+    const place = answer.measures.findIndex((one) => one.name === name);
+    const measure = answer.measures[place];
+    if (!measure) return [];
+    const column: Column<TableRow> = {
+      id: name,
+      label: measureName(name),
+      unit: measure.unit === 'per_second' ? 'fps' : measure.unit,
+      value: (row) => row.values[place],
+      better: measure.better,
+    };
+    if (compared && measure.better !== 'none') column.base = (row) => row.base?.[place];
+    return [{ ...column, ...more[name] }];
+  });
+}
