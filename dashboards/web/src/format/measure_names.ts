@@ -25,6 +25,7 @@ const NAMES: Record<string, string> = {
 
 export function measureName(measure: string): string {
   const percentile = /^(?:(t[123]|total)_)?p(\d\d)_[mu]s$/.exec(measure);
-  if (percentile) return [percentile[1]?.replace(/^t/, (t) => t.toUpperCase()), `p${percentile[2]}`].filter(Boolean).join(' ');
+  if (percentile)
+    return [percentile[1]?.replace(/^t/, (t) => t.toUpperCase()), `p${percentile[2]}`].filter(Boolean).join(' ');
   return NAMES[measure] ?? measure.replaceAll('_', ' ');
 }

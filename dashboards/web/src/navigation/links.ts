@@ -2,7 +2,11 @@
 
 import { withValues, writeFilters, type Dimension, type Filters } from './filters';
 
-export function addressOf(page: string, filters: Filters, parameters: Record<string, string> | URLSearchParams = {}): string {
+export function addressOf(
+  page: string,
+  filters: Filters,
+  parameters: Record<string, string> | URLSearchParams = {},
+): string {
   const query = writeFilters(filters, new URLSearchParams(parameters)).toString();
   return query ? `${page}?${query}` : page;
 }

@@ -19,7 +19,8 @@ export function compareVersions(a: string, b: string): number {
     const by = (left.numbers[place] ?? 0) - (right.numbers[place] ?? 0);
     if (by !== 0) return by;
   }
-  if (left.pre.length === 0 || right.pre.length === 0) return Number(left.pre.length === 0) - Number(right.pre.length === 0);
+  if (left.pre.length === 0 || right.pre.length === 0)
+    return Number(left.pre.length === 0) - Number(right.pre.length === 0);
   for (let place = 0; place < Math.max(left.pre.length, right.pre.length); place += 1) {
     const [one, other] = [left.pre[place], right.pre[place]];
     if (one === undefined || other === undefined) return Number(one !== undefined) - Number(other !== undefined);
