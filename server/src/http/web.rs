@@ -13,7 +13,7 @@ use super::problem::Problem;
 
 /// What is there at compile time; a build without node has none. Debug builds read the folder at run time.
 #[derive(Embed)]
-#[folder = "$CARGO_MANIFEST_DIR/../dashboards/web/dist"]
+#[folder = "../dashboards/web/dist"]
 #[allow_missing = true]
 struct Built;
 

@@ -1,0 +1,124 @@
+// What holds on every page: the back button, filters in the address, the keyboard, dark colours, narrow screens.
+import { check } from '../reader.mjs';
+import { PROJECT } from '../server.mjs';
+
+const PAGES = {
+  overview: '/',
+  jank: '/jank',
+  frames: '/frames',
+  'page-loads': '/page-loads',
+  spans: '/spans',
+  traces: '/traces',
+  traffic: '/traffic',
+  resources: '/resources',
+  ingest: '/ingest',
+  config: '/config',
+  history: '/config?tab=history',
+  rules: '/rules',
+  projects: '/projects',
+  keys: '/keys',
+  'device-keys': '/device-keys',
+  tokens: '/tokens',
+  people: '/people',
+  audit: '/audit',
+};
+
+async function seeEvery(reader, suffix) {
+  const { page } = reader;
+  for (const [name, path] of Object.entries(PAGES)) {
+    await page.goto(`${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}`);
+    await page.locator('h1').waitFor();
+    await reader.look(`${name}-${suffix}`);
+    await reader.overflow(`${name}-${suffix}`);
+  }
+}
+
+async function the_back_button_and_filters_in_the_address(reader) {
+  const { page } = reader;
+  // Not every server answers which values there are.
+  reader.expect(404);
+  await page.goto(`/spans?project=${PROJECT}`);
+  await page.getByRole('button', { name: 'Last 7 days' }).click();
+  await page.getByRole('option', { name: 'Last 24 hours' }).click();
+  await page.waitForURL(/range=24h/);
+  await page.getByRole('button', { name: 'Add filter' }).click();
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'App version: any' }).click();
+  await page.getByRole('combobox').fill('4.12.0');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/app_version=4.12.0/);
+  await reader.look('filters');
+  await page.keyboard.press('Escape');
+  await page.getByRole('navigation').getByRole('link', { name: 'Jank' }).click();
+  await page.waitForURL(/\/jank\?.*app_version=4.12.0/);
+  const focused = await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+  check(await focused.jsonValue(), 'the title has no focus');
+  check((await page.title()) === 'Jank · unjank', await page.title());
+  await page.goBack();
+  await page.waitForURL(/\/spans\?/);
+  await page.getByRole('heading', { name: 'Spans' }).waitFor();
+  await page.getByRole('button', { name: 'Remove the filter App version' }).click();
+  await page.waitForURL((url) => !url.search.includes('app_version'));
+  await page.goBack();
+  await page.getByRole('button', { name: 'App version: 4.12.0' }).waitFor();
+}
+
+async function an_unknown_address_says_so_and_the_keyboard_skips_to_the_page(reader) {
+  const { page } = reader;
+  await page.goto('/nothing/here');
+  await page.getByText('There is no page here').waitFor();
+  await page.goto(`/keys?project=${PROJECT}`);
+  await page.getByRole('table').waitFor();
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  const focused = await page.evaluate(() => document.activeElement?.id);
+  check(focused === 'main', `the focus is on ${focused}`);
+}
+
+async function what_is_not_saved_is_not_lost_by_a_click(reader) {
+  const { page } = reader;
+  await page.goto(`/config?project=${PROJECT}`);
+  await page.getByLabel('Base document').fill('{ }');
+  const asked = page.waitForEvent('dialog').then((dialog) => dialog.dismiss());
+  await page.getByRole('navigation').getByRole('link', { name: 'Rules' }).click();
+  await asked;
+  check(new URL(page.url()).pathname === '/config', 'the page was left');
+}
+
+async function every_page_in_light_colours(reader) {
+  await seeEvery(reader, 'light');
+}
+
+async function every_page_in_dark_colours(reader) {
+  await seeEvery(reader, 'dark');
+}
+every_page_in_dark_colours.options = { colorScheme: 'dark' };
+
+async function every_page_on_a_narrow_screen(reader) {
+  await seeEvery(reader, 'narrow');
+  const { page } = reader;
+  await page.getByRole('button', { name: 'Open navigation' }).click();
+  await reader.look('navigation-narrow');
+  await page.getByRole('link', { name: 'People' }).click();
+  await page.getByRole('heading', { name: 'People', exact: true }).waitFor();
+}
+every_page_on_a_narrow_screen.options = { viewport: { width: 400, height: 800 } };
+
+async function colours_are_chosen_and_kept(reader) {
+  const { page } = reader;
+  await page.goto(`/keys?project=${PROJECT}`);
+  await page.getByRole('button', { name: 'Dark colours' }).click();
+  await page.reload();
+  await page.getByRole('button', { name: 'Light colours' }).waitFor();
+}
+
+/** In order: later ones see what earlier ones did. */
+export const walks = [
+  the_back_button_and_filters_in_the_address,
+  an_unknown_address_says_so_and_the_keyboard_skips_to_the_page,
+  what_is_not_saved_is_not_lost_by_a_click,
+  every_page_in_light_colours,
+  every_page_in_dark_colours,
+  every_page_on_a_narrow_screen,
+  colours_are_chosen_and_kept,
+];
