@@ -10,12 +10,15 @@ export type Signal =
   | 'frame_windows'
   | 'janks'
   | 'page_loads'
+  | 'page_requests'
   | 'traffic'
   | 'metrics'
   | 'app_starts'
+  | 'start_phases'
   | 'recompositions'
+  | 'usage'
   | 'sdk_health'
-  | 'batches'
+  | 'sdk_drops'
   | 'outcomes';
 
 export interface Measure {
