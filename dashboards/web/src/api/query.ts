@@ -16,8 +16,8 @@ export type Signal =
   | 'app_starts'
   | 'start_phases'
   | 'recompositions'
-  | 'sdk_health'
   | 'usage'
+  | 'sdk_health'
   | 'sdk_drops'
   | 'outcomes';
 

@@ -8,12 +8,21 @@ export interface Route {
   group: 'Performance' | 'Control' | 'Admin';
   /** Shows the bar of filters. */
   filters?: boolean;
+  /** Addresses below it are its own too, such as `/traces/<id>`. */
+  nested?: boolean;
   load: () => Promise<{ default: Component }>;
 }
 
 export const ROUTES: Route[] = [
   { path: '/', title: 'Overview', group: 'Performance', filters: true, load: () => import('../pages/Overview.svelte') },
-  { path: '/jank', title: 'Jank', group: 'Performance', filters: true, load: () => import('../pages/Jank.svelte') },
+  {
+    path: '/jank',
+    title: 'Jank',
+    group: 'Performance',
+    filters: true,
+    nested: true,
+    load: () => import('../pages/Jank.svelte'),
+  },
   { path: '/frames', title: 'Frames', group: 'Performance', filters: true, load: () => import('../pages/Frames.svelte') },
   {
     path: '/page-loads',
@@ -23,7 +32,14 @@ export const ROUTES: Route[] = [
     load: () => import('../pages/PageLoads.svelte'),
   },
   { path: '/spans', title: 'Spans', group: 'Performance', filters: true, load: () => import('../pages/Spans.svelte') },
-  { path: '/traces', title: 'Traces', group: 'Performance', filters: true, load: () => import('../pages/Traces.svelte') },
+  {
+    path: '/traces',
+    title: 'Traces',
+    group: 'Performance',
+    filters: true,
+    nested: true,
+    load: () => import('../pages/Traces.svelte'),
+  },
   { path: '/traffic', title: 'Traffic', group: 'Performance', filters: true, load: () => import('../pages/Traffic.svelte') },
   {
     path: '/resources',
@@ -52,5 +68,5 @@ export const ROUTES: Route[] = [
 export const GROUPS = ['Performance', 'Control', 'Admin'] as const;
 
 export function routeOf(path: string): Route | undefined {
-  return ROUTES.find((route) => route.path === path);
+  return ROUTES.find((route) => route.path === path || (route.nested && path.startsWith(`${route.path}/`)));
 }

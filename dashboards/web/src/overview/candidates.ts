@@ -25,7 +25,13 @@ interface Kind {
 const KINDS: Kind[] = [
   {
     name: 'Span',
-    question: { signal: 'spans', by: ['name'], measures: ['count', 'installs', 'p75_us'], order: '-count', limit: 1000 },
+    question: {
+      signal: 'spans',
+      by: ['name'],
+      measures: ['count', 'installs', 'p75_us'],
+      order: '-count',
+      limit: 1000,
+    },
     measure: 'p75_us',
     shown: 'p75',
     unit: 'us',
@@ -36,7 +42,13 @@ const KINDS: Kind[] = [
   },
   {
     name: 'Page load',
-    question: { signal: 'page_loads', by: ['page'], measures: ['count', 'installs', 'total_p75_ms'], order: '-count', limit: 500 },
+    question: {
+      signal: 'page_loads',
+      by: ['page'],
+      measures: ['count', 'installs', 'total_p75_ms'],
+      order: '-count',
+      limit: 500,
+    },
     measure: 'total_p75_ms',
     shown: 'total, p75',
     unit: 'ms',
@@ -131,7 +143,7 @@ function ofJanks(answer: TableAnswer, useMs: number, baseUseMs: number, filters:
       baseInstalls: valueOf(answer, row, 'installs', 'base') ?? 0,
       enough: ENOUGH.janks,
       least: 0,
-      href: addressOf('/jank', filters, { group: row.keys[0]! }),
+      href: addressOf(`/jank/${row.keys[0]!}`, filters),
     };
   });
 }

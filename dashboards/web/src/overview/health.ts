@@ -1,7 +1,7 @@
 // The numbers of a version at a glance: one question a signal, by version, so that the versions before come with it.
 
 import { queryTable, valueOf, type Signal, type TableAnswer } from '../api/query';
-import { applicable } from '../navigation/applicable';
+import { applicable } from '../api/applicable';
 import { withValues, type Filters } from '../navigation/filters';
 import type { VersionPair } from '../versions/version_order';
 

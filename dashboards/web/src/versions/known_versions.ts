@@ -1,7 +1,7 @@
 // Which versions are in use, and by how many sessions.
 
 import { queryTable } from '../api/query';
-import { applicable } from '../navigation/applicable';
+import { applicable } from '../api/applicable';
 import { withValues, type Filters } from '../navigation/filters';
 import type { VersionUse } from './version_order';
 
