@@ -4,24 +4,31 @@ import type { TableAnswer, TableRow } from '../api/query';
 import type { Column } from '../components/Table.svelte';
 import { measureName } from '../format/measure_names';
 
-export function measureColumns(
+export function measureColumns<Row>(
   answer: TableAnswer,
   measures: string[],
-  more: Record<string, Partial<Column<TableRow>>> = {},
-): Column<TableRow>[] {
+  /** The row of the answer behind a row of the table. */
+  rowOf: (row: Row) => TableRow,
+  more: Record<string, Partial<Column<Row>>> = {},
+): Column<Row>[] {
   const compared = answer.rows.some((row) => row.base);
   return measures.flatMap((name) => {
     const place = answer.measures.findIndex((one) => one.name === name);
     const measure = answer.measures[place];
     if (!measure) return [];
-    const column: Column<TableRow> = {
+    const column: Column<Row> = {
       id: name,
       label: measureName(name),
       unit: measure.unit === 'per_second' ? 'fps' : measure.unit,
-      value: (row) => row.values[place],
+      value: (row) => rowOf(row).values[place],
       better: measure.better,
     };
-    if (compared && measure.better !== 'none') column.base = (row) => row.base?.[place];
+    if (compared && measure.better !== 'none') column.base = (row) => rowOf(row).base?.[place];
     return [{ ...column, ...more[name] }];
   });
+}
+
+/** For tables whose rows are those of the answer. */
+export function asIs(row: TableRow): TableRow {
+  return row;
 }
