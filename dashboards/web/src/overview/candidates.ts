@@ -4,10 +4,9 @@ import { queryTable, valueOf, type Question, type TableAnswer } from '../api/que
 import type { Filters } from '../navigation/filters';
 import { addressOf, comparing, only } from '../navigation/links';
 import type { VersionPair } from '../versions/version_order';
+import { ENOUGH } from '../versions/enough';
 import type { Candidate } from './worst_first';
 
-/** Installs that are enough to speak of a percentile, and of the rate of a jank. */
-export const ENOUGH = { percentile: 20, janks: 8 };
 const HOUR_MS = 3_600_000;
 
 interface Kind {
@@ -35,7 +34,7 @@ const KINDS: Kind[] = [
     measure: 'p75_us',
     shown: 'p75',
     unit: 'us',
-    enough: ENOUGH.percentile,
+    enough: ENOUGH.measured,
     least: 1000,
     label: ([name]) => name!,
     href: ([name], filters) => addressOf('/spans', filters, { name: name! }),
@@ -52,7 +51,7 @@ const KINDS: Kind[] = [
     measure: 'total_p75_ms',
     shown: 'total, p75',
     unit: 'ms',
-    enough: ENOUGH.percentile,
+    enough: ENOUGH.measured,
     least: 10,
     label: ([page]) => page!,
     href: ([page], filters) => addressOf('/page-loads', only(filters, 'page', page!)),
@@ -69,7 +68,7 @@ const KINDS: Kind[] = [
     measure: 'delay_ms_per_minute',
     shown: 'delay per minute',
     unit: 'ms',
-    enough: ENOUGH.percentile,
+    enough: ENOUGH.measured,
     least: 20,
     label: ([page]) => page!,
     href: ([page], filters) => addressOf('/frames', only(filters, 'page', page!)),
@@ -80,7 +79,7 @@ const KINDS: Kind[] = [
     measure: 'p75_ms',
     shown: 'p75',
     unit: 'ms',
-    enough: ENOUGH.percentile,
+    enough: ENOUGH.measured,
     least: 10,
     label: ([kind]) => `${kind} start`,
     href: (_, filters) => addressOf('/resources', filters, { tab: 'starts' }),
