@@ -24,5 +24,5 @@ export function sharesOver(lines: Line[], shown: number, order: (a: string, b: s
       at,
     ),
   );
-  return [...kept, { label: `${rest.length} others`, values }];
+  return [...kept, { label: rest.length === 1 ? rest[0]!.label : `${rest.length} others`, values }];
 }
