@@ -6,9 +6,10 @@ import * as admin from './walks/admin.mjs';
 import * as config from './walks/config.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
+import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
 
-const walks = [entrance, admin, config, rules, everywhere].flatMap((module) => module.walks);
+const walks = [entrance, admin, config, rules, everywhere, quality].flatMap((module) => module.walks);
 
 const server = await startServer();
 const browser = await openBrowser().catch(async (error) => {

@@ -45,6 +45,17 @@ describe('what got worse', () => {
     expect(found.tooFew).toBe(2);
   });
 
+  it('puts first what is new and may be', () => {
+    const found = worstFirst([
+      candidate('a', 300, 100),
+      candidate('new', 1, 0, { mayBeNew: true, baseInstalls: 0 }),
+      candidate('new to many', 1, 0, { mayBeNew: true, baseInstalls: 0, installs: 200 }),
+      candidate('new to few', 1, 0, { mayBeNew: true, baseInstalls: 0, installs: 2 }),
+    ]);
+    expect(found.worse.map((one) => one.name)).toEqual(['new to many', 'new', 'a']);
+    expect(found.tooFew).toBe(1);
+  });
+
   it('is silent about noise, trifles and what cannot be compared', () => {
     const found = worstFirst([
       candidate('under five percent', 104, 100),

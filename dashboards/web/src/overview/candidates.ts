@@ -141,6 +141,7 @@ function ofJanks(answer: TableAnswer, useMs: number, baseUseMs: number, filters:
       installs: valueOf(answer, row, 'installs') ?? 0,
       baseInstalls: valueOf(answer, row, 'installs', 'base') ?? 0,
       enough: ENOUGH.janks,
+      mayBeNew: true,
       least: 0,
       href: addressOf(`/jank/${row.keys[0]!}`, filters),
     };

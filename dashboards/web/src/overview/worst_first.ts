@@ -13,6 +13,8 @@ export interface Candidate {
   baseInstalls: number;
   /** Installs that are enough of this kind, on either side. */
   enough: number;
+  /** What was not there before is a regression too. */
+  mayBeNew?: boolean;
   /** Changes below this are none, in the unit of the measure. */
   least: number;
   href: string;
@@ -21,7 +23,7 @@ export interface Candidate {
 export interface Regression extends Candidate {
   value: number;
   base: number;
-  /** 0.25 is a quarter more. */
+  /** 0.25 is a quarter more; infinite when it is new. */
   change: number;
 }
 
@@ -33,7 +35,13 @@ export function worstFirst(candidates: Candidate[]): { worse: Regression[]; bett
   const compared: Regression[] = [];
   let tooFew = 0;
   for (const one of candidates) {
-    if (one.value === null || one.base === null || one.base <= 0) continue;
+    if (one.value === null || one.base === null) continue;
+    if (one.base <= 0) {
+      if (!one.mayBeNew || one.value <= 0) continue;
+      if (one.installs < one.enough) tooFew += 1;
+      else compared.push({ ...one, value: one.value, base: 0, change: Infinity });
+      continue;
+    }
     if (one.installs < one.enough || one.baseInstalls < one.enough) {
       tooFew += 1;
       continue;
@@ -43,7 +51,9 @@ export function worstFirst(candidates: Candidate[]): { worse: Regression[]; bett
     compared.push({ ...one, value: one.value, base: one.base, change });
   }
   return {
-    worse: compared.filter((one) => one.change > 0).toSorted((a, b) => b.change - a.change),
+    worse: compared
+      .filter((one) => one.change > 0)
+      .toSorted((a, b) => (a.change === b.change ? b.installs - a.installs : b.change - a.change)),
     better: compared.filter((one) => one.change < 0).toSorted((a, b) => a.change - b.change),
     tooFew,
   };
