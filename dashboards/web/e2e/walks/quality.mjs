@@ -129,7 +129,7 @@ async function frames_and_page_loads_show_what_is_chosen(reader) {
   await page.getByRole('heading', { name: 'Slow frames by page' }).waitFor();
   await page.getByRole('row', { name: /CartActivity.*worse.*high/ }).waitFor();
   await reader.look('frames-data');
-  await page.getByRole('button', { name: 'Frozen' }).click();
+  await page.getByRole('button', { name: 'Frozen', exact: true }).click();
   await page.waitForURL(/measure=frozen_share/);
   await page.getByRole('heading', { name: 'Frozen frames by page' }).waitFor();
   await page
