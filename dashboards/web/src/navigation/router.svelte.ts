@@ -6,7 +6,9 @@ import { readFilters, writeFilters, type Filters } from './filters';
 let path = $state('/');
 let search = $state('');
 const query = $derived(new URLSearchParams(search));
-const filters = $derived(readFilters(query));
+/** What a page keeps beside the filters, such as a tab, changes no filter: nothing is asked anew for it. */
+const filterText = $derived(writeFilters(readFilters(query)).toString());
+const filters = $derived(readFilters(new URLSearchParams(filterText)));
 
 export const location = {
   get path() {
