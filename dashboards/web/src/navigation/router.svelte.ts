@@ -6,7 +6,7 @@ import { readFilters, writeFilters, type Filters } from './filters';
 let path = $state('/');
 let search = $state('');
 const query = $derived(new URLSearchParams(search));
-/** What a page keeps beside the filters, such as a tab, changes no filter: nothing is asked anew for it. */
+// Compared as text: a tab that is opened changes the query but not the filters, and nothing is asked again.
 const filterText = $derived(writeFilters(readFilters(query)).toString());
 const filters = $derived(readFilters(new URLSearchParams(filterText)));
 
