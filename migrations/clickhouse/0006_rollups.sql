@@ -9,6 +9,7 @@
 --   known to 1 %, whatever rates were mixed. -2000 holds what is not above zero. Sketches without weights would follow those who are
 --   sampled most.
 -- * `installs` and `sessions` are states of uniqCombined64(12): exact for a few, to about 1.6 % for many.
+-- * `samples` counts what was sent, without weights: how much the other numbers stand on.
 -- * `late` counts what came more than an hour after it happened.
 
 -- Spans by name.
@@ -23,6 +24,7 @@ CREATE TABLE IF NOT EXISTS spans_hourly
     os_name             LowCardinality(String),
     device_class        LowCardinality(String),
     count               SimpleAggregateFunction(sum, Float64),
+    samples             SimpleAggregateFunction(sum, Float64),
     sum_us              SimpleAggregateFunction(sum, Float64),
     main_thread_us      SimpleAggregateFunction(sum, Float64),
     errors              SimpleAggregateFunction(sum, Float64),
@@ -51,6 +53,7 @@ SELECT
     os_name,
     device_class,
     sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
     sum(duration_us / sample_rate) AS sum_us,
     sumIf(duration_us / sample_rate, on_main_thread) AS main_thread_us,
     sumIf(1 / sample_rate, status = 'error') AS errors,
@@ -71,6 +74,7 @@ CREATE TABLE IF NOT EXISTS spans_daily
     os_name             LowCardinality(String),
     device_class        LowCardinality(String),
     count               SimpleAggregateFunction(sum, Float64),
+    samples             SimpleAggregateFunction(sum, Float64),
     sum_us              SimpleAggregateFunction(sum, Float64),
     main_thread_us      SimpleAggregateFunction(sum, Float64),
     errors              SimpleAggregateFunction(sum, Float64),
@@ -99,6 +103,7 @@ SELECT
     os_name,
     device_class,
     sum(s.count) AS count,
+    sum(s.samples) AS samples,
     sum(s.sum_us) AS sum_us,
     sum(s.main_thread_us) AS main_thread_us,
     sum(s.errors) AS errors,
@@ -120,6 +125,7 @@ CREATE TABLE IF NOT EXISTS frame_windows_hourly
     os_name             LowCardinality(String),
     device_class        LowCardinality(String),
     count               SimpleAggregateFunction(sum, Float64),
+    samples             SimpleAggregateFunction(sum, Float64),
     duration_ms         SimpleAggregateFunction(sum, Float64),
     frames_drawn        SimpleAggregateFunction(sum, Float64),
     frames_dropped      SimpleAggregateFunction(sum, Float64),
@@ -154,6 +160,7 @@ SELECT
     os_name,
     device_class,
     sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
     sum(s.duration_ms / sample_rate) AS duration_ms,
     sum(s.frames_drawn / sample_rate) AS frames_drawn,
     sum(s.frames_dropped / sample_rate) AS frames_dropped,
@@ -180,6 +187,7 @@ CREATE TABLE IF NOT EXISTS frame_windows_daily
     os_name             LowCardinality(String),
     device_class        LowCardinality(String),
     count               SimpleAggregateFunction(sum, Float64),
+    samples             SimpleAggregateFunction(sum, Float64),
     duration_ms         SimpleAggregateFunction(sum, Float64),
     frames_drawn        SimpleAggregateFunction(sum, Float64),
     frames_dropped      SimpleAggregateFunction(sum, Float64),
@@ -214,6 +222,7 @@ SELECT
     os_name,
     device_class,
     sum(s.count) AS count,
+    sum(s.samples) AS samples,
     sum(s.duration_ms) AS duration_ms,
     sum(s.frames_drawn) AS frames_drawn,
     sum(s.frames_dropped) AS frames_dropped,
@@ -241,6 +250,7 @@ CREATE TABLE IF NOT EXISTS janks_hourly
     os_name             LowCardinality(String),
     device_class        LowCardinality(String),
     count               SimpleAggregateFunction(sum, Float64),
+    samples             SimpleAggregateFunction(sum, Float64),
     sum_ms              SimpleAggregateFunction(sum, Float64),
     late                SimpleAggregateFunction(sum, Float64),
     durations_ms        SimpleAggregateFunction(sumMap, Map(Int16, Float64)),
@@ -268,6 +278,7 @@ SELECT
     os_name,
     device_class,
     sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
     sum(duration_ms / sample_rate) AS sum_ms,
     sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
     arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(duration_ms), groupArray(1 / sample_rate))) AS durations_ms,
@@ -290,6 +301,7 @@ CREATE TABLE IF NOT EXISTS janks_daily
     os_name             LowCardinality(String),
     device_class        LowCardinality(String),
     count               SimpleAggregateFunction(sum, Float64),
+    samples             SimpleAggregateFunction(sum, Float64),
     sum_ms              SimpleAggregateFunction(sum, Float64),
     late                SimpleAggregateFunction(sum, Float64),
     durations_ms        SimpleAggregateFunction(sumMap, Map(Int16, Float64)),
@@ -319,6 +331,7 @@ SELECT
     os_name,
     device_class,
     sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
     sum(duration_ms / sample_rate) AS sum_ms,
     sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
     arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(duration_ms), groupArray(1 / sample_rate))) AS durations_ms,

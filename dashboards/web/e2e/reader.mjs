@@ -45,6 +45,10 @@ export class Reader {
   /** A picture, and what axe says. */
   async look(name) {
     await this.page.waitForLoadState('networkidle');
+    // What is asked anew is dimmed until it is there.
+    await this.page.waitForFunction(
+      () => !document.querySelector('[aria-busy=true], [role=status][aria-label=Loading]'),
+    );
     await this.page.screenshot({ path: `${shots}${name}.png` });
     const { violations } = await new AxeBuilder({ page: this.page }).analyze();
     for (const one of violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))) {

@@ -7,12 +7,15 @@ import * as charts from './walks/charts.mjs';
 import * as config from './walks/config.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
+import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
 
-const walks = [entrance, charts, admin, config, rules, everywhere]
-  .flatMap((module) => module.walks)
-  // `npm run e2e -- keys` walks the entrance and what is named like that.
-  .filter((walk) => entrance.walks.includes(walk) || walk.name.includes(process.argv[2] ?? ''));
+const parts = { entrance, charts, admin, config, rules, everywhere, quality };
+/** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */
+const wanted = process.argv[2] ?? '';
+const walks = Object.entries(parts).flatMap(([part, { walks }]) =>
+  walks.filter((walk) => part === 'entrance' || part === wanted || walk.name.includes(wanted)),
+);
 
 const server = await startServer();
 const browser = await openBrowser().catch(async (error) => {

@@ -1,7 +1,7 @@
 //! From names and values, as they come in a query string, to a reading whose parts fit together.
 
 use crate::store::reads::{
-    Base, Dimension, Filter, Grain, Kept, Measure, Reading, Sort, Span, Subject, subject,
+    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, subject,
 };
 
 use super::period::{DAY, LONGEST, Period, grain_of, step_of};
@@ -96,11 +96,7 @@ impl Ask {
                 .iter()
                 .any(|filter| filter.dimension.name == lead && filter.values.len() == 1)
         });
-        let finest_is_day = subject.hourly.is_none() && subject.daily.is_some()
-            || reading
-                .filters
-                .iter()
-                .any(|filter| filter.dimension.kept == Kept::ByClass);
+        let finest_is_day = subject.hourly.is_none() && subject.daily.is_some();
         let step_s = step_of(reading.span, finest_is_day, of_one);
         reading.grain = grain_of(&reading, in_steps.then_some(step_s));
         reading.span = Period(reading.span).aligned(reading.grain);

@@ -10,12 +10,15 @@ export type Signal =
   | 'frame_windows'
   | 'janks'
   | 'page_loads'
+  | 'page_requests'
   | 'traffic'
   | 'metrics'
   | 'app_starts'
+  | 'start_phases'
   | 'recompositions'
+  | 'usage'
   | 'sdk_health'
-  | 'batches'
+  | 'sdk_drops'
   | 'outcomes';
 
 export interface Measure {
@@ -29,7 +32,7 @@ export interface TableRow {
   /** In the order of `measures`; `null` where nothing was measured. */
   values: (number | null)[];
   /** The same of the base, when a comparison was asked. */
-  base?: (number | null)[];
+  base?: (number | null)[] | null;
 }
 
 export interface TableAnswer {
@@ -118,7 +121,8 @@ export function address(
   return `/api/v1/projects/${encodeURIComponent(filters.project)}/query/${question.signal}${kind}?${query}`;
 }
 
-async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+/** An answer of the server, as it is; every question about what devices sent ends here. */
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
     const url = new URL(path, window.location.origin);

@@ -4,6 +4,8 @@ export interface FlameNode {
   name: string;
   /** Of the frame with all below it. */
   value: number;
+  /** The same in what it is compared with. */
+  base?: number;
   children?: FlameNode[];
 }
 

@@ -3,6 +3,7 @@
 import { readRange, writeRange, type TimeRange } from './time_range';
 
 export const DIMENSIONS = [
+  { name: 'app_id', label: 'App' },
   { name: 'app_version', label: 'App version' },
   { name: 'os_name', label: 'OS' },
   { name: 'os_version', label: 'OS version' },

@@ -8,12 +8,21 @@ export interface Route {
   group: 'Performance' | 'Control' | 'Admin';
   /** Shows the bar of filters. */
   filters?: boolean;
+  /** Addresses below it are its own too, such as `/traces/<id>`. */
+  nested?: boolean;
   load: () => Promise<{ default: Component }>;
 }
 
 export const ROUTES: Route[] = [
   { path: '/', title: 'Overview', group: 'Performance', filters: true, load: () => import('../pages/Overview.svelte') },
-  { path: '/jank', title: 'Jank', group: 'Performance', filters: true, load: () => import('../pages/Jank.svelte') },
+  {
+    path: '/jank',
+    title: 'Jank',
+    group: 'Performance',
+    filters: true,
+    nested: true,
+    load: () => import('../pages/Jank.svelte'),
+  },
   {
     path: '/frames',
     title: 'Frames',
@@ -34,6 +43,7 @@ export const ROUTES: Route[] = [
     title: 'Traces',
     group: 'Performance',
     filters: true,
+    nested: true,
     load: () => import('../pages/Traces.svelte'),
   },
   {
@@ -70,5 +80,5 @@ export const ROUTES: Route[] = [
 export const GROUPS = ['Performance', 'Control', 'Admin'] as const;
 
 export function routeOf(path: string): Route | undefined {
-  return ROUTES.find((route) => route.path === path);
+  return ROUTES.find((route) => route.path === path || (route.nested && path.startsWith(`${route.path}/`)));
 }

@@ -30,6 +30,11 @@ const FRAME_WINDOWS_AGGREGATES: &[Aggregate] = &[
         raw: "1 / s.sample_rate",
     },
     Aggregate {
+        name: "samples",
+        fold: Fold::Sum,
+        raw: "1",
+    },
+    Aggregate {
         name: "duration_ms",
         fold: Fold::Sum,
         raw: "s.duration_ms / s.sample_rate",
@@ -97,6 +102,12 @@ const FRAME_WINDOWS_MEASURES: &[Measure] = &[
         unit: Unit::Count,
         better: Better::Neither,
         formula: Formula::Is("count"),
+    },
+    Measure {
+        name: "samples",
+        unit: Unit::Count,
+        better: Better::Neither,
+        formula: Formula::Is("samples"),
     },
     Measure {
         name: "installs",

@@ -39,6 +39,11 @@ const JANKS_AGGREGATES: &[Aggregate] = &[
         raw: "1 / s.sample_rate",
     },
     Aggregate {
+        name: "samples",
+        fold: Fold::Sum,
+        raw: "1",
+    },
+    Aggregate {
         name: "sum_ms",
         fold: Fold::Sum,
         raw: "s.duration_ms / s.sample_rate",
@@ -71,6 +76,12 @@ const JANKS_MEASURES: &[Measure] = &[
         unit: Unit::Count,
         better: Better::Lower,
         formula: Formula::Is("count"),
+    },
+    Measure {
+        name: "samples",
+        unit: Unit::Count,
+        better: Better::Neither,
+        formula: Formula::Is("samples"),
     },
     Measure {
         name: "installs",

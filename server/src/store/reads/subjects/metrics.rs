@@ -34,6 +34,11 @@ const METRICS_AGGREGATES: &[Aggregate] = &[
         raw: "greatest(s.count, 1) / s.sample_rate",
     },
     Aggregate {
+        name: "samples",
+        fold: Fold::Sum,
+        raw: "1",
+    },
+    Aggregate {
         name: "sum",
         fold: Fold::Sum,
         raw: "s.value * greatest(s.count, 1) / s.sample_rate",
@@ -71,6 +76,12 @@ const METRICS_MEASURES: &[Measure] = &[
         unit: Unit::Count,
         better: Better::Neither,
         formula: Formula::Is("count"),
+    },
+    Measure {
+        name: "samples",
+        unit: Unit::Count,
+        better: Better::Neither,
+        formula: Formula::Is("samples"),
     },
     Measure {
         name: "installs",

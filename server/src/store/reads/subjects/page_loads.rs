@@ -31,6 +31,11 @@ const PAGE_LOADS_AGGREGATES: &[Aggregate] = &[
         raw: "1 / s.sample_rate",
     },
     Aggregate {
+        name: "samples",
+        fold: Fold::Sum,
+        raw: "1",
+    },
+    Aggregate {
         name: "sum_ms",
         fold: Fold::Sum,
         raw: "s.total_ms / s.sample_rate",
@@ -78,6 +83,12 @@ const PAGE_LOADS_MEASURES: &[Measure] = &[
         unit: Unit::Count,
         better: Better::Neither,
         formula: Formula::Is("count"),
+    },
+    Measure {
+        name: "samples",
+        unit: Unit::Count,
+        better: Better::Neither,
+        formula: Formula::Is("samples"),
     },
     Measure {
         name: "installs",

@@ -31,6 +31,11 @@ const RECOMPOSITIONS_AGGREGATES: &[Aggregate] = &[
         raw: "s.count / s.sample_rate",
     },
     Aggregate {
+        name: "samples",
+        fold: Fold::Sum,
+        raw: "1",
+    },
+    Aggregate {
         name: "window_ms",
         fold: Fold::Sum,
         raw: "s.window_ms / s.sample_rate",
@@ -53,6 +58,12 @@ const RECOMPOSITIONS_MEASURES: &[Measure] = &[
         unit: Unit::Count,
         better: Better::Lower,
         formula: Formula::Is("count"),
+    },
+    Measure {
+        name: "samples",
+        unit: Unit::Count,
+        better: Better::Neither,
+        formula: Formula::Is("samples"),
     },
     Measure {
         name: "installs",

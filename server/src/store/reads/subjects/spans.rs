@@ -37,6 +37,11 @@ const SPANS_AGGREGATES: &[Aggregate] = &[
         raw: "1 / s.sample_rate",
     },
     Aggregate {
+        name: "samples",
+        fold: Fold::Sum,
+        raw: "1",
+    },
+    Aggregate {
         name: "sum_us",
         fold: Fold::Sum,
         raw: "s.duration_us / s.sample_rate",
@@ -74,6 +79,12 @@ const SPANS_MEASURES: &[Measure] = &[
         unit: Unit::Count,
         better: Better::Neither,
         formula: Formula::Is("count"),
+    },
+    Measure {
+        name: "samples",
+        unit: Unit::Count,
+        better: Better::Neither,
+        formula: Formula::Is("samples"),
     },
     Measure {
         name: "installs",

@@ -1,0 +1,81 @@
+// The measures of the API as headings, the names of code as people read them, buckets few enough to be seen. Pure.
+
+const LABELS: Record<string, string> = {
+  count: 'Count',
+  installs: 'Installs',
+  sum_us: 'Total time',
+  main_thread_share: 'On main thread',
+  error_share: 'Errors',
+  late_share: 'Late',
+  per_minute: 'Per minute',
+  bytes: 'Bytes',
+  tx_bytes: 'Sent',
+  rx_bytes: 'Received',
+  requests: 'Requests',
+  failed_requests: 'Failed',
+  failed_share: 'Failed share',
+  bytes_per_install: 'Per install',
+};
+
+/** `p95_us` → `p95`, `main_thread_share` → `On main thread`. */
+export function measureLabel(name: string): string {
+  const short = name.replace(/_(us|ms)$/, '');
+  return (
+    LABELS[name] ??
+    short
+      .charAt(0)
+      .toUpperCase()
+      .replace('P', /^p\d/.test(short) ? 'p' : 'P') + short.slice(1)
+  );
+}
+
+/** A method without its package, and the package: `com.shop.Cart.pay(int)` → `Cart.pay(int)` in `com.shop`. */
+export function splitName(name: string): { short: string; place: string } {
+  const found = /^((?:[a-z_][\w]*\.)+)([A-Z$].*)$/.exec(name);
+  return found ? { short: found[2]!, place: found[1]!.slice(0, -1) } : { short: name, place: '' };
+}
+
+/** What a metric counts, read from its name as the protocol names them. */
+export function metricUnit(name: string): string {
+  if (/_bytes$/.test(name)) return 'bytes';
+  if (/_percent$/.test(name)) return 'percent';
+  if (/_share$/.test(name)) return 'share';
+  if (/_ms$/.test(name)) return 'ms';
+  if (/_us$/.test(name)) return 'us';
+  return /^fps|_fps$/.test(name) ? 'fps' : 'count';
+}
+
+/** `memory_used_bytes` → `Memory used`. */
+export function metricLabel(name: string): string {
+  if (/^(fps|cpu)/.test(name)) return name.startsWith('fps') ? 'Frames per second' : 'CPU';
+  const words = name.replace(/_(bytes|percent|share|ms|us)$/, '').replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** 4.9.0 before 4.10.0, and 4.10.0-rc.1 before 4.10.0. */
+export function byVersion(left: string, right: string): number {
+  const [a, b] = [left, right].map((version) => version.split(/[-+]/));
+  const core = new Intl.Collator('en', { numeric: true }).compare(a![0]!, b![0]!);
+  if (core !== 0) return core;
+  const [before, after] = [a!.slice(1).join('-'), b!.slice(1).join('-')];
+  if (before === '' || after === '') return Number(before === '') - Number(after === '');
+  return before.localeCompare(after, 'en', { numeric: true });
+}
+
+/** Fine buckets put together into at most `most`, evenly in the logarithm: what lies far apart stays apart. */
+export function coarser(bounds: number[], series: number[][], most = 40): { bounds: number[]; series: number[][] } {
+  const positive = bounds.filter((bound) => bound > 0);
+  if (bounds.length <= most || positive.length < 2) return { bounds, series };
+  const low = Math.log(positive[0]!);
+  const step = (Math.log(positive.at(-1)!) - low) / most;
+  const wide = Array.from({ length: most }, (_, index) => Math.exp(low + step * (index + 1)));
+  const place = bounds.map((bound) =>
+    bound <= 0 ? 0 : Math.max(0, Math.min(most - 1, Math.ceil((Math.log(bound) - low) / step - 1e-9) - 1)),
+  );
+  const merged = series.map((counts) => {
+    const sums = wide.map(() => 0);
+    counts.forEach((count, index) => (sums[place[index]!]! += count));
+    return sums;
+  });
+  return { bounds: wide, series: merged };
+}

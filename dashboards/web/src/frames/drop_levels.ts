@@ -1,0 +1,19 @@
+// How bad the longest drop of frames in a row was, in the levels that Tencent's Matrix made known. Pure.
+
+export interface DropLevel {
+  name: string;
+  from: number;
+}
+
+export const DROP_LEVELS: DropLevel[] = [
+  { name: 'frozen', from: 42 },
+  { name: 'high', from: 24 },
+  { name: 'middle', from: 9 },
+  { name: 'normal', from: 3 },
+  { name: 'best', from: 0 },
+];
+
+export function dropLevel(frames: number | null | undefined): string {
+  if (frames === null || frames === undefined) return '';
+  return DROP_LEVELS.find((level) => frames >= level.from)?.name ?? 'best';
+}

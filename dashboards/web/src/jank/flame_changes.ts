@@ -1,0 +1,49 @@
+// Two versions of a flame graph: what each function's share of the lost time was, and is. Pure.
+
+import { byFunction, type FlameNode } from '../components/flame_layout';
+
+export interface FunctionChange {
+  name: string;
+  /** Shares of all the time lost, in the one and in the other; with what the function called. */
+  share: number;
+  baseShare: number;
+  /** In points of share: 0.1 is a tenth of all the time more. */
+  change: number;
+  verdict: 'new' | 'gone' | 'more' | 'less' | 'same';
+}
+
+/** Smaller differences are none. */
+const LEAST = 0.005;
+
+/** The tree of the base alone, as far as the compared tree knows it. */
+export function baseTree(node: FlameNode): FlameNode {
+  return { name: node.name, value: node.base ?? 0, children: node.children?.map(baseTree) };
+}
+
+/** How much more of all time a frame has than in the base: 0.1 is ten points. */
+export function shareChange(node: FlameNode, root: FlameNode): number {
+  const share = root.value > 0 ? node.value / root.value : 0;
+  return share - (root.base ? (node.base ?? 0) / root.base : 0);
+}
+
+export function functionChanges(root: FlameNode): FunctionChange[] {
+  const before = new Map(byFunction(baseTree(root)).map((one) => [one.name, one.total]));
+  const [whole, baseWhole] = [root.value, root.base ?? 0];
+  return byFunction(root)
+    .filter((one) => one.name !== root.name)
+    .map(({ name, total }) => {
+      const base = before.get(name) ?? 0;
+      const share = whole > 0 ? total / whole : 0;
+      const baseShare = baseWhole > 0 ? base / baseWhole : 0;
+      const change = share - baseShare;
+      return { name, share, baseShare, change, verdict: verdictOf(total, base, change) };
+    })
+    .toSorted((a, b) => b.change - a.change);
+}
+
+function verdictOf(value: number, base: number, change: number): FunctionChange['verdict'] {
+  if (base === 0 && value > 0) return 'new';
+  if (value === 0 && base > 0) return 'gone';
+  if (Math.abs(change) < LEAST) return 'same';
+  return change > 0 ? 'more' : 'less';
+}

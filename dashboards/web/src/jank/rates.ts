@@ -1,0 +1,22 @@
+// Janks per hour of use: a version that is used more has more of them, and is not worse for it.
+
+import { queryTable } from '../api/query';
+import type { Filters } from '../navigation/filters';
+
+export interface HoursOfUse {
+  hours: number;
+  baseHours: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Hours in which frames were watched: the time an app was looked at. */
+export async function hoursOfUse(filters: Filters, signal: AbortSignal): Promise<HoursOfUse> {
+  const answer = await queryTable(filters, { signal: 'frame_windows', measures: ['duration_ms'] }, signal);
+  const row = answer.rows[0];
+  return { hours: (row?.values[0] ?? 0) / HOUR_MS, baseHours: (row?.base?.[0] ?? 0) / HOUR_MS };
+}
+
+export function perHour(count: number | null | undefined, hours: number): number | null {
+  return hours > 0 ? (count ?? 0) / hours : null;
+}

@@ -1,0 +1,21 @@
+// Which versions are in use, and by how many sessions.
+
+import { queryTable } from '../api/query';
+import { applicable } from '../api/applicable';
+import { withValues, type Filters } from '../navigation/filters';
+import type { VersionUse } from './version_order';
+
+export async function knownVersions(filters: Filters, signal: AbortSignal): Promise<VersionUse[]> {
+  const everyVersion = withValues(applicable({ ...filters, baseVersion: '' }, 'usage'), 'app_version', []);
+  const question = { signal: 'usage', by: ['app_id', 'app_version'], measures: ['sessions'], limit: 1000 } as const;
+  const answer = await queryTable(
+    everyVersion,
+    { ...question, by: [...question.by], measures: [...question.measures] },
+    signal,
+  );
+  return answer.rows.map(({ keys, values }) => ({
+    app: keys[0] ?? '',
+    version: keys[1] ?? '',
+    sessions: values[0] ?? 0,
+  }));
+}

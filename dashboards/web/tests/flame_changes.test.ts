@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { baseTree, functionChanges, shareChange } from '../src/jank/flame_changes';
+
+const root = {
+  name: 'all',
+  value: 100,
+  base: 200,
+  children: [
+    {
+      name: 'main',
+      value: 100,
+      base: 200,
+      children: [
+        { name: 'draw', value: 60, base: 20 },
+        { name: 'parse', value: 40, base: 80 },
+        { name: 'sync', value: 0, base: 100 },
+      ],
+    },
+  ],
+};
+
+describe('the difference of two flame graphs', () => {
+  it('compares shares, so that a version that is used more is not worse for it', () => {
+    const changes = functionChanges(root);
+    expect(changes.map(({ name, verdict }) => [name, verdict])).toEqual([
+      ['draw', 'more'],
+      ['main', 'same'],
+      ['parse', 'same'],
+      ['sync', 'gone'],
+    ]);
+    expect(changes[0]).toMatchObject({ share: 0.6, baseShare: 0.1, change: 0.5 });
+  });
+
+  it('tells what is new', () => {
+    const fresh = {
+      name: 'all',
+      value: 10,
+      base: 10,
+      children: [
+        { name: 'new', value: 5 },
+        { name: 'old', value: 5, base: 10 },
+      ],
+    };
+    expect(functionChanges(fresh).find((one) => one.name === 'new')?.verdict).toBe('new');
+  });
+
+  it('counts a function that calls itself once', () => {
+    const inner = { name: 'walk', value: 5, base: 5 };
+    const tree = {
+      name: 'all',
+      value: 10,
+      base: 10,
+      children: [{ name: 'walk', value: 10, base: 10, children: [inner] }],
+    };
+    expect(functionChanges(tree)).toMatchObject([{ name: 'walk', share: 1, baseShare: 1, verdict: 'same' }]);
+  });
+
+  it('gives the frames of the base alone, and no change without one', () => {
+    expect(baseTree(root).children?.[0]?.children?.map((one) => one.value)).toEqual([20, 80, 100]);
+    expect(shareChange(root.children[0]!.children[0]!, root)).toBeCloseTo(0.5);
+    expect(shareChange({ name: 'a', value: 5 }, { name: 'all', value: 10 })).toBe(0.5);
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { ownParameters, ownWhere } from '../src/jank/own_filters';
+import { isInApp, place, stackText } from '../src/jank/stack_text';
+import { jankAddress } from '../src/jank/questions';
+import { addressOf, comparing, only } from '../src/navigation/links';
+import { readFilters } from '../src/navigation/filters';
+
+const frame = (label: string, file = '', line = 0) => ({
+  label,
+  class: label.slice(0, label.lastIndexOf('.')),
+  function: '',
+  module: '',
+  file,
+  line,
+});
+
+describe('stacks', () => {
+  it('are copied as text', () => {
+    const frames = [frame('a.B.c', 'B.kt', 4), frame('a.B.d', 'B.kt'), frame('x.Y.z')];
+    expect(stackText(frames)).toBe('  at a.B.c (B.kt:4)\n  at a.B.d (B.kt)\n  at x.Y.z');
+    expect(place(frames[2]!)).toBe('');
+  });
+
+  it('mark the frames that share the package of the culprit', () => {
+    const culprit = 'com.example.shop.Cart.total';
+    expect(isInApp(frame('com.example.pay.Till.open'), culprit)).toBe(true);
+    expect(isInApp(frame('com.examples.Other.run'), culprit)).toBe(false);
+    expect(isInApp(frame('android.os.Looper.loop'), culprit)).toBe(false);
+    expect(isInApp(frame('com.example.pay.Till.open'), '')).toBe(false);
+  });
+});
+
+describe('addresses', () => {
+  const filters = readFilters(new URLSearchParams('project=p&range=30d&os_name=android&app_version=1.0'));
+
+  it('keep the filters and change one', () => {
+    expect(addressOf('/frames', only(filters, 'page', 'Cart'), { measure: 'fps' })).toBe(
+      '/frames?project=p&range=30d&app_version=1.0&os_name=android&page=Cart&measure=fps',
+    );
+  });
+
+  it('compare a pair of versions', () => {
+    const compared = comparing(filters, { app: 'shop', latest: '2.0', previous: '1.9' });
+    expect(addressOf('/', compared)).toBe(
+      '/?project=p&range=30d&app_id=shop&app_version=2.0&os_name=android&base_app_version=1.9',
+    );
+  });
+
+  it('of files and stacks carry the group and, only where asked, the base', () => {
+    const compared = { ...filters, baseVersion: '0.9' };
+    const file = jankAddress(compared, 'folded', { where: { group_id: '7' } });
+    expect(file).toMatch(/^\/api\/v1\/projects\/p\/janks\/folded\?/);
+    expect(new URLSearchParams(file.split('?')[1]).get('group_id')).toBe('7');
+    expect(file).not.toContain('base_app_version');
+    expect(jankAddress(compared, 'flame', { compare: true })).toContain('base_app_version=0.9');
+  });
+});
+
+describe('the filters of janks', () => {
+  it('leave out samples that missed the stall unless asked', () => {
+    expect(ownWhere(new URLSearchParams(''))).toEqual({ not_a_cause: 'false' });
+    expect(ownWhere(new URLSearchParams('causes=all&kind=anr&category=JSON&tab=flame'))).toEqual({
+      kind: 'anr',
+      category: 'JSON',
+    });
+    expect(ownParameters(new URLSearchParams('causes=all&kind=anr&tab=flame'))).toEqual({ kind: 'anr', causes: 'all' });
+  });
+});
