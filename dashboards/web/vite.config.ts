@@ -1,6 +1,8 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
 
+declare const process: { env: Record<string, string | undefined> };
+
 /** Where `npm run dev` finds a server. */
 const server = process.env.UNJANK_SERVER ?? 'http://127.0.0.1:8080';
 

@@ -9,16 +9,7 @@ const WITHOUT: Partial<Record<Signal, Dimension[]>> = {
   usage: ['page', 'network'],
   sdk_health: ['page', 'network'],
   sdk_drops: ['page', 'network'],
-  outcomes: [
-    'app_version',
-    'os_name',
-    'os_version',
-    'device_class',
-    'device_model',
-    'network',
-    'page',
-    'locale',
-  ],
+  outcomes: ['app_version', 'os_name', 'os_version', 'device_class', 'device_model', 'network', 'page', 'locale'],
 };
 
 /** The filters of the address without those that the signal has not: the server would refuse the whole question. */

@@ -20,7 +20,13 @@ const LABELS: Record<string, string> = {
 /** `p95_us` → `p95`, `main_thread_share` → `On main thread`. */
 export function measureLabel(name: string): string {
   const short = name.replace(/_(us|ms)$/, '');
-  return LABELS[name] ?? short.charAt(0).toUpperCase().replace('P', /^p\d/.test(short) ? 'p' : 'P') + short.slice(1);
+  return (
+    LABELS[name] ??
+    short
+      .charAt(0)
+      .toUpperCase()
+      .replace('P', /^p\d/.test(short) ? 'p' : 'P') + short.slice(1)
+  );
 }
 
 /** A method without its package, and the package: `com.shop.Cart.pay(int)` → `Cart.pay(int)` in `com.shop`. */
@@ -57,11 +63,7 @@ export function byVersion(left: string, right: string): number {
 }
 
 /** Fine buckets put together into at most `most`, evenly in the logarithm: what lies far apart stays apart. */
-export function coarser(
-  bounds: number[],
-  series: number[][],
-  most = 40,
-): { bounds: number[]; series: number[][] } {
+export function coarser(bounds: number[], series: number[][], most = 40): { bounds: number[]; series: number[][] } {
   const positive = bounds.filter((bound) => bound > 0);
   if (bounds.length <= most || positive.length < 2) return { bounds, series };
   const low = Math.log(positive[0]!);
