@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { canLeak, growth, UPTIMES } from '../src/resources/uptime_growth';
 
-const points = (values: (number | null)[], count = 100) =>
-  values.map((value, index) => ({ uptime: UPTIMES[index]!, value, count }));
+const points = (values: (number | null)[], count = 100, installs = 10) =>
+  values.map((value, index) => ({ uptime: UPTIMES[index]!, value, count, installs }));
 
 test('a rise from bucket to bucket is a leak', () => {
   expect(growth(points([100, 120, 150, 190, 260]))).toEqual({
@@ -22,7 +22,8 @@ test('buckets may come in any order and be missing', () => {
   expect(growth(points([100, null, 140, null, 180]).toReversed())?.isLeak).toBe(true);
 });
 
-test('few samples and few buckets are no ground', () => {
+test('few samples, installs and buckets are no ground', () => {
+  expect(growth(points([100, 200, 300], 100, 2))).toBeNull();
   expect(growth(points([100, 200, 300], 5))).toBeNull();
   expect(growth(points([100, 200]))?.isLeak).toBe(false);
 });

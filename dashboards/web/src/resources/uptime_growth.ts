@@ -14,8 +14,9 @@ export const UPTIME_LABELS: Record<string, string> = {
 export interface UptimePoint {
   uptime: string;
   value: number | null;
-  /** How many samples it stands on. */
+  /** How many samples it stands on, and of how many installs. */
   count: number;
+  installs: number;
 }
 
 export interface Growth {
@@ -28,7 +29,9 @@ export interface Growth {
 }
 
 /** Fewer samples than this are no ground for a suspicion. */
-const FEWEST = 20;
+const FEWEST_SAMPLES = 30;
+/** One install with a long run is an anecdote. */
+const FEWEST_INSTALLS = 5;
 const LEAST_BUCKETS = 3;
 const LEAST_RISE = 0.1;
 /** A bucket may lie this much below the one before and still be part of a rise. */
@@ -37,7 +40,7 @@ const SLACK = 0.02;
 /** `null` when there are not enough buckets to say anything. */
 export function growth(points: UptimePoint[]): Growth | null {
   const used = UPTIMES.flatMap((uptime) => points.filter((point) => point.uptime === uptime)).filter(
-    (point): point is UptimePoint & { value: number } => point.value !== null && point.count >= FEWEST,
+    (point): point is UptimePoint & { value: number } => point.value !== null && point.count >= FEWEST_SAMPLES && point.installs >= FEWEST_INSTALLS,
   );
   const [first, last] = [used[0], used.at(-1)];
   if (!first || !last || used.length < 2 || first.value <= 0) return null;
