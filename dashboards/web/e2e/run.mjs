@@ -7,8 +7,9 @@ import * as config from './walks/config.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
 import * as rules from './walks/rules.mjs';
+import * as spansToIngest from './walks/spans_to_ingest.mjs';
 
-const walks = [entrance, admin, config, rules, everywhere].flatMap((module) => module.walks);
+const walks = [entrance, admin, config, rules, spansToIngest, everywhere].flatMap((module) => module.walks);
 
 const server = await startServer();
 const browser = await openBrowser().catch(async (error) => {
