@@ -62,7 +62,7 @@ export function batches(now) {
       sent_at: at(0),
       resource: {
         app_id: 'com.example.shop',
-        app_version: device < 2 ? '4.11.0' : '4.12.0',
+        app_version: device < 1 ? '4.11.0' : '4.12.0',
         build: 41200,
         os_name: 'android',
         os_version: '15',

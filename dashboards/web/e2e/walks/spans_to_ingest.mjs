@@ -48,12 +48,12 @@ async function a_span_from_the_list_to_where_its_time_went(reader) {
   await inside.getByText('Cart.total(List)').waitFor();
   await reader.look('span');
   await page.getByRole('button', { name: 'Packages' }).click();
-  await inside.getByText('com.example.shop.cart', { exact: true }).waitFor();
+  await inside.getByText('com.example.shop', { exact: true }).waitFor();
   await page.goBack();
   await page.getByRole('heading', { level: 1, name: 'Spans' }).waitFor();
   for (const [tab, text] of [
     ['Construction', 'PayService'],
-    ['By package', 'com.example.shop.cart'],
+    ['By package', 'com.example.shop'],
     ['Recompositions', 'CartState.items'],
   ]) {
     await page.getByRole('tab', { name: tab }).click();
