@@ -43,5 +43,7 @@ try {
   await browser.close();
   await server.stop();
 }
-console.log(failed.length === 0 ? `${walks.length} walks, no faults` : `${failed.length} of ${walks.length} walks failed`);
+console.log(
+  failed.length === 0 ? `${walks.length} walks, no faults` : `${failed.length} of ${walks.length} walks failed`,
+);
 process.exit(failed.length === 0 ? 0 : 1);

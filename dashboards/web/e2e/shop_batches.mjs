@@ -90,9 +90,20 @@ export function batches(now) {
       })),
       app_starts: [{ kind: 'cold', start: at(200_000), duration_ms: 1400, phases: [{ name: 'di', duration_ms: 210 }] }],
       recompositions: [
-        { function: 'CartList', page: 'CartActivity', start: at(90_000), window_ms: 10_000, count: 58, cause: 'CartState.items' },
+        {
+          function: 'CartList',
+          page: 'CartActivity',
+          start: at(90_000),
+          window_ms: 10_000,
+          count: 58,
+          cause: 'CartState.items',
+        },
       ],
-      sdk_health: { dropped: [{ signal: 'spans', reason: 'queue_full', count: 12 }], overhead_us: 8400, queue_bytes: 2048 },
+      sdk_health: {
+        dropped: [{ signal: 'spans', reason: 'queue_full', count: 12 }],
+        overhead_us: 8400,
+        queue_bytes: 2048,
+      },
     };
   });
 }

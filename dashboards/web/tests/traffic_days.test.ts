@@ -8,7 +8,10 @@ test('days without traffic stay as gaps', () => {
 });
 
 test('a day begins and ends at midnight, whatever was looked at before', () => {
-  const { range, chosen, baseVersion } = onDay(readFilters(new URLSearchParams('range=30d&os_name=ios&base_app_version=1')), '2026-11-20');
+  const { range, chosen, baseVersion } = onDay(
+    readFilters(new URLSearchParams('range=30d&os_name=ios&base_app_version=1')),
+    '2026-11-20',
+  );
   expect(range).toEqual({
     kind: 'absolute',
     from: new Date('2026-11-20T00:00:00Z'),

@@ -38,7 +38,15 @@ export function bySignal(found: Loss[]): SignalFate[] {
   for (const { signal, outcome, count } of found) {
     const fate =
       fates.get(signal) ??
-      ({ signal, stored: 0, duplicate: 0, rejected: 0, dead_letter: 0, device: 0, lostShare: null } satisfies SignalFate);
+      ({
+        signal,
+        stored: 0,
+        duplicate: 0,
+        rejected: 0,
+        dead_letter: 0,
+        device: 0,
+        lostShare: null,
+      } satisfies SignalFate);
     fates.set(signal, fate);
     if (outcome in fate) fate[outcome as 'stored'] += count;
   }

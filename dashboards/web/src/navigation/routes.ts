@@ -15,14 +15,15 @@ export interface Route {
 
 export const ROUTES: Route[] = [
   { path: '/', title: 'Overview', group: 'Performance', filters: true, load: () => import('../pages/Overview.svelte') },
-  { path: '/jank', title: 'Jank', group: 'Performance', filters: true, load: () => import('../pages/Jank.svelte') },
   {
-    path: '/frames',
-    title: 'Frames',
+    path: '/jank',
+    title: 'Jank',
     group: 'Performance',
     filters: true,
-    load: () => import('../pages/Frames.svelte'),
+    nested: true,
+    load: () => import('../pages/Jank.svelte'),
   },
+  { path: '/frames', title: 'Frames', group: 'Performance', filters: true, load: () => import('../pages/Frames.svelte') },
   {
     path: '/page-loads',
     title: 'Page loads',
@@ -39,13 +40,7 @@ export const ROUTES: Route[] = [
     nested: true,
     load: () => import('../pages/Traces.svelte'),
   },
-  {
-    path: '/traffic',
-    title: 'Traffic',
-    group: 'Performance',
-    filters: true,
-    load: () => import('../pages/Traffic.svelte'),
-  },
+  { path: '/traffic', title: 'Traffic', group: 'Performance', filters: true, load: () => import('../pages/Traffic.svelte') },
   {
     path: '/resources',
     title: 'Resources',

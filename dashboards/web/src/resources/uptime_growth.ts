@@ -40,7 +40,8 @@ const SLACK = 0.02;
 /** `null` when there are not enough buckets to say anything. */
 export function growth(points: UptimePoint[]): Growth | null {
   const used = UPTIMES.flatMap((uptime) => points.filter((point) => point.uptime === uptime)).filter(
-    (point): point is UptimePoint & { value: number } => point.value !== null && point.count >= FEWEST_SAMPLES && point.installs >= FEWEST_INSTALLS,
+    (point): point is UptimePoint & { value: number } =>
+      point.value !== null && point.count >= FEWEST_SAMPLES && point.installs >= FEWEST_INSTALLS,
   );
   const [first, last] = [used[0], used.at(-1)];
   if (!first || !last || used.length < 2 || first.value <= 0) return null;
@@ -52,5 +53,7 @@ export function growth(points: UptimePoint[]): Growth | null {
 
 /** Only what is used up can leak: a battery that falls or frames that rise are something else. */
 export function canLeak(metric: string): boolean {
-  return /memory|heap|threads|objects|files|handles|native|graphics/.test(metric) && !/free|limit|share|percent/.test(metric);
+  return (
+    /memory|heap|threads|objects|files|handles|native|graphics/.test(metric) && !/free|limit|share|percent/.test(metric)
+  );
 }

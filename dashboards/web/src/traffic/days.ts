@@ -22,7 +22,6 @@ export function onDay(filters: Filters, day: string): Filters {
   return { ...filters, baseVersion: '', range: { kind: 'absolute', from, to: new Date(from.getTime() + DAY_MS) } };
 }
 
-
 /** Parts by category: a line for each name, the largest first, with what is beyond `most` together. */
 export function stack(
   parts: { category: string; name: string; value: number }[],
@@ -37,7 +36,9 @@ export function stack(
     if (place >= 0) values[place]! += value;
   }
   const whole = (values: number[]) => values.reduce((sum, value) => sum + value, 0);
-  const sorted = [...sums].toSorted(([, a], [, b]) => whole(b) - whole(a)).map(([label, values]) => ({ label, values }));
+  const sorted = [...sums]
+    .toSorted(([, a], [, b]) => whole(b) - whole(a))
+    .map(([label, values]) => ({ label, values }));
   const rest = sorted.slice(most);
   if (rest.length <= 1) return sorted;
   const others = categories.map((_, index) => rest.reduce((sum, one) => sum + one.values[index]!, 0));
