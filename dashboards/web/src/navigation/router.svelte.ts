@@ -6,7 +6,9 @@ import { readFilters, writeFilters, type Filters } from './filters';
 let path = $state('/');
 let search = $state('');
 const query = $derived(new URLSearchParams(search));
-const filters = $derived(readFilters(query));
+// Compared as text: a tab that is opened changes the query but not the filters, and nothing is asked again.
+const filterText = $derived(writeFilters(readFilters(query)).toString());
+const filters = $derived(readFilters(new URLSearchParams(filterText)));
 
 export const location = {
   get path() {
