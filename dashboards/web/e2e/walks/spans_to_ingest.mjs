@@ -5,9 +5,11 @@ import { SLOW_SPAN, batches } from '../shop_batches.mjs';
 
 const at = (path) => `${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}`;
 
-async function devices_send_and_it_is_stored(reader, state) {
+async function devices_send_and_it_is_stored(reader) {
   const { page } = reader;
-  const headers = { authorization: `Bearer ${state.key}` };
+  const made = await page.request.post(`/api/v1/projects/${PROJECT}/keys`, { data: { name: 'Devices of a walk' } });
+  check(made.status() === 201, `no key: ${made.status()} ${await made.text()}`);
+  const headers = { authorization: `Bearer ${(await made.json()).key}` };
   for (const data of batches(Date.now())) {
     const answer = await page.request.post('/v1/ingest', { headers, data });
     check(answer.status() === 202, `a batch was not taken: ${answer.status()} ${await answer.text()}`);
