@@ -10,6 +10,10 @@ async function devices_send_and_it_is_stored(reader) {
   const made = await page.request.post(`/api/v1/projects/${PROJECT}/keys`, { data: { name: 'Devices of a walk' } });
   check(made.status() === 201, `no key: ${made.status()} ${await made.text()}`);
   const headers = { authorization: `Bearer ${(await made.json()).key}` };
+  // Whoever takes batches hears of a new key at once, but not before the answer to it.
+  for (let tries = 0; tries < 50 && !(await page.request.get('/v1/config', { headers })).ok(); tries += 1) {
+    await page.waitForTimeout(100);
+  }
   for (const data of batches(Date.now())) {
     const answer = await page.request.post('/v1/ingest', { headers, data });
     check(answer.status() === 202, `a batch was not taken: ${answer.status()} ${await answer.text()}`);
