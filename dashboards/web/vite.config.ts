@@ -6,6 +6,10 @@ declare const process: { env: Record<string, string | undefined> };
 /** Where `npm run dev` finds a server. */
 const server = process.env.UNJANK_SERVER ?? 'http://127.0.0.1:8080';
 
+/** What is no measurement. */
+const ADMINISTRATION =
+  /src\/(config|rules|keys|people|projects|pages\/(RemoteConfig|Rules|Projects|IngestKeys|DeviceKeys|ApiTokens|People|Audit|AcceptInvitation))\b/;
+
 export default defineConfig({
   plugins: [svelte()],
   build: {
@@ -13,6 +17,24 @@ export default defineConfig({
     // Everything is a file of its own: the policy of the server forbids data: scripts and fonts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // Few files: what is alike is packed better together, a fifth less than a file a page. Groups take along what they
+    // need, so the base comes first.
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'charts', test: /node_modules\/uplot/, priority: 4 },
+            {
+              name: 'base',
+              test: /node_modules|src\/(App|main|api|data|format|layout|navigation)\b|pages\/Login/,
+              priority: 3,
+            },
+            { name: 'administration', test: ADMINISTRATION, priority: 2 },
+            { name: 'measurements', test: /src\//, priority: 1 },
+          ],
+        },
+      },
+    },
   },
   // `npm run dev` shows the source and asks a running server.
   server: { proxy: Object.fromEntries(['/api', '/v1', '/openapi.json'].map((path) => [path, server])) },

@@ -9,8 +9,9 @@ import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
 import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
+import * as spansToIngest from './walks/spans_to_ingest.mjs';
 
-const parts = { entrance, charts, admin, config, rules, everywhere, quality };
+const parts = { entrance, charts, admin, config, rules, quality, spansToIngest, everywhere };
 /** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */
 const wanted = process.argv[2] ?? '';
 const walks = Object.entries(parts).flatMap(([part, { walks }]) =>

@@ -15,6 +15,12 @@ const LABELS: Record<string, string> = {
   failed_requests: 'Failed',
   failed_share: 'Failed share',
   bytes_per_install: 'Per install',
+  wire_bytes: 'Uploaded',
+  upload_bytes: 'Uploaded',
+  queue_bytes: 'Waiting',
+  skewed_share: 'Clock corrected',
+  overhead_us: 'Own time',
+  overhead_us_per_install: 'Own time per install',
 };
 
 /** `p95_us` → `p95`, `main_thread_share` → `On main thread`. */

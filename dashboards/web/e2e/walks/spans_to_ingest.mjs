@@ -1,0 +1,175 @@
+// What devices sent, in detail: spans, traces, traffic, resources, and what became of it all.
+import { check } from '../reader.mjs';
+import { PROJECT } from '../server.mjs';
+import { SLOW_SPAN, batches } from '../shop_batches.mjs';
+
+const at = (path) => `${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}`;
+
+async function devices_send_and_it_is_stored(reader) {
+  const { page } = reader;
+  const made = await page.request.post(`/api/v1/projects/${PROJECT}/keys`, { data: { name: 'Devices of a walk' } });
+  check(made.status() === 201, `no key: ${made.status()} ${await made.text()}`);
+  const headers = { authorization: `Bearer ${(await made.json()).key}` };
+  // Whoever takes batches hears of a new key at once, but not before the answer to it.
+  for (let tries = 0; tries < 50 && !(await page.request.get('/v1/config', { headers })).ok(); tries += 1) {
+    await page.waitForTimeout(100);
+  }
+  for (const data of batches(Date.now())) {
+    const answer = await page.request.post('/v1/ingest', { headers, data });
+    check(answer.status() === 202, `a batch was not taken: ${answer.status()} ${await answer.text()}`);
+    const { rejected } = await answer.json();
+    check(rejected.length === 1 && rejected[0].code === 'duration_out_of_range', JSON.stringify(rejected));
+  }
+  // Both the events and the counts of what became of them.
+  const wanted = ['spans?by=name', 'traffic', 'metrics', 'outcomes?outcome=rejected', 'sdk_drops'];
+  for (let tries = 0; tries < 120; tries += 1) {
+    const answers = await Promise.all(
+      wanted.map(async (one) => {
+        const answer = await page.request.get(`/api/v1/projects/${PROJECT}/query/${one}`);
+        return answer.ok() ? (await answer.json()).rows : [];
+      }),
+    );
+    if (answers.every((rows) => rows.some(({ values }) => values[0] > 0))) return;
+    await page.waitForTimeout(500);
+  }
+  throw new Error('what was sent does not show');
+}
+
+async function a_span_from_the_list_to_where_its_time_went(reader) {
+  const { page } = reader;
+  await page.goto(at('/spans?device_model=Pixel+8'));
+  await page.getByRole('link', { name: SLOW_SPAN, exact: true }).waitFor();
+  await reader.look('spans-list');
+  await page.getByRole('button', { name: 'All kinds' }).click();
+  await page.getByRole('option', { name: 'method' }).click();
+  await page.waitForURL(/kind=method/);
+  await page.getByRole('link', { name: 'Cart.pay(Card)' }).waitFor();
+  await page.getByRole('link', { name: SLOW_SPAN, exact: true }).waitFor({ state: 'detached' });
+  await page.goBack();
+  await page.getByRole('link', { name: SLOW_SPAN, exact: true }).click();
+  await page.waitForURL(/name=checkout/);
+  check(page.url().includes('device_model=Pixel+8'), `the filter is gone: ${page.url()}`);
+  await page.getByRole('heading', { level: 1, name: SLOW_SPAN }).waitFor();
+  const inside = page.getByRole('region', { name: 'Inside the span' }).first();
+  await inside.getByText('Cart.total(List)').waitFor();
+  await reader.look('span');
+  await page.getByRole('button', { name: 'Packages' }).click();
+  await inside.getByText('com.example.shop', { exact: true }).waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: 'Spans' }).waitFor();
+  for (const [tab, text] of [
+    ['Construction', 'PayService'],
+    ['By package', 'com.example.shop'],
+    ['Recompositions', 'CartState.items'],
+  ]) {
+    await page.getByRole('tab', { name: tab }).click();
+    await page.getByText(text).first().waitFor();
+    await reader.look(`spans-${tab.toLowerCase().replace(' ', '-')}`);
+  }
+}
+
+async function a_trace_is_found_walked_and_saved(reader) {
+  const { page } = reader;
+  await page.goto(at('/traces'));
+  await page.getByLabel('Name of the span').fill(SLOW_SPAN);
+  await page.getByLabel('At least (ms)').fill('5000');
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.getByText('No such span in this time').waitFor();
+  await page.getByLabel('At least (ms)').fill('500');
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.waitForURL(/name=checkout.*at_least_ms=500/);
+  await page.getByRole('link', { name: SLOW_SPAN, exact: true }).first().waitFor();
+  await reader.look('traces-found');
+  await page.getByRole('link', { name: SLOW_SPAN, exact: true }).first().click();
+  await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
+  const waterfall = page.getByRole('application');
+  await waterfall.focus();
+  await page.keyboard.press('ArrowDown');
+  await page.getByRole('region', { name: 'Chosen span' }).getByRole('heading', { name: 'Cart.total(List)' }).waitFor();
+  await page.getByText('com.example.shop.Cart.pay in Cart.kt:42').waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Whole trace' }).click();
+  await reader.look('trace');
+  await page.reload();
+  await page.getByText('com.example.shop.Cart.pay in Cart.kt:42').waitFor();
+  await page.getByRole('button', { name: 'Show as table' }).click();
+  await page.getByRole('button', { name: '/checkout/pay' }).click();
+  await page.getByRole('region', { name: 'Chosen span' }).getByText('OkHttp').waitFor();
+  const file = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Perfetto file' }).click();
+  check((await file).suggestedFilename().endsWith('.trace.json'), 'no file');
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: 'Traces' }).waitFor();
+}
+
+async function who_used_most_traffic_and_for_what(reader) {
+  const { page } = reader;
+  await page.goto(at('/traffic?page=CartActivity'));
+  await page.getByText('that filter is left out here').waitFor();
+  const top = page.getByRole('region', { name: 'Top 100 installs' }).first();
+  await top.getByRole('button', { name: /000000000006/ }).click();
+  await page.waitForURL(/install=/);
+  await page.getByRole('list', { name: 'By source' }).getByText('cdn').waitFor();
+  await reader.look('traffic-install');
+  await page.getByLabel('Split by').selectOption('network');
+  await page.getByRole('list', { name: 'Parts' }).getByText('cellular_4g').waitFor();
+  await page.goBack();
+  await page.goBack();
+  await page.getByRole('list', { name: 'By source' }).waitFor({ state: 'detached' });
+}
+
+async function memory_that_grows_is_told_and_starts_have_phases(reader) {
+  const { page } = reader;
+  await page.goto(at('/resources'));
+  await page.waitForURL(/metric=memory_used_bytes/);
+  await page.getByText('Grows the longer the app runs').waitFor();
+  await reader.look('resources-metric');
+  await page.getByRole('tab', { name: 'App starts' }).click();
+  await page.getByText('di', { exact: true }).first().waitFor();
+  await reader.look('app-starts');
+}
+
+async function where_the_data_went(reader) {
+  const { page } = reader;
+  await page.goto(at('/ingest'));
+  await page.getByText('A duration below zero or over a day.').waitFor();
+  await page.getByText('More events at once than the queue in memory holds.').waitFor();
+  await reader.look('ingest-reasons');
+  await page.getByRole('tab', { name: 'Clocks and lateness' }).click();
+  await page.getByText('Pixel 8').waitFor();
+  await reader.look('ingest-clocks');
+  await page.getByRole('tab', { name: 'SDKs and their cost' }).click();
+  await page.getByRole('cell', { name: '0.1.0' }).waitFor();
+  await reader.look('ingest-sdks');
+}
+
+async function details_on_a_narrow_dark_screen(reader) {
+  const { page } = reader;
+  const pages = {
+    span: `/spans?name=${SLOW_SPAN}`,
+    compared: '/spans?app_version=4.12.0&base_app_version=4.11.0',
+    trace: '/traces/000000000000000000000000000003e8',
+    traffic: '/traffic',
+    metric: '/resources?metric=memory_used_bytes',
+    starts: '/resources?tab=starts',
+    ingest: '/ingest',
+  };
+  for (const [name, path] of Object.entries(pages)) {
+    await page.goto(at(path));
+    await page.getByRole('table').or(page.getByRole('application')).first().waitFor();
+    await reader.look(`${name}-narrow-dark`);
+    await reader.overflow(`${name}-narrow-dark`);
+  }
+}
+details_on_a_narrow_dark_screen.options = { viewport: { width: 400, height: 800 }, colorScheme: 'dark' };
+
+/** In order: the first sends what the others look at. */
+export const walks = [
+  devices_send_and_it_is_stored,
+  a_span_from_the_list_to_where_its_time_went,
+  a_trace_is_found_walked_and_saved,
+  who_used_most_traffic_and_for_what,
+  memory_that_grows_is_told_and_starts_have_phases,
+  where_the_data_went,
+  details_on_a_narrow_dark_screen,
+];

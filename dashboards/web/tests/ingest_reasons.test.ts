@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { reasonOf } from '../src/ingest/reasons';
+
+const SERVER = [
+  'time_out_of_range',
+  'duration_out_of_range',
+  'sample_rate_out_of_range',
+  'value_not_finite',
+  'count_out_of_range',
+  'name_missing',
+  'invalid_event',
+  'rate_limited',
+  'invalid_json',
+  'key_unknown',
+  'too_many_events',
+];
+const DEVICE = [
+  'queue_full',
+  'rate_limited',
+  'disk_full',
+  'disk_failed',
+  'too_old',
+  'refused',
+  'too_large',
+  'filtered',
+  'disabled',
+];
+const unknown = reasonOf('rejected', 'of the future').means;
+
+test('every code has its words', () => {
+  for (const code of SERVER) expect(reasonOf('rejected', code).means, code).not.toBe(unknown);
+  for (const code of DEVICE) expect(reasonOf('device', code).means, code).not.toBe(unknown);
+  for (const [outcome, code] of [
+    ['duplicate', 'batch'],
+    ['dead_letter', 'refused_by_store'],
+    ['stored', ''],
+  ]) {
+    expect(reasonOf(outcome!, code!).means, code).not.toBe(unknown);
+  }
+});
+
+test('the same code means something else on a device', () => {
+  expect(reasonOf('device', 'rate_limited').means).not.toBe(reasonOf('rejected', 'rate_limited').means);
+});
