@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::store::reads::{Filter, Fold, Read};
+use crate::store::reads::{Filter, Fold, Read, Wanted};
 use crate::store::{ClickHouse, Failure};
 
 use super::ask::Asked;
@@ -45,7 +45,7 @@ pub async fn series(clickhouse: &ClickHouse, asked: &mut Asked) -> Result<(Steps
         groups = rows.into_iter().map(|row| row.keys).collect();
         asked.reading.filters.push(Filter {
             dimension,
-            values: groups.concat(),
+            wanted: Wanted::OneOf(groups.concat()),
         });
     }
     let (points, second) = clickhouse

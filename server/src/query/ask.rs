@@ -1,7 +1,7 @@
 //! From names and values, as they come in a query string, to a reading whose parts fit together.
 
 use crate::store::reads::{
-    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, subject,
+    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Wanted, subject,
 };
 
 use super::period::{DAY, LONGEST, Period, grain_of, step_of};
@@ -31,6 +31,8 @@ pub struct Ask {
     /// A measure, with `-` in front for the largest first, and `change.` for its change against the base.
     pub order: Option<String>,
     pub limit: Option<u64>,
+    /// Only groups with so many samples, on both sides of a comparison.
+    pub at_least_samples: Option<u64>,
     /// Of a distribution: what is distributed.
     pub field: Option<String>,
     /// Of single spans: only those that took so long.
@@ -84,17 +86,20 @@ impl Ask {
             subject,
             grain: Grain::Raw,
             span: self.span(now)?,
-            base: self.base()?,
+            base: self.base_of(subject)?,
             by: self.dimensions(subject)?,
             filters: self.filters(subject)?,
             measures: self.measures(subject)?,
+            at_least: None,
         };
         let sort = self.sort(&mut reading)?;
+        reading.at_least = self.at_least(&mut reading)?;
         let of_one = subject.lead.is_some_and(|lead| {
             reading
                 .filters
                 .iter()
-                .any(|filter| filter.dimension.name == lead && filter.values.len() == 1)
+                .filter(|filter| filter.dimension.name == lead)
+                .any(|filter| matches!(&filter.wanted, Wanted::OneOf(values) if values.len() == 1))
         });
         let finest_is_day = subject.hourly.is_none() && subject.daily.is_some();
         let step_s = step_of(reading.span, finest_is_day, of_one);
@@ -131,6 +136,14 @@ impl Ask {
         }
     }
 
+    fn base_of(&self, subject: &'static Subject) -> Result<Option<Base>, AskError> {
+        let base = self.base()?;
+        if let Some(Base::Version(_)) = base {
+            dimension(subject, "app_version")?;
+        }
+        Ok(base)
+    }
+
     fn limit(&self) -> Result<u64, AskError> {
         match self.limit {
             None => Ok(DEFAULT_ROWS),
@@ -162,25 +175,45 @@ impl Ask {
     fn filters(&self, subject: &'static Subject) -> Result<Vec<Filter>, AskError> {
         let mut filters: Vec<Filter> = Vec::new();
         for (name, value) in &self.filters {
+            if let Some(name) = name.strip_prefix("contains.") {
+                filters.push(Filter {
+                    dimension: dimension(subject, name)?,
+                    wanted: Wanted::Contains(value.clone()),
+                });
+                continue;
+            }
             let dimension = dimension(subject, name)?;
             let known = filters
                 .iter_mut()
-                .find(|filter| filter.dimension.name == dimension.name);
+                .find_map(|filter| match &mut filter.wanted {
+                    Wanted::OneOf(values) if filter.dimension.name == dimension.name => {
+                        Some(values)
+                    }
+                    _ => None,
+                });
             match known {
-                Some(filter) if filter.values.len() == MOST_VALUES => {
+                Some(values) if values.len() == MOST_VALUES => {
                     return Err(AskError(format!("`{name}` may repeat {MOST_VALUES} times")));
                 }
-                Some(filter) => filter.values.push(value.clone()),
+                Some(values) => values.push(value.clone()),
                 None => filters.push(Filter {
                     dimension,
-                    values: vec![value.clone()],
+                    wanted: Wanted::OneOf(vec![value.clone()]),
                 }),
             }
         }
         Ok(filters)
     }
 
-    /// What to sort by; a measure that was not asked for is computed all the same, as the last.
+    /// The number of samples that a group needs.
+    fn at_least(&self, reading: &mut Reading) -> Result<Option<(usize, u64)>, AskError> {
+        let Some(least) = self.at_least_samples else {
+            return Ok(None);
+        };
+        Ok(Some((place_of(reading, "samples")?, least)))
+    }
+
+    /// What to sort by.
     fn sort(&self, reading: &mut Reading) -> Result<Sort, AskError> {
         let order = self.order.as_deref();
         let (name, descending) = match order {
@@ -197,20 +230,23 @@ impl Ask {
                 "`order` by change needs something to compare with".to_owned(),
             ));
         }
-        let place = reading.measures.iter().position(|one| one.name == name);
-        let measure = match place {
-            Some(place) => place,
-            None => {
-                reading.measures.push(measure(reading.subject, name)?);
-                reading.measures.len() - 1
-            }
-        };
+        let measure = place_of(reading, name)?;
         Ok(Sort {
             measure,
             change,
             descending,
         })
     }
+}
+
+/// Where a measure stands; one that was not asked for is measured all the same, as the last.
+fn place_of(reading: &mut Reading, name: &str) -> Result<usize, AskError> {
+    let place = reading.measures.iter().position(|one| one.name == name);
+    if let Some(place) = place {
+        return Ok(place);
+    }
+    reading.measures.push(measure(reading.subject, name)?);
+    Ok(reading.measures.len() - 1)
 }
 
 fn span(from_name: &str, to_name: &str, from: i64, to: i64) -> Result<Span, AskError> {

@@ -13,5 +13,5 @@ pub use self::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 pub use self::define::{Dimension, Kept, Subject, Time};
 pub use self::details::{First, JankEvent, StoredFrame, StoredSpan};
 pub use self::run::{Distribution, Point, Read, TableRow};
-pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span};
+pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span, Wanted};
 pub use self::subjects::{SUBJECTS, subject};

@@ -147,6 +147,12 @@ async fn what_got_worse_between_two_versions_comes_first() {
         about(&rows[0].2[0], 100_000.0);
         assert_eq!(rows[2].2, Value::Null);
     }
+    // Too few samples are no evidence.
+    let path = format!(
+        "query/spans?by=name&measure=p95_us&order=-change.p95_us&app_version=4.12.0&base_app_version=4.11.0&{DAILY}&at_least_samples=3&contains.name=SEAR"
+    );
+    let rows = asked.rows(&path).await;
+    assert_eq!((rows.len(), &rows[0].0), (1, &json!(["search"])));
     // The same by time: nothing happened the hours before.
     let path = format!(
         "query/spans?by=name&measure=count&{HOURLY}&base_from=2026-11-20T07:00:00Z&base_to=2026-11-20T10:00:00Z"
@@ -435,6 +441,11 @@ async fn a_question_that_makes_no_sense_says_what_would() {
         ("query/traffic/distribution", "`field` of traffic"),
         ("traces?order=name", "`-duration_us`"),
         ("spans/inside", "`name`"),
+        (
+            "query/outcomes?base_app_version=4.12.0",
+            "no dimension `app_version`",
+        ),
+        ("query/traffic?at_least_samples=5", "no measure `samples`"),
         (
             "query/traffic?by=day&by=source&by=network&by=app_id",
             "3 times",

@@ -42,6 +42,12 @@ impl FromRequestParts<Arc<App>> for Asking {
                         .map_err(|_| Problem::bad_query("`limit` is a number"))?;
                     ask.limit = Some(limit);
                 }
+                "at_least_samples" => {
+                    let number = value
+                        .parse()
+                        .map_err(|_| Problem::bad_query("`at_least_samples` is a number"))?;
+                    ask.at_least_samples = Some(number);
+                }
                 "at_least_us" => {
                     let number = value.parse().ok().filter(|number| *number >= 0);
                     let number =
@@ -104,6 +110,16 @@ impl IntoParams for QueryParameters {
                 "limit",
                 "Groups at most.",
                 &json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 50}),
+            ),
+            parameter(
+                "at_least_samples",
+                "Only groups with so many samples, on both sides of a comparison.",
+                &json!({"type": "integer", "minimum": 0}),
+            ),
+            parameter(
+                "contains.name",
+                "Only events with this text in the name, in any case; so for every dimension of text, with `contains.` before it.",
+                &json!({"type": "string"}),
             ),
             parameter(
                 "base_from",

@@ -26,11 +26,17 @@ pub enum Base {
     Version(String),
 }
 
-/// Only rows with one of these values.
+/// Only rows with one of these values, or with this text somewhere in the value, in any case.
 #[derive(Clone, Debug)]
 pub struct Filter {
     pub dimension: &'static Dimension,
-    pub values: Vec<String>,
+    pub wanted: Wanted,
+}
+
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    OneOf(Vec<String>),
+    Contains(String),
 }
 
 /// What rows are sorted by, the largest or the smallest first.
@@ -54,6 +60,8 @@ pub struct Reading {
     pub by: Vec<&'static Dimension>,
     pub filters: Vec<Filter>,
     pub measures: Vec<&'static Measure>,
+    /// Only groups with so much of a measure, on both sides: its place, and how much.
+    pub at_least: Option<(usize, u64)>,
 }
 
 /// How single rows are narrowed further, sorted and cut. Nothing of it comes from outside.
@@ -86,11 +94,22 @@ impl Reading {
         } else {
             value("now")
         };
+        let enough = match self.at_least {
+            None => String::new(),
+            Some((place, least)) => {
+                let place = place + 1;
+                let base = match self.base {
+                    Some(_) => format!(" AND base[{place}] >= {least}"),
+                    None => String::new(),
+                };
+                format!(" AND now[{place}] >= {least}{base}")
+            }
+        };
         let direction = if sort.descending { "DESC" } else { "ASC" };
         statement.sql = format!(
             "SELECT keys, anyIf(measured, side = 0) AS now, anyIf(measured, side = 1) AS base \
              FROM (SELECT {keys} AS keys, side, {measures} AS measured FROM ({inner})) \
-             GROUP BY keys HAVING notEmpty(now) \
+             GROUP BY keys HAVING notEmpty(now){enough} \
              ORDER BY isFinite({key}) DESC, {key} {direction}, keys LIMIT {limit}"
         );
         statement
@@ -321,9 +340,17 @@ impl Reading {
         });
         for (place, filter) in self.filters.iter().enumerate() {
             let value = self.value(filter.dimension);
-            statement
-                .lists
-                .push((format!("f{place}"), filter.values.clone()));
+            let values = match &filter.wanted {
+                Wanted::OneOf(values) => values,
+                Wanted::Contains(text) => {
+                    statement.texts.push((format!("f{place}"), text.clone()));
+                    rows.push_str(&format!(
+                        " AND positionCaseInsensitiveUTF8(toString({value}), {{f{place}:String}}) > 0"
+                    ));
+                    continue;
+                }
+            };
+            statement.lists.push((format!("f{place}"), values.clone()));
             let of_version = filter.dimension.name == "app_version";
             rows.push_str(&match &self.base {
                 Some(Base::Version(_)) if of_version => format!(
