@@ -14,6 +14,7 @@ mod control;
 mod dead_letters;
 mod device_tokens;
 mod engine;
+mod exports;
 mod ingest;
 mod ofrep;
 mod ofrep_clients;
