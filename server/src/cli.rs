@@ -4,6 +4,7 @@ mod classify;
 mod dead_letter;
 mod demo;
 mod engine;
+mod export;
 mod healthcheck;
 mod openapi;
 mod server;
@@ -60,6 +61,7 @@ enum Command {
     Classify(classify::ClassifyArgs),
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
     DeadLetter(dead_letter::DeadLetterArgs),
+    Export(Box<export::ExportArgs>),
     /// API tokens: make, list and revoke them.
     Token(token::TokenArgs),
     /// Print the API document (OpenAPI 3.1), as a server answers it at `/openapi.json`.
@@ -85,6 +87,7 @@ pub fn run(cli: Cli) -> ExitCode {
             classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
         }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
+        Command::Export(export) => export::run(&shared, &export),
         Command::Token(token) => token::run(&shared, &token),
         Command::Openapi => openapi::run(std::io::stdout().lock()),
         Command::User(user) => user::run(&shared, &user),

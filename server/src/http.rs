@@ -217,6 +217,7 @@ fn questions() -> Router<Arc<App>> {
             get(traces::chrome),
         )
         .route("/projects/{project}/export/{table}", get(exports::csv))
+        .route("/projects/{project}/report", get(exports::report))
         .route("/projects/{project}/spans/inside", get(traces::inside_span))
 }
 

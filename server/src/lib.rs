@@ -15,10 +15,12 @@ pub mod metrics;
 pub mod proxies;
 pub mod query;
 pub mod remote_config;
+pub mod run_report;
 pub mod serve;
 pub mod stacks;
 pub mod store;
 pub mod task;
+pub mod test_run;
 
 mod app;
 

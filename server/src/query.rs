@@ -3,12 +3,31 @@
 
 mod answer;
 mod ask;
+mod chrome;
 mod flame;
 mod inside;
 mod period;
+mod raw_rows;
+mod recorded;
+mod weighed;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
 pub use self::ask::{Ask, AskError, Asked};
+pub use self::chrome::chrome_trace;
 pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
 pub use self::inside::{Inside, InsideRow, inside};
 pub use self::period::{Period, step_of};
+pub use self::raw_rows::{raw_rows, tables};
+pub use self::recorded::{MOST_EVENTS, recorded};
+pub use self::weighed::{JankStack, Weighed};
+
+use crate::store::Failure;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Unanswered {
+    #[error(transparent)]
+    Unfit(#[from] AskError),
+    #[error(transparent)]
+    Store(#[from] Failure),
+}

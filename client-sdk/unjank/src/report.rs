@@ -5,6 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use serde::Serialize;
+use unjank_protocol::{Resource, SdkHealth};
+
 use crate::event::Event;
 
 /// Sees every event that is sent. Runs on the background thread: what takes long here delays uploads, never the app. A panic is caught.
@@ -29,6 +32,12 @@ use crate::event::Event;
 pub trait Reporter: Send + Sync {
     /// An event, as it is sent.
     fn report(&self, event: &Event);
+
+    /// Which app and device the events are from: once, before the first of them, without a user.
+    fn begin(&self, _resource: &Resource<'_>) {}
+
+    /// What the SDK itself lost and cost since it last said so.
+    fn health(&self, _health: &SdkHealth<'_>) {}
 
     /// Events were sealed into a batch, somebody waits for a flush, or the app ends: what is buffered is to be written.
     fn flush(&self) {}
@@ -101,7 +110,8 @@ fn milliseconds(micros: i64) -> f64 {
 }
 
 /// A file with one line of JSON for each event, `{"signal": "span", "event": {…}}`, with the fields of the wire: the report of a
-/// test run ([`crate::Mode::Test`]), to keep and to compare.
+/// test run ([`crate::Mode::Test`]), to keep and to compare. The first line, `resource`, says which app and device it is from;
+/// lines `sdk_health` say what the SDK lost. `unjank export report --file run.jsonl` makes a page of it.
 ///
 /// ```
 /// # let folder = std::env::temp_dir();
@@ -122,17 +132,37 @@ impl ReportFile {
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         Ok(Self(Mutex::new(BufWriter::new(File::create(path)?))))
     }
-}
 
-impl Reporter for ReportFile {
-    fn report(&self, event: &Event) {
-        let Ok(mut line) = serde_json::to_vec(event) else {
+    fn line(&self, line: &impl Serialize) {
+        let Ok(mut line) = serde_json::to_vec(line) else {
             return;
         };
         line.push(b'\n');
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A disk that does not take it leaves a shorter report; the app goes on.
         let _failed = file.write_all(&line).is_err();
+    }
+}
+
+/// What is in the report beside events, in their form.
+#[derive(Serialize)]
+#[serde(tag = "signal", content = "event", rename_all = "snake_case")]
+enum Aside<'a> {
+    Resource(&'a Resource<'a>),
+    SdkHealth(&'a SdkHealth<'a>),
+}
+
+impl Reporter for ReportFile {
+    fn report(&self, event: &Event) {
+        self.line(event);
+    }
+
+    fn begin(&self, resource: &Resource<'_>) {
+        self.line(&Aside::Resource(resource));
+    }
+
+    fn health(&self, health: &SdkHealth<'_>) {
+        self.line(&Aside::SdkHealth(health));
     }
 
     fn flush(&self) {

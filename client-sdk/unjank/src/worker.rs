@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::losses::Reason;
 use crate::monitor::Monitors;
 use crate::remote::{Identity, Remote};
+use crate::report::Reporter;
 use crate::settings::Settings;
 use crate::traffic::{Ledger, is_cellular};
 use crate::transport::Transport;
@@ -99,6 +100,8 @@ impl Worker {
             ending: false,
             shared,
         };
+        let resource = resource(&worker.shared.config, install_id);
+        worker.tell(|reporter| reporter.begin(&resource));
         worker.recovered()
     }
 
@@ -213,17 +216,21 @@ impl Worker {
                 self.shared.losses.add(signal, Reason::Filtered, 1);
                 continue;
             }
-            for reporter in &self.shared.config.reporters {
-                // A reporter that panics is the app's; its events go on.
-                let told = catch_unwind(AssertUnwindSafe(|| reporter.report(&event)));
-                told.unwrap_or_default();
-            }
+            self.tell(|reporter| reporter.report(&event));
             self.follow_user(turn);
             self.pending.add(event);
             self.pending_since.get_or_insert(now);
             if self.pending.len() >= most {
                 self.seal();
             }
+        }
+    }
+
+    fn tell(&self, what: impl Fn(&(dyn Reporter + 'static))) {
+        for reporter in &self.shared.config.reporters {
+            // A reporter that panics is the app's; its events go on.
+            let told = catch_unwind(AssertUnwindSafe(|| what(&**reporter)));
+            told.unwrap_or_default();
         }
     }
 
@@ -259,12 +266,8 @@ impl Worker {
     fn seal(&mut self) {
         // What is not durable now is so with the next batch.
         let _failed = !self.ledger.save(&self.shared);
-        for reporter in &self.shared.config.reporters {
-            // As in `drain`: it is the app's.
-            let flushed = catch_unwind(AssertUnwindSafe(|| reporter.flush()));
-            flushed.unwrap_or_default();
-        }
         self.add_health();
+        self.tell(Reporter::flush);
         self.pending_since = None;
         if self.pending.len() == 0 {
             return;
@@ -317,12 +320,14 @@ impl Worker {
         }
         self.last_health = now;
         let cpu = cpu_time();
-        self.pending.set_health(SdkHealth {
+        let health = SdkHealth {
             dropped,
             overhead_us: micros(cpu.saturating_sub(self.told_cpu)),
             queue_bytes: self.backlog.bytes(),
             upload_bytes: std::mem::take(&mut self.uplink.sent_bytes),
-        });
+        };
+        self.tell(|reporter| reporter.health(&health));
+        self.pending.set_health(health);
         self.told_cpu = cpu;
     }
 

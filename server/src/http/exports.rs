@@ -1,10 +1,12 @@
-//! `/api/v1/projects/{project}/export/…`: raw rows as a file, streamed while they are read.
+//! `/api/v1/projects/{project}/export/…`: raw rows as a file, streamed while they are read; `…/report`: a whole run as a page.
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::header::{
+    CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
 
@@ -13,16 +15,8 @@ use super::openapi::{Questioned, Refused};
 use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
 use crate::app::App;
-use crate::store::reads::{Grain, SUBJECTS};
-
-/// More is for ClickHouse's own tools.
-const MOST_ROWS: u64 = 10_000_000;
-
-/// The signals whose rows are rows of one table.
-pub(super) fn tables() -> impl Iterator<Item = &'static str> {
-    let whole = SUBJECTS.iter().filter(|one| !one.raw.contains("JOIN"));
-    whole.map(|one| one.name)
-}
+use crate::query::{Unanswered, raw_rows, recorded, tables};
+use crate::run_report;
 
 /// Every column of a signal's rows, by time. Text that a spreadsheet would take for a formula has an apostrophe in front.
 #[utoipa::path(
@@ -34,18 +28,15 @@ pub(super) async fn csv(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
     Path((_, table)): Path<(String, String)>,
-    Asking(mut ask): Asking,
+    Asking(ask): Asking,
 ) -> Result<Response, Problem> {
     let name = table.strip_suffix(".csv").unwrap_or_default();
     let name = tables()
         .find(|one| *one == name)
         .ok_or_else(Problem::not_found)?;
-    let limit = ask.limit.take().unwrap_or(MOST_ROWS).min(MOST_ROWS);
-    let span = ask.span(app.clock.now())?;
-    let mut asked = ask.table(&member.project, name, app.clock.now())?;
-    (asked.reading.grain, asked.reading.span) = (Grain::Raw, span);
+    let (reading, limit) = raw_rows(ask, &member.project, name, app.clock.now())?;
     let permit = turn(&app).await?;
-    let cursor = app.clickhouse.csv(&asked.reading, limit).await?;
+    let cursor = app.clickhouse.csv(&reading, limit).await?;
     // The permit is held until the last row is read.
     let rows = try_unfold((cursor, permit), |(mut cursor, permit)| async move {
         let bytes = cursor.next().await.map_err(std::io::Error::other)?;
@@ -57,4 +48,49 @@ pub(super) async fn csv(
         (CONTENT_DISPOSITION, disposition),
     ];
     Ok((headers, Body::from_stream(rows)).into_response())
+}
+
+/// A run as one HTML page without scripts, to keep or to send: of a session, an install, a version, or whatever the filters leave.
+/// Filtered by what every event has; 300 000 events at most.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/report", tag = "export",
+    operation_id = "report",
+    params(QueryParameters),
+    responses((status = 200, body = String, content_type = "text/html"), Refused<(Viewer, Questioned)>),
+)]
+pub(super) async fn report(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Asking(ask): Asking,
+) -> Result<Response, Problem> {
+    let rules = app.access.rules(&member.project);
+    let rules = rules.unwrap_or_else(|| Arc::clone(&app.default_rules));
+    let _turn = turn(&app).await?;
+    let run = recorded(
+        &app.clickhouse,
+        &member.project,
+        &ask,
+        app.clock.now(),
+        rules.rules(),
+    )
+    .await?;
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (
+            CONTENT_SECURITY_POLICY,
+            run_report::content_security_policy(),
+        ),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CONTENT_DISPOSITION, "attachment; filename=\"report.html\""),
+    ];
+    Ok((headers, run_report::html(&run)).into_response())
+}
+
+impl From<Unanswered> for Problem {
+    fn from(error: Unanswered) -> Self {
+        match error {
+            Unanswered::Unfit(error) => error.into(),
+            Unanswered::Store(failure) => failure.into(),
+        }
+    }
 }

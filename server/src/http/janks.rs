@@ -17,11 +17,8 @@ use super::openapi::{Questioned, Refused};
 use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
 use crate::app::App;
-use crate::query::{Ask, FlameNode, WeighedStack, flame, folded, speedscope};
-use crate::store::reads::{Base, Grain, JankEvent, StoredFrame};
-
-/// Stacks that a tree is made of: the heaviest. Those beyond weigh next to nothing.
-const MOST_STACKS: u64 = 1_000;
+use crate::query::{Ask, FlameNode, Weighed, flame, folded, speedscope};
+use crate::store::reads::{Grain, JankEvent, StoredFrame};
 
 /// A frame of a stack.
 #[derive(Serialize, ToSchema)]
@@ -134,56 +131,9 @@ pub(super) struct Events {
     events: Vec<EventBody>,
 }
 
-/// The stacks of the janks that the filters leave, those that cost most time first.
-struct Weighed {
-    stacks: Vec<(u64, Vec<Option<f64>>, Option<f64>)>,
-    frames: HashMap<u64, Vec<StoredFrame>>,
-}
-
-impl Weighed {
-    async fn of(app: &App, project: &str, mut ask: Ask) -> Result<Self, Problem> {
-        ask.by = vec!["stack_hash".to_owned()];
-        ask.measures = ["sum_ms", "count", "installs"].map(str::to_owned).to_vec();
-        ask.order = Some("-sum_ms".to_owned());
-        let mut asked = ask.table(project, "janks", app.clock.now())?;
-        asked.limit = ask.limit.unwrap_or(MOST_STACKS).min(MOST_STACKS);
-        // Installs of a stack are few: counted exactly where each event still is.
-        let _turn = turn(app).await?;
-        let (rows, _) = app
-            .clickhouse
-            .read_table(&asked.reading, asked.sort, asked.limit)
-            .await?;
-        let compared = asked
-            .reading
-            .base
-            .as_ref()
-            .is_some_and(|base| matches!(base, Base::Version(_) | Base::Period(_)));
-        let stacks: Vec<_> = rows
-            .into_iter()
-            .filter_map(|row| {
-                let hash = row.keys.first()?.parse().ok()?;
-                let base = compared.then(|| row.base.first().copied().unwrap_or_default());
-                let values = row
-                    .now
-                    .into_iter()
-                    .map(|value| value.is_finite().then_some(value));
-                Some((hash, values.collect(), base))
-            })
-            .collect();
-        let hashes: Vec<u64> = stacks.iter().map(|(hash, ..)| *hash).collect();
-        let frames = app.clickhouse.frames_of(project, &hashes).await?;
-        Ok(Self { stacks, frames })
-    }
-
-    fn weighed(&self) -> impl Iterator<Item = WeighedStack<'_>> {
-        self.stacks.iter().filter_map(|(hash, values, base)| {
-            Some(WeighedStack {
-                frames: self.frames.get(hash)?,
-                value: values.first().copied().flatten().unwrap_or_default(),
-                base: *base,
-            })
-        })
-    }
+async fn weighed(app: &App, project: &str, ask: Ask) -> Result<Weighed, Problem> {
+    let _turn = turn(app).await?;
+    Ok(Weighed::of(&app.clickhouse, project, ask, app.clock.now()).await?)
 }
 
 /// The distinct stacks of janks, those that cost most time first.
@@ -197,13 +147,13 @@ pub(super) async fn stacks(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Json<Stacks>, Problem> {
-    let weighed = Weighed::of(&app, &member.project, ask).await?;
-    let stacks = weighed.stacks.iter().map(|(hash, values, _)| StackBody {
-        stack_hash: hash.to_string(),
-        sum_ms: values.first().copied().flatten(),
-        count: values.get(1).copied().flatten(),
-        installs: values.get(2).copied().flatten(),
-        frames: bodies(weighed.frames.get(hash)),
+    let weighed = weighed(&app, &member.project, ask).await?;
+    let stacks = weighed.stacks.iter().map(|stack| StackBody {
+        stack_hash: stack.hash.to_string(),
+        sum_ms: stack.sum_ms,
+        count: stack.count,
+        installs: stack.installs,
+        frames: bodies(weighed.frames.get(&stack.hash)),
     });
     Ok(Json(Stacks {
         stacks: stacks.collect(),
@@ -222,7 +172,7 @@ pub(super) async fn flame_graph(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Json<Flame>, Problem> {
-    let weighed = Weighed::of(&app, &member.project, ask).await?;
+    let weighed = weighed(&app, &member.project, ask).await?;
     Ok(Json(Flame {
         unit: "ms",
         stacks: weighed.weighed().count() as u64,
@@ -241,7 +191,7 @@ pub(super) async fn folded_stacks(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Response, Problem> {
-    let weighed = Weighed::of(&app, &member.project, ask).await?;
+    let weighed = weighed(&app, &member.project, ask).await?;
     Ok(file(
         "text/plain; charset=utf-8",
         "janks.folded",
@@ -260,7 +210,7 @@ pub(super) async fn speedscope_file(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Response, Problem> {
-    let weighed = Weighed::of(&app, &member.project, ask).await?;
+    let weighed = weighed(&app, &member.project, ask).await?;
     let profile = speedscope("janks", weighed.weighed());
     Ok(file(
         "application/json",

@@ -104,6 +104,7 @@ use super::{
         traces::chrome,
         traces::inside_span,
         exports::csv,
+        exports::report,
         admin::healthz,
         admin::readyz,
         get,

@@ -6,7 +6,6 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::Serialize;
-use serde_json::{Value, json};
 use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -17,7 +16,7 @@ use super::openapi::{Questioned, Refused};
 use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
 use crate::app::App;
-use crate::query::{Ask, inside};
+use crate::query::{Ask, chrome_trace, inside};
 use crate::store::reads::{First, Grain, StoredSpan};
 
 /// More than a screen shows.
@@ -267,36 +266,4 @@ pub(super) async fn inside_span(
         total_us: found.total_us,
         rows: found.rows,
     }))
-}
-
-/// Complete events in microseconds, a lane a thread.
-fn chrome_trace(spans: &[StoredSpan]) -> Value {
-    let mut threads: Vec<&str> = spans.iter().map(|span| span.thread.as_str()).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let lane = |thread: &str| {
-        threads
-            .iter()
-            .position(|one| *one == thread)
-            .unwrap_or_default()
-            + 1
-    };
-    let names = threads.iter().map(|thread| {
-        json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": lane(thread), "args": {"name": thread}})
-    });
-    let events = spans.iter().map(|span| {
-        let mut args = serde_json::Map::new();
-        for (name, value) in &span.attributes {
-            args.insert(name.clone(), value.clone().into());
-        }
-        if !span.code_file.is_empty() {
-            args.insert("file".to_owned(), format!("{}:{}", span.code_file, span.code_line).into());
-        }
-        json!({
-            "ph": "X", "name": span.name, "cat": span.kind, "ts": span.start, "dur": span.duration_us,
-            "pid": 1, "tid": lane(&span.thread), "args": args
-        })
-    });
-    let events: Vec<Value> = names.chain(events).collect();
-    json!({"displayTimeUnit": "ms", "traceEvents": events})
 }

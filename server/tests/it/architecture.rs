@@ -66,15 +66,17 @@ fn file_names_say_what_is_inside() {
 }
 
 #[test]
-fn ingest_stacks_and_remote_config_know_no_http_and_no_driver() {
+fn ingest_stacks_remote_config_and_runs_know_no_http_and_no_driver() {
     for folder in [
         "server/src/ingest",
         "server/src/stacks",
         "server/src/remote_config",
+        "server/src/test_run",
     ] {
         let found = mentions(
             folder,
             &[
+                "maud",
                 "axum",
                 "hyper",
                 "clickhouse::",

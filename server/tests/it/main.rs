@@ -15,6 +15,7 @@ mod dead_letters;
 mod demo;
 mod device_tokens;
 mod engine;
+mod exports;
 mod grafana;
 mod ingest;
 mod ofrep;

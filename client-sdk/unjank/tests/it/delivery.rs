@@ -347,6 +347,8 @@ fn a_test_run_leaves_a_report() {
     );
     let span = lines.iter().find(|line| line["signal"] == "span").unwrap();
     assert_eq!(span["event"]["name"], "checkout");
+    assert_eq!(lines[0]["signal"], "resource");
+    assert_eq!(lines[0]["event"]["sdk_name"], "unjank");
 }
 
 #[test]

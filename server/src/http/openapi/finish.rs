@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::refusals::{CODES, response};
-use crate::http::exports;
 use crate::store::reads::SUBJECTS;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
@@ -145,7 +144,7 @@ fn path_parameter(name: &str) -> Value {
         }),
         "table" => json!({
             "description": "The rows of a signal, with `.csv`.",
-            "schema": {"type": "string", "enum": exports::tables().map(|name| format!("{name}.csv")).collect::<Vec<_>>()}
+            "schema": {"type": "string", "enum": crate::query::tables().map(|name| format!("{name}.csv")).collect::<Vec<_>>()}
         }),
         "trace" => json!({
             "description": "The id of a trace.",

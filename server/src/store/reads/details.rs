@@ -2,6 +2,7 @@
 
 use clickhouse::Row;
 use serde::{Deserialize, Serialize};
+use unjank_protocol::Frame;
 use uuid::Uuid;
 
 use super::run::Read;
@@ -18,6 +19,19 @@ pub struct StoredFrame {
     pub line: u32,
     /// In the module, where no symbol is known.
     pub offset: u64,
+}
+
+impl From<&Frame<'_>> for StoredFrame {
+    fn from(frame: &Frame<'_>) -> Self {
+        Self {
+            class: frame.class.to_string(),
+            module: frame.module.to_string(),
+            function: frame.function.to_string(),
+            file: frame.file.to_string(),
+            line: u32::try_from(frame.line).unwrap_or_default(),
+            offset: frame.offset.unwrap_or_default(),
+        }
+    }
 }
 
 impl StoredFrame {

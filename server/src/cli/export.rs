@@ -1,0 +1,197 @@
+//! `unjank export`: what is stored as files: rows, traces, stacks, and a whole run as a report.
+
+mod choice;
+mod output;
+mod report;
+
+use std::io::ErrorKind;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use uuid::Uuid;
+
+use self::choice::Choice;
+use self::output::{Output, OutputArgs};
+use super::{runtime, store_in_use};
+use crate::clock::Clock;
+use crate::config::Shared;
+use crate::query::{Weighed, chrome_trace, folded, raw_rows, speedscope, tables};
+
+/// More than any viewer opens.
+const MOST_SPANS: u64 = 200_000;
+
+/// Take along what is stored: rows as CSV, a trace, the stacks of janks, a whole run as an HTML report
+///
+/// Works on the store in use, like `unjank sql`: beside a running `unjank serve`, or on the ClickHouse of --clickhouse-url.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  unjank export csv spans --from 24h --filter name=checkout > checkout.csv
+  unjank export trace 7f1c3a5e9b2d4c6f8a0b1c2d3e4f5061 --output slow.trace.json     opens in ui.perfetto.dev
+  unjank export stacks --filter app_version=4.12.0 --format speedscope > janks.speedscope.json
+  unjank export stacks --filter category='JSON on main thread' | flamegraph.pl > json.svg
+  unjank export report --file run.jsonl --output run.html          a test run, no server needed
+  unjank export report --filter session_id=0199e0d2-… --output session.html
+
+Nothing that matches is an error: exit code 1, and nothing is written.")]
+pub(super) struct ExportArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Csv(CsvArgs),
+    Trace(TraceArgs),
+    Stacks(StacksArgs),
+    Report(Box<report::ReportArgs>),
+}
+
+/// Raw rows of a signal as CSV, every column, by time
+///
+/// Streamed: also millions of rows need little memory. Text that a spreadsheet would take for a formula has an apostrophe in front;
+/// lists and maps are JSON.
+#[derive(Args, Debug)]
+struct CsvArgs {
+    /// What to export: spans, janks, `page_loads`, …; an unknown one lists them all
+    signal: String,
+
+    /// Rows at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+
+    #[command(flatten)]
+    choice: Choice,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Every span of a trace, for ui.perfetto.dev and `chrome://tracing`
+#[derive(Args, Debug)]
+struct TraceArgs {
+    /// Its id: 32 hex digits
+    trace: Uuid,
+
+    /// The project it belongs to
+    #[arg(long, value_name = "PROJECT", default_value = "default")]
+    project: String,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The stacks of janks, weighed by the time that was lost, for flame graphs
+#[derive(Args, Debug)]
+struct StacksArgs {
+    /// The form they have
+    #[arg(long, value_enum, default_value = "folded")]
+    format: StacksFormat,
+
+    #[command(flatten)]
+    choice: Choice,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StacksFormat {
+    /// `outermost;…;innermost milliseconds`, a line a stack: flamegraph.pl, inferno, speedscope
+    Folded,
+    /// A JSON file for www.speedscope.app
+    Speedscope,
+}
+
+pub(super) fn run(shared: &Shared, args: &ExportArgs) -> anyhow::Result<()> {
+    let done = runtime()?.block_on(async {
+        match &args.command {
+            Command::Csv(csv) => rows(shared, csv).await,
+            Command::Trace(trace) => one_trace(shared, trace).await,
+            Command::Stacks(stacks) => all_stacks(shared, stacks).await,
+            Command::Report(report) => report::run(shared, report).await,
+        }
+    });
+    match done {
+        // `| head` has seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        done => done,
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
+    let Some(signal) = tables().find(|one| *one == args.signal) else {
+        let known: Vec<_> = tables().collect();
+        bail!(
+            "there is no signal `{}`: it is one of {}",
+            args.signal,
+            known.join(", ")
+        );
+    };
+    let now = Clock::system().now();
+    let mut ask = args.choice.ask(now)?;
+    ask.limit = args.limit;
+    let (reading, limit) = raw_rows(ask, args.choice.project(), signal, now)?;
+    let mut output = Output::open(&args.output)?;
+    let mut cursor = store_in_use(shared)?.csv(&reading, limit).await?;
+    // The names of the columns come first, rows or not: held back until there is one.
+    let mut begun = false;
+    let mut held = Vec::new();
+    while let Some(bytes) = cursor.next().await? {
+        if begun {
+            output.write(&bytes)?;
+            continue;
+        }
+        held.extend_from_slice(&bytes);
+        let names_end = held.iter().position(|byte| *byte == b'\n');
+        if names_end.is_some_and(|end| end + 1 < held.len()) {
+            begun = true;
+            output.write(&std::mem::take(&mut held))?;
+        }
+    }
+    if !begun {
+        bail!("no {signal} match: look at --from, --to, --project and --filter");
+    }
+    output.finish()
+}
+
+async fn one_trace(shared: &Shared, args: &TraceArgs) -> anyhow::Result<()> {
+    let output = Output::open(&args.output)?;
+    let (mut spans, _) = store_in_use(shared)?
+        .spans_of_traces(&args.project, &[args.trace], MOST_SPANS + 1)
+        .await?;
+    if spans.is_empty() {
+        let id = args.trace.simple();
+        bail!("project `{}` has no trace {id}", args.project);
+    }
+    let most = usize::try_from(MOST_SPANS).unwrap_or(usize::MAX);
+    if spans.len() > most {
+        spans.truncate(most);
+        tracing::warn!("the trace has more than {MOST_SPANS} spans: the first are exported");
+    }
+    output.whole(chrome_trace(&spans).to_string().as_bytes())
+}
+
+async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {
+    let now = Clock::system().now();
+    let ask = args.choice.ask(now)?;
+    let output = Output::open(&args.output)?;
+    let store = store_in_use(shared)?;
+    let weighed = Weighed::of(&store, args.choice.project(), ask, now)
+        .await
+        .context("the stacks cannot be read")?;
+    if weighed.weighed().next().is_none() {
+        bail!("no janks match: look at --from, --to, --project and --filter");
+    }
+    let text = match args.format {
+        StacksFormat::Folded => folded(weighed.weighed()),
+        StacksFormat::Speedscope => speedscope("janks", weighed.weighed()).to_string(),
+    };
+    output.whole(text.as_bytes())
+}

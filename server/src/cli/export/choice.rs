@@ -1,0 +1,124 @@
+//! Which events are meant: project, time, filters.
+
+use anyhow::bail;
+use clap::Args;
+use unjank_protocol::{Day, Timestamp};
+
+use crate::query::Ask;
+
+const MINUTE: i64 = 60_000_000;
+
+#[derive(Args, Debug)]
+pub(super) struct Choice {
+    /// The project
+    #[arg(long, value_name = "PROJECT", default_value = "default")]
+    project: String,
+
+    /// The beginning: 2026-11-20T12:00:00Z, 2026-11-20, or so long ago as 90m, 24h, 7d [default: 7 days before the end]
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+
+    /// The end, not included [default: now]
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+
+    /// Only events with this value; may repeat: values of one dimension are alternatives, dimensions all hold
+    #[arg(long = "filter", value_name = "DIMENSION=VALUE")]
+    filters: Vec<String>,
+}
+
+impl Choice {
+    pub(super) fn project(&self) -> &str {
+        &self.project
+    }
+
+    /// Nothing was said but the project.
+    pub(super) fn is_open(&self) -> bool {
+        self.from.is_none() && self.to.is_none() && self.filters.is_empty()
+    }
+
+    pub(super) fn ask(&self, now: i64) -> anyhow::Result<Ask> {
+        let mut ask = Ask::default();
+        if let Some(from) = &self.from {
+            ask.from = Some(time("--from", from, now)?);
+        }
+        if let Some(to) = &self.to {
+            ask.to = Some(time("--to", to, now)?);
+        }
+        for filter in &self.filters {
+            let Some((name, value)) = filter.split_once('=') else {
+                bail!("--filter `{filter}` is not of the form dimension=value, such as page=Cart");
+            };
+            ask.filters.push((name.trim().to_owned(), value.to_owned()));
+        }
+        Ok(ask)
+    }
+}
+
+/// Microseconds since the epoch.
+fn time(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
+    let ago = |letter: char, minutes: i64| {
+        let number: i64 = text.strip_suffix(letter)?.parse().ok()?;
+        (0..=1_000_000)
+            .contains(&number)
+            .then(|| now - number * minutes * MINUTE)
+    };
+    let midnight = |day: Day| i64::from(day.as_days()) * 24 * 60 * MINUTE;
+    Timestamp::parse(text)
+        .map(Timestamp::as_micros)
+        .or_else(|| Day::parse(text).map(midnight))
+        .or_else(|| ago('m', 1))
+        .or_else(|| ago('h', 60))
+        .or_else(|| ago('d', 24 * 60))
+        .ok_or_else(|| {
+            anyhow::anyhow!(
+                "{name} `{text}` is no time: say 2026-11-20T12:00:00Z, 2026-11-20, or so long ago as 24h"
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_in_the_ways_people_say_them() {
+        let now = Timestamp::parse("2026-11-20T12:00:00Z")
+            .unwrap()
+            .as_micros();
+        let said =
+            |text: &str| Timestamp::from_micros(time("--from", text, now).unwrap()).to_string();
+        assert_eq!(
+            said("2026-11-20T10:00:00Z"),
+            Timestamp::parse("2026-11-20T10:00:00Z")
+                .unwrap()
+                .to_string()
+        );
+        assert_eq!(said("2h"), said("2026-11-20T10:00:00Z"));
+        assert_eq!(said("90m"), said("2026-11-20T10:30:00Z"));
+        assert_eq!(said("1d"), said("2026-11-19T12:00:00Z"));
+        assert_eq!(said("2026-11-20"), said("2026-11-20T00:00:00Z"));
+        for bad in ["yesterday", "-1h", "h", "99999999999999999999d", "1w"] {
+            assert!(time("--from", bad, now).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_filter_is_cut_at_its_first_equals_sign() {
+        let choice = Choice {
+            project: "default".to_owned(),
+            from: None,
+            to: None,
+            filters: vec!["name=a=b".to_owned()],
+        };
+        assert_eq!(
+            choice.ask(0).unwrap().filters,
+            [("name".to_owned(), "a=b".to_owned())]
+        );
+        let bad = Choice {
+            filters: vec!["name".to_owned()],
+            ..choice
+        };
+        assert!(bad.ask(0).is_err());
+    }
+}

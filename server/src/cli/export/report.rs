@@ -1,0 +1,128 @@
+//! `unjank export report`: a run as one HTML page, from a report file or from the store.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use super::choice::Choice;
+use super::output::{Output, OutputArgs};
+use crate::cli::store_in_use;
+use crate::clock::Clock;
+use crate::config::Shared;
+use crate::query::recorded;
+use crate::run_report;
+use crate::serve::control_database;
+use crate::stacks::Rules;
+use crate::store::control::{ControlError, DocumentKind};
+use crate::task::Tasks;
+use crate::test_run::{Collector, TestRun};
+
+/// A whole run as one HTML page: pages, starts, stalls with their stacks, spans, traffic
+///
+/// The page has no script and needs no other host: it can be kept, sent and printed. With --file it is made from the report file
+/// of the SDK's test mode, and needs neither server nor store; else from the store, by filters that every event has.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  unjank export report --file run.jsonl > run.html
+  unjank export report --file run.jsonl --rules rules.toml --output run.html
+  unjank export report --filter session_id=0199e0d2-… --output session.html
+  unjank export report --filter app_version=4.12.0 --filter device_model='Pixel 8' --from 2h > run.html")]
+pub(super) struct ReportArgs {
+    /// The report file of a test run; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "to", "filters"])]
+    file: Option<PathBuf>,
+
+    /// Classify stalls by this rule file, instead of the project's rules (of a file: the built-in ones)
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+
+    #[command(flatten)]
+    choice: Choice,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) async fn run(shared: &Shared, args: &ReportArgs) -> anyhow::Result<()> {
+    let output = Output::open(&args.output)?;
+    let run = match &args.file {
+        Some(file) => {
+            let rules = rules_of_file(args.rules.as_deref())?.unwrap_or_else(Rules::built_in);
+            of_file(file, &rules)?
+        }
+        None => of_store(shared, args).await?,
+    };
+    output.whole(run_report::html(&run).as_bytes())
+}
+
+fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<TestRun> {
+    let mut collector = Collector::new(rules);
+    if path == Path::new("-") {
+        collector.read(std::io::stdin().lock())
+    } else {
+        File::open(path).and_then(|file| collector.read(BufReader::new(file)))
+    }
+    .with_context(|| format!("cannot read {}", path.display()))?;
+    let run = collector.finish();
+    if run.is_empty() {
+        bail!(
+            "{} holds no event ({} lines could not be read): it is to be a file that `unjank::ReportFile` wrote",
+            path.display(),
+            run.skipped
+        );
+    }
+    Ok(run)
+}
+
+async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun> {
+    if args.choice.is_open() {
+        bail!("say which run: --file FILE, or --filter session_id=…, or --from and --to");
+    }
+    let now = Clock::system().now();
+    let ask = args.choice.ask(now)?;
+    let project = args.choice.project();
+    let rules = match rules_of_file(args.rules.as_deref())? {
+        Some(rules) => rules,
+        None => saved_rules(shared, project)
+            .await?
+            .unwrap_or_else(Rules::built_in),
+    };
+    let run = recorded(&store_in_use(shared)?, project, &ask, now, &rules).await?;
+    if run.is_empty() {
+        bail!("no events match: look at --from, --to, --project and --filter");
+    }
+    Ok(run)
+}
+
+fn rules_of_file(path: Option<&Path>) -> anyhow::Result<Option<Rules>> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the rules at {}", path.display()))?;
+    let rules = Rules::parse(&text)
+        .with_context(|| format!("the rules at {} are refused", path.display()))?;
+    Ok(Some(rules))
+}
+
+/// The rules that the project saved. A control database that is not there is not made: the store may be another machine's.
+async fn saved_rules(shared: &Shared, project: &str) -> anyhow::Result<Option<Rules>> {
+    if shared.database_url.is_none() && !shared.data_dir.join("control.sqlite").exists() {
+        return Ok(None);
+    }
+    let tasks = Tasks::default();
+    let control = control_database(shared, &tasks).await?;
+    let document = control
+        .latest_document(DocumentKind::RuleSet, project)
+        .await;
+    control.close().await;
+    tasks.end(Duration::from_secs(1)).await;
+    match document {
+        Ok(document) => Ok(Some(Rules::parse(&document.text)?)),
+        Err(ControlError::NotFound) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,81 @@
+//! The distinct stacks behind a number of janks, with what they weigh.
+
+use std::collections::HashMap;
+
+use super::{Ask, Unanswered, WeighedStack};
+use crate::store::ClickHouse;
+use crate::store::reads::{Base, StoredFrame};
+
+/// Stacks that a tree is made of: the heaviest. Those beyond weigh next to nothing.
+const MOST_STACKS: u64 = 1_000;
+
+/// The stacks of the janks that the filters leave, those that cost most time first.
+pub struct Weighed {
+    pub stacks: Vec<JankStack>,
+    pub frames: HashMap<u64, Vec<StoredFrame>>,
+}
+
+/// A stack with its numbers; nothing where nothing was measured.
+pub struct JankStack {
+    pub hash: u64,
+    pub sum_ms: Option<f64>,
+    pub count: Option<f64>,
+    pub installs: Option<f64>,
+    /// `sum_ms` of what is compared with, when something is.
+    pub base: Option<f64>,
+}
+
+impl Weighed {
+    pub async fn of(
+        clickhouse: &ClickHouse,
+        project: &str,
+        mut ask: Ask,
+        now: i64,
+    ) -> Result<Self, Unanswered> {
+        ask.by = vec!["stack_hash".to_owned()];
+        ask.measures = ["sum_ms", "count", "installs"].map(str::to_owned).to_vec();
+        ask.order = Some("-sum_ms".to_owned());
+        let mut asked = ask.table(project, "janks", now)?;
+        asked.limit = ask.limit.unwrap_or(MOST_STACKS).min(MOST_STACKS);
+        let (rows, _) = clickhouse
+            .read_table(&asked.reading, asked.sort, asked.limit)
+            .await?;
+        let compared = asked
+            .reading
+            .base
+            .as_ref()
+            .is_some_and(|base| matches!(base, Base::Version(_) | Base::Period(_)));
+        let stacks: Vec<_> = rows
+            .into_iter()
+            .filter_map(|row| {
+                let measured = |place: usize| {
+                    row.now
+                        .get(place)
+                        .copied()
+                        .filter(|value| value.is_finite())
+                };
+                Some(JankStack {
+                    hash: row.keys.first()?.parse().ok()?,
+                    sum_ms: measured(0),
+                    count: measured(1),
+                    installs: measured(2),
+                    base: compared.then(|| row.base.first().copied().unwrap_or_default()),
+                })
+            })
+            .collect();
+        let hashes: Vec<u64> = stacks.iter().map(|stack| stack.hash).collect();
+        let frames = clickhouse.frames_of(project, &hashes).await?;
+        Ok(Self { stacks, frames })
+    }
+
+    /// Those whose frames are known.
+    pub fn weighed(&self) -> impl Iterator<Item = WeighedStack<'_>> {
+        self.stacks.iter().filter_map(|stack| {
+            Some(WeighedStack {
+                frames: self.frames.get(&stack.hash)?,
+                value: stack.sum_ms.unwrap_or_default(),
+                base: stack.base,
+            })
+        })
+    }
+}

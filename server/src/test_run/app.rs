@@ -1,0 +1,119 @@
+//! Which app ran where, and what its SDK lost and cost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use unjank_protocol::{Resource, SdkHealth};
+use uuid::Uuid;
+
+/// Different devices that are listed; beyond, nobody reads.
+const MOST: usize = 50;
+
+/// App and devices of a run: usually one of each.
+#[derive(Debug, Default)]
+pub struct AppFacts {
+    /// Identifier, version and build.
+    pub apps: BTreeSet<String>,
+    /// Maker, model and class.
+    pub devices: BTreeSet<String>,
+    /// System and version.
+    pub systems: BTreeSet<String>,
+    pub locales: BTreeSet<String>,
+    pub refresh_hz: BTreeSet<u16>,
+    /// Name and version.
+    pub sdks: BTreeSet<String>,
+    pub installs: BTreeSet<Uuid>,
+    pub sessions: BTreeSet<Uuid>,
+}
+
+/// What a resource of a report file may say more than one of a batch.
+#[derive(Deserialize)]
+pub(super) struct Session {
+    #[serde(default)]
+    pub(super) session_id: Option<Uuid>,
+}
+
+impl AppFacts {
+    pub(super) fn add(&mut self, resource: &Resource<'_>, session: Option<Uuid>) {
+        let build = match resource.build {
+            0 => String::new(),
+            build => format!("({build})"),
+        };
+        keep(
+            &mut self.apps,
+            joined(&[&resource.app_id, &resource.app_version, &build]),
+        );
+        let class = match &*resource.device_class {
+            "" => String::new(),
+            class => format!("[{class}]"),
+        };
+        keep(
+            &mut self.devices,
+            joined(&[
+                &resource.device_manufacturer,
+                &resource.device_model,
+                &class,
+            ]),
+        );
+        keep(
+            &mut self.systems,
+            joined(&[&resource.os_name, &resource.os_version]),
+        );
+        keep(&mut self.locales, resource.locale.to_string());
+        keep(
+            &mut self.sdks,
+            joined(&[&resource.sdk_name, &resource.sdk_version]),
+        );
+        if resource.refresh_hz > 0 && self.refresh_hz.len() < MOST {
+            self.refresh_hz.insert(resource.refresh_hz);
+        }
+        if !resource.install_id.is_nil() {
+            self.installs.insert(resource.install_id);
+        }
+        self.sessions
+            .extend(session.filter(|session| !session.is_nil()));
+    }
+}
+
+fn keep(known: &mut BTreeSet<String>, new: String) {
+    if !new.is_empty() && known.len() < MOST {
+        known.insert(new);
+    }
+}
+
+fn joined(parts: &[&str]) -> String {
+    let said: Vec<&str> = parts
+        .iter()
+        .copied()
+        .filter(|part| !part.is_empty())
+        .collect();
+    said.join(" ")
+}
+
+/// What the SDK says of itself.
+#[derive(Debug, Default)]
+pub struct Losses {
+    /// Reports it was told in; 0 means that nobody knows, not that nothing was lost.
+    pub reports: u64,
+    /// Signal and reason, and how many events.
+    pub dropped: BTreeMap<(&'static str, String), u64>,
+    pub overhead_us: u64,
+    pub upload_bytes: u64,
+    /// The most that waited on a device.
+    pub queue_bytes: u64,
+}
+
+impl Losses {
+    pub(super) fn add(&mut self, health: &SdkHealth<'_>) {
+        self.reports += 1;
+        self.overhead_us += health.overhead_us;
+        self.upload_bytes += health.upload_bytes;
+        self.queue_bytes = self.queue_bytes.max(health.queue_bytes);
+        for dropped in &health.dropped {
+            let key = (dropped.signal.as_str(), dropped.reason.to_string());
+            if self.dropped.len() < MOST || self.dropped.contains_key(&key) {
+                *self.dropped.entry(key).or_default() += dropped.count;
+            }
+        }
+    }
+}
