@@ -247,6 +247,24 @@ async fn a_group_of_janks_is_opened_to_its_stacks_and_events() {
         (2, json!([3.0, 6_000.0]))
     );
     let group = groups[0].0[0].as_str().unwrap();
+    for period in [HOURLY, DAILY] {
+        let none = asked
+            .ask(&format!("janks/flame?stack_hash=none&{period}"))
+            .await;
+        assert_eq!(
+            (none.status.as_u16(), &none.body["root"]["value"]),
+            (200, &json!(0.0))
+        );
+        let refresh = format!("query/frame_windows?refresh_hz=fast&by=refresh_hz&{period}");
+        assert_eq!(asked.rows(&refresh).await, []);
+    }
+    let events = asked
+        .ask(&format!(
+            "janks/events?app_version=4.12.0&base_app_version=4.11.0&{HOURLY}"
+        ))
+        .await
+        .body;
+    assert_eq!(events["events"].as_array().unwrap().len(), 3);
     let stacks = asked
         .ask(&format!("janks/stacks?group_id={group}&{DAILY}"))
         .await

@@ -39,19 +39,20 @@ impl FromRequestParts<Arc<App>> for Asking {
                 "limit" => {
                     let limit = value
                         .parse()
-                        .map_err(|_| Problem::bad_query("`limit` is a number"))?;
+                        .map_err(|_| Problem::unfit_question("`limit` is a whole number"))?;
                     ask.limit = Some(limit);
                 }
                 "at_least_samples" => {
-                    let number = value
-                        .parse()
-                        .map_err(|_| Problem::bad_query("`at_least_samples` is a number"))?;
+                    let number = value.parse().map_err(|_| {
+                        Problem::unfit_question("`at_least_samples` is a whole number")
+                    })?;
                     ask.at_least_samples = Some(number);
                 }
                 "at_least_us" => {
                     let number = value.parse().ok().filter(|number| *number >= 0);
-                    let number =
-                        number.ok_or_else(|| Problem::bad_query("`at_least_us` is a number"))?;
+                    let number = number.ok_or_else(|| {
+                        Problem::unfit_question("`at_least_us` is a whole number")
+                    })?;
                     ask.at_least_us = Some(number);
                 }
                 _ => ask.filters.push((name.into_owned(), value)),

@@ -148,8 +148,13 @@ impl Reading {
             limit,
         } = rest;
         let mut statement = Statement::default();
-        let from = self.from(database);
-        let rows = self.rows(&mut statement);
+        // Single rows are compared with nothing.
+        let alone = Self {
+            base: None,
+            ..self.clone()
+        };
+        let from = alone.from(database);
+        let rows = alone.rows(&mut statement);
         statement.sql = format!(
             "SELECT {columns} FROM {from} WHERE {rows} AND {condition} ORDER BY {order} LIMIT {limit}"
         );
@@ -219,8 +224,15 @@ impl Reading {
     }
 
     fn value(&self, dimension: &Dimension) -> String {
+        // A raw value that is a column made text is the same column made text in a roll-up.
+        let made_text = |end: &str| {
+            dimension
+                .raw
+                .contains(&format!("s.{}{end}", dimension.name))
+        };
         match (self.grain, dimension.kept) {
             (Grain::Raw, _) | (_, Kept::ByClass) => dimension.raw.to_owned(),
+            _ if made_text(")") || made_text(",") => dimension.raw.to_owned(),
             _ => format!("s.{}", dimension.name),
         }
     }
