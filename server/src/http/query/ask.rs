@@ -37,9 +37,10 @@ impl FromRequestParts<Arc<App>> for Asking {
                 "order" => ask.order = Some(value),
                 "field" => ask.field = Some(value),
                 "limit" => {
-                    let limit = value
-                        .parse()
-                        .map_err(|_| Problem::unfit_question("`limit` is a whole number"))?;
+                    let limit = value.parse().ok().filter(|limit| *limit > 0);
+                    let limit = limit.ok_or_else(|| {
+                        Problem::unfit_question("`limit` is a whole number from 1")
+                    })?;
                     ask.limit = Some(limit);
                 }
                 "at_least_samples" => {
@@ -109,8 +110,8 @@ impl IntoParams for QueryParameters {
             ),
             parameter(
                 "limit",
-                "Groups at most.",
-                &json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 50}),
+                "How many at most: groups of a table, lines of a series, single events, rows of a file. 1 to 1,000 groups; 50 unless said.",
+                &json!({"type": "integer", "minimum": 1}),
             ),
             parameter(
                 "at_least_samples",
