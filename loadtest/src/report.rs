@@ -189,6 +189,8 @@ impl LoadReport {
 pub(crate) struct Verification {
     pub(crate) holds: bool,
     pub(crate) tables: Vec<TableCheck>,
+    /// Roll-ups that hold another number of events than their raw table, with both.
+    pub(crate) rollups: Vec<String>,
     /// The server's own books, when the store was empty before: otherwise they hold others' events too.
     pub(crate) outcomes: Option<Vec<OutcomeCheck>>,
     pub(crate) rejected_though_valid: u64,

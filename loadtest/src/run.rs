@@ -244,9 +244,11 @@ impl Place {
             None
         };
         let balanced = outcomes.iter().flatten().all(|outcome| outcome.balanced);
+        let rollups = store::rollups_that_differ(clickhouse).await?;
         Ok(Verification {
-            holds: balanced && tables.iter().all(TableCheck::holds),
+            holds: balanced && rollups.is_empty() && tables.iter().all(TableCheck::holds),
             tables,
+            rollups,
             outcomes,
             rejected_though_valid: ledger.rejected_though_valid,
             accepted_though_spoilt: ledger.accepted_though_spoilt,

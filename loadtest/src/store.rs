@@ -214,3 +214,31 @@ pub(crate) async fn optimize(clickhouse: &ClickHouse) -> Result<()> {
     }
     Ok(())
 }
+
+/// Signals whose roll-ups count what was sent.
+const ROLLED_UP: [&str; 6] = [
+    "spans",
+    "frame_windows",
+    "janks",
+    "page_loads",
+    "metrics",
+    "recompositions",
+];
+
+/// Whatever was stored twice or not at all shows in the raw rows or in a roll-up of them: those that do not agree, with both counts.
+pub(crate) async fn rollups_that_differ(clickhouse: &ClickHouse) -> Result<Vec<String>> {
+    let mut differing = Vec::new();
+    for table in ROLLED_UP {
+        let raw: u64 = clickhouse
+            .value(&format!("SELECT count() FROM {table}"))
+            .await?;
+        for rollup in ["hourly", "daily"] {
+            let sql = format!("SELECT toUInt64(sum(samples)) FROM {table}_{rollup}");
+            let rolled: u64 = clickhouse.value(&sql).await?;
+            if rolled != raw {
+                differing.push(format!("{table} has {raw} rows, {table}_{rollup} {rolled}"));
+            }
+        }
+    }
+    Ok(differing)
+}

@@ -262,6 +262,9 @@ impl Paper {
                 verification.rejected_though_valid, verification.accepted_though_spoilt
             ));
         }
+        for rollup in &verification.rollups {
+            self.line(&format!("\nA roll-up differs: {rollup}."));
+        }
         self.line(if verification.holds {
             "\nEvery acknowledged event is there exactly once."
         } else {
