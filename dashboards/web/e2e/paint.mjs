@@ -1,0 +1,44 @@
+// How soon the pages of a running server show something useful: `UNJANK_URL=… UNJANK_EMAIL=… UNJANK_PASSWORD=… npm run paint`.
+// Prints, for each page, the time from opening the address until the first numbers stand there, and until all do.
+import { openBrowser } from './browser.mjs';
+
+const {
+  UNJANK_URL: url,
+  UNJANK_EMAIL: email,
+  UNJANK_PASSWORD: password,
+  UNJANK_PROJECT: project = 'default',
+} = process.env;
+if (!url || !email || !password) throw new Error('UNJANK_URL, UNJANK_EMAIL and UNJANK_PASSWORD say where to look');
+const TIMES = 9;
+const PAGES = ['/', '/jank', '/frames', '/page-loads', '/spans', '/traces', '/traffic', '/resources', '/ingest'];
+
+const browser = await openBrowser();
+const page = await (await browser.newContext({ viewport: { width: 1400, height: 1000 } })).newPage();
+await page.goto(url);
+await page.getByLabel('E-mail').fill(email);
+await page.getByLabel('Password').fill(password);
+await page.getByRole('button', { name: 'Log in' }).click();
+await page.waitForSelector('nav');
+console.log('| page | first numbers p50 ms | p95 ms | all p50 ms | p95 ms |\n| --- | --- | --- | --- | --- |');
+for (const path of PAGES) {
+  const first = [];
+  const all = [];
+  // The first visit fetches the page's code.
+  for (let time = 0; time <= TIMES; time++) {
+    const begun = performance.now();
+    await page.goto(`${url}${path}?project=${project}`, { waitUntil: 'commit' });
+    await page.locator('main .data').first().waitFor({ timeout: 60_000 });
+    first.push(performance.now() - begun);
+    await page.waitForFunction(() => !document.querySelector('main .skeleton, main [aria-busy="true"]'), null, {
+      timeout: 60_000,
+    });
+    all.push(performance.now() - begun);
+  }
+  console.log(`| ${path} | ${at(first, 0.5)} | ${at(first, 0.95)} | ${at(all, 0.5)} | ${at(all, 0.95)} |`);
+}
+await browser.close();
+
+function at(times, share) {
+  const sorted = times.slice(1).sort((one, other) => one - other);
+  return Math.round(sorted[Math.round((sorted.length - 1) * share)]);
+}
