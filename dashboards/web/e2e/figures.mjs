@@ -17,12 +17,18 @@ const UNITS = {
   '%': 0.01,
 };
 
+/** `1.32 s` → 1.32 and 1000. */
+function parts(text) {
+  const [, number, unit = ''] = /^(-?\d[\d,]*(?:\.\d+)?)(?:\s+(\S+))?/.exec(text.trim()) ?? [];
+  const found = { number: Number(number?.replaceAll(',', '')), unit: UNITS[unit] ?? 1 };
+  check(Number.isFinite(found.number), `no number: ${text}`);
+  return found;
+}
+
 /** `1.32 s` → 1320, `3.91 %` → 0.0391, `70.8 k` → 70800: milliseconds, bytes, shares, counts. */
 export function read(text) {
-  const [, number, unit = ''] = /^(-?[\d.,]+)\s*([^\s\d]*)/.exec(text.trim()) ?? [];
-  const value = Number(number?.replaceAll(',', '')) * (UNITS[unit] ?? 1);
-  check(Number.isFinite(value), `no number: ${text}`);
-  return value;
+  const { number, unit } = parts(text);
+  return number * unit;
 }
 
 /** Exactly this count, with as many digits as there is room for. */
@@ -34,12 +40,12 @@ export function count(text, value, what) {
 
 /** Three digits of this. */
 export function rounded(text, value, what) {
-  const shown = read(text);
-  const wanted = Number(value.toPrecision(3));
-  check(Math.abs(shown - wanted) <= Math.abs(wanted) * 1e-6 + 1e-12, `${what}: shown ${first(text)}, counted ${value}`);
+  const { number, unit } = parts(text);
+  const wanted = Number((value / unit).toPrecision(3));
+  check(Math.abs(number - wanted) <= wanted * 1e-6, `${what}: shown ${first(text)}, counted ${value}`);
 }
 
-/** A percentile, to one percent and the digits that are shown. */
+/** A percentile, to one percent and the half of the last digit that is shown. */
 export function about(text, value, what) {
   const shown = read(text);
   check(Math.abs(shown - value) <= value * 0.015, `${what}: shown ${first(text)}, computed ${value}`);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const APP = 'com.example.shop';
 export const LATEST = '4.10.0';
 export const PREVIOUS = '4.9.0';
-const INSTALLS = 24;
+const INSTALLS = 52;
 const LOOP = [
   { class: 'android.os.Handler', function: 'dispatchMessage', file: 'Handler.java', line: 106 },
   { class: 'android.os.Looper', function: 'loop', file: 'Looper.java', line: 288 },

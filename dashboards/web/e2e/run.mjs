@@ -1,4 +1,4 @@
-// Walks through the pages of a real server in a real browser, one walk after the other: later ones see what earlier ones did.
+// Walks through the pages of real servers in a real browser.
 import { openBrowser } from './browser.mjs';
 import { Reader } from './reader.mjs';
 import { startDemo, startServer } from './server.mjs';
@@ -27,32 +27,37 @@ const chosen = new Set([
 const walks = Object.values(parts).flatMap((part) => part.walks.filter((walk) => chosen.has(walk)));
 
 const start = Date.now();
-// Its month is made while the others walk.
+// Those on the demo and the others go at the same time.
 const starting = walks.some(onDemo) ? startDemo() : null;
 starting?.catch(() => {});
-const stops = [];
 const failed = [];
+let empty;
 let browser;
 try {
   browser = await openBrowser();
-  const states = {};
-  if (!walks.every(onDemo)) {
-    const server = await startServer();
-    stops.push(server.stop);
-    states.empty = { url: server.url, invitation: server.invitation };
-  }
-  for (const walk of walks) {
-    if (onDemo(walk) && !states.demo) states.demo = { demo: await starting };
-    if (!(await goes(walk, onDemo(walk) ? states.demo : states.empty))) {
-      failed.push(walk.name);
-      // Without a session, nothing after this says anything.
-      if (walk.keepsSession || entrance.walks.includes(walk)) break;
-    }
-  }
+  empty = walks.every(onDemo) ? null : await startServer();
+  await Promise.all([
+    empty &&
+      inOrder(
+        walks.filter((walk) => !onDemo(walk)),
+        { url: empty.url, invitation: empty.invitation },
+      ),
+    starting?.then((demo) => inOrder(walks.filter(onDemo), { demo })),
+  ]);
 } finally {
   await browser?.close();
   await starting?.then(({ stop }) => stop()).catch((error) => console.log(error.message));
-  await Promise.all(stops.map((stop) => stop()));
+  await empty?.stop();
+}
+
+/** Later walks see what earlier ones did. */
+async function inOrder(walks, state) {
+  for (const walk of walks) {
+    if (await goes(walk, state)) continue;
+    failed.push(walk.name);
+    // Without a session, nothing after this says anything.
+    if (walk.keepsSession || entrance.walks.includes(walk)) return;
+  }
 }
 
 async function goes(walk, state) {

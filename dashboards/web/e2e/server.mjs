@@ -28,10 +28,10 @@ export async function startServer() {
 }
 
 /** A server on a month of a made-up shop, which ended at the last midnight. `sql` asks its raw tables. */
-export async function startDemo() {
+export async function startDemo(installs = 120) {
   const midnight = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS);
   const { stop, run, url, said } = await start([
-    ...['demo', '--installs', '120', '--seed', '7'],
+    ...['demo', '--installs', String(installs), '--seed', '7'],
     ...['--until', midnight.toISOString()],
   ]);
   const [, email, password] = /log in as (\S+) with (\S+)/.exec(said()) ?? [];

@@ -42,9 +42,11 @@ async function the_back_button_and_filters_in_the_address(reader) {
   await page.getByRole('option', { name: 'Last 24 hours' }).click();
   await page.waitForURL(/range=24h/);
   await page.getByRole('button', { name: 'Add filter' }).click();
+  await page.getByRole('option', { name: 'App version' }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'App version: any' }).click();
   await page.getByRole('combobox').fill('4.12.0');
+  await page.getByRole('option', { name: '4.12.0' }).waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL(/app_version=4.12.0/);
   await reader.look('filters');

@@ -17,7 +17,7 @@ export interface CardDefinition {
 }
 
 export const MIN_SAMPLES = 30;
-export const MIN_CASES = 10;
+export const MIN_CASES = 30;
 const HOUR_MS = 3_600_000;
 
 const ratio = (above: number | null, below: number | null) => (below ? (above ?? 0) / below : null);
