@@ -46,9 +46,9 @@ export function rounded(text, value, what) {
 }
 
 /** A percentile, to one percent and the half of the last digit that is shown. */
-export function about(text, value, what) {
+export function about(text, value, what, within = 0.015) {
   const shown = read(text);
-  check(Math.abs(shown - value) <= value * 0.015, `${what}: shown ${first(text)}, computed ${value}`);
+  check(Math.abs(shown - value) <= value * within, `${what}: shown ${first(text)}, computed ${value}`);
 }
 
 const first = (text) => text.trim().split('\n')[0].trim();

@@ -8,7 +8,7 @@ const MOST_BYTES = 150_000;
 const INSTALLS = 400;
 const PAIR = 'app_version=4.12.0&base_app_version=4.11.0';
 const WIDE = { width: 1400, height: 700 };
-const HIGH = { width: 1240, height: 940 };
+const HIGH = { width: 1240, height: 900 };
 const CONFIGURATION = {
   base: { sampling: { janks: 0.2, page_loads: 0.5 } },
   overrides: [

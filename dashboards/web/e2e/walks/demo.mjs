@@ -100,7 +100,8 @@ async function the_overview_shows_what_got_worse_and_its_numbers_are_right(reade
     `SELECT uniqExact(session_id) AS sessions, uniqExact(install_id) AS installs FROM batches
      WHERE ${of(LATEST)} ${within('received_at', 7)}`,
   );
-  count(await card(reader, 'Sessions'), use.sessions, 'sessions');
+  // Distinct ones are counted exactly while they are few, and to some percent when they are many.
+  about(await card(reader, 'Sessions'), use.sessions, 'sessions', 0.03);
   count(await card(reader, 'Installs'), use.installs, 'installs');
 }
 

@@ -136,10 +136,10 @@ async function where_the_data_went(reader) {
   await page.getByText('More events at once than the queue in memory holds.').waitFor();
   await reader.look('ingest-reasons');
   await page.getByRole('tab', { name: 'Clocks and lateness' }).click();
-  await page.getByText('Pixel 8').waitFor();
+  await page.getByText('Pixel 8').first().waitFor();
   await reader.look('ingest-clocks');
   await page.getByRole('tab', { name: 'SDKs and their cost' }).click();
-  await page.getByRole('cell', { name: '0.1.0' }).waitFor();
+  await page.getByRole('cell', { name: '0.1.0' }).first().waitFor();
   await reader.look('ingest-sdks');
 }
 
