@@ -59,6 +59,12 @@ e2e: check-tools web
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	cd $(WEB) && npm run --silent e2e
 
+## pictures: renew the pictures of the README, docs/pictures, from the data of the demo
+.PHONY: pictures
+pictures: check-tools web
+	$(CARGO) build --locked -p unjank-server --bin unjank
+	cd $(WEB) && npm run --silent pictures
+
 ## bench: the figures of loadtest/RESULTS.md, on this machine
 bench: check-tools
 	$(CARGO) build --release --locked --workspace

@@ -1,56 +1,91 @@
-// Walks through the pages of a real server in a real browser, one walk after the other: later ones see what earlier ones did.
+// Walks through the pages of real servers in a real browser.
 import { openBrowser } from './browser.mjs';
 import { Reader } from './reader.mjs';
-import { startServer } from './server.mjs';
+import { startDemo, startServer } from './server.mjs';
 import * as admin from './walks/admin.mjs';
 import * as charts from './walks/charts.mjs';
 import * as config from './walks/config.mjs';
+import * as demo from './walks/demo.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
 import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
 import * as spansToIngest from './walks/spans_to_ingest.mjs';
 
-const parts = { entrance, charts, admin, config, rules, quality, spansToIngest, everywhere };
+const parts = { entrance, charts, admin, config, rules, quality, spansToIngest, everywhere, demo };
 /** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */
 const wanted = process.argv[2] ?? '';
-const walks = Object.entries(parts).flatMap(([part, { walks }]) =>
-  walks.filter((walk) => part === 'entrance' || part === wanted || walk.name.includes(wanted)),
+const asked = Object.entries(parts).flatMap(([part, { walks }]) =>
+  walks.filter((walk) => part === wanted || walk.name.includes(wanted)),
 );
+const onDemo = (walk) => demo.walks.includes(walk);
+const chosen = new Set([
+  ...(asked.every(onDemo) ? [] : entrance.walks),
+  ...(asked.some(onDemo) ? demo.walks.slice(0, 1) : []),
+  ...asked,
+]);
+const walks = Object.values(parts).flatMap((part) => part.walks.filter((walk) => chosen.has(walk)));
 
-const server = await startServer();
-const browser = await openBrowser().catch(async (error) => {
-  await server.stop();
-  throw error;
-});
-const state = { url: server.url, invitation: server.invitation };
+const start = Date.now();
+// Those on the demo and the others go at the same time.
+const starting = walks.some(onDemo) ? startDemo() : null;
+starting?.catch(() => {});
 const failed = [];
+let empty;
+let browser;
 try {
-  for (const walk of walks) {
-    const { name } = walk;
-    const title = name.replaceAll('_', ' ');
-    const start = Date.now();
-    const reader = await Reader.open(browser, server.url, { storageState: state.storage, ...walk.options });
-    const faults = [];
-    try {
-      await walk(reader, state);
-    } catch (error) {
-      await reader.page.screenshot({ path: new URL(`./shots/failed-${name}.png`, import.meta.url).pathname });
-      faults.push(error.stack ?? error.message);
-    }
-    if (walk.keepsSession) state.storage = await reader.context.storageState();
-    faults.push(...(await reader.close()));
-    console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
-    faults.forEach((fault) => console.log(`  ${fault}`));
-    if (faults.length > 0) failed.push(title);
-    // Without a session, nothing after this says anything.
-    if (faults.length > 0 && entrance.walks.includes(walk)) break;
-  }
+  browser = await openBrowser();
+  empty = walks.every(onDemo) ? null : await startServer();
+  await Promise.all([
+    empty &&
+      inOrder(
+        walks.filter((walk) => !onDemo(walk)),
+        { url: empty.url, invitation: empty.invitation },
+      ),
+    starting?.then((demo) => inOrder(walks.filter(onDemo), { demo })),
+  ]);
 } finally {
-  await browser.close();
-  await server.stop();
+  await browser?.close();
+  await starting?.then(({ stop }) => stop()).catch((error) => console.log(error.message));
+  await empty?.stop();
 }
+
+/** Later walks see what earlier ones did. */
+async function inOrder(walks, state) {
+  for (const walk of walks) {
+    if (await goes(walk, state)) continue;
+    failed.push(walk.name);
+    // Without a session, nothing after this says anything.
+    if (walk.keepsSession || entrance.walks.includes(walk)) return;
+  }
+}
+
+async function goes(walk, state) {
+  const begin = Date.now();
+  const url = state.demo?.url ?? state.url;
+  const reader = await Reader.open(browser, url, { storageState: state.storage, ...walk.options });
+  const faults = [];
+  try {
+    await walk(reader, state);
+  } catch (error) {
+    await reader.page.screenshot({ path: new URL(`./shots/failed-${walk.name}.png`, import.meta.url).pathname });
+    faults.push(error.stack ?? error.message);
+  }
+  if (walk.keepsSession) state.storage = await reader.context.storageState();
+  faults.push(...(await reader.close()));
+  const title = walk.name.replaceAll('_', ' ');
+  console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title} (${seconds(begin)} s)`);
+  faults.forEach((fault) => console.log(`  ${fault}`));
+  return faults.length === 0;
+}
+
+function seconds(since) {
+  return ((Date.now() - since) / 1000).toFixed(1);
+}
+
 console.log(
-  failed.length === 0 ? `${walks.length} walks, no faults` : `${failed.length} of ${walks.length} walks failed`,
+  failed.length === 0
+    ? `${walks.length} walks, no faults, ${seconds(start)} s`
+    : `${failed.length} of ${walks.length} walks failed`,
 );
 process.exit(failed.length === 0 ? 0 : 1);

@@ -1,4 +1,4 @@
-// A real server for the walks: the binary, on a folder and ports of its own, with one admin and one project.
+// Real servers for the walks: the binary, on folders and ports of their own: one that is empty, and one on the data of the demo.
 import { execFile, spawn } from 'node:child_process';
 import { createWriteStream, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,16 +9,45 @@ import { promisify } from 'node:util';
 export const ADMIN = { email: 'ann@example.com', name: 'Ann Admin', password: 'correct horse battery' };
 export const PROJECT = 'shop';
 const START_MS = 180_000;
+const DAY_MS = 86_400_000;
 
 const root = new URL('../../../', import.meta.url).pathname;
 const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
 const binary = process.env.UNJANK_BIN ?? join(target, 'debug', 'unjank');
 
+/** An empty server with one admin, who was invited. */
 export async function startServer() {
+  const { stop, run, url } = await start(['serve']);
+  try {
+    const add = ['user', 'add', '--email', ADMIN.email, '--name', ADMIN.name, '--admin'];
+    return { url, invitation: (await run(add)).trim(), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** A server on a month of a made-up shop, which ended at the last midnight. `sql` asks its raw tables. */
+export async function startDemo(installs = 120) {
+  const midnight = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS);
+  const { stop, run, url, said } = await start([
+    ...['demo', '--installs', String(installs), '--seed', '7'],
+    ...['--until', midnight.toISOString()],
+  ]);
+  const [, email, password] = /log in as (\S+) with (\S+)/.exec(said()) ?? [];
+  const sql = async (query) =>
+    (await run(['sql', query, '--format', 'JSONEachRow']))
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+  return { url, email, password, sql, stop };
+}
+
+/** Starts the binary on a folder and ports of its own, and waits until it serves. */
+async function start(command) {
   if (!existsSync(binary)) throw new Error(`${binary} is missing: cargo build -p unjank-server --bin unjank`);
   const folder = mkdtempSync(join(tmpdir(), 'unjank-e2e-'));
   const [port, admin] = await Promise.all([freePort(), freePort()]);
-  const url = `http://127.0.0.1:${port}`;
   const env = {
     ...process.env,
     UNJANK_LISTEN: `127.0.0.1:${port}`,
@@ -26,8 +55,10 @@ export async function startServer() {
     UNJANK_DATA_DIR: join(folder, 'data'),
   };
   const log = join(folder, 'server.log');
-  const child = spawn(binary, ['serve'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(binary, command, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   child.stderr.pipe(createWriteStream(log));
+  let text = '';
+  child.stdout.on('data', (chunk) => (text += chunk));
   const stop = async () => {
     if (child.exitCode === null) {
       const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -38,13 +69,12 @@ export async function startServer() {
   };
   try {
     await untilReady(`http://127.0.0.1:${admin}/readyz`, child, log);
-    const add = ['user', 'add', '--email', ADMIN.email, '--name', ADMIN.name, '--admin'];
-    const invitation = (await promisify(execFile)(binary, add, { env })).stdout.trim();
-    return { url, stop, log, invitation };
   } catch (error) {
     await stop();
     throw error;
   }
+  const run = async (args) => (await promisify(execFile)(binary, args, { env, maxBuffer: 64 << 20 })).stdout;
+  return { url: `http://127.0.0.1:${port}`, said: () => text, run, stop };
 }
 
 async function untilReady(url, child, log) {

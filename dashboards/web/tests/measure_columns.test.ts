@@ -31,7 +31,7 @@ describe('columns of measures', () => {
       'Total p95',
       'p75',
       'Slow frames',
-      'some thing',
+      'Some thing',
     ]);
   });
 });

@@ -71,13 +71,13 @@ async function a_span_from_the_list_to_where_its_time_went(reader) {
 async function a_trace_is_found_walked_and_saved(reader) {
   const { page } = reader;
   await page.goto(at('/traces'));
-  await page.getByLabel('Name of the span').fill(SLOW_SPAN);
+  await page.getByLabel('In the name of the span').fill(SLOW_SPAN);
   await page.getByLabel('At least (ms)').fill('5000');
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByText('No such span in this time').waitFor();
   await page.getByLabel('At least (ms)').fill('500');
   await page.getByRole('button', { name: 'Search', exact: true }).click();
-  await page.waitForURL(/name=checkout.*at_least_ms=500/);
+  await page.waitForURL(/(find=checkout.*at_least_ms=500|at_least_ms=500.*find=checkout)/);
   await page.getByRole('link', { name: SLOW_SPAN, exact: true }).first().waitFor();
   await reader.look('traces-found');
   await page.getByRole('link', { name: SLOW_SPAN, exact: true }).first().click();
@@ -136,10 +136,10 @@ async function where_the_data_went(reader) {
   await page.getByText('More events at once than the queue in memory holds.').waitFor();
   await reader.look('ingest-reasons');
   await page.getByRole('tab', { name: 'Clocks and lateness' }).click();
-  await page.getByText('Pixel 8').waitFor();
+  await page.getByText('Pixel 8').first().waitFor();
   await reader.look('ingest-clocks');
   await page.getByRole('tab', { name: 'SDKs and their cost' }).click();
-  await page.getByRole('cell', { name: '0.1.0' }).waitFor();
+  await page.getByRole('cell', { name: '0.1.0' }).first().waitFor();
   await reader.look('ingest-sdks');
 }
 

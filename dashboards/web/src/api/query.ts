@@ -73,6 +73,10 @@ export interface Question {
   limit?: number;
   /** The signal's own dimensions, beside the filters of the address. */
   where?: Record<string, string | string[]>;
+  /** Only groups with so many samples, on both sides of a comparison. */
+  atLeastSamples?: number;
+  /** By dimension: a text that its value holds, in any case. */
+  contains?: Record<string, string>;
   /** Ask for the comparison that the filters name. On unless said otherwise. */
   compare?: boolean;
 }
@@ -116,6 +120,8 @@ export function address(
   for (const measure of question.measures ?? []) query.append('measure', measure);
   if (question.order) query.set('order', question.order);
   if (question.limit) query.set('limit', String(question.limit));
+  if (question.atLeastSamples) query.set('at_least_samples', String(question.atLeastSamples));
+  for (const [name, text] of Object.entries(question.contains ?? {})) if (text) query.append(`contains.${name}`, text);
   if (question.compare !== false && filters.baseVersion) query.set('base_app_version', filters.baseVersion);
   for (const [name, value] of Object.entries(more)) query.set(name, value);
   return `/api/v1/projects/${encodeURIComponent(filters.project)}/query/${question.signal}${kind}?${query}`;

@@ -1,39 +1,4 @@
-// The measures of the API as headings, the names of code as people read them, buckets few enough to be seen. Pure.
-
-const LABELS: Record<string, string> = {
-  count: 'Count',
-  installs: 'Installs',
-  sum_us: 'Total time',
-  main_thread_share: 'On main thread',
-  error_share: 'Errors',
-  late_share: 'Late',
-  per_minute: 'Per minute',
-  bytes: 'Bytes',
-  tx_bytes: 'Sent',
-  rx_bytes: 'Received',
-  requests: 'Requests',
-  failed_requests: 'Failed',
-  failed_share: 'Failed share',
-  bytes_per_install: 'Per install',
-  wire_bytes: 'Uploaded',
-  upload_bytes: 'Uploaded',
-  queue_bytes: 'Waiting',
-  skewed_share: 'Clock corrected',
-  overhead_us: 'Own time',
-  overhead_us_per_install: 'Own time per install',
-};
-
-/** `p95_us` → `p95`, `main_thread_share` → `On main thread`. */
-export function measureLabel(name: string): string {
-  const short = name.replace(/_(us|ms)$/, '');
-  return (
-    LABELS[name] ??
-    short
-      .charAt(0)
-      .toUpperCase()
-      .replace('P', /^p\d/.test(short) ? 'p' : 'P') + short.slice(1)
-  );
-}
+// Names of code and of metrics as people read them, buckets few enough to be seen. Pure.
 
 /** A method without its package, and the package: `com.shop.Cart.pay(int)` → `Cart.pay(int)` in `com.shop`. */
 export function splitName(name: string): { short: string; place: string } {
@@ -56,16 +21,6 @@ export function metricLabel(name: string): string {
   if (/^(fps|cpu)/.test(name)) return name.startsWith('fps') ? 'Frames per second' : 'CPU';
   const words = name.replace(/_(bytes|percent|share|ms|us)$/, '').replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** 4.9.0 before 4.10.0, and 4.10.0-rc.1 before 4.10.0. */
-export function byVersion(left: string, right: string): number {
-  const [a, b] = [left, right].map((version) => version.split(/[-+]/));
-  const core = new Intl.Collator('en', { numeric: true }).compare(a![0]!, b![0]!);
-  if (core !== 0) return core;
-  const [before, after] = [a!.slice(1).join('-'), b!.slice(1).join('-')];
-  if (before === '' || after === '') return Number(before === '') - Number(after === '');
-  return before.localeCompare(after, 'en', { numeric: true });
 }
 
 /** Fine buckets put together into at most `most`, evenly in the logarithm: what lies far apart stays apart. */

@@ -18,7 +18,8 @@ export function format(value: number | null | undefined, unit: Unit = 'count'): 
     case 'bytes':
       return bytes(value);
     case 'share':
-      return `${digits(value * 100)} %`;
+      // Fewer than one of ten thousand is next to none, and its digits say nothing.
+      return value > 0 && value < 1e-4 ? '<0.01 %' : `${digits(value * 100)} %`;
     case 'percent':
       return `${digits(value)} %`;
     case 'count':

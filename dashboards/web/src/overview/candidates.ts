@@ -1,10 +1,10 @@
 // What may have got worse: spans, pages, frames of pages, starts and groups of janks, of one version and the one before.
 
-import { queryTable, valueOf, type Question, type TableAnswer } from '../api/query';
+import { queryTable, valueOf, type Question, type TableAnswer, type TableRow } from '../api/query';
 import type { Filters } from '../navigation/filters';
 import { addressOf, comparing, only } from '../navigation/links';
 import type { VersionPair } from '../versions/version_order';
-import { ENOUGH } from '../versions/enough';
+import { ENOUGH, ENOUGH_SAMPLES } from '../versions/enough';
 import type { Candidate } from './worst_first';
 
 const HOUR_MS = 3_600_000;
@@ -12,10 +12,11 @@ const HOUR_MS = 3_600_000;
 interface Kind {
   name: string;
   question: Question;
+  /** The measure that says on how much it stands, where the server does not leave out what stands on little. */
+  samples?: string;
   measure: string;
   shown: string;
   unit: string;
-  enough: number;
   least: number;
   label: (keys: string[]) => string;
   href: (keys: string[], filters: Filters) => string;
@@ -27,14 +28,14 @@ const KINDS: Kind[] = [
     question: {
       signal: 'spans',
       by: ['name'],
-      measures: ['count', 'installs', 'p75_us'],
-      order: '-count',
+      measures: ['samples', 'installs', 'p75_us'],
+      atLeastSamples: ENOUGH_SAMPLES.ranked,
+      order: '-samples',
       limit: 1000,
     },
     measure: 'p75_us',
     shown: 'p75',
     unit: 'us',
-    enough: ENOUGH.measured,
     least: 1000,
     label: ([name]) => name!,
     href: ([name], filters) => addressOf('/spans', filters, { name: name! }),
@@ -44,14 +45,14 @@ const KINDS: Kind[] = [
     question: {
       signal: 'page_loads',
       by: ['page'],
-      measures: ['count', 'installs', 'total_p75_ms'],
-      order: '-count',
+      measures: ['samples', 'installs', 'total_p75_ms'],
+      atLeastSamples: ENOUGH_SAMPLES.ranked,
+      order: '-samples',
       limit: 500,
     },
     measure: 'total_p75_ms',
     shown: 'total, p75',
     unit: 'ms',
-    enough: ENOUGH.measured,
     least: 10,
     label: ([page]) => page!,
     href: ([page], filters) => addressOf('/page-loads', only(filters, 'page', page!)),
@@ -61,25 +62,44 @@ const KINDS: Kind[] = [
     question: {
       signal: 'frame_windows',
       by: ['page'],
-      measures: ['frames_drawn', 'installs', 'delay_ms_per_minute'],
-      order: '-frames_drawn',
+      measures: ['samples', 'installs', 'delay_ms_per_minute'],
+      atLeastSamples: ENOUGH_SAMPLES.ranked,
+      order: '-samples',
       limit: 500,
     },
     measure: 'delay_ms_per_minute',
     shown: 'delay per minute',
     unit: 'ms',
-    enough: ENOUGH.measured,
     least: 20,
     label: ([page]) => page!,
     href: ([page], filters) => addressOf('/frames', only(filters, 'page', page!)),
   },
   {
+    name: 'Memory',
+    question: {
+      signal: 'metrics',
+      by: ['page'],
+      measures: ['samples', 'installs', 'p75'],
+      atLeastSamples: ENOUGH_SAMPLES.ranked,
+      order: '-samples',
+      limit: 500,
+      where: { name: 'memory_used_bytes' },
+    },
+    measure: 'p75',
+    shown: 'used, p75',
+    unit: 'bytes',
+    least: 1_000_000,
+    label: ([page]) => page!,
+    href: ([page], filters) => addressOf('/resources', only(filters, 'page', page!), { metric: 'memory_used_bytes' }),
+  },
+  {
     name: 'App start',
     question: { signal: 'app_starts', by: ['kind'], measures: ['count', 'installs', 'p75_ms'] },
+    // Starts are not sampled.
+    samples: 'count',
     measure: 'p75_ms',
     shown: 'p75',
     unit: 'ms',
-    enough: ENOUGH.measured,
     least: 10,
     label: ([kind]) => `${kind} start`,
     href: (_, filters) => addressOf('/resources', filters, { tab: 'starts' }),
@@ -109,8 +129,10 @@ export async function candidates(filters: Filters, pair: VersionPair, signal: Ab
 }
 
 function ofKind(kind: Kind, answer: TableAnswer, filters: Filters): Candidate[] {
+  const few = (row: TableRow, of: 'values' | 'base') =>
+    kind.samples !== undefined && (valueOf(answer, row, kind.samples, of) ?? 0) < ENOUGH_SAMPLES.ranked;
   return answer.rows
-    .filter((row) => row.keys[0] !== '')
+    .filter((row) => row.keys[0] !== '' && !few(row, 'values') && !few(row, 'base'))
     .map((row) => ({
       kind: kind.name,
       name: kind.label(row.keys),
@@ -120,7 +142,7 @@ function ofKind(kind: Kind, answer: TableAnswer, filters: Filters): Candidate[] 
       base: valueOf(answer, row, kind.measure, 'base'),
       installs: valueOf(answer, row, 'installs') ?? 0,
       baseInstalls: valueOf(answer, row, 'installs', 'base') ?? 0,
-      enough: kind.enough,
+      enough: 0,
       least: kind.least,
       href: kind.href(row.keys, filters),
     }));

@@ -9,12 +9,15 @@ export interface CardDefinition {
   value: (health: Health, version: string) => number | null;
   /** On how many samples it stands; below `MIN_SAMPLES` no change is claimed. */
   samples: (health: Health, version: string) => number;
+  /** How many of what is counted; when there are fewer than `MIN_CASES` in either version, no change is claimed. */
+  cases?: (health: Health, version: string) => number;
   page: string;
   parameters?: Record<string, string>;
   hint: string;
 }
 
 export const MIN_SAMPLES = 30;
+export const MIN_CASES = 30;
 const HOUR_MS = 3_600_000;
 
 const ratio = (above: number | null, below: number | null) => (below ? (above ?? 0) / below : null);
@@ -55,6 +58,7 @@ export const CARDS: CardDefinition[] = [
     value: (health, version) =>
       ratio(health.get('anrs', 'sessions', version), health.get('usage', 'sessions', version)),
     samples: (health, version) => health.get('usage', 'sessions', version) ?? 0,
+    cases: (health, version) => health.get('anrs', 'sessions', version) ?? 0,
     page: '/jank',
     parameters: { kind: 'anr' },
     hint: 'stalls over 5 s',
@@ -74,6 +78,8 @@ export const CARDS: CardDefinition[] = [
     better: 'lower',
     value: (health, version) => health.get('frames', 'frozen_share', version),
     samples: (health, version) => health.get('frames', 'frames_drawn', version) ?? 0,
+    cases: (health, version) =>
+      (health.get('frames', 'frozen_share', version) ?? 0) * (health.get('frames', 'frames_drawn', version) ?? 0),
     page: '/frames',
     parameters: { measure: 'frozen_share' },
     hint: 'over 700 ms',
@@ -113,6 +119,8 @@ export const CARDS: CardDefinition[] = [
     better: 'lower',
     value: (health, version) => health.get('spans', 'error_share', version),
     samples: (health, version) => health.get('spans', 'count', version) ?? 0,
+    cases: (health, version) =>
+      (health.get('spans', 'error_share', version) ?? 0) * (health.get('spans', 'count', version) ?? 0),
     page: '/spans',
     hint: 'of all spans',
   },

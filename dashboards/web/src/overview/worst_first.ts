@@ -11,7 +11,7 @@ export interface Candidate {
   /** On how many installs each stands: counts are scaled up by sample rates, installs are not. */
   installs: number;
   baseInstalls: number;
-  /** Installs that are enough of this kind, on either side. */
+  /** Installs that are enough of this kind, on either side; none where the server left out what stands on little. */
   enough: number;
   /** What was not there before is a regression too. */
   mayBeNew?: boolean;

@@ -9,6 +9,8 @@ export type SpanList = Schemas['SpanList'];
 
 export interface Search {
   where?: Record<string, string[]>;
+  /** A part of the name, in any case. */
+  find?: string;
   atLeastUs?: number;
   order: '-start' | '-duration_us';
   limit: number;
@@ -23,6 +25,7 @@ export function askSpans(filters: Filters, search: Search, signal: AbortSignal):
     to: to.toISOString(),
     order: search.order,
     limit: search.limit,
+    'contains.name': search.find || undefined,
     at_least_us: search.atLeastUs || undefined,
   };
   const path = { project: filters.project };
