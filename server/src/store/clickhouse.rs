@@ -171,6 +171,8 @@ impl ClickHouse {
             .with_setting("insert_deduplication_token", token)
             .with_setting("insert_deduplicate", "1")
             .with_setting("async_insert", "0")
+            // What a view groups has each key once: folding it again before it is written cost a quarter of an INSERT.
+            .with_setting("optimize_on_insert", "0")
             .with_setting("deduplicate_blocks_in_dependent_materialized_views", "1");
         while let Some(chunk) = block.next_chunk()? {
             insert.send(Bytes::from(chunk)).await?;

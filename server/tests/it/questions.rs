@@ -247,24 +247,6 @@ async fn a_group_of_janks_is_opened_to_its_stacks_and_events() {
         (2, json!([3.0, 6_000.0]))
     );
     let group = groups[0].0[0].as_str().unwrap();
-    for period in [HOURLY, DAILY] {
-        let none = asked
-            .ask(&format!("janks/flame?stack_hash=none&{period}"))
-            .await;
-        assert_eq!(
-            (none.status.as_u16(), &none.body["root"]["value"]),
-            (200, &json!(0.0))
-        );
-        let refresh = format!("query/frame_windows?refresh_hz=fast&by=refresh_hz&{period}");
-        assert_eq!(asked.rows(&refresh).await, []);
-    }
-    let events = asked
-        .ask(&format!(
-            "janks/events?app_version=4.12.0&base_app_version=4.11.0&{HOURLY}"
-        ))
-        .await
-        .body;
-    assert_eq!(events["events"].as_array().unwrap().len(), 3);
     let stacks = asked
         .ask(&format!("janks/stacks?group_id={group}&{DAILY}"))
         .await
@@ -316,6 +298,24 @@ async fn a_group_of_janks_is_opened_to_its_stacks_and_events() {
     assert_eq!(events["events"].as_array().unwrap().len(), 1);
     assert_eq!(events["events"][0]["run_log"][0]["message"], "order sent");
     assert_eq!(events["events"][0]["stack"][1]["line"], 25);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_no_column_can_hold_match_nothing_and_events_have_no_base() {
+    let asked = Asked::of(&[
+        stalled("4.11.0", "insert", 1_000),
+        stalled("4.12.0", "insert", 2_000),
+    ])
+    .await;
+    for period in [HOURLY, DAILY] {
+        let none = asked.ask(&format!("janks/flame?stack_hash=none&{period}"));
+        assert_eq!(none.await.body["root"]["value"], 0.0);
+        let refresh = format!("query/frame_windows?refresh_hz=fast&by=refresh_hz&{period}");
+        assert_eq!(asked.rows(&refresh).await, []);
+    }
+    let path = "janks/events?app_version=4.12.0&base_app_version=4.11.0";
+    let events = asked.ask(&format!("{path}&{HOURLY}")).await.body;
+    assert_eq!(events["events"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

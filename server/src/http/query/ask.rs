@@ -36,31 +36,25 @@ impl FromRequestParts<Arc<App>> for Asking {
                 "measure" => ask.measures.push(value),
                 "order" => ask.order = Some(value),
                 "field" => ask.field = Some(value),
-                "limit" => {
-                    let limit = value.parse().ok().filter(|limit| *limit > 0);
-                    let limit = limit.ok_or_else(|| {
-                        Problem::unfit_question("`limit` is a whole number from 1")
-                    })?;
-                    ask.limit = Some(limit);
-                }
+                "limit" => ask.limit = Some(whole("limit", &value, 1)?),
                 "at_least_samples" => {
-                    let number = value.parse().map_err(|_| {
-                        Problem::unfit_question("`at_least_samples` is a whole number")
-                    })?;
-                    ask.at_least_samples = Some(number);
+                    ask.at_least_samples = Some(whole("at_least_samples", &value, 0)?);
                 }
                 "at_least_us" => {
-                    let number = value.parse().ok().filter(|number| *number >= 0);
-                    let number = number.ok_or_else(|| {
-                        Problem::unfit_question("`at_least_us` is a whole number")
-                    })?;
-                    ask.at_least_us = Some(number);
+                    let least = whole("at_least_us", &value, 0)?;
+                    ask.at_least_us = Some(i64::try_from(least).unwrap_or(i64::MAX));
                 }
                 _ => ask.filters.push((name.into_owned(), value)),
             }
         }
         Ok(Self(ask))
     }
+}
+
+fn whole(name: &str, value: &str, least: u64) -> Result<u64, Problem> {
+    let number = value.parse().ok().filter(|number| *number >= least);
+    number
+        .ok_or_else(|| Problem::unfit_question(format!("`{name}` is a whole number from {least}")))
 }
 
 /// Clocks of devices are right to the microsecond at best, and years before 1970 or after 2100 are mistakes.
