@@ -308,8 +308,8 @@ async fn values_that_no_column_can_hold_match_nothing_and_events_have_no_base() 
     ])
     .await;
     for period in [HOURLY, DAILY] {
-        let none = asked.ask(&format!("janks/flame?stack_hash=none&{period}"));
-        assert_eq!(none.await.body["root"]["value"], 0.0);
+        let none = format!("janks/flame?stack_hash=none&{period}");
+        assert_eq!(asked.ask(&none).await.body["root"]["value"], 0.0);
         let refresh = format!("query/frame_windows?refresh_hz=fast&by=refresh_hz&{period}");
         assert_eq!(asked.rows(&refresh).await, []);
     }
