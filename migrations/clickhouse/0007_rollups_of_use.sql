@@ -222,7 +222,7 @@ SELECT
 FROM metrics_hourly AS s
 GROUP BY project, name, page, uptime, day, app_id, app_version, os_name, device_class;
 
--- Starts of the app; the phases as milliseconds and as how often.
+-- Starts of the app. Their phases are read from the raw rows: an app starts seldom.
 CREATE TABLE IF NOT EXISTS app_starts_hourly
 (
     project             LowCardinality(String),
@@ -236,8 +236,6 @@ CREATE TABLE IF NOT EXISTS app_starts_hourly
     sum_ms              SimpleAggregateFunction(sum, Float64),
     late                SimpleAggregateFunction(sum, Float64),
     durations_ms        SimpleAggregateFunction(sumMap, Map(Int16, Float64)),
-    phases_ms           SimpleAggregateFunction(sumMap, Map(String, Float64)),
-    phases_count        SimpleAggregateFunction(sumMap, Map(String, Float64)),
     installs            AggregateFunction(uniqCombined64(12), UUID)
 )
 ENGINE = AggregatingMergeTree
@@ -263,8 +261,6 @@ SELECT
     toFloat64(sum(duration_ms)) AS sum_ms,
     sumIf(1., received_at > start + INTERVAL 1 HOUR) AS late,
     arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(duration_ms), groupArray(1.))) AS durations_ms,
-    sumMap(mapFromArrays(arrayMap(name -> toString(name), `phases.name`), arrayMap(ms -> toFloat64(ms), `phases.duration_ms`))) AS phases_ms,
-    sumMap(mapFromArrays(arrayMap(name -> toString(name), `phases.name`), arrayMap(ms -> 1., `phases.duration_ms`))) AS phases_count,
     uniqCombined64State(12)(install_id) AS installs
 FROM app_starts AS s
 GROUP BY project, kind, hour, app_id, app_version, os_name, device_class;
@@ -282,8 +278,6 @@ CREATE TABLE IF NOT EXISTS app_starts_daily
     sum_ms              SimpleAggregateFunction(sum, Float64),
     late                SimpleAggregateFunction(sum, Float64),
     durations_ms        SimpleAggregateFunction(sumMap, Map(Int16, Float64)),
-    phases_ms           SimpleAggregateFunction(sumMap, Map(String, Float64)),
-    phases_count        SimpleAggregateFunction(sumMap, Map(String, Float64)),
     installs            AggregateFunction(uniqCombined64(12), UUID)
 )
 ENGINE = AggregatingMergeTree
@@ -309,8 +303,6 @@ SELECT
     sum(s.sum_ms) AS sum_ms,
     sum(s.late) AS late,
     sumMap(s.durations_ms) AS durations_ms,
-    sumMap(s.phases_ms) AS phases_ms,
-    sumMap(s.phases_count) AS phases_count,
     uniqCombined64MergeState(12)(s.installs) AS installs
 FROM app_starts_hourly AS s
 GROUP BY project, kind, day, app_id, app_version, os_name, device_class;

@@ -18,7 +18,7 @@ use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
 use crate::app::App;
 use crate::query::{Ask, FlameNode, Weighed, flame, folded, speedscope};
-use crate::store::reads::{Grain, JankEvent, StoredFrame};
+use crate::store::reads::{JankEvent, StoredFrame};
 
 /// A frame of a stack.
 #[derive(Serialize, ToSchema)]
@@ -232,11 +232,9 @@ pub(super) async fn events(
 ) -> Result<Json<Events>, Problem> {
     ask.measures = vec!["count".to_owned()];
     let limit = ask.limit.unwrap_or(20).min(100);
-    let span = ask.span(app.clock.now())?;
-    let mut asked = ask.table(&member.project, "janks", app.clock.now())?;
-    (asked.reading.grain, asked.reading.span) = (Grain::Raw, span);
+    let reading = ask.single(&member.project, "janks", app.clock.now())?;
     let _turn = turn(&app).await?;
-    let (events, _) = app.clickhouse.jank_events(&asked.reading, limit).await?;
+    let (events, _) = app.clickhouse.jank_events(&reading, limit).await?;
     let mut hashes: Vec<u64> = events
         .iter()
         .flat_map(|event| {

@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
 use crate::app::App;
 use crate::query::{Ask, chrome_trace, inside};
-use crate::store::reads::{First, Grain, StoredSpan};
+use crate::store::reads::{First, StoredSpan};
 
 /// More than a screen shows.
 const MOST_SPANS: u64 = 20_000;
@@ -162,14 +162,12 @@ async fn found(
     limit: u64,
 ) -> Result<Vec<StoredSpan>, Problem> {
     ask.measures = vec!["count".to_owned()];
-    let span = ask.span(app.clock.now())?;
-    let mut asked = ask.table(project, "spans", app.clock.now())?;
-    (asked.reading.grain, asked.reading.span) = (Grain::Raw, span);
+    let reading = ask.single(project, "spans", app.clock.now())?;
     let at_least = ask.at_least_us.unwrap_or_default();
     let _turn = turn(app).await?;
     let (spans, _) = app
         .clickhouse
-        .spans(&asked.reading, at_least, first, limit)
+        .spans(&reading, at_least, first, limit)
         .await?;
     Ok(spans)
 }

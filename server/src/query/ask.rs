@@ -56,6 +56,13 @@ impl Ask {
         self.understood(project, about, now, false)
     }
 
+    /// Single events: raw rows, in a stretch of time that is not widened.
+    pub fn single(&self, project: &str, about: &str, now: i64) -> Result<Reading, AskError> {
+        let mut reading = self.table(project, about, now)?.reading;
+        (reading.grain, reading.span) = (Grain::Raw, self.span(now)?);
+        Ok(reading)
+    }
+
     /// A series in steps of time: by one dimension at most, against no base.
     pub fn series(&self, project: &str, about: &str, now: i64) -> Result<Asked, AskError> {
         if self.by.len() > 1 {

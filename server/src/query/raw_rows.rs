@@ -1,7 +1,7 @@
 //! Raw rows of a signal, to be taken along.
 
 use super::{Ask, AskError};
-use crate::store::reads::{Grain, Reading, SUBJECTS};
+use crate::store::reads::{Reading, SUBJECTS};
 
 /// More is for ClickHouse's own tools.
 const MOST_ROWS: u64 = 10_000_000;
@@ -20,8 +20,5 @@ pub fn raw_rows(
     now: i64,
 ) -> Result<(Reading, u64), AskError> {
     let limit = ask.limit.take().unwrap_or(MOST_ROWS).min(MOST_ROWS);
-    let span = ask.span(now)?;
-    let mut reading = ask.table(project, signal, now)?.reading;
-    (reading.grain, reading.span) = (Grain::Raw, span);
-    Ok((reading, limit))
+    Ok((ask.single(project, signal, now)?, limit))
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Ask, AskError, Unanswered};
 use crate::stacks::Rules;
-use crate::store::reads::{Grain, Reading, StoredFrame, recorded_signals, subject};
+use crate::store::reads::{Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
 use crate::test_run::{Collector, TestRun};
 
@@ -83,8 +83,7 @@ struct Source<'s> {
 
 impl Source<'_> {
     fn reading(&self, name: &str) -> Result<Reading, AskError> {
-        let mut reading = self.ask.table(self.project, name, self.now)?.reading;
-        (reading.grain, reading.span) = (Grain::Raw, self.ask.span(self.now)?);
+        let mut reading = self.ask.single(self.project, name, self.now)?;
         let of_session = self
             .ask
             .filters

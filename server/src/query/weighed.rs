@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Ask, Unanswered, WeighedStack};
 use crate::store::ClickHouse;
-use crate::store::reads::{Base, StoredFrame};
+use crate::store::reads::StoredFrame;
 
 /// Stacks that a tree is made of: the heaviest. Those beyond weigh next to nothing.
 const MOST_STACKS: u64 = 1_000;
@@ -40,11 +40,7 @@ impl Weighed {
         let (rows, _) = clickhouse
             .read_table(&asked.reading, asked.sort, asked.limit)
             .await?;
-        let compared = asked
-            .reading
-            .base
-            .as_ref()
-            .is_some_and(|base| matches!(base, Base::Version(_) | Base::Period(_)));
+        let compared = asked.reading.base.is_some();
         let stacks: Vec<_> = rows
             .into_iter()
             .filter_map(|row| {
