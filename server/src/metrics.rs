@@ -24,6 +24,8 @@ pub struct IngestMetrics {
     pub body_bytes: IntCounter,
     /// From the request's head to its answer.
     pub seconds: Histogram,
+    /// Of batches that say when they were sent.
+    pub clock_skew_seconds: Histogram,
 }
 
 #[derive(Clone)]
@@ -33,6 +35,8 @@ pub struct LogMetrics {
     pub pending_records: IntGauge,
     pub sync_seconds: Histogram,
     pub damaged_ranges: IntCounter,
+    pub disk_free_bytes: IntGauge,
+    pub min_free_bytes: IntGauge,
 }
 
 #[derive(Clone)]
@@ -89,6 +93,12 @@ impl Maker {
 
     fn histogram(&self, name: &str, help: &str) -> Histogram {
         self.register(Histogram::with_opts(Self::latency(name, help)))
+    }
+
+    fn clock_skews(&self, name: &str, help: &str) -> Histogram {
+        let buckets = [1., 5., 30., 60., 300., 3_600., 86_400., 604_800.];
+        let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+        self.register(Histogram::with_opts(options))
     }
 
     fn histograms(&self, name: &str, help: &str, labels: &[&str]) -> HistogramVec {
@@ -160,6 +170,10 @@ impl Metrics {
                     "unjank_ingest_request_seconds",
                     "Time from a request's head to its answer.",
                 ),
+                clock_skew_seconds: make.clock_skews(
+                    "unjank_clock_skew_seconds",
+                    "How far the clock of a device was off when it sent a batch, in either direction, against the clock of this machine.",
+                ),
             },
             log: LogMetrics {
                 bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
@@ -178,6 +192,14 @@ impl Metrics {
                 damaged_ranges: make.counter(
                     "unjank_log_damaged_ranges_total",
                     "Damaged places found in the ingest log.",
+                ),
+                disk_free_bytes: make.gauge(
+                    "unjank_disk_free_bytes",
+                    "Bytes free on the disk of the data folder.",
+                ),
+                min_free_bytes: make.gauge(
+                    "unjank_disk_min_free_bytes",
+                    "Bytes that must be free on the disk of the data folder: below, batches are refused.",
                 ),
             },
             writer: WriterMetrics {
