@@ -37,6 +37,8 @@ pub struct Ask {
     pub field: Option<String>,
     /// Of single spans: only those that took so long.
     pub at_least_us: Option<i64>,
+    /// Of single spans: what an answer said of where it ended.
+    pub cursor: Option<String>,
     /// Names of dimensions with a value; one that repeats allows each of its values.
     pub filters: Vec<(String, String)>,
 }
@@ -61,6 +63,28 @@ impl Ask {
         let mut reading = self.table(project, about, now)?.reading;
         (reading.grain, reading.span) = (Grain::Raw, self.span(now)?);
         Ok(reading)
+    }
+
+    /// The two questions behind a comparison of what is read from single events: of what is asked for, and of the base.
+    pub fn sides(&self) -> Result<(Self, Option<Self>), AskError> {
+        let (mut head, mut base) = (self.clone(), self.clone());
+        for side in [&mut head, &mut base] {
+            (side.base_from, side.base_to, side.base_version) = (None, None, None);
+        }
+        match self.base()? {
+            None => return Ok((head, None)),
+            Some(Base::Period(span)) => (base.from, base.to) = (Some(span.from), Some(span.to)),
+            Some(Base::Version(version)) => {
+                if !self.filters.iter().any(|(name, _)| name == "app_version") {
+                    return Err(AskError(
+                        "`app_version` says what `base_app_version` is compared with".to_owned(),
+                    ));
+                }
+                base.filters.retain(|(name, _)| name != "app_version");
+                base.filters.push(("app_version".to_owned(), version));
+            }
+        }
+        Ok((head, Some(base)))
     }
 
     /// A series in steps of time: by one dimension at most, against no base.

@@ -41,4 +41,5 @@ mod server;
 mod signal_quotas;
 mod stacks;
 mod story;
+mod traces;
 mod web;

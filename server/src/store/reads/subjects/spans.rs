@@ -25,6 +25,7 @@ const SPANS_DIMENSIONS: &[Dimension] = &[
     Dimension::raw("status", "s.status"),
     Dimension::raw("thread", "s.thread"),
     Dimension::raw("on_main_thread", "if(s.on_main_thread, 'true', 'false')"),
+    Dimension::raw("root", "if(s.parent_span_id = 0, 'true', 'false')"),
     Dimension::raw("code_class", "s.code_class"),
     Dimension::raw("code_function", "s.code_function"),
     Dimension::raw("package", PACKAGE),
