@@ -67,24 +67,39 @@ impl Ask {
 
     /// The two questions behind a comparison of what is read from single events: of what is asked for, and of the base.
     pub fn sides(&self) -> Result<(Self, Option<Self>), AskError> {
-        let (mut head, mut base) = (self.clone(), self.clone());
-        for side in [&mut head, &mut base] {
-            (side.base_from, side.base_to, side.base_version) = (None, None, None);
+        let base = self.of_base()?;
+        if self.base_version.is_some()
+            && !self.filters.iter().any(|(name, _)| name == "app_version")
+        {
+            return Err(AskError(
+                "`app_version` says what `base_app_version` is compared with".to_owned(),
+            ));
         }
+        Ok((self.alone(), base))
+    }
+
+    /// The same question of the base alone.
+    pub fn of_base(&self) -> Result<Option<Self>, AskError> {
+        let mut base = self.alone();
         match self.base()? {
-            None => return Ok((head, None)),
+            None => return Ok(None),
             Some(Base::Period(span)) => (base.from, base.to) = (Some(span.from), Some(span.to)),
             Some(Base::Version(version)) => {
-                if !self.filters.iter().any(|(name, _)| name == "app_version") {
-                    return Err(AskError(
-                        "`app_version` says what `base_app_version` is compared with".to_owned(),
-                    ));
-                }
                 base.filters.retain(|(name, _)| name != "app_version");
                 base.filters.push(("app_version".to_owned(), version));
             }
         }
-        Ok((head, Some(base)))
+        Ok(Some(base))
+    }
+
+    /// The same question without a base.
+    fn alone(&self) -> Self {
+        Self {
+            base_from: None,
+            base_to: None,
+            base_version: None,
+            ..self.clone()
+        }
     }
 
     /// A series in steps of time: by one dimension at most, against no base.

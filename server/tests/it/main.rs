@@ -17,6 +17,7 @@ mod demo;
 mod device_tokens;
 mod engine;
 mod exports;
+mod flame;
 mod gone_clients;
 mod grafana;
 mod ingest;
