@@ -56,6 +56,67 @@ pub struct ReclassificationMetrics {
     pub failures: IntCounter,
 }
 
+impl IngestMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            requests: make.counters(
+                "unjank_ingest_requests_total",
+                "Requests to the ingest endpoint, by HTTP status and code.",
+                &["status", "code"],
+            ),
+            events: make.counters(
+                "unjank_ingest_events_total",
+                "Events received, by signal and outcome as acknowledged.",
+                &["signal", "outcome"],
+            ),
+            body_bytes: make.counter(
+                "unjank_ingest_body_bytes_total",
+                "Bytes of request bodies as sent.",
+            ),
+            seconds: make.histogram(
+                "unjank_ingest_request_seconds",
+                "Time from a request's head to its answer.",
+            ),
+            clock_skew_seconds: make.clock_skews(
+                "unjank_clock_skew_seconds",
+                "How far the clock of a device was off when it sent a batch, in either direction, against the clock of this machine.",
+            ),
+        }
+    }
+}
+
+impl LogMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
+            max_bytes: make.gauge(
+                "unjank_log_max_bytes",
+                "Bytes the ingest log may take on disk.",
+            ),
+            pending_records: make.gauge(
+                "unjank_log_pending_records",
+                "Records of the ingest log that are not in ClickHouse yet.",
+            ),
+            sync_seconds: make.histogram(
+                "unjank_log_sync_seconds",
+                "Time of a group of records to become durable.",
+            ),
+            damaged_ranges: make.counter(
+                "unjank_log_damaged_ranges_total",
+                "Damaged places found in the ingest log.",
+            ),
+            disk_free_bytes: make.gauge(
+                "unjank_disk_free_bytes",
+                "Bytes free on the disk of the data folder.",
+            ),
+            min_free_bytes: make.gauge(
+                "unjank_disk_min_free_bytes",
+                "Bytes that must be free on the disk of the data folder: below, batches are refused.",
+            ),
+        }
+    }
+}
+
 impl ReclassificationMetrics {
     fn new(make: &Maker) -> Self {
         Self {
@@ -151,57 +212,8 @@ impl Metrics {
             ))
             .is_err();
         Self {
-            ingest: IngestMetrics {
-                requests: make.counters(
-                    "unjank_ingest_requests_total",
-                    "Requests to the ingest endpoint, by HTTP status and code.",
-                    &["status", "code"],
-                ),
-                events: make.counters(
-                    "unjank_ingest_events_total",
-                    "Events received, by signal and outcome as acknowledged.",
-                    &["signal", "outcome"],
-                ),
-                body_bytes: make.counter(
-                    "unjank_ingest_body_bytes_total",
-                    "Bytes of request bodies as sent.",
-                ),
-                seconds: make.histogram(
-                    "unjank_ingest_request_seconds",
-                    "Time from a request's head to its answer.",
-                ),
-                clock_skew_seconds: make.clock_skews(
-                    "unjank_clock_skew_seconds",
-                    "How far the clock of a device was off when it sent a batch, in either direction, against the clock of this machine.",
-                ),
-            },
-            log: LogMetrics {
-                bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
-                max_bytes: make.gauge(
-                    "unjank_log_max_bytes",
-                    "Bytes the ingest log may take on disk.",
-                ),
-                pending_records: make.gauge(
-                    "unjank_log_pending_records",
-                    "Records of the ingest log that are not in ClickHouse yet.",
-                ),
-                sync_seconds: make.histogram(
-                    "unjank_log_sync_seconds",
-                    "Time of a group of records to become durable.",
-                ),
-                damaged_ranges: make.counter(
-                    "unjank_log_damaged_ranges_total",
-                    "Damaged places found in the ingest log.",
-                ),
-                disk_free_bytes: make.gauge(
-                    "unjank_disk_free_bytes",
-                    "Bytes free on the disk of the data folder.",
-                ),
-                min_free_bytes: make.gauge(
-                    "unjank_disk_min_free_bytes",
-                    "Bytes that must be free on the disk of the data folder: below, batches are refused.",
-                ),
-            },
+            ingest: IngestMetrics::new(&make),
+            log: LogMetrics::new(&make),
             writer: WriterMetrics {
                 rows: make.counter("unjank_writer_rows_total", "Rows inserted into ClickHouse."),
                 ranges: make.counter(
