@@ -284,7 +284,7 @@ async function traffic_is_what_was_counted_and_the_top_installs_lead(reader, sta
   const all = await one(
     state,
     `SELECT sum(tx_bytes + rx_bytes) AS bytes, sum(requests) AS requests, sum(failed_requests) / requests AS failed,
-     uniqExact(install_id) AS installs FROM traffic`,
+     uniqExact(install_id) AS installs FROM traffic WHERE ${within(`toDateTime(day, 'UTC')`)}`,
   );
   rounded(await card(reader, 'Bytes'), all.bytes, 'bytes');
   count(await card(reader, 'Requests'), all.requests, 'requests');
