@@ -12,7 +12,7 @@ use super::budgets::{Budgets, Gate, Limit, Policy};
 use super::metric::{Metric, Statistic};
 use super::significance::{Test, holm, least_p, mann_whitney};
 use super::{Comparison, Counted, Facts, Row, Side, Verdict};
-use crate::test_run::{Measurable, Quantity};
+use crate::test_run::{Measurable, Measured, Quantity};
 
 /// Values that are to lie beyond a percentile on each side, so that it is more than the whim of one of them.
 const LEAST_BEYOND: f64 = 5.0;
@@ -64,7 +64,7 @@ fn metrics(base: &Side, head: &Side, budgets: &Budgets) -> BTreeSet<(Measurable,
     for ((of, quantity), _) in sides
         .iter()
         .flat_map(|side| &side.runs)
-        .flat_map(|run| run.iter())
+        .flat_map(Measured::iter)
     {
         for statistic in budgets.statistics(of, *quantity) {
             let metric = Metric {

@@ -225,8 +225,7 @@ fn a_report_in_markdown_reads_like_this() {
 
 #[test]
 fn a_report_in_json_has_these_fields() {
-    let mut document: serde_json::Value =
-        serde_json::from_str(&json(&example()).unwrap()).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&json(&example()).unwrap()).unwrap();
     let rows = document["rows"].as_array_mut().unwrap();
     rows.truncate(1);
     insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap(), @"");

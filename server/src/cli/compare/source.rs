@@ -15,6 +15,7 @@ use crate::config::Shared;
 use crate::query::{numbers_of_versions, sampled_sessions};
 use crate::stacks::Rules;
 use crate::store::ClickHouse;
+use crate::test_run::Measured;
 
 const VERSION: &str = "app_version";
 
@@ -129,28 +130,28 @@ impl Reader<'_> {
             ..Side::default()
         };
         for source in sources {
-            match (source, &self.store) {
-                (Source::Stored { dimension, value }, Some(store)) => {
-                    let mut ask = self.choice.ask(self.now)?;
-                    ask.filters.push((dimension.clone(), value.clone()));
-                    let project = self.choice.project();
-                    let runs =
-                        sampled_sessions(store, project, &ask, self.now, &self.rules).await?;
-                    if runs.is_empty() {
-                        bail!(
-                            "no events of {}: look at --from, --to, --project and --filter",
-                            source.label()
-                        );
-                    }
-                    side.runs.extend(runs);
-                }
-                (Source::File(path), _) => {
-                    side.runs.push(of_file(path, &self.rules)?.measured);
-                }
-                (Source::Stored { .. }, None) => {}
-            }
+            side.runs.extend(self.runs(source).await?);
         }
         Ok(side)
+    }
+
+    async fn runs(&self, source: &Source) -> anyhow::Result<Vec<Measured>> {
+        let (dimension, value, store) = match (source, &self.store) {
+            (Source::File(path), _) => return Ok(vec![of_file(path, &self.rules)?.measured]),
+            (Source::Stored { dimension, value }, Some(store)) => (dimension, value, store),
+            (Source::Stored { .. }, None) => bail!("{} is in no store", source.label()),
+        };
+        let mut ask = self.choice.ask(self.now)?;
+        ask.filters.push((dimension.clone(), value.clone()));
+        let project = self.choice.project();
+        let runs = sampled_sessions(store, project, &ask, self.now, &self.rules).await?;
+        if runs.is_empty() {
+            bail!(
+                "no events of {}: look at --from, --to, --project and --filter",
+                source.label()
+            );
+        }
+        Ok(runs)
     }
 }
 
