@@ -74,7 +74,12 @@ fn metrics(base: &Side, head: &Side, budgets: &Budgets) -> BTreeSet<(Measurable,
             all.insert((of.clone(), metric));
         }
     }
-    all.extend(sides.iter().flat_map(|side| side.known.keys().cloned()));
+    let known = sides.iter().flat_map(|side| side.known.keys());
+    let looked_at = known.filter(|(of, metric)| {
+        let statistics = budgets.statistics(of, metric.quantity);
+        statistics.contains(&metric.statistic)
+    });
+    all.extend(looked_at.cloned());
     all
 }
 

@@ -8,6 +8,9 @@ pub(super) const MOST_TESTED: usize = 500;
 /// Values on both sides together up to which p is counted instead of approximated.
 const MOST_COUNTED: usize = 40;
 
+/// Below, the approximation rounds to nothing.
+const LEAST_TOLD: f64 = 1e-15;
+
 /// A test of two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Test {
@@ -31,7 +34,7 @@ pub(super) fn mann_whitney(base: &[f64], head: &[f64]) -> Option<Test> {
     let counted = (base.len() + head.len() <= MOST_COUNTED && !has_ties(&base, &head))
         .then(|| exact(above.max(pairs - above), base.len(), head.len()));
     Some(Test {
-        p: counted.unwrap_or(approximate),
+        p: counted.unwrap_or(approximate).max(LEAST_TOLD),
         delta: 2.0 * above / pairs - 1.0,
     })
 }

@@ -220,7 +220,32 @@ fn example() -> Comparison {
 
 #[test]
 fn a_report_in_markdown_reads_like_this() {
-    insta::assert_snapshot!(markdown(&example()), @"");
+    insta::assert_snapshot!(markdown(&example()), @r##"
+    <!-- unjank:report -->
+    ### ❌ unjank: 1 regressed, 2 improved
+
+    Base: main.jsonl (1 run). Head: branch.jsonl (1 run).
+
+    | what | metric | base | head | Δ | Δ % | n | p | verdict |
+    |---|---|--:|--:|--:|--:|--:|--:|---|
+    | Cart | t3_ms p50 | 99.8 ms | 200 ms | +99.8 ms | +100 % | 100 / 100 | < 0.001 | ❌ regressed |
+    | &#60;img src=x&#62;\|\`a\` &#64;all | total_ms p50 | 399 ms | 99.8 ms | −299 ms | −75.0 % | 100 / 100 | < 0.001 | ✅ improved |
+    | &#60;img src=x&#62;\|\`a\` &#64;all | total_ms p95 | 435 ms | 109 ms | −326 ms | −75.0 % | 100 / 100 | 0.002 | ✅ improved |
+
+    <details><summary>5 more: 1 unchanged, 2 new, 2 gone</summary>
+
+    | what | metric | base | head | Δ | Δ % | n | p | verdict |
+    |---|---|--:|--:|--:|--:|--:|--:|---|
+    | span pay | duration_ms p50 | – | 4.90 ms | – | – | 0 / 5 | – | ➕ new |
+    | span pay | duration_ms p95 | – | 5.30 ms | – | – | 0 / 5 | – | ➕ new |
+    | span left | duration_ms p50 | 4.99 ms | – | – | – | 100 / 0 | – | ➖ gone |
+    | span left | duration_ms p95 | 5.44 ms | – | – | – | 100 / 0 | – | ➖ gone |
+    | Cart | fps | 57.9 fps | 57.9 fps | 0 fps | 0 % | 100 / 100 | 1.000 | ▫️ unchanged |
+
+    </details>
+
+    <sub>p: Mann–Whitney, corrected (Holm) for 4 tests; a regression needs p ≤ 0.01 and a change beyond what is allowed. n counts values, or runs where it says so.</sub>
+    "##);
 }
 
 #[test]
@@ -228,7 +253,47 @@ fn a_report_in_json_has_these_fields() {
     let mut document: serde_json::Value = serde_json::from_str(&json(&example()).unwrap()).unwrap();
     let rows = document["rows"].as_array_mut().unwrap();
     rows.truncate(1);
-    insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap(), @r##"
+    {
+      "base": {
+        "label": "main.jsonl",
+        "runs": 1
+      },
+      "gate": "fail",
+      "head": {
+        "label": "branch.jsonl",
+        "runs": 1
+      },
+      "improved": 2,
+      "missing": [],
+      "over_budget": 0,
+      "regressed": 1,
+      "rows": [
+        {
+          "base": 99.8,
+          "base_count": 100,
+          "better": "lower",
+          "change": 99.8,
+          "change_percent": 100.0,
+          "cliffs_delta": 1.0,
+          "counted": "values",
+          "gate": "fail",
+          "head": 199.6,
+          "head_count": 100,
+          "limit": null,
+          "metric": "t3_ms",
+          "name": "Cart",
+          "of": "page",
+          "p": 4e-15,
+          "statistic": "p50",
+          "unit": "ms",
+          "verdict": "regressed"
+        }
+      ],
+      "schema_version": 1,
+      "significance": 0.01
+    }
+    "##);
 }
 
 #[test]

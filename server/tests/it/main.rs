@@ -9,6 +9,7 @@ mod api_tokens;
 mod architecture;
 mod bad_days;
 mod batches;
+mod comparison;
 mod config_preview;
 mod control;
 mod dead_letters;
