@@ -1,4 +1,4 @@
-//! The shop after a careless change: its cart reckons every price again for each article above it. `unjank compare` finds it in the
+//! The shop after a careless change: its cart reckons prices again and again. `unjank compare` finds it in the
 //! report files of both builds:
 //!
 //! ```sh

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::recorded::{LONGEST_WAY, whole_run};
 use super::{Ask, Unanswered};
@@ -52,9 +53,13 @@ pub async fn sampled_sessions(
             let Ok(of) = serde_json::from_slice::<OfSession>(&line) else {
                 continue;
             };
-            runs.entry(of.session_id)
-                .or_insert_with(|| Collector::new(rules))
-                .event_of(signal, &line);
+            let run = runs
+                .entry(of.session_id)
+                .or_insert_with(|| Collector::new(rules));
+            match signal {
+                "jank" => run.event_of(signal, &without_stacks(&line)),
+                _ => run.event_of(signal, &line),
+            }
         }
     }
     let mut runs: Vec<_> = runs.into_iter().collect();
@@ -64,4 +69,12 @@ pub async fn sampled_sessions(
         .filter(|run| !run.is_empty())
         .map(|run| run.measured)
         .collect())
+}
+
+/// Stalls name their stacks, which stand elsewhere; how many there were and how long they took is told without.
+fn without_stacks(line: &[u8]) -> Vec<u8> {
+    let mut stall: Value = serde_json::from_slice(line).unwrap_or_default();
+    stall["stack"] = json!([]);
+    stall["samples"] = json!([]);
+    stall.to_string().into_bytes()
 }
