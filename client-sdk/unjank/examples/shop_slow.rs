@@ -8,7 +8,6 @@
 //! ```
 #![expect(
     clippy::print_stderr,
-    clippy::exit,
     reason = "it is an example, and says what is wrong"
 )]
 

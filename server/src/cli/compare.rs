@@ -151,3 +151,21 @@ fn append(path: &Path, report: &str) -> anyhow::Result<()> {
         .and_then(|mut file| file.write_all(report.as_bytes()))
         .with_context(|| format!("cannot append to {}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_files_of_the_help_and_of_the_readme_are_understood() {
+        let mut command = CompareArgs::augment_args(clap::Command::new("compare"));
+        let help = command.render_long_help().to_string();
+        let (_, example) = help.split_once("[defaults]").unwrap();
+        let (example, _) = example.split_once("Metrics of pages").unwrap();
+        Budgets::parse(&format!("[defaults]{example}")).unwrap();
+        let readme = include_str!("../../../README.md");
+        let (_, example) = readme.split_once("```toml\n[[budget]]").unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        Budgets::parse(&format!("[[budget]]{example}")).unwrap();
+    }
+}
