@@ -42,6 +42,8 @@ pub struct WriterMetrics {
     pub failures: IntCounter,
     pub insert_seconds: HistogramVec,
     pub dead_letter_rows: IntCounter,
+    pub unfolded_rows: IntGauge,
+    pub fold_seconds: Histogram,
 }
 
 #[derive(Clone, Debug)]
@@ -198,6 +200,14 @@ impl Metrics {
                 dead_letter_rows: make.counter(
                     "unjank_dead_letter_rows_total",
                     "Rows that ClickHouse refused for their content.",
+                ),
+                unfolded_rows: make.gauge(
+                    "unjank_writer_unfolded_rows",
+                    "Rows in ClickHouse that the roll-ups do not hold yet.",
+                ),
+                fold_seconds: make.histogram(
+                    "unjank_writer_fold_seconds",
+                    "Time to roll up the rows of some seconds together.",
                 ),
             },
             reclassification: ReclassificationMetrics::new(&make),

@@ -17,6 +17,7 @@ mod demo;
 mod device_tokens;
 mod engine;
 mod exports;
+mod folds;
 mod grafana;
 mod ingest;
 mod ofrep;
