@@ -66,7 +66,13 @@ A budget file, all keys of which may be left out; a key that is not known is ref
   gate = \"fail\"              # or \"warn\", \"pass\": for regressions and budgets of this one
 
 Metrics of pages: fps, slow_frames_share, frozen_frames_share (0 to 1), jank_ms_per_minute, stalls and stalled_ms (by run), t1_ms, t2_ms,
-t3_ms, total_ms, cpu_percent, memory_bytes. Of spans that are marked by hand: duration_ms. Of starts: start_ms. Of runs: traffic_bytes.")]
+t3_ms, total_ms, cpu_percent, memory_bytes. Of spans that are marked by hand: duration_ms. Of starts: start_ms. Of runs: traffic_bytes.
+
+JSON, to which fields are only added while `schema_version` is 1: gate (pass, warn, fail); base and head (label, runs); significance; how
+many regressed, over_budget, improved; missing (budgets of what the head did not measure); rows, each with of (page, span, start, run),
+name, metric, statistic, unit, better (lower, higher), base, head, change, change_percent, counted (runs, values), base_count, head_count,
+p (corrected), cliffs_delta, limit (at_most or at_least), verdict (over_budget, regressed, improved, new, gone, not_enough_samples,
+unchanged) and gate. What was not measured is null.")]
 pub(super) struct CompareArgs {
     /// What to compare with: a report file, a version, or DIMENSION=VALUE in the store, such as `session_id=…`; may repeat
     #[arg(long, value_name = "RUN", required = true)]
