@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod compare;
 pub mod config;
 pub mod control;
 pub mod demo;

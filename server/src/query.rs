@@ -9,6 +9,8 @@ mod inside;
 mod period;
 mod raw_rows;
 mod recorded;
+mod sampled;
+mod version_numbers;
 mod weighed;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
@@ -19,6 +21,8 @@ pub use self::inside::{BaseTimes, Inside, InsideRow, beside, inside};
 pub use self::period::{Period, step_of};
 pub use self::raw_rows::{raw_rows, tables};
 pub use self::recorded::{MOST_EVENTS, recorded};
+pub use self::sampled::sampled_sessions;
+pub use self::version_numbers::{Numbers, numbers_of_versions};
 pub use self::weighed::{JankStack, Weighed};
 
 use crate::store::Failure;

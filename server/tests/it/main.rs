@@ -10,6 +10,7 @@ mod architecture;
 mod bad_days;
 mod batches;
 mod bench_data;
+mod comparison;
 mod config_preview;
 mod control;
 mod dead_letters;
