@@ -12,6 +12,7 @@ pub struct Metrics {
     pub log: LogMetrics,
     pub writer: WriterMetrics,
     pub reclassification: ReclassificationMetrics,
+    pub alerts: AlertMetrics,
     pub engine_restarts: IntCounter,
 }
 
@@ -50,6 +51,45 @@ pub struct ReclassificationMetrics {
     pub pending: IntGauge,
     pub stacks: IntCounter,
     pub failures: IntCounter,
+}
+
+#[derive(Clone, Debug)]
+pub struct AlertMetrics {
+    pub rounds: IntCounter,
+    pub round_seconds: Histogram,
+    /// In seconds since the epoch, on the server that evaluates.
+    pub last_round: IntGauge,
+    /// By how it stands after its evaluation.
+    pub rules: IntCounterVec,
+    pub firing: IntGauge,
+}
+
+impl AlertMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            rounds: make.counter(
+                "unjank_alert_rounds_total",
+                "Times all alert rules were evaluated.",
+            ),
+            round_seconds: make.histogram(
+                "unjank_alert_round_seconds",
+                "Time of an evaluation of all alert rules.",
+            ),
+            last_round: make.gauge(
+                "unjank_alert_last_round_timestamp_seconds",
+                "When this server evaluated all alert rules last; 0 when it did not.",
+            ),
+            rules: make.counters(
+                "unjank_alert_evaluations_total",
+                "Evaluations of alert rules, by outcome.",
+                &["outcome"],
+            ),
+            firing: make.gauge(
+                "unjank_alert_firing_incidents",
+                "Incidents that go on, as of the last evaluation by this server.",
+            ),
+        }
+    }
 }
 
 impl ReclassificationMetrics {
@@ -200,6 +240,7 @@ impl Metrics {
                     "Rows that ClickHouse refused for their content.",
                 ),
             },
+            alerts: AlertMetrics::new(&make),
             reclassification: ReclassificationMetrics::new(&make),
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",

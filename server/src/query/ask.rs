@@ -37,6 +37,8 @@ pub struct Ask {
     pub field: Option<String>,
     /// Of single spans: only those that took so long.
     pub at_least_us: Option<i64>,
+    /// By when rows arrived instead of when they happened; of raw rows, in a stretch of time that is not widened.
+    pub received: bool,
     /// Names of dimensions with a value; one that repeats allows each of its values.
     pub filters: Vec<(String, String)>,
 }
@@ -98,7 +100,14 @@ impl Ask {
             filters: self.filters(subject)?,
             measures: self.measures(subject)?,
             at_least: None,
+            received: self.received,
         };
+        if self.received && subject.arrival().is_none() {
+            return Err(AskError(format!(
+                "of {} it is not known when they arrived",
+                subject.name
+            )));
+        }
         let sort = self.sort(&mut reading)?;
         reading.at_least = self.at_least(&mut reading)?;
         let of_one = subject.lead.is_some_and(|lead| {
@@ -110,7 +119,9 @@ impl Ask {
         });
         let finest_is_day = subject.hourly.is_none() && subject.daily.is_some();
         let step_s = step_of(reading.span, finest_is_day, of_one);
-        reading.grain = grain_of(&reading, in_steps.then_some(step_s));
+        if !reading.received {
+            reading.grain = grain_of(&reading, in_steps.then_some(step_s));
+        }
         reading.span = Period(reading.span).aligned(reading.grain);
         if let Some(Base::Period(base)) = &mut reading.base {
             *base = Period(*base).before(reading.grain);

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod alerts;
 mod api_tokens;
 mod architecture;
 mod bad_days;
@@ -32,6 +33,7 @@ mod questions;
 mod quotas;
 mod remote_config;
 mod retention;
+mod role_walk;
 mod rules;
 mod schema;
 mod server;

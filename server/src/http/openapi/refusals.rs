@@ -12,6 +12,7 @@ use crate::http::member::{Admin, Editor, Operator, Person, Viewer};
 
 /// Every code with the statuses it is answered with. Codes are stable: one is added, none is ever changed.
 pub(super) const CODES: &[(&str, &[u16])] = &[
+    ("alert_rule_invalid", &[422]),
     ("batch_in_flight", &[503]),
     ("body_stalled", &[408]),
     ("body_too_large", &[413]),
@@ -128,6 +129,8 @@ refuses! {
     Faulty: "configuration_invalid";
     /// Classification rules.
     FaultyRules: "rules_invalid";
+    /// An alert rule.
+    FaultyAlertRule: "alert_rule_invalid";
     /// Rules are tried on so many days, and one at a time.
     OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable" "question_too_big";
     /// What is stored is asked.

@@ -62,6 +62,8 @@ pub struct Reading {
     pub measures: Vec<&'static Measure>,
     /// Only groups with so much of a measure, on both sides: its place, and how much.
     pub at_least: Option<(usize, u64)>,
+    /// By when raw rows arrived, not by when they happened.
+    pub received: bool,
 }
 
 /// How single rows are narrowed further, sorted and cut. Nothing of it comes from outside.
@@ -279,6 +281,9 @@ impl Reading {
 
     /// The condition that a row lies in a stretch of time, on the column as it is, so that the index is used.
     fn within(&self, span: Span, name: &str, statement: &mut Statement) -> String {
+        if self.received {
+            return self.arrived_within(span, name, statement);
+        }
         let seconds = |micros: i64| micros.div_euclid(1_000_000);
         let (column, from, to, scale) = match (self.grain, self.subject.time) {
             (Grain::Raw, Time::Instant(column)) => {
@@ -297,6 +302,26 @@ impl Reading {
         statement.numbers.push((format!("{name}_to"), to));
         format!(
             "s.{column} >= {scale}({{{name}_from:Int64}}, 'UTC') AND s.{column} < {scale}({{{name}_to:Int64}}, 'UTC')"
+        )
+    }
+
+    /// The condition that a row arrived in a stretch of time. What happened a week before is not looked for, so that not every
+    /// partition is read.
+    fn arrived_within(&self, span: Span, name: &str, statement: &mut Statement) -> String {
+        const LATEST: i64 = 7 * 86_400_000_000;
+        let numbers = &mut statement.numbers;
+        numbers.push((format!("{name}_from"), span.from));
+        numbers.push((format!("{name}_to"), span.to));
+        let arrived = format!(
+            "s.received_at >= fromUnixTimestamp64Micro({{{name}_from:Int64}}, 'UTC') \
+             AND s.received_at < fromUnixTimestamp64Micro({{{name}_to:Int64}}, 'UTC')"
+        );
+        let Time::Instant(column) = self.subject.time else {
+            return arrived;
+        };
+        numbers.push((format!("{name}_since"), span.from - LATEST));
+        format!(
+            "{arrived} AND s.{column} >= fromUnixTimestamp64Micro({{{name}_since:Int64}}, 'UTC')"
         )
     }
 
