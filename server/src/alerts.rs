@@ -5,15 +5,20 @@
 
 mod absence;
 mod check;
+mod comparison;
 mod evaluator;
 mod evidence;
 mod judge;
 mod link;
 mod machine;
 mod mute_window;
+mod replay;
 mod rule;
+mod statistics;
+mod templates;
 mod threshold;
 mod verdict;
+mod versions;
 
 pub use self::check::RuleFault;
 pub use self::evaluator::{Evaluator, Round};
@@ -21,5 +26,7 @@ pub use self::evidence::Evidence;
 pub use self::judge::{Case, Held, Judge, judge};
 pub use self::machine::{Next, Observed, Patience, Standing, next};
 pub use self::mute_window::{MuteWindow, Weekday};
+pub use self::replay::{Replay, Transition, Tried, replay};
 pub use self::rule::{Compare, Condition, Effect, Metric, Rule, Severity, Worse};
+pub use self::templates::templates;
 pub use self::verdict::{Numbers, Sides, Verdict};

@@ -1,5 +1,6 @@
 //! The command line: one module a command. The only place that prints.
 
+mod alerts;
 mod classify;
 mod dead_letter;
 mod demo;
@@ -58,6 +59,9 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Ask a running server whether it can accept batches; exit code 0 when it can.
     Healthcheck(healthcheck::HealthcheckArgs),
+    /// Alert rules on the past.
+    #[command(hide = true)]
+    Alerts(alerts::AlertsArgs),
     Classify(classify::ClassifyArgs),
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
     DeadLetter(dead_letter::DeadLetterArgs),
@@ -83,6 +87,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Migrate => server::migrate(&shared),
         Command::Sql(sql) => sql::run(&shared, &sql),
         Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),
+        Command::Alerts(alerts) => alerts::run(&shared, &alerts, std::io::stdout().lock()),
         Command::Classify(classify) => {
             classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
         }

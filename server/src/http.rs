@@ -1,6 +1,7 @@
 //! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
 
 mod admin;
+mod alert_preview;
 mod alert_rules;
 mod api_tokens;
 mod audit;
@@ -201,6 +202,14 @@ fn alerts() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/alert-rules/check",
             post(alert_rules::check),
+        )
+        .route(
+            "/projects/{project}/alert-rules/preview",
+            post(alert_preview::run),
+        )
+        .route(
+            "/projects/{project}/alert-rules/templates",
+            get(alert_rules::suggestions),
         )
         .route(
             "/projects/{project}/alert-rules/{rule}",

@@ -141,17 +141,7 @@ impl Evaluator {
         now: i64,
         round: &mut Round,
     ) -> Result<&'static str, ControlError> {
-        let mut done = Evaluated {
-            rule: row.id,
-            revision: row.revision,
-            at: now,
-            outcome: "failed",
-            error: None,
-            states: Vec::new(),
-            ok: Vec::new(),
-            opened: Vec::new(),
-            resolved: Vec::new(),
-        };
+        let mut done = Evaluated::of((row.id, row.revision), now);
         match self.judged(row, now, &mut done).await? {
             Ok(outcome) => done.outcome = outcome,
             Err(error) => {
@@ -201,7 +191,7 @@ impl Evaluator {
             Err(_) => return Ok(Err("it took more than 30 seconds".to_owned())),
         };
         let step = Step {
-            row,
+            rule: row.id,
             case: &case,
             mutes: &mutes,
         };
@@ -210,14 +200,14 @@ impl Evaluator {
 }
 
 /// What a round makes of the verdicts on a rule.
-struct Step<'s> {
-    row: &'s AlertRule,
-    case: &'s Case<'s>,
-    mutes: &'s [Mute],
+pub(super) struct Step<'s> {
+    pub(super) rule: Uuid,
+    pub(super) case: &'s Case<'s>,
+    pub(super) mutes: &'s [Mute],
 }
 
 impl Step<'_> {
-    fn follow(
+    pub(super) fn follow(
         &self,
         states: Vec<AlertState>,
         verdicts: Vec<Verdict>,
@@ -293,7 +283,7 @@ impl Step<'_> {
             || self
                 .mutes
                 .iter()
-                .any(|mute| mute.holds(self.row.id, key, now));
+                .any(|mute| mute.holds(self.rule, key, now));
         Patience {
             for_us: minutes(rule.for_minutes),
             keep_us: match rule.condition {
@@ -341,7 +331,7 @@ impl Step<'_> {
             rule.severity.as_str()
         };
         let mut labels = json!({
-            "alertname": rule.name, "severity": severity, "project": case.project, "rule": self.row.id,
+            "alertname": rule.name, "severity": severity, "project": case.project, "rule": self.rule,
         });
         if !rule.owner.is_empty() {
             labels["owner"] = json!(rule.owner);
@@ -359,7 +349,7 @@ impl Step<'_> {
         Incident {
             id: new_id(case.now),
             project: case.project.to_owned(),
-            rule: self.row.id,
+            rule: self.rule,
             group_key,
             kind,
             title: rule.name.clone(),
@@ -383,7 +373,7 @@ impl Step<'_> {
     }
 }
 
-fn held(state: &AlertState) -> Option<Held> {
+pub(super) fn held(state: &AlertState) -> Option<Held> {
     let firing = state.state == GroupState::Firing;
     firing.then(|| Held {
         group: serde_json::from_str(&state.group_key).unwrap_or_default(),

@@ -135,6 +135,7 @@ fn question(project: &str, rule: &Rule, verdict: &Verdict) -> String {
     }
     query.append_pair("measure", &metric.measure);
     query.append_pair("measure", samples_of(&metric.signal));
+    query.append_pair("exact", "true");
     if matches!(rule.condition, Condition::Absence {}) {
         query.append_pair("received", "true");
     }

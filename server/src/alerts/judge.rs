@@ -1,8 +1,13 @@
 //! What holds at a time. It keeps nothing: the same is answered of the past and of now, by this server and by another.
 
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
 use super::rule::{Condition, Rule};
 use super::verdict::{Group, Verdict};
-use super::{absence, threshold};
+use super::versions::Remembered;
+use super::{absence, comparison, threshold};
 use crate::query::{Ask, Unanswered};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
@@ -14,6 +19,9 @@ const MOST_GROUPS: u64 = 200;
 #[derive(Clone)]
 pub struct Judge {
     pub(super) clickhouse: ClickHouse,
+    pub(super) versions: Arc<Mutex<Remembered>>,
+    /// How old what is known of the versions may be, in microseconds.
+    pub(super) fresh: i64,
 }
 
 /// A group that has an incident, and which version it is compared with.
@@ -38,7 +46,10 @@ pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unans
     match &case.rule.condition {
         Condition::Threshold { .. } => threshold::verdicts(judge, case).await,
         Condition::Absence {} => absence::verdicts(judge, case).await,
-        Condition::Regression { .. } | Condition::LastWeek { .. } => Ok(Vec::new()),
+        Condition::Regression { compare, .. } => {
+            comparison::with_version_before(judge, case, *compare).await
+        }
+        Condition::LastWeek { .. } => comparison::with_last_week(judge, case).await,
     }
 }
 
@@ -57,6 +68,7 @@ impl Case<'_> {
             measures: vec![metric.measure.clone(), samples.clone()],
             order: Some(format!("-{samples}")),
             limit: Some(MOST_GROUPS),
+            exact: true,
             filters: filters.collect(),
             ..Ask::default()
         }
@@ -71,7 +83,20 @@ impl Case<'_> {
 impl Judge {
     #[must_use]
     pub fn new(clickhouse: ClickHouse) -> Self {
-        Self { clickhouse }
+        Self {
+            clickhouse,
+            versions: Arc::default(),
+            fresh: 5 * 60_000_000,
+        }
+    }
+
+    /// For the past, in which no version appears unexpectedly: versions are asked for once an hour of it.
+    #[must_use]
+    pub fn of_the_past(clickhouse: ClickHouse) -> Self {
+        Self {
+            fresh: 60 * 60_000_000,
+            ..Self::new(clickhouse)
+        }
     }
 
     /// The groups of a question of the case.

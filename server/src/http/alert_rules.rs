@@ -15,7 +15,7 @@ use super::member::{Editor, Viewer};
 use super::object::Object;
 use super::openapi::{Conflict, FaultyAlertRule, Invalid, JsonBody, Missing, Refused};
 use super::problem::Problem;
-use crate::alerts::{Rule, RuleFault};
+use crate::alerts::{Rule, RuleFault, templates};
 use crate::app::App;
 use crate::store::control::{AlertRule, RuleText};
 
@@ -203,6 +203,26 @@ pub(super) async fn check(
         valid: faults.is_empty(),
         faults,
     }))
+}
+
+/// Rules to begin with; none of them is saved.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AlertRuleTemplates {
+    templates: Vec<Rule>,
+}
+
+/// Rules to begin with.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/alert-rules/templates", tag = "alert_rules",
+    responses((status = 200, body = AlertRuleTemplates), Refused<(Viewer,)>),
+)]
+pub(super) async fn suggestions(
+    State(_): State<Arc<App>>,
+    Viewer(_): Viewer,
+) -> Json<AlertRuleTemplates> {
+    Json(AlertRuleTemplates {
+        templates: templates(),
+    })
 }
 
 fn text(rule: &Rule, ends: Option<&'static str>) -> RuleText {

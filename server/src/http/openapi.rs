@@ -21,17 +21,17 @@ pub(super) use self::answers::{
 };
 pub(super) use self::refusals::{
     BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, Invalid, JsonBody,
-    LogIn, Missing, OnHistory, Outlived, Overloaded, OwnApp, QueryString, Questioned, Refused,
-    Stored, Unfit, UploadedBody, WrongInvitation, WrongLogin, is_documented,
+    LogIn, Missing, OnHistory, OnPast, Outlived, Overloaded, OwnApp, QueryString, Questioned,
+    Refused, Stored, Unfit, UploadedBody, WrongInvitation, WrongLogin, is_documented,
 };
 pub(super) use self::sets::{action, algorithm, incident_state, role};
 
 use crate::remote_config::Fault;
 
 use super::{
-    admin, alert_rules, api_tokens, audit, config_preview, configurations, device_keys, exports,
-    incidents, ingest, ingest_keys, janks, mutes, ofrep, people, projects, query, remote_config,
-    rules, session, traces,
+    admin, alert_preview, alert_rules, api_tokens, audit, config_preview, configurations,
+    device_keys, exports, incidents, ingest, ingest_keys, janks, mutes, ofrep, people, projects,
+    query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -95,6 +95,8 @@ use super::{
         alert_rules::list,
         alert_rules::create,
         alert_rules::check,
+        alert_preview::run,
+        alert_rules::suggestions,
         alert_rules::read,
         alert_rules::save,
         alert_rules::remove,

@@ -1,7 +1,7 @@
 //! From names and values, as they come in a query string, to a reading whose parts fit together.
 
 use crate::store::reads::{
-    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Wanted, subject,
+    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
 };
 
 use super::period::{DAY, LONGEST, Period, grain_of, step_of};
@@ -39,6 +39,8 @@ pub struct Ask {
     pub at_least_us: Option<i64>,
     /// By when rows arrived instead of when they happened; of raw rows, in a stretch of time that is not widened.
     pub received: bool,
+    /// Not widened to whole hours or days: what a roll-up does not have in whole comes from finer ones and from raw rows.
+    pub exact: bool,
     /// Names of dimensions with a value; one that repeats allows each of its values.
     pub filters: Vec<(String, String)>,
 }
@@ -101,6 +103,7 @@ impl Ask {
             measures: self.measures(subject)?,
             at_least: None,
             received: self.received,
+            exact: self.exact && !in_steps && matches!(subject.time, Time::Instant(_)),
         };
         if self.received && subject.arrival().is_none() {
             return Err(AskError(format!(
@@ -122,9 +125,11 @@ impl Ask {
         if !reading.received {
             reading.grain = grain_of(&reading, in_steps.then_some(step_s));
         }
-        reading.span = Period(reading.span).aligned(reading.grain);
-        if let Some(Base::Period(base)) = &mut reading.base {
-            *base = Period(*base).before(reading.grain);
+        if !reading.exact {
+            reading.span = Period(reading.span).aligned(reading.grain);
+            if let Some(Base::Period(base)) = &mut reading.base {
+                *base = Period(*base).before(reading.grain);
+            }
         }
         separate(&reading)?;
         Ok(Asked {

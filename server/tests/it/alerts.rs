@@ -1,5 +1,7 @@
 //! Alerts, from the rule that somebody writes to the incident that others read.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -9,42 +11,42 @@ use crate::server::{Answer, Server, batch, span};
 const PROJECT: &str = "/api/v1/projects/default";
 
 /// A server that evaluates all the time, and somebody who may edit.
-struct Watched {
-    server: Server,
-    token: String,
+pub(crate) struct Watched {
+    pub(crate) server: Server,
+    pub(crate) token: String,
 }
 
 impl Watched {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let server = Server::with(&["--alerts-interval-ms", "50"]).await;
         server.ready().await;
         let token = server.token("editor --project default").await;
         Self { server, token }
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
         let path = format!("{PROJECT}/{path}");
         self.server.call(&self.token, method, &path, body).await
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         self.call(Method::GET, path, None).await.body
     }
 
-    async fn send(&self, batch: Value) {
+    pub(crate) async fn send(&self, batch: Value) {
         let answer = self.server.send(&batch).await;
         assert_eq!(answer.status, 202, "{}", answer.body);
         assert_eq!(answer.body["rejected"], json!([]));
     }
 
-    async fn rule(&self, rule: Value) -> Value {
+    pub(crate) async fn rule(&self, rule: Value) -> Value {
         let made = self.call(Method::POST, "alert-rules", Some(rule)).await;
         assert_eq!(made.status, 201, "{}", made.body);
         made.body
     }
 
     /// Waits until the incidents are as expected: rounds have no other sign.
-    async fn incidents(&self, expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    pub(crate) async fn incidents(&self, expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let mut last = Vec::new();
         for _ in 0..600 {
             let body = self.get("incidents").await;
@@ -52,17 +54,17 @@ impl Watched {
             if expected(&last) {
                 return last;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         panic!("{last:#?}");
     }
 
     /// Waits until everything that is stored was looked at twice.
-    async fn two_rounds(&self) {
+    pub(crate) async fn two_rounds(&self) {
         let rounds = "unjank_alert_rounds_total";
         let before = self.server.metric(rounds).await;
         while self.server.metric(rounds).await < before + 2.0 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 }
@@ -222,6 +224,7 @@ async fn a_rule_that_is_changed_switched_off_or_deleted_ends_its_incidents() {
     assert_eq!(late.outcome(), (409, "conflict".to_owned()));
     watched.two_rounds().await;
     watched.incidents(|all| all[0]["state"] == "firing").await;
+    watched.server.pass(Duration::from_secs(1));
     let changed = save(2, json!({"window_minutes": 45}));
     watched.call(Method::PUT, &path, Some(changed)).await;
     let found = watched.incidents(|all| all.len() == 2).await;
@@ -231,6 +234,7 @@ async fn a_rule_that_is_changed_switched_off_or_deleted_ends_its_incidents() {
     let found = watched.incidents(|all| all[0]["state"] == "resolved").await;
     assert_eq!(found[0]["resolved_because"], "the rule was switched off");
     watched.two_rounds().await;
+    watched.server.pass(Duration::from_secs(1));
     let on = save(4, json!({"window_minutes": 45}));
     watched.call(Method::PUT, &path, Some(on)).await;
     watched.incidents(|all| all.len() == 3).await;

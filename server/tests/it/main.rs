@@ -5,6 +5,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod alert_regressions;
 mod alerts;
 mod api_tokens;
 mod architecture;

@@ -12,6 +12,8 @@ const ROUTES: &str = "
 viewer GET /api/v1/projects/default/alert-rules
 viewer GET /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-000000000000
 viewer POST /api/v1/projects/default/alert-rules/check
+viewer POST /api/v1/projects/default/alert-rules/preview
+viewer GET /api/v1/projects/default/alert-rules/templates
 editor POST /api/v1/projects/default/alert-rules
 editor PUT /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-000000000000
 editor DELETE /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-000000000000

@@ -133,6 +133,8 @@ refuses! {
     FaultyAlertRule: "alert_rule_invalid";
     /// Rules are tried on so many days, and one at a time.
     OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable" "question_too_big";
+    /// A rule is evaluated on so many days.
+    OnPast: "days_out_of_range" "overloaded" "store_unavailable" "question_too_big" "question_unfit";
     /// What is stored is asked.
     Stored: "store_unavailable" "question_too_big";
     /// What is stored is asked, by anybody who likes.

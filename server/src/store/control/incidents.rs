@@ -118,6 +118,24 @@ pub struct Evaluated {
     pub resolved: Vec<(Uuid, &'static str)>,
 }
 
+impl Evaluated {
+    /// An evaluation of a rule at a revision, of which nothing is known yet.
+    #[must_use]
+    pub fn of((rule, revision): (Uuid, i64), at: i64) -> Self {
+        Self {
+            rule,
+            revision,
+            at,
+            outcome: "failed",
+            error: None,
+            states: Vec::new(),
+            ok: Vec::new(),
+            opened: Vec::new(),
+            resolved: Vec::new(),
+        }
+    }
+}
+
 /// Which incidents of a project.
 #[derive(Clone, Debug, Default)]
 pub struct IncidentFilter {
