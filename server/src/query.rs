@@ -17,7 +17,7 @@ pub use self::answer::{Shape, Steady, Steps, distribution, series};
 pub use self::ask::{Ask, AskError, Asked};
 pub use self::chrome::chrome_trace;
 pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
-pub use self::inside::{Inside, InsideRow, inside};
+pub use self::inside::{BaseTimes, Inside, InsideRow, beside, inside};
 pub use self::period::{Period, step_of};
 pub use self::raw_rows::{raw_rows, tables};
 pub use self::recorded::{MOST_EVENTS, recorded};

@@ -5,10 +5,13 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod alert_regressions;
+mod alerts;
 mod api_tokens;
 mod architecture;
 mod bad_days;
 mod batches;
+mod bench_data;
 mod comparison;
 mod config_preview;
 mod control;
@@ -17,7 +20,9 @@ mod demo;
 mod device_tokens;
 mod engine;
 mod exports;
+mod flame;
 mod folds;
+mod gone_clients;
 mod grafana;
 mod ingest;
 mod ofrep;
@@ -26,6 +31,7 @@ mod ofrep_tokens;
 mod openapi;
 mod operators;
 mod overload;
+mod packages;
 mod people;
 mod postgres;
 mod processes;
@@ -34,10 +40,12 @@ mod questions;
 mod quotas;
 mod remote_config;
 mod retention;
+mod role_walk;
 mod rules;
 mod schema;
 mod server;
 mod signal_quotas;
 mod stacks;
 mod story;
+mod traces;
 mod web;
