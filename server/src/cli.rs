@@ -1,5 +1,6 @@
 //! The command line: one module a command. The only place that prints.
 
+mod alerts;
 mod choice;
 mod classify;
 mod compare;
@@ -61,6 +62,9 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Ask a running server whether it can accept batches; exit code 0 when it can.
     Healthcheck(healthcheck::HealthcheckArgs),
+    /// Alert rules on the past.
+    #[command(hide = true)]
+    Alerts(alerts::AlertsArgs),
     Classify(classify::ClassifyArgs),
     Compare(Box<compare::CompareArgs>),
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
@@ -92,6 +96,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Migrate => server::migrate(&shared),
         Command::Sql(sql) => sql::run(&shared, &sql),
         Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),
+        Command::Alerts(alerts) => alerts::run(&shared, &alerts, std::io::stdout().lock()),
         Command::Classify(classify) => {
             classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
         }

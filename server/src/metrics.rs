@@ -12,6 +12,7 @@ pub struct Metrics {
     pub log: LogMetrics,
     pub writer: WriterMetrics,
     pub reclassification: ReclassificationMetrics,
+    pub alerts: AlertMetrics,
     pub engine_restarts: IntCounter,
 }
 
@@ -114,6 +115,45 @@ impl LogMetrics {
             min_free_bytes: make.gauge(
                 "unjank_disk_min_free_bytes",
                 "Bytes that must be free on the disk of the data folder: below, batches are refused.",
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct AlertMetrics {
+    pub rounds: IntCounter,
+    pub round_seconds: Histogram,
+    /// In seconds since the epoch, on the server that evaluates.
+    pub last_round: IntGauge,
+    /// By how it stands after its evaluation.
+    pub rules: IntCounterVec,
+    pub firing: IntGauge,
+}
+
+impl AlertMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            rounds: make.counter(
+                "unjank_alert_rounds_total",
+                "Times all alert rules were evaluated.",
+            ),
+            round_seconds: make.histogram(
+                "unjank_alert_round_seconds",
+                "Time of an evaluation of all alert rules.",
+            ),
+            last_round: make.gauge(
+                "unjank_alert_last_round_timestamp_seconds",
+                "When this server evaluated all alert rules last; 0 when it did not.",
+            ),
+            rules: make.counters(
+                "unjank_alert_evaluations_total",
+                "Evaluations of alert rules, by outcome.",
+                &["outcome"],
+            ),
+            firing: make.gauge(
+                "unjank_alert_firing_incidents",
+                "Incidents that go on, as of the last evaluation by this server.",
             ),
         }
     }
@@ -244,6 +284,7 @@ impl Metrics {
                     "Time to roll up the rows of some seconds together.",
                 ),
             },
+            alerts: AlertMetrics::new(&make),
             reclassification: ReclassificationMetrics::new(&make),
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",

@@ -20,17 +20,18 @@ pub(super) use self::answers::{
     ContentEncoding, Failures, IfNoneMatch, NotModified, SessionCookies,
 };
 pub(super) use self::refusals::{
-    BatchBody, Conflict, Ended, Exists, Faulty, FaultyRules, Invalid, JsonBody, LogIn, Missing,
-    OnHistory, Outlived, Overloaded, OwnApp, QueryString, Questioned, Refused, Stored, Unfit,
-    UploadedBody, WrongInvitation, WrongLogin, is_documented,
+    BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, Invalid, JsonBody,
+    LogIn, Missing, OnHistory, OnPast, Outlived, Overloaded, OwnApp, QueryString, Questioned,
+    Refused, Stored, Unfit, UploadedBody, WrongInvitation, WrongLogin, is_documented,
 };
-pub(super) use self::sets::{action, algorithm, role};
+pub(super) use self::sets::{action, algorithm, incident_state, role};
 
 use crate::remote_config::Fault;
 
 use super::{
-    admin, api_tokens, audit, config_preview, configurations, device_keys, exports, ingest,
-    ingest_keys, janks, ofrep, people, projects, query, remote_config, rules, session, traces,
+    admin, alert_preview, alert_rules, api_tokens, audit, config_preview, configurations,
+    device_keys, exports, incidents, ingest, ingest_keys, janks, mutes, ofrep, people, projects,
+    query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -91,6 +92,20 @@ use super::{
         rules::revision,
         rules::roll_back,
         rules::reclassification,
+        alert_rules::list,
+        alert_rules::create,
+        alert_rules::check,
+        alert_preview::run,
+        alert_rules::suggestions,
+        alert_rules::read,
+        alert_rules::save,
+        alert_rules::remove,
+        incidents::list,
+        incidents::read,
+        incidents::acknowledge,
+        mutes::list,
+        mutes::create,
+        mutes::end,
         query::table,
         query::over_time,
         query::spread,

@@ -1,7 +1,7 @@
 //! From names and values, as they come in a query string, to a reading whose parts fit together.
 
 use crate::store::reads::{
-    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Wanted, subject,
+    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
 };
 
 use super::period::{DAY, LONGEST, Period, grain_of, step_of};
@@ -39,6 +39,10 @@ pub struct Ask {
     pub at_least_us: Option<i64>,
     /// Of single spans: what an answer said of where it ended.
     pub cursor: Option<String>,
+    /// By when rows arrived instead of when they happened; of raw rows, in a stretch of time that is not widened.
+    pub received: bool,
+    /// Not widened to whole hours or days: what a roll-up does not have in whole comes from finer ones and from raw rows.
+    pub exact: bool,
     /// Names of dimensions with a value; one that repeats allows each of its values.
     pub filters: Vec<(String, String)>,
 }
@@ -137,7 +141,15 @@ impl Ask {
             filters: self.filters(subject)?,
             measures: self.measures(subject)?,
             at_least: None,
+            received: self.received,
+            exact: self.exact && !in_steps && matches!(subject.time, Time::Instant(_)),
         };
+        if self.received && subject.arrival().is_none() {
+            return Err(AskError(format!(
+                "of {} it is not known when they arrived",
+                subject.name
+            )));
+        }
         let sort = self.sort(&mut reading)?;
         reading.at_least = self.at_least(&mut reading)?;
         let of_one = subject.lead.is_some_and(|lead| {
@@ -149,10 +161,14 @@ impl Ask {
         });
         let finest_is_day = subject.hourly.is_none() && subject.daily.is_some();
         let step_s = step_of(reading.span, finest_is_day, of_one);
-        reading.grain = grain_of(&reading, in_steps.then_some(step_s));
-        reading.span = Period(reading.span).aligned(reading.grain);
-        if let Some(Base::Period(base)) = &mut reading.base {
-            *base = Period(*base).before(reading.grain);
+        if !reading.received {
+            reading.grain = grain_of(&reading, in_steps.then_some(step_s));
+        }
+        if !reading.exact {
+            reading.span = Period(reading.span).aligned(reading.grain);
+            if let Some(Base::Period(base)) = &mut reading.base {
+                *base = Period(*base).before(reading.grain);
+            }
         }
         separate(&reading)?;
         Ok(Asked {

@@ -5,6 +5,7 @@
 //! answers. Time is a parameter of each operation. Each change is one transaction that also says in the audit who made it, and
 //! each that a snapshot may hold ticks in [`Backend::subscribe`].
 
+mod alert_rules;
 mod api_tokens;
 mod audit;
 mod backend;
@@ -14,10 +15,13 @@ mod closed;
 mod device_keys;
 mod documents;
 mod error;
+mod incidents;
 mod ingest_keys;
 mod invitations;
+mod leases;
 mod listener;
 mod memberships;
+mod mutes;
 mod postgres;
 mod projects;
 mod secrets;
@@ -28,15 +32,22 @@ mod users;
 
 use std::sync::Arc;
 
+pub use self::alert_rules::{AlertRule, AlertRules, RuleText};
 pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
 pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
+pub use self::incidents::{
+    AlertState, Evaluated, GroupState, Incident, IncidentFilter, IncidentKind, IncidentState,
+    Incidents,
+};
 pub use self::ingest_keys::{IngestKey, IngestKeys, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, Invitations, Purpose};
+pub use self::leases::Leases;
 pub use self::memberships::{Membership, Memberships, Role};
+pub use self::mutes::{Mute, Mutes, NewMute};
 pub use self::postgres::PgControl;
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};
 pub use self::secrets::{Hidden, SecretHash};
@@ -49,13 +60,17 @@ use crate::task::Tasks;
 
 /// Everything that the control database does.
 pub trait Control:
-    ApiTokens
+    AlertRules
+    + ApiTokens
     + AuditLog
     + DeviceKeys
     + Documents
+    + Incidents
     + IngestKeys
     + Invitations
+    + Leases
     + Memberships
+    + Mutes
     + Projects
     + Sessions
     + Users
@@ -66,8 +81,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: ApiTokens, AuditLog, Control, DeviceKeys, Documents, IngestKeys, Invitations, Memberships, Projects, Sessions, Users);
-on!(PgControl: ApiTokens, AuditLog, Control, DeviceKeys, Documents, IngestKeys, Invitations, Memberships, Projects, Sessions, Users);
+on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Projects, Sessions, Users);
+on!(PgControl: AlertRules, ApiTokens, AuditLog, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Projects, Sessions, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {

@@ -5,6 +5,8 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod alert_regressions;
+mod alerts;
 mod api_tokens;
 mod architecture;
 mod bad_days;
@@ -38,6 +40,7 @@ mod questions;
 mod quotas;
 mod remote_config;
 mod retention;
+mod role_walk;
 mod rules;
 mod schema;
 mod server;

@@ -4,7 +4,7 @@ use unjank_protocol::Signal;
 use utoipa::openapi::Type;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, SchemaType};
 
-use crate::store::control::{Action, DeviceKeyAlgorithm, DeviceTokens, Role};
+use crate::store::control::{Action, DeviceKeyAlgorithm, DeviceTokens, IncidentState, Role};
 
 fn one_of(names: impl Iterator<Item = &'static str>) -> Object {
     ObjectBuilder::new()
@@ -26,6 +26,11 @@ pub(in crate::http) fn algorithm() -> Object {
 /// What is written to the audit log.
 pub(in crate::http) fn action() -> Object {
     one_of(Action::ALL.iter().map(|action| action.as_str()))
+}
+
+/// Whether an incident goes on.
+pub(in crate::http) fn incident_state() -> Object {
+    one_of(IncidentState::ALL.iter().map(|state| state.as_str()))
 }
 
 /// The signals that there are.

@@ -84,6 +84,12 @@ closed! {
         ApiTokenRevoked = "api_token.revoked",
         ConfigurationSaved = "configuration.saved",
         RuleSetSaved = "rule_set.saved",
+        AlertRuleCreated = "alert_rule.created",
+        AlertRuleUpdated = "alert_rule.updated",
+        AlertRuleDeleted = "alert_rule.deleted",
+        IncidentAcknowledged = "incident.acknowledged",
+        MuteCreated = "mute.created",
+        MuteEnded = "mute.ended",
     }
 }
 
