@@ -6,6 +6,7 @@
 )]
 
 mod alert_regressions;
+mod alert_rounds;
 mod alerts;
 mod api_tokens;
 mod architecture;
@@ -17,6 +18,7 @@ mod dead_letters;
 mod demo;
 mod device_tokens;
 mod engine;
+mod exact_periods;
 mod exports;
 mod grafana;
 mod ingest;
