@@ -37,6 +37,8 @@ pub struct Ask {
     pub field: Option<String>,
     /// Of single spans: only those that took so long.
     pub at_least_us: Option<i64>,
+    /// Of single spans: what an answer said of where it ended.
+    pub cursor: Option<String>,
     /// By when rows arrived instead of when they happened; of raw rows, in a stretch of time that is not widened.
     pub received: bool,
     /// Not widened to whole hours or days: what a roll-up does not have in whole comes from finer ones and from raw rows.
@@ -65,6 +67,43 @@ impl Ask {
         let mut reading = self.table(project, about, now)?.reading;
         (reading.grain, reading.span) = (Grain::Raw, self.span(now)?);
         Ok(reading)
+    }
+
+    /// The two questions behind a comparison of what is read from single events: of what is asked for, and of the base.
+    pub fn sides(&self) -> Result<(Self, Option<Self>), AskError> {
+        let base = self.of_base()?;
+        if self.base_version.is_some()
+            && !self.filters.iter().any(|(name, _)| name == "app_version")
+        {
+            return Err(AskError(
+                "`app_version` says what `base_app_version` is compared with".to_owned(),
+            ));
+        }
+        Ok((self.alone(), base))
+    }
+
+    /// The same question of the base alone.
+    pub fn of_base(&self) -> Result<Option<Self>, AskError> {
+        let mut base = self.alone();
+        match self.base()? {
+            None => return Ok(None),
+            Some(Base::Period(span)) => (base.from, base.to) = (Some(span.from), Some(span.to)),
+            Some(Base::Version(version)) => {
+                base.filters.retain(|(name, _)| name != "app_version");
+                base.filters.push(("app_version".to_owned(), version));
+            }
+        }
+        Ok(Some(base))
+    }
+
+    /// The same question without a base.
+    fn alone(&self) -> Self {
+        Self {
+            base_from: None,
+            base_to: None,
+            base_version: None,
+            ..self.clone()
+        }
     }
 
     /// A series in steps of time: by one dimension at most, against no base.

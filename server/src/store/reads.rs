@@ -16,7 +16,7 @@ mod when;
 
 pub use self::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 pub use self::define::{Dimension, Kept, Subject, Time};
-pub use self::details::{First, JankEvent, StoredFrame, StoredSpan};
+pub use self::details::{First, JankEvent, Search, SpanPlace, StoredFrame, StoredSpan};
 pub use self::recorded::{JsonLines, recorded_signals};
 pub use self::run::{Distribution, Point, Read, TableRow};
 pub use self::significance::{Contest, Contestant, Tested};

@@ -46,6 +46,7 @@ impl FromRequestParts<Arc<App>> for Asking {
                     let least = whole("at_least_us", &value, 0)?;
                     ask.at_least_us = Some(i64::try_from(least).unwrap_or(i64::MAX));
                 }
+                "cursor" => ask.cursor = Some(value),
                 _ => ask.filters.push((name.into_owned(), value)),
             }
         }
