@@ -2,6 +2,7 @@
 //!
 //! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task` and `fingerprint` as leaves. See ARCHITECTURE.md.
 
+pub mod alerts;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -22,15 +22,16 @@ pub(super) use self::answers::{
 pub(super) use self::refusals::{
     BatchBody, Conflict, Ended, Exists, Faulty, FaultyRules, Invalid, JsonBody, LogIn, Missing,
     OnHistory, Outlived, Overloaded, OwnApp, QueryString, Questioned, Refused, Stored, Unfit,
-    UploadedBody, WrongInvitation, WrongLogin, is_documented,
+    Unsendable, UploadedBody, WrongInvitation, WrongLogin, is_documented,
 };
-pub(super) use self::sets::{action, algorithm, role};
+pub(super) use self::sets::{action, algorithm, channel_kind, notification_state, role, severity};
 
 use crate::remote_config::Fault;
 
 use super::{
-    admin, api_tokens, audit, config_preview, configurations, device_keys, exports, ingest,
-    ingest_keys, janks, ofrep, people, projects, query, remote_config, rules, session, traces,
+    admin, api_tokens, audit, channels, config_preview, configurations, device_keys, exports,
+    ingest, ingest_keys, janks, notifications, ofrep, people, projects, query, remote_config,
+    rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -105,6 +106,14 @@ use super::{
         traces::inside_span,
         exports::csv,
         exports::report,
+        channels::list,
+        channels::create,
+        channels::update,
+        channels::remove,
+        channels::test,
+        notifications::list,
+        notifications::retry,
+        notifications::digest,
         admin::healthz,
         admin::readyz,
         get,

@@ -9,6 +9,7 @@ mod api_tokens;
 mod audit;
 mod backend;
 mod change;
+mod channels;
 mod checks;
 mod closed;
 mod device_keys;
@@ -16,8 +17,10 @@ mod documents;
 mod error;
 mod ingest_keys;
 mod invitations;
+mod leases;
 mod listener;
 mod memberships;
+mod notifications;
 mod postgres;
 mod projects;
 mod secrets;
@@ -31,12 +34,20 @@ use std::sync::Arc;
 pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
 pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
+pub use self::channels::{
+    Channel, ChannelFields, ChannelKind, Channels, NewChannel, Severity, channel_id,
+};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
 pub use self::ingest_keys::{IngestKey, IngestKeys, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, Invitations, Purpose};
+pub use self::leases::Leases;
 pub use self::memberships::{Membership, Memberships, Role};
+pub use self::notifications::{
+    Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
+    Notifications, ToldIncident, Untold,
+};
 pub use self::postgres::PgControl;
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};
 pub use self::secrets::{Hidden, SecretHash};
@@ -51,11 +62,14 @@ use crate::task::Tasks;
 pub trait Control:
     ApiTokens
     + AuditLog
+    + Channels
     + DeviceKeys
     + Documents
     + IngestKeys
     + Invitations
+    + Leases
     + Memberships
+    + Notifications
     + Projects
     + Sessions
     + Users
@@ -66,8 +80,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: ApiTokens, AuditLog, Control, DeviceKeys, Documents, IngestKeys, Invitations, Memberships, Projects, Sessions, Users);
-on!(PgControl: ApiTokens, AuditLog, Control, DeviceKeys, Documents, IngestKeys, Invitations, Memberships, Projects, Sessions, Users);
+on!(SqliteControl: ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, IngestKeys, Invitations, Leases, Memberships, Notifications, Projects, Sessions, Users);
+on!(PgControl: ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, IngestKeys, Invitations, Leases, Memberships, Notifications, Projects, Sessions, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {
