@@ -1,5 +1,6 @@
 //! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
 
+mod background;
 mod notifier;
 mod target;
 
@@ -12,27 +13,27 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 use unjank_protocol::Limits;
 
 pub(crate) use self::target::external;
 
+use self::background::{flush_counts, keep_rows, recall_batches, reclassifier, write_counts};
 use self::target::connect;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::people::Logins;
 use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot};
-use crate::history::{DryRuns, ProgressBoard, Reclassifier, Waits};
+use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
-    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Retention,
-    Writer, WriterSettings,
+    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Writer,
+    WriterSettings,
 };
 use crate::task::Tasks;
 
@@ -72,7 +73,6 @@ const RANGE_BYTES: usize = 48 << 20;
 const EAGER_BYTES: u64 = 32 << 20;
 /// Questions of people that are answered at a time: each uses all cores it finds.
 const QUESTIONS: usize = 6;
-const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What a server is given besides its settings.
 pub struct Surroundings {
@@ -335,20 +335,6 @@ fn default_rules(settings: &Serve) -> anyhow::Result<RuleSet> {
     Ok(rules)
 }
 
-fn reclassifier(app: &App, settings: &Serve) -> Reclassifier {
-    let then = settings.late_stacks_interval();
-    Reclassifier {
-        access: Arc::clone(&app.access),
-        clickhouse: app.clickhouse.clone(),
-        board: Arc::clone(&app.reclassification),
-        clock: app.clock.clone(),
-        waits: Waits {
-            first: then.min(Duration::from_secs(120)),
-            then,
-        },
-    }
-}
-
 fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> anyhow::Result<()> {
     let clickhouse = app.clickhouse.clone();
     if let Some(url) = &shared.clickhouse_url {
@@ -373,47 +359,6 @@ fn engine_program(shared: &Shared) -> anyhow::Result<PathBuf> {
     match &shared.engine_program {
         Some(program) => Ok(program.clone()),
         None => Ok(std::env::current_exe()?),
-    }
-}
-
-/// Rows are kept as long as the settings say, from when ClickHouse answers on.
-async fn keep_rows(clickhouse: ClickHouse, retention: Retention, shutdown: CancellationToken) {
-    loop {
-        match clickhouse.keep(retention).await {
-            Ok(changed) if changed.is_empty() => return,
-            Ok(changed) => {
-                return tracing::info!(?retention, ?changed, "rows are kept for another time now");
-            }
-            Err(failure) => tracing::debug!(%failure, "how long rows are kept cannot be set yet"),
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = sleep(Duration::from_secs(5)) => {}
-        }
-    }
-}
-
-/// What was stored before this start is remembered again, as soon as ClickHouse can say it.
-async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
-    let recalled = async {
-        loop {
-            let recall = |project: &str, batch_id| app.seen.recall(project, batch_id);
-            match app
-                .clickhouse
-                .recall_batches(SEEN_BATCHES / 2, recall)
-                .await
-            {
-                Ok(batches) => return tracing::debug!(batches, "batches recalled from ClickHouse"),
-                Err(failure) => {
-                    tracing::debug!(%failure, "batches cannot be recalled yet");
-                    sleep(Duration::from_secs(1)).await;
-                }
-            }
-        }
-    };
-    tokio::select! {
-        () = shutdown.cancelled() => {}
-        () = recalled => {}
     }
 }
 
@@ -451,25 +396,6 @@ fn start_listeners(
     std::fs::write(data_dir.join("server.json"), serde_json::to_vec(&file)?)?;
     tracing::info!(listen = %file.listen, admin_listen = %file.admin_listen, "ready for batches");
     Ok(())
-}
-
-/// Counts of what never became a row go to the log every few seconds.
-async fn write_counts(app: Arc<App>, shutdown: CancellationToken) {
-    let mut every = interval(COUNTS_INTERVAL);
-    loop {
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            _ = every.tick() => flush_counts(&app).await,
-        }
-    }
-}
-
-async fn flush_counts(app: &App) {
-    for record in app.outcome_counts.take(app.clock.now()) {
-        if let Err(error) = app.log.append(record).await {
-            tracing::warn!(%error, "counts of refused batches are lost");
-        }
-    }
 }
 
 /// The control database that the settings name.

@@ -17,7 +17,9 @@ done
 mkdir -p "$target"
 cd "$target"
 rm -f ./*.deb
-apt-get download -qq prometheus-alertmanager >&2 || { echo "$sentence (is the list of packages there? apt-get update)" >&2; exit 1; }
+apt-get download -qq -o APT::Sandbox::User=root prometheus-alertmanager >&2 || { echo "$sentence (is the list of packages there? apt-get update)" >&2; exit 1; }
 dpkg -x ./prometheus-alertmanager_*.deb . || { echo "$sentence" >&2; exit 1; }
 rm -f ./*.deb
+# Debian's looks for its templates where it would be installed: told of the same length to look below its working folder.
+LC_ALL=C sed -i 's#/usr/share/prometheus/alertmanager#usr//share/prometheus/alertmanager#g' usr/bin/prometheus-alertmanager
 "$target/usr/bin/prometheus-alertmanager" --version >/dev/null 2>&1 || { echo "$sentence (the package of Debian does not run here)" >&2; exit 1; }

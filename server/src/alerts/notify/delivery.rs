@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -16,23 +16,34 @@ use crate::store::control::{Attempt, ControlError, Notification};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const AT_A_TIME: usize = 16;
 /// A claim outlives its attempt, so that nobody else sends what is still being sent.
-const LONGEST_ATTEMPT: Duration = Duration::from_secs(40);
-const CLAIM: i64 = 60 * SECOND;
+const LONGEST_ATTEMPT: Duration = Duration::from_secs(20);
+const CLAIM: i64 = 30 * SECOND;
 
 /// Until `shutdown`; what is under way then is finished.
 pub async fn deliver(notifier: Arc<Notifier>, shutdown: CancellationToken) {
-    let mut under_way = FuturesUnordered::new();
+    // Tasks, not futures of this one: an attempt that holds a connection of the database goes on while the next ones are claimed.
+    let mut under_way = JoinSet::new();
     loop {
         for claimed in notifier.claim(AT_A_TIME - under_way.len()).await {
-            under_way.push(notifier.attempt(claimed));
+            let notifier = Arc::clone(&notifier);
+            under_way.spawn(async move { notifier.attempt(claimed).await });
         }
         tokio::select! {
             () = shutdown.cancelled() => break,
-            Some(()) = under_way.next() => {}
+            Some(ended) = under_way.join_next() => say(ended),
             () = sleep(LOOK_EVERY) => {}
         }
     }
-    while under_way.next().await.is_some() {}
+    while let Some(ended) = under_way.join_next().await {
+        say(ended);
+    }
+}
+
+/// Its claim ends, then it is tried again.
+fn say(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "an attempt to send a notification failed");
+    }
 }
 
 impl Notifier {

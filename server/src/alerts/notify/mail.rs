@@ -13,7 +13,8 @@ use super::message::{Message, Parcel};
 use super::sending::Outcome;
 use super::signature::hex;
 
-const LONGEST: Duration = Duration::from_secs(20);
+/// Of each step of the conversation.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The mail server of the settings, if there is one. Does not print.
 #[derive(Clone)]

@@ -1,0 +1,162 @@
+//! Every route of people and their tools asks for its role.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// Each route of people and their tools, with the least that opens it.
+const ROUTES: &str = "
+viewer GET /api/v1/projects/default/config
+viewer POST /api/v1/projects/default/config/check
+viewer POST /api/v1/projects/default/config/preview
+viewer GET /api/v1/projects/default/config/revisions
+viewer GET /api/v1/projects/default/config/revisions/1
+viewer GET /api/v1/projects/default/query/no-signal-0
+viewer GET /api/v1/projects/default/query/no-signal-0/series
+viewer GET /api/v1/projects/default/query/no-signal-0/distribution
+viewer GET /api/v1/projects/default/janks/stacks
+viewer GET /api/v1/projects/default/janks/flame
+viewer GET /api/v1/projects/default/janks/folded
+viewer GET /api/v1/projects/default/janks/speedscope
+viewer GET /api/v1/projects/default/janks/events
+viewer GET /api/v1/projects/default/traces
+viewer GET /api/v1/projects/default/export/no-table-0
+viewer GET /api/v1/projects/default/report
+viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000
+viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000/chrome
+viewer GET /api/v1/projects/default/spans/inside
+viewer GET /api/v1/projects/default/keys
+viewer GET /api/v1/projects/default/rules
+viewer POST /api/v1/projects/default/rules/check
+viewer POST /api/v1/projects/default/rules/dry-run
+viewer GET /api/v1/projects/default/rules/revisions
+viewer GET /api/v1/projects/default/rules/revisions/1
+viewer GET /api/v1/projects/default/rules/reclassification
+editor PUT /api/v1/projects/default/rules
+editor POST /api/v1/projects/default/rules/rollback
+editor PUT /api/v1/projects/default/config
+editor POST /api/v1/projects/default/config/rollback
+editor POST /api/v1/projects/default/config/kill
+admin GET /api/v1/projects/default/audit
+admin GET /api/v1/projects/default/members
+admin PUT /api/v1/projects/default/members/00000000-0000-0000-0000-000000000000
+admin DELETE /api/v1/projects/default/members/00000000-0000-0000-0000-000000000000
+admin GET /api/v1/projects/default/device-keys
+admin POST /api/v1/projects/default/device-keys
+admin DELETE /api/v1/projects/default/device-keys/00000000-0000-0000-0000-000000000000
+admin GET /api/v1/users
+admin POST /api/v1/users
+admin DELETE /api/v1/users/00000000-0000-0000-0000-000000000000
+admin POST /api/v1/projects/default/keys
+admin PATCH /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
+admin DELETE /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
+admin PATCH /api/v1/projects/default
+admin GET /api/v1/projects/default/tokens
+admin POST /api/v1/projects/default/tokens
+admin DELETE /api/v1/projects/default/tokens/00000000-0000-0000-0000-000000000000
+admin GET /api/v1/tokens
+admin POST /api/v1/tokens
+admin DELETE /api/v1/tokens/00000000-0000-0000-0000-000000000000
+admin GET /api/v1/projects
+admin POST /api/v1/projects
+editor GET /api/v1/projects/default/channels
+admin POST /api/v1/projects/default/channels
+admin PATCH /api/v1/projects/default/channels/00000000-0000-0000-0000-000000000000
+admin DELETE /api/v1/projects/default/channels/00000000-0000-0000-0000-000000000000
+admin POST /api/v1/projects/default/channels/00000000-0000-0000-0000-000000000000/test
+viewer GET /api/v1/projects/default/notifications
+editor POST /api/v1/projects/default/notifications/00000000-0000-0000-0000-000000000000/retry
+viewer GET /api/v1/projects/default/digest
+";
+
+/// Those that are for anybody, or for whoever is logged in.
+const WITHOUT_A_ROLE: [&str; 5] = ["login", "invitation", "session", "session/refresh", "me"];
+
+#[test]
+fn no_route_is_left_out_of_the_walk() {
+    let document = include_str!("../../openapi.json");
+    let document: Value = serde_json::from_str(document).unwrap();
+    let mut documented = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let Some(route) = path.strip_prefix("/api/v1/") else {
+            continue;
+        };
+        if WITHOUT_A_ROLE.contains(&route) {
+            continue;
+        }
+        let methods = operations.as_object().unwrap().keys();
+        let methods = methods.filter(|key| *key != "parameters");
+        documented
+            .extend(methods.map(|method| format!("{} {}", method.to_uppercase(), shape(path))));
+    }
+    let walked: BTreeSet<String> = ROUTES
+        .trim()
+        .lines()
+        .map(|route| {
+            let (_, route) = route.split_once(' ').unwrap();
+            let (method, path) = route.split_once(' ').unwrap();
+            format!("{method} {}", shape(path))
+        })
+        .collect();
+    assert_eq!(walked, documented);
+}
+
+/// A path with `_` for what names one thing.
+fn shape(path: &str) -> String {
+    let names = |part: &&str| {
+        part.starts_with('{')
+            || *part == "default"
+            || part.chars().any(|char| char.is_ascii_digit())
+    };
+    let parts = path.trim_start_matches("/api/v1/").split('/');
+    let parts: Vec<&str> = parts
+        .map(|part| if names(&part) { "_" } else { part })
+        .collect();
+    parts.join("/")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_asks_for_its_role() {
+    let server = Server::start().await;
+    let roles = ["nobody", "viewer", "editor", "admin"];
+    let mut tokens = vec!["ujt_nothing".to_owned()];
+    for role in &roles[1..] {
+        tokens.push(server.token(role).await);
+    }
+    for route in ROUTES.trim().lines() {
+        let [needed, method, path] = route.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{route}")
+        };
+        let method: Method = method.parse().unwrap();
+        let needed = roles.iter().position(|role| *role == needed).unwrap();
+        for (has, token) in tokens.iter().enumerate() {
+            let answer = server
+                .call(token, method.clone(), path, Some(json!("no object")))
+                .await;
+            let refused = matches!(answer.status.as_u16(), 401 | 403);
+            assert_eq!(
+                refused,
+                has < needed,
+                "{method} {path} as {}: {}",
+                roles[has],
+                answer.status
+            );
+        }
+    }
+    // A project's token does not even learn of others.
+    let token = server.token("admin --project default").await;
+    let other = server
+        .call(&token, Method::GET, "/api/v1/projects/other/config", None)
+        .await;
+    assert_eq!(other.outcome(), (404, "project_unknown".to_owned()));
+    assert_eq!(
+        server
+            .call(&token, Method::GET, "/api/v1/projects", None)
+            .await
+            .status,
+        403
+    );
+}
