@@ -113,11 +113,12 @@ CREATE TABLE notifications (
     -- While it is being sent: when the claim on it ends, should the server that sends it have died.
     next_attempt_at BIGINT NOT NULL,
     last_error TEXT,
+    -- Later than that of the message before in the thread, whatever clocks say.
     created_at BIGINT NOT NULL,
     delivered_at BIGINT
 );
 CREATE INDEX notifications_due ON notifications (state, next_attempt_at);
-CREATE INDEX notifications_by_channel ON notifications (channel, thread, id) WHERE state IN ('waiting', 'sending');
+CREATE INDEX notifications_by_channel ON notifications (channel, thread, created_at);
 CREATE INDEX notifications_by_project ON notifications (project, created_at);
 
 -- Who was told that an incident fires: they are told its end.

@@ -195,15 +195,17 @@ const PASS_OVER: &str = concat!(
 const WAS_TOLD: &str = "SELECT channel FROM incident_channels WHERE incident = $1";
 const NOTE_TOLD: &str =
     "INSERT INTO incident_channels (incident, channel) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+/// Clocks of servers differ, and one that stands still makes no order: a message comes after the one before it.
 const INSERT: &str = "INSERT INTO notifications (id, project, channel, key, thread, subject, body, state, attempts, next_attempt_at, \
-     created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', 0, $8, $8) ON CONFLICT (key) DO NOTHING";
+     created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', 0, $8, (SELECT CASE WHEN COALESCE(MAX(created_at), 0) >= $8 \
+     THEN MAX(created_at) + 1 ELSE $8 END FROM notifications WHERE channel = $3 AND thread = $5)) ON CONFLICT (key) DO NOTHING";
 const IS_DUE: &str = "SELECT id FROM notifications WHERE state IN ('waiting', 'sending') AND next_attempt_at <= $1 LIMIT 1";
 /// One at a time for each channel, so that a slow one keeps none of the others waiting; in order within a thread.
 const CLAIM: &str = concat!(
     "UPDATE notifications SET state = 'sending', attempts = attempts + 1, next_attempt_at = $2 \
      WHERE state IN ('waiting', 'sending') AND next_attempt_at <= $1 AND id IN (SELECT MIN(d.id) FROM notifications d \
      WHERE d.state IN ('waiting', 'sending') AND d.next_attempt_at <= $1 AND NOT EXISTS (SELECT 1 FROM notifications o \
-     WHERE o.channel = d.channel AND o.state IN ('waiting', 'sending') AND ((o.thread = d.thread AND o.id < d.id) \
+     WHERE o.channel = d.channel AND o.state IN ('waiting', 'sending') AND ((o.thread = d.thread AND o.created_at < d.created_at) \
      OR (o.state = 'sending' AND o.next_attempt_at > $1))) GROUP BY d.channel ORDER BY MIN(d.next_attempt_at) LIMIT $3) RETURNING ",
     columns!()
 );
