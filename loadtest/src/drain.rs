@@ -10,6 +10,8 @@ use crate::store;
 
 /// The gauge that says how much the server's log still holds.
 const PENDING: &str = "unjank_log_pending_records";
+/// And the one that says what its roll-ups do not hold yet.
+const UNFOLDED: &str = "unjank_writer_unfolded_rows";
 const POLL: Duration = Duration::from_millis(250);
 /// How long the tables must not have grown while the gauge says 0: it is set only now and then, and new records wait a
 /// second for company.
@@ -36,7 +38,9 @@ pub(crate) async fn wait(
             Ok(Some(0.0)) => (QUIET, None),
             Ok(Some(records)) => (
                 QUIET,
-                Some(format!("its log still holds {records} records")),
+                Some(format!(
+                    "{records} records of its log or rows wait to be stored or rolled up"
+                )),
             ),
             Ok(None) => (QUIET_WITHOUT_WORD, None),
             // A server that restarts answers again soon.
@@ -85,7 +89,8 @@ async fn pending(admin_url: &str) -> Result<Option<f64>> {
         .context("asking for metrics")?
         .text()
         .await?;
-    Ok(gauge(&text, PENDING))
+    let pending = gauge(&text, PENDING);
+    Ok(pending.map(|records| records + gauge(&text, UNFOLDED).unwrap_or_default()))
 }
 
 /// The value of a metric in the Prometheus text format, summed over its labels.

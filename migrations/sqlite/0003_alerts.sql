@@ -21,13 +21,26 @@ CREATE TABLE alert_rules (
 );
 CREATE INDEX alert_rules_by_project ON alert_rules (project);
 
+-- How the latest evaluation of a rule went.
+CREATE TABLE alert_evaluations (
+    rule TEXT PRIMARY KEY REFERENCES alert_rules (id),
+    evaluated_at BIGINT NOT NULL,
+    outcome TEXT NOT NULL CHECK (outcome IN ('ok', 'pending', 'firing', 'no_data', 'failed')),
+    -- Why there is no answer; NULL when there is one.
+    error TEXT
+);
+
 -- A row for each group of a rule that is not ok.
 CREATE TABLE alert_states (
     rule TEXT NOT NULL REFERENCES alert_rules (id),
     -- The values of the rule's dimensions, as JSON; `{}` when it has none.
     group_key TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'firing')),
+    state TEXT NOT NULL CHECK (state IN ('pending', 'firing', 'shifted')),
     since BIGINT NOT NULL,
+    -- When there was an answer last, whichever it was.
+    seen_at BIGINT NOT NULL,
+    -- What it is compared with, as long as the state lasts: a version.
+    base TEXT,
     incident TEXT,
     PRIMARY KEY (rule, group_key)
 );
@@ -37,6 +50,8 @@ CREATE TABLE incidents (
     project TEXT NOT NULL REFERENCES projects (id),
     rule TEXT NOT NULL REFERENCES alert_rules (id),
     group_key TEXT NOT NULL,
+    -- A shift of the mix of devices is only taken down: it is resolved at once, and nobody is told.
+    kind TEXT NOT NULL CHECK (kind IN ('alert', 'mix_shift')),
     -- Copied from the rule when it fired: an edit does not change history.
     title TEXT NOT NULL,
     severity TEXT NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),

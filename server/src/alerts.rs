@@ -1,3 +1,34 @@
-//! What people are told without asking: incidents, and once a day how the project does.
+//! Alerts: rules say what is watched, an evaluation says what is so, a state machine says when that is worth an incident.
+//!
+//! [`Rule`] is what somebody writes. [`judge`] answers what holds at a time, with the questions that screens ask too; it keeps
+//! nothing, so that the past is tried with the same words ([`replay`]). [`Evaluator`] keeps the states and the incidents. [`notify`]
+//! tells people of them.
 
+mod absence;
+mod check;
+mod comparison;
+mod evaluator;
+mod evidence;
+mod judge;
+mod link;
+mod machine;
+mod mute_window;
 pub mod notify;
+mod replay;
+mod rule;
+mod statistics;
+mod templates;
+mod threshold;
+mod verdict;
+mod versions;
+
+pub use self::check::RuleFault;
+pub use self::evaluator::{Evaluator, Round};
+pub use self::evidence::Evidence;
+pub use self::judge::{Case, Held, Judge, judge};
+pub use self::machine::{Next, Observed, Patience, Standing, next};
+pub use self::mute_window::{MuteWindow, Weekday};
+pub use self::replay::{Replay, Transition, Tried, replay};
+pub use self::rule::{Compare, Condition, Effect, Metric, Rule, Severity, Worse};
+pub use self::templates::templates;
+pub use self::verdict::{Numbers, Sides, Verdict};

@@ -1,12 +1,16 @@
 //! The command line: one module a command. The only place that prints.
 
+mod alerts;
+mod choice;
 mod classify;
+mod compare;
 mod dead_letter;
 mod demo;
 mod engine;
 mod export;
 mod healthcheck;
 mod openapi;
+mod output;
 mod server;
 mod sql;
 mod token;
@@ -58,7 +62,11 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Ask a running server whether it can accept batches; exit code 0 when it can.
     Healthcheck(healthcheck::HealthcheckArgs),
+    /// Alert rules on the past.
+    #[command(hide = true)]
+    Alerts(alerts::AlertsArgs),
     Classify(classify::ClassifyArgs),
+    Compare(Box<compare::CompareArgs>),
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
     DeadLetter(dead_letter::DeadLetterArgs),
     Export(Box<export::ExportArgs>),
@@ -73,8 +81,13 @@ enum Command {
 /// Runs the command and turns its result into an exit code.
 pub fn run(cli: Cli) -> ExitCode {
     let Cli { shared, command } = cli;
+    // Of a gate 1 has a meaning.
+    let failure = match &command {
+        Command::Compare(_) => compare::NOT_COMPARED,
+        _ => 1,
+    };
     if let Err(error) = start_logging(&shared) {
-        return fail(&error);
+        return fail(&error, failure);
     }
     let result = match command {
         Command::Serve(serve) => server::run(&shared, &serve),
@@ -83,8 +96,12 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Migrate => server::migrate(&shared),
         Command::Sql(sql) => sql::run(&shared, &sql),
         Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),
+        Command::Alerts(alerts) => alerts::run(&shared, &alerts, std::io::stdout().lock()),
         Command::Classify(classify) => {
             classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
+        }
+        Command::Compare(compare) => {
+            return compare::run(&shared, &compare).unwrap_or_else(|error| fail(&error, failure));
         }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
         Command::Export(export) => export::run(&shared, &export),
@@ -94,14 +111,14 @@ pub fn run(cli: Cli) -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
+        Err(error) => fail(&error, failure),
     }
 }
 
-fn fail(error: &anyhow::Error) -> ExitCode {
+fn fail(error: &anyhow::Error, code: u8) -> ExitCode {
     // A closed pipe (`unjank sql … | head`) is not worth a word.
     let _unheard = writeln!(std::io::stderr(), "error: {error:#}").is_err();
-    ExitCode::FAILURE
+    ExitCode::from(code)
 }
 
 /// Logs go to standard error: JSON for machines, plain text for a person at a terminal.

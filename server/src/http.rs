@@ -1,6 +1,8 @@
 //! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
 
 mod admin;
+mod alert_preview;
+mod alert_rules;
 mod api_tokens;
 mod audit;
 mod body;
@@ -11,11 +13,13 @@ mod configurations;
 mod device;
 mod device_keys;
 mod exports;
+mod incidents;
 mod ingest;
 mod ingest_keys;
 mod janks;
 mod listener;
 mod member;
+mod mutes;
 mod notifications;
 mod object;
 mod ofrep;
@@ -161,6 +165,7 @@ fn management() -> Router<Arc<App>> {
             post(configurations::kill),
         )
         .merge(rules())
+        .merge(alerts())
         .merge(questions())
         .merge(notifying())
         .fallback(|| async { Problem::not_found() })
@@ -188,6 +193,47 @@ fn rules() -> Router<Arc<App>> {
             "/projects/{project}/rules/reclassification",
             get(rules::reclassification),
         )
+}
+
+/// What is watched, and what was found.
+fn alerts() -> Router<Arc<App>> {
+    Router::new()
+        .route(
+            "/projects/{project}/alert-rules",
+            get(alert_rules::list).post(alert_rules::create),
+        )
+        .route(
+            "/projects/{project}/alert-rules/check",
+            post(alert_rules::check),
+        )
+        .route(
+            "/projects/{project}/alert-rules/preview",
+            post(alert_preview::run),
+        )
+        .route(
+            "/projects/{project}/alert-rules/templates",
+            get(alert_rules::suggestions),
+        )
+        .route(
+            "/projects/{project}/alert-rules/{rule}",
+            get(alert_rules::read)
+                .put(alert_rules::save)
+                .delete(alert_rules::remove),
+        )
+        .route("/projects/{project}/incidents", get(incidents::list))
+        .route(
+            "/projects/{project}/incidents/{incident}",
+            get(incidents::read),
+        )
+        .route(
+            "/projects/{project}/incidents/{incident}/acknowledge",
+            post(incidents::acknowledge),
+        )
+        .route(
+            "/projects/{project}/mutes",
+            get(mutes::list).post(mutes::create),
+        )
+        .route("/projects/{project}/mutes/{mute}", delete(mutes::end))
 }
 
 /// What is stored, for screens, exports and scripts.

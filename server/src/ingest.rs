@@ -109,6 +109,8 @@ pub struct Accepted {
     /// Events by signal: what a duplicate counts.
     pub events: Vec<(Signal, u32)>,
     pub project: Arc<str>,
+    /// How far the device's clock was behind ours, in microseconds, when it said what it showed.
+    pub skew_us: Option<i64>,
 }
 
 impl Accepted {
@@ -235,6 +237,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
             new_stacks,
             events: self.events,
             project: Arc::clone(&self.context.device.project),
+            skew_us: self.batch.sent_at.map(|_| self.checks.skew_us()),
         }
     }
 

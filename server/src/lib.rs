@@ -5,6 +5,7 @@
 pub mod alerts;
 pub mod cli;
 pub mod clock;
+pub mod compare;
 pub mod config;
 pub mod control;
 pub mod demo;

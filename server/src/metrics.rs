@@ -12,6 +12,7 @@ pub struct Metrics {
     pub log: LogMetrics,
     pub writer: WriterMetrics,
     pub reclassification: ReclassificationMetrics,
+    pub alerts: AlertMetrics,
     pub notifications: NotificationMetrics,
     pub engine_restarts: IntCounter,
 }
@@ -25,6 +26,8 @@ pub struct IngestMetrics {
     pub body_bytes: IntCounter,
     /// From the request's head to its answer.
     pub seconds: Histogram,
+    /// Of batches that say when they were sent.
+    pub clock_skew_seconds: Histogram,
 }
 
 #[derive(Clone)]
@@ -34,6 +37,8 @@ pub struct LogMetrics {
     pub pending_records: IntGauge,
     pub sync_seconds: Histogram,
     pub damaged_ranges: IntCounter,
+    pub disk_free_bytes: IntGauge,
+    pub min_free_bytes: IntGauge,
 }
 
 #[derive(Clone)]
@@ -43,6 +48,8 @@ pub struct WriterMetrics {
     pub failures: IntCounter,
     pub insert_seconds: HistogramVec,
     pub dead_letter_rows: IntCounter,
+    pub unfolded_rows: IntGauge,
+    pub fold_seconds: Histogram,
 }
 
 #[derive(Clone, Debug)]
@@ -51,6 +58,106 @@ pub struct ReclassificationMetrics {
     pub pending: IntGauge,
     pub stacks: IntCounter,
     pub failures: IntCounter,
+}
+
+impl IngestMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            requests: make.counters(
+                "unjank_ingest_requests_total",
+                "Requests to the ingest endpoint, by HTTP status and code.",
+                &["status", "code"],
+            ),
+            events: make.counters(
+                "unjank_ingest_events_total",
+                "Events received, by signal and outcome as acknowledged.",
+                &["signal", "outcome"],
+            ),
+            body_bytes: make.counter(
+                "unjank_ingest_body_bytes_total",
+                "Bytes of request bodies as sent.",
+            ),
+            seconds: make.histogram(
+                "unjank_ingest_request_seconds",
+                "Time from a request's head to its answer.",
+            ),
+            clock_skew_seconds: make.clock_skews(
+                "unjank_clock_skew_seconds",
+                "How far the clock of a device was off when it sent a batch, in either direction, against the clock of this machine.",
+            ),
+        }
+    }
+}
+
+impl LogMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
+            max_bytes: make.gauge(
+                "unjank_log_max_bytes",
+                "Bytes the ingest log may take on disk.",
+            ),
+            pending_records: make.gauge(
+                "unjank_log_pending_records",
+                "Records of the ingest log that are not in ClickHouse yet.",
+            ),
+            sync_seconds: make.histogram(
+                "unjank_log_sync_seconds",
+                "Time of a group of records to become durable.",
+            ),
+            damaged_ranges: make.counter(
+                "unjank_log_damaged_ranges_total",
+                "Damaged places found in the ingest log.",
+            ),
+            disk_free_bytes: make.gauge(
+                "unjank_disk_free_bytes",
+                "Bytes free on the disk of the data folder.",
+            ),
+            min_free_bytes: make.gauge(
+                "unjank_disk_min_free_bytes",
+                "Bytes that must be free on the disk of the data folder: below, batches are refused.",
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct AlertMetrics {
+    pub rounds: IntCounter,
+    pub round_seconds: Histogram,
+    /// In seconds since the epoch, on the server that evaluates.
+    pub last_round: IntGauge,
+    /// By how it stands after its evaluation.
+    pub rules: IntCounterVec,
+    pub firing: IntGauge,
+}
+
+impl AlertMetrics {
+    fn new(make: &Maker) -> Self {
+        Self {
+            rounds: make.counter(
+                "unjank_alert_rounds_total",
+                "Times all alert rules were evaluated.",
+            ),
+            round_seconds: make.histogram(
+                "unjank_alert_round_seconds",
+                "Time of an evaluation of all alert rules.",
+            ),
+            last_round: make.gauge(
+                "unjank_alert_last_round_timestamp_seconds",
+                "When this server evaluated all alert rules last; 0 when it did not.",
+            ),
+            rules: make.counters(
+                "unjank_alert_evaluations_total",
+                "Evaluations of alert rules, by outcome.",
+                &["outcome"],
+            ),
+            firing: make.gauge(
+                "unjank_alert_firing_incidents",
+                "Incidents that go on, as of the last evaluation by this server.",
+            ),
+        }
+    }
 }
 
 impl ReclassificationMetrics {
@@ -130,6 +237,12 @@ impl Maker {
         self.register(Histogram::with_opts(Self::latency(name, help)))
     }
 
+    fn clock_skews(&self, name: &str, help: &str) -> Histogram {
+        let buckets = [1., 5., 30., 60., 300., 3_600., 86_400., 604_800.];
+        let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+        self.register(Histogram::with_opts(options))
+    }
+
     fn histograms(&self, name: &str, help: &str, labels: &[&str]) -> HistogramVec {
         self.register(HistogramVec::new(Self::latency(name, help), labels))
     }
@@ -180,45 +293,8 @@ impl Metrics {
             ))
             .is_err();
         Self {
-            ingest: IngestMetrics {
-                requests: make.counters(
-                    "unjank_ingest_requests_total",
-                    "Requests to the ingest endpoint, by HTTP status and code.",
-                    &["status", "code"],
-                ),
-                events: make.counters(
-                    "unjank_ingest_events_total",
-                    "Events received, by signal and outcome as acknowledged.",
-                    &["signal", "outcome"],
-                ),
-                body_bytes: make.counter(
-                    "unjank_ingest_body_bytes_total",
-                    "Bytes of request bodies as sent.",
-                ),
-                seconds: make.histogram(
-                    "unjank_ingest_request_seconds",
-                    "Time from a request's head to its answer.",
-                ),
-            },
-            log: LogMetrics {
-                bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
-                max_bytes: make.gauge(
-                    "unjank_log_max_bytes",
-                    "Bytes the ingest log may take on disk.",
-                ),
-                pending_records: make.gauge(
-                    "unjank_log_pending_records",
-                    "Records of the ingest log that are not in ClickHouse yet.",
-                ),
-                sync_seconds: make.histogram(
-                    "unjank_log_sync_seconds",
-                    "Time of a group of records to become durable.",
-                ),
-                damaged_ranges: make.counter(
-                    "unjank_log_damaged_ranges_total",
-                    "Damaged places found in the ingest log.",
-                ),
-            },
+            ingest: IngestMetrics::new(&make),
+            log: LogMetrics::new(&make),
             writer: WriterMetrics {
                 rows: make.counter("unjank_writer_rows_total", "Rows inserted into ClickHouse."),
                 ranges: make.counter(
@@ -238,7 +314,16 @@ impl Metrics {
                     "unjank_dead_letter_rows_total",
                     "Rows that ClickHouse refused for their content.",
                 ),
+                unfolded_rows: make.gauge(
+                    "unjank_writer_unfolded_rows",
+                    "Rows in ClickHouse that the roll-ups do not hold yet.",
+                ),
+                fold_seconds: make.histogram(
+                    "unjank_writer_fold_seconds",
+                    "Time to roll up the rows of some seconds together.",
+                ),
             },
+            alerts: AlertMetrics::new(&make),
             reclassification: ReclassificationMetrics::new(&make),
             notifications: NotificationMetrics::new(&make),
             engine_restarts: make.counter(

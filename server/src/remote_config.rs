@@ -47,3 +47,9 @@ pub use self::flags::Reason;
 pub use self::forecast::{Forecast, Outlook, SignalOutlook};
 pub use self::percentage::{BUCKETS, bucket};
 pub use self::resolve::{Resolved, etag};
+
+/// Which of two versions of an app is newer; nothing when one of them is not written like a version.
+#[must_use]
+pub fn version_order(one: &str, other: &str) -> Option<std::cmp::Ordering> {
+    version::Version::order(one, other)
+}

@@ -18,7 +18,9 @@ use unjank_protocol::Limits;
 
 pub(crate) use self::target::external;
 
-use self::background::{flush_counts, keep_rows, recall_batches, reclassifier, write_counts};
+use self::background::{
+    evaluator, flush_counts, keep_rows, recall_batches, reclassifier, write_counts,
+};
 use self::target::connect;
 use crate::app::App;
 use crate::clock::Clock;
@@ -140,6 +142,7 @@ where
     front.spawn("retention", keep);
     let reclassifier = reclassifier(&app, settings);
     front.spawn("reclassifier", reclassifier.run(front.shutdown()));
+    front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);
     let prepared = tokio::select! {
         prepared = prepare(Arc::clone(&app)) => prepared,

@@ -6,6 +6,7 @@ mod clickhouse;
 mod columns;
 mod dead_letter;
 mod embedded;
+mod fold;
 mod installs;
 mod log;
 mod migrations;

@@ -3,6 +3,7 @@
 
 mod app;
 mod lines;
+mod measured;
 mod pages;
 mod spans;
 mod spread;
@@ -16,6 +17,7 @@ use unjank_protocol::{AppStart, Metric, Timestamp};
 
 pub use self::app::{AppFacts, Losses};
 pub use self::lines::Collector;
+pub use self::measured::{Measurable, Measured, Quantity, Values};
 pub use self::pages::{Frames, Level, Loads, Page, Part};
 pub use self::spans::{Redrawn, SpanName};
 pub use self::spread::{Spread, Summary};
@@ -59,6 +61,8 @@ pub struct TestRun {
     /// Every monitor but those of the pages, by name.
     pub metrics: Vec<(String, Level)>,
     pub losses: Losses,
+    /// Single values, to compare runs by.
+    pub measured: Measured,
 }
 
 /// A start of the app.

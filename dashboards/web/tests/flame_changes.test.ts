@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { baseTree, functionChanges, shareChange } from '../src/jank/flame_changes';
+import { fromBase, functionChanges, shareChange } from '../src/jank/flame_changes';
 
 const root = {
   name: 'all',
@@ -55,8 +55,15 @@ describe('the difference of two flame graphs', () => {
     expect(functionChanges(tree)).toMatchObject([{ name: 'walk', share: 1, baseShare: 1, verdict: 'same' }]);
   });
 
-  it('gives the frames of the base alone, and no change without one', () => {
-    expect(baseTree(root).children?.[0]?.children?.map((one) => one.value)).toEqual([20, 80, 100]);
+  it('is the same seen from the base, where what is gone has a width', () => {
+    const before = fromBase(root);
+    expect(before.children?.[0]?.children?.map((one) => one.value)).toEqual([20, 80, 100]);
+    const [draw, parse, sync] = before.children![0]!.children!.map((one) => shareChange(one, before));
+    expect([draw, parse, sync]).toEqual([-0.5, 0, 0.5]);
+    expect(fromBase(before)).toMatchObject(root);
+  });
+
+  it('is no change where there is no base', () => {
     expect(shareChange(root.children[0]!.children[0]!, root)).toBeCloseTo(0.5);
     expect(shareChange({ name: 'a', value: 5 }, { name: 'all', value: 10 })).toBe(0.5);
   });

@@ -1,8 +1,8 @@
 //! `unjank export`: what is stored as files: rows, traces, stacks, and a whole run as a report.
 
-mod choice;
-mod output;
 mod report;
+
+pub(super) use self::report::of_file;
 
 use std::io::ErrorKind;
 
@@ -10,8 +10,8 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use uuid::Uuid;
 
-use self::choice::Choice;
-use self::output::{Output, OutputArgs};
+use super::choice::Choice;
+use super::output::{Output, OutputArgs};
 use super::{runtime, store_in_use};
 use crate::clock::Clock;
 use crate::config::Shared;
@@ -119,7 +119,7 @@ pub(super) fn run(shared: &Shared, args: &ExportArgs) -> anyhow::Result<()> {
     }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)

@@ -61,11 +61,14 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    // A gauge that is always true is read when it is asked for.
-    app.metrics
-        .log
-        .pending_records
+    // Gauges that are always true are read when they are asked for.
+    let log = &app.metrics.log;
+    log.pending_records
         .set(i64::try_from(app.log.pending_records()).unwrap_or(i64::MAX));
+    if let Some(free) = app.log.disk_free_bytes() {
+        log.disk_free_bytes
+            .set(i64::try_from(free).unwrap_or(i64::MAX));
+    }
     (
         [(CONTENT_TYPE, prometheus::TEXT_FORMAT)],
         app.metrics.render(),

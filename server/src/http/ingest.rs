@@ -1,6 +1,7 @@
 //! `POST /v1/ingest`: a batch from a device, made durable before it is acknowledged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
@@ -153,6 +154,10 @@ async fn keep(
     ticket.stored(held_back);
     app.known_stacks.insert(&accepted.new_stacks);
     count(&app.metrics.ingest, &accepted.receipt, &accepted.events);
+    if let Some(skew) = accepted.skew_us {
+        let seconds = Duration::from_micros(skew.unsigned_abs()).as_secs_f64();
+        app.metrics.ingest.clock_skew_seconds.observe(seconds);
+    }
     Ok(accepted.receipt)
 }
 

@@ -148,7 +148,8 @@ pub(super) async fn stacks(
     Asking(ask): Asking,
 ) -> Result<Json<Stacks>, Problem> {
     let weighed = weighed(&app, &member.project, ask).await?;
-    let stacks = weighed.stacks.iter().map(|stack| StackBody {
+    let occurred = weighed.stacks.iter().filter(|one| one.sum_ms.is_some());
+    let stacks = occurred.map(|stack| StackBody {
         stack_hash: stack.hash.to_string(),
         sum_ms: stack.sum_ms,
         count: stack.count,
@@ -176,7 +177,7 @@ pub(super) async fn flame_graph(
     Ok(Json(Flame {
         unit: "ms",
         stacks: weighed.weighed().count() as u64,
-        root: flame(weighed.weighed()),
+        root: flame(weighed.compared()),
     }))
 }
 

@@ -20,18 +20,20 @@ pub(super) use self::answers::{
     ContentEncoding, Failures, IfNoneMatch, NotModified, SessionCookies,
 };
 pub(super) use self::refusals::{
-    BatchBody, Conflict, Ended, Exists, Faulty, FaultyRules, Invalid, JsonBody, LogIn, Missing,
-    OnHistory, Outlived, Overloaded, OwnApp, QueryString, Questioned, Refused, Stored, Unfit,
-    Unsendable, UploadedBody, WrongInvitation, WrongLogin, is_documented,
+    BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, Invalid, JsonBody,
+    LogIn, Missing, OnHistory, OnPast, Outlived, Overloaded, OwnApp, QueryString, Questioned,
+    Refused, Stored, Unfit, Unsendable, UploadedBody, WrongInvitation, WrongLogin, is_documented,
 };
-pub(super) use self::sets::{action, algorithm, channel_kind, notification_state, role, severity};
+pub(super) use self::sets::{
+    action, algorithm, channel_kind, incident_state, notification_state, role, severity,
+};
 
 use crate::remote_config::Fault;
 
 use super::{
-    admin, api_tokens, audit, channels, config_preview, configurations, device_keys, exports,
-    ingest, ingest_keys, janks, notifications, ofrep, people, projects, query, remote_config,
-    rules, session, traces,
+    admin, alert_preview, alert_rules, api_tokens, audit, channels, config_preview, configurations,
+    device_keys, exports, incidents, ingest, ingest_keys, janks, mutes, notifications, ofrep,
+    people, projects, query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -92,6 +94,20 @@ use super::{
         rules::revision,
         rules::roll_back,
         rules::reclassification,
+        alert_rules::list,
+        alert_rules::create,
+        alert_rules::check,
+        alert_preview::run,
+        alert_rules::suggestions,
+        alert_rules::read,
+        alert_rules::save,
+        alert_rules::remove,
+        incidents::list,
+        incidents::read,
+        incidents::acknowledge,
+        mutes::list,
+        mutes::create,
+        mutes::end,
         query::table,
         query::over_time,
         query::spread,

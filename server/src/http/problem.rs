@@ -1,5 +1,6 @@
 //! Errors on the wire: `application/problem+json` (RFC 9457) with a stable code.
 
+mod alerts;
 mod devices;
 mod rules;
 

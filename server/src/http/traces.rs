@@ -16,9 +16,11 @@ use super::openapi::{Questioned, Refused};
 use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
 use crate::app::App;
-use crate::query::{Ask, chrome_trace, inside};
-use crate::store::reads::{First, StoredSpan};
+use crate::query::{Ask, Inside, beside, chrome_trace, inside};
+use crate::store::reads::{First, Search, SpanPlace, StoredSpan};
 
+/// Spans of one page of a search.
+const MOST_FOUND: u64 = 500;
 /// More than a screen shows.
 const MOST_SPANS: u64 = 20_000;
 /// Spans of one name that are looked into.
@@ -104,6 +106,9 @@ pub(super) struct Spans {
     spans: Vec<SpanBody>,
     /// There are more.
     more: bool,
+    /// Of a search with more: the `cursor` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// What ran inside spans of one name.
@@ -114,18 +119,25 @@ pub(super) struct InsideBody {
     spans: u64,
     /// Their time together, in microseconds.
     total_us: u64,
+    /// The same of what is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_spans: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_total_us: Option<u64>,
     /// The name itself first, then by time on the main thread of their own, then by time of their own. Each with `name`, `package`,
-    /// `calls`, `total_us`, `self_us`, and `main_thread_us` of `self_us`.
+    /// `calls`, `total_us`, `self_us`, and `main_thread_us` of `self_us`; in a comparison with the same of the base as `base`, where
+    /// it ran there. What ran only there comes last.
     #[schema(value_type = Vec<Object>)]
     rows: Vec<crate::query::InsideRow>,
 }
 
-/// Single spans: the latest, or with `order=-duration_us` the slowest.
+/// Single spans: the latest, or with `order=-duration_us` the slowest; with `root=true` only those that no other called.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces", tag = "traces",
     params(
         QueryParameters,
         ("at_least_us" = Option<u64>, Query, description = "Only spans that took at least so many microseconds."),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before, for the same question. A page has 500 spans at most."),
     ),
     responses((status = 200, body = Spans), Refused<(Viewer, Questioned)>),
 )]
@@ -143,32 +155,89 @@ pub(super) async fn search(
             ));
         }
     };
-    let limit = ask.limit.unwrap_or(50).min(500);
-    let mut spans = found(&app, &member.project, ask, first, limit + 1).await?;
-    let most = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = spans.len() > most;
-    spans.truncate(most);
+    let limit = ask.limit.unwrap_or(50).min(MOST_FOUND);
+    let search = Search {
+        at_least_us: ask.at_least_us.unwrap_or_default(),
+        first,
+        after: ask
+            .cursor
+            .take()
+            .map(|cursor| place(first, &cursor))
+            .transpose()?,
+        limit: limit + 1,
+    };
+    let mut spans = found(&app, &member.project, ask, search).await?;
+    let more = shortened(&mut spans, limit);
+    let last = spans.last().filter(|_| more);
     Ok(Json(Spans {
+        next: last.map(|span| cursor(first, first.place(span))),
         spans: spans.into_iter().map(SpanBody::from).collect(),
         more,
     }))
+}
+
+/// Cuts a list, and says whether there was more.
+fn shortened(spans: &mut Vec<StoredSpan>, most: u64) -> bool {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let more = spans.len() > most;
+    spans.truncate(most);
+    more
+}
+
+/// A place in a list as text, with a letter for what the list is sorted by.
+fn cursor(first: First, place: SpanPlace) -> String {
+    let SpanPlace {
+        key,
+        span_id,
+        trace_id,
+    } = place;
+    format!(
+        "{}{key}.{span_id:016x}.{}",
+        letter(first),
+        trace_id.simple()
+    )
+}
+
+fn place(first: First, cursor: &str) -> Result<SpanPlace, Problem> {
+    let read = || {
+        let mut parts = cursor.strip_prefix(letter(first))?.split('.');
+        let key: i64 = parts.next()?.parse().ok()?;
+        let place = SpanPlace {
+            key,
+            span_id: u64::from_str_radix(parts.next()?, 16).ok()?,
+            trace_id: Uuid::try_parse(parts.next()?).ok()?,
+        };
+        // ClickHouse knows no times beyond these.
+        let known = match first {
+            First::Latest => (0..4_102_444_800_000_000).contains(&key),
+            First::Slowest => key >= 0,
+        };
+        (known && parts.next().is_none()).then_some(place)
+    };
+    read().ok_or_else(|| {
+        Problem::unfit_question(
+            "`cursor` is `next` of an answer to the same question, in the same order",
+        )
+    })
+}
+
+const fn letter(first: First) -> char {
+    match first {
+        First::Latest => 's',
+        First::Slowest => 'd',
+    }
 }
 
 async fn found(
     app: &App,
     project: &str,
     mut ask: Ask,
-    first: First,
-    limit: u64,
+    search: Search,
 ) -> Result<Vec<StoredSpan>, Problem> {
     ask.measures = vec!["count".to_owned()];
     let reading = ask.single(project, "spans", app.clock.now())?;
-    let at_least = ask.at_least_us.unwrap_or_default();
     let _turn = turn(app).await?;
-    let (spans, _) = app
-        .clickhouse
-        .spans(&reading, at_least, first, limit)
-        .await?;
+    let (spans, _) = app.clickhouse.spans(&reading, search).await?;
     Ok(spans)
 }
 
@@ -197,12 +266,11 @@ pub(super) async fn trace(
     Path((_, trace)): Path<(String, String)>,
 ) -> Result<Json<Spans>, Problem> {
     let mut spans = of_trace(&app, &member.project, &trace).await?;
-    let most = usize::try_from(MOST_SPANS).unwrap_or(usize::MAX);
-    let more = spans.len() > most;
-    spans.truncate(most);
+    let more = shortened(&mut spans, MOST_SPANS);
     Ok(Json(Spans {
         spans: spans.into_iter().map(SpanBody::from).collect(),
         more,
+        next: None,
     }))
 }
 
@@ -225,7 +293,8 @@ pub(super) async fn chrome(
     ))
 }
 
-/// What ran inside the latest spans of a name: `name` is that of the span, the other filters choose among them.
+/// What ran inside the latest spans of a name: `name` is that of the span, the other filters choose among them. With a base, which
+/// for a version needs `app_version`, what ran inside those of the base stands beside it.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/spans/inside", tag = "traces",
     operation_id = "inside",
@@ -241,15 +310,43 @@ pub(super) async fn inside_span(
     let name = named.map(|(_, value)| value.clone());
     let name =
         name.ok_or_else(|| Problem::unfit_question("`name` says into which span to look"))?;
-    let limit = ask.limit.unwrap_or(LOOKED_INTO).min(LOOKED_INTO);
-    let roots = found(&app, &member.project, ask, First::Latest, limit).await?;
+    let (head, base) = ask.sides()?;
+    let head = looked_into(&app, &member.project, &name, head).await?;
+    let Some(base) = base else {
+        return Ok(Json(InsideBody {
+            spans: head.spans,
+            total_us: head.total_us,
+            base_spans: None,
+            base_total_us: None,
+            rows: head.rows,
+        }));
+    };
+    let base = looked_into(&app, &member.project, &name, base).await?;
+    Ok(Json(InsideBody {
+        spans: head.spans,
+        total_us: head.total_us,
+        base_spans: Some(base.spans),
+        base_total_us: Some(base.total_us),
+        rows: beside(head, base).rows,
+    }))
+}
+
+/// What ran inside the latest spans that the filters leave.
+async fn looked_into(app: &App, project: &str, name: &str, ask: Ask) -> Result<Inside, Problem> {
+    let search = Search {
+        at_least_us: ask.at_least_us.unwrap_or_default(),
+        first: First::Latest,
+        after: None,
+        limit: ask.limit.unwrap_or(LOOKED_INTO).min(LOOKED_INTO),
+    };
+    let roots = found(app, project, ask, search).await?;
     let mut traces: Vec<Uuid> = roots.iter().map(|span| span.trace_id).collect();
     traces.sort_unstable();
     traces.dedup();
-    let _turn = turn(&app).await?;
+    let _turn = turn(app).await?;
     let (mut spans, _) = app
         .clickhouse
-        .spans_of_traces(&member.project, &traces, MOST_INSIDE)
+        .spans_of_traces(project, &traces, MOST_INSIDE)
         .await?;
     // Other spans of the name in the same traces were not asked for: they are other versions, pages or times.
     spans.retain(|span| {
@@ -258,10 +355,5 @@ pub(super) async fn inside_span(
                 .iter()
                 .any(|root| root.trace_id == span.trace_id && root.span_id == span.span_id)
     });
-    let found = inside(&name, &spans);
-    Ok(Json(InsideBody {
-        spans: found.spans,
-        total_us: found.total_us,
-        rows: found.rows,
-    }))
+    Ok(inside(name, &spans))
 }

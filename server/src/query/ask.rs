@@ -1,7 +1,7 @@
 //! From names and values, as they come in a query string, to a reading whose parts fit together.
 
 use crate::store::reads::{
-    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Wanted, subject,
+    Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
 };
 
 use super::period::{DAY, LONGEST, Period, grain_of, step_of};
@@ -37,6 +37,12 @@ pub struct Ask {
     pub field: Option<String>,
     /// Of single spans: only those that took so long.
     pub at_least_us: Option<i64>,
+    /// Of single spans: what an answer said of where it ended.
+    pub cursor: Option<String>,
+    /// By when rows arrived instead of when they happened; of raw rows, in a stretch of time that is not widened.
+    pub received: bool,
+    /// Not widened to whole hours or days: what a roll-up does not have in whole comes from finer ones and from raw rows.
+    pub exact: bool,
     /// Names of dimensions with a value; one that repeats allows each of its values.
     pub filters: Vec<(String, String)>,
 }
@@ -61,6 +67,43 @@ impl Ask {
         let mut reading = self.table(project, about, now)?.reading;
         (reading.grain, reading.span) = (Grain::Raw, self.span(now)?);
         Ok(reading)
+    }
+
+    /// The two questions behind a comparison of what is read from single events: of what is asked for, and of the base.
+    pub fn sides(&self) -> Result<(Self, Option<Self>), AskError> {
+        let base = self.of_base()?;
+        if self.base_version.is_some()
+            && !self.filters.iter().any(|(name, _)| name == "app_version")
+        {
+            return Err(AskError(
+                "`app_version` says what `base_app_version` is compared with".to_owned(),
+            ));
+        }
+        Ok((self.alone(), base))
+    }
+
+    /// The same question of the base alone.
+    pub fn of_base(&self) -> Result<Option<Self>, AskError> {
+        let mut base = self.alone();
+        match self.base()? {
+            None => return Ok(None),
+            Some(Base::Period(span)) => (base.from, base.to) = (Some(span.from), Some(span.to)),
+            Some(Base::Version(version)) => {
+                base.filters.retain(|(name, _)| name != "app_version");
+                base.filters.push(("app_version".to_owned(), version));
+            }
+        }
+        Ok(Some(base))
+    }
+
+    /// The same question without a base.
+    fn alone(&self) -> Self {
+        Self {
+            base_from: None,
+            base_to: None,
+            base_version: None,
+            ..self.clone()
+        }
     }
 
     /// A series in steps of time: by one dimension at most, against no base.
@@ -98,7 +141,15 @@ impl Ask {
             filters: self.filters(subject)?,
             measures: self.measures(subject)?,
             at_least: None,
+            received: self.received,
+            exact: self.exact && !in_steps && matches!(subject.time, Time::Instant(_)),
         };
+        if self.received && subject.arrival().is_none() {
+            return Err(AskError(format!(
+                "of {} it is not known when they arrived",
+                subject.name
+            )));
+        }
         let sort = self.sort(&mut reading)?;
         reading.at_least = self.at_least(&mut reading)?;
         let of_one = subject.lead.is_some_and(|lead| {
@@ -110,10 +161,14 @@ impl Ask {
         });
         let finest_is_day = subject.hourly.is_none() && subject.daily.is_some();
         let step_s = step_of(reading.span, finest_is_day, of_one);
-        reading.grain = grain_of(&reading, in_steps.then_some(step_s));
-        reading.span = Period(reading.span).aligned(reading.grain);
-        if let Some(Base::Period(base)) = &mut reading.base {
-            *base = Period(*base).before(reading.grain);
+        if !reading.received {
+            reading.grain = grain_of(&reading, in_steps.then_some(step_s));
+        }
+        if !reading.exact {
+            reading.span = Period(reading.span).aligned(reading.grain);
+            if let Some(Base::Period(base)) = &mut reading.base {
+                *base = Period(*base).before(reading.grain);
+            }
         }
         separate(&reading)?;
         Ok(Asked {

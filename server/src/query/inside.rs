@@ -23,6 +23,18 @@ pub struct InsideRow {
     pub self_us: u64,
     /// Of `self_us`, what ran on the main thread.
     pub main_thread_us: u64,
+    /// The same of what is compared with, when it ran there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<BaseTimes>,
+}
+
+/// What a row says, of the other side of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BaseTimes {
+    pub calls: u64,
+    pub total_us: u64,
+    pub self_us: u64,
+    pub main_thread_us: u64,
 }
 
 /// Inside spans of one name.
@@ -84,6 +96,35 @@ pub fn inside(name: &str, spans: &[StoredSpan]) -> Inside {
             .then_with(|| one.name.cmp(&other.name))
     });
     found
+}
+
+/// The rows of one side, each with what the other side says of it; what ran only there comes last, with nothing of its own.
+#[must_use]
+pub fn beside(head: Inside, base: Inside) -> Inside {
+    let mut before: HashMap<String, InsideRow> = HashMap::new();
+    let mut order = Vec::new();
+    for row in base.rows {
+        order.push(row.name.clone());
+        before.insert(row.name.clone(), row);
+    }
+    let times = |row: &InsideRow| BaseTimes {
+        calls: row.calls,
+        total_us: row.total_us,
+        self_us: row.self_us,
+        main_thread_us: row.main_thread_us,
+    };
+    let mut rows = head.rows;
+    for row in &mut rows {
+        row.base = before.remove(&row.name).as_ref().map(times);
+    }
+    let gone = order.into_iter().filter_map(|name| before.remove(&name));
+    rows.extend(gone.map(|row| InsideRow {
+        base: Some(times(&row)),
+        name: row.name,
+        package: row.package,
+        ..InsideRow::default()
+    }));
+    Inside { rows, ..head }
 }
 
 /// The time of a span in which something it called ran, however many threads did: overlaps count once.

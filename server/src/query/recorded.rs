@@ -13,7 +13,7 @@ pub const MOST_EVENTS: u64 = 300_000;
 /// Stalls of a run: each is read with its stacks.
 const MOST_STALLS: u64 = 20_000;
 /// Batches wait on a device that has no network: those of a session are looked for so long after its end.
-const LONGEST_WAY: i64 = 8 * 86_400_000_000;
+pub(super) const LONGEST_WAY: i64 = 8 * 86_400_000_000;
 
 /// The run that the filters leave: by session, install, version, or whatever else every event has.
 pub async fn recorded(
@@ -55,7 +55,7 @@ pub async fn recorded(
 }
 
 /// A run is filtered by what every event has: half a run would be taken for a whole one.
-fn whole_run(ask: &Ask) -> Result<Ask, AskError> {
+pub(super) fn whole_run(ask: &Ask) -> Result<Ask, AskError> {
     let common = subject("spans").map_or(&[][..], |spans| spans.common());
     for (name, _) in &ask.filters {
         if !common.iter().any(|dimension| dimension.name == name) {

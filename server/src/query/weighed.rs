@@ -1,6 +1,6 @@
 //! The distinct stacks behind a number of janks, with what they weigh.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Ask, Unanswered, WeighedStack};
 use crate::store::ClickHouse;
@@ -9,7 +9,8 @@ use crate::store::reads::StoredFrame;
 /// Stacks that a tree is made of: the heaviest. Those beyond weigh next to nothing.
 const MOST_STACKS: u64 = 1_000;
 
-/// The stacks of the janks that the filters leave, those that cost most time first.
+/// The stacks of the janks that the filters leave, those that cost most time first; in a comparison followed by those that only the
+/// base has.
 pub struct Weighed {
     pub stacks: Vec<JankStack>,
     pub frames: HashMap<u64, Vec<StoredFrame>>,
@@ -35,13 +36,14 @@ impl Weighed {
         ask.by = vec!["stack_hash".to_owned()];
         ask.measures = ["sum_ms", "count", "installs"].map(str::to_owned).to_vec();
         ask.order = Some("-sum_ms".to_owned());
+        let base = ask.of_base()?;
         let mut asked = ask.table(project, "janks", now)?;
         asked.limit = ask.limit.unwrap_or(MOST_STACKS).min(MOST_STACKS);
         let (rows, _) = clickhouse
             .read_table(&asked.reading, asked.sort, asked.limit)
             .await?;
         let compared = asked.reading.base.is_some();
-        let stacks: Vec<_> = rows
+        let mut stacks: Vec<_> = rows
             .into_iter()
             .filter_map(|row| {
                 let measured = |place: usize| {
@@ -59,13 +61,21 @@ impl Weighed {
                 })
             })
             .collect();
+        if let Some(base) = base {
+            stacks.extend(gone(clickhouse, project, (base, now), &stacks).await?);
+        }
         let hashes: Vec<u64> = stacks.iter().map(|stack| stack.hash).collect();
         let frames = clickhouse.frames_of(project, &hashes).await?;
         Ok(Self { stacks, frames })
     }
 
-    /// Those whose frames are known.
+    /// Those that occurred and whose frames are known.
     pub fn weighed(&self) -> impl Iterator<Item = WeighedStack<'_>> {
+        self.compared().filter(|stack| stack.value > 0.0)
+    }
+
+    /// With those that are gone.
+    pub fn compared(&self) -> impl Iterator<Item = WeighedStack<'_>> {
         self.stacks.iter().filter_map(|stack| {
             Some(WeighedStack {
                 frames: self.frames.get(&stack.hash)?,
@@ -74,4 +84,31 @@ impl Weighed {
             })
         })
     }
+}
+
+/// The heaviest stacks of the base that are not among these.
+async fn gone(
+    clickhouse: &ClickHouse,
+    project: &str,
+    (mut base, now): (Ask, i64),
+    stacks: &[JankStack],
+) -> Result<Vec<JankStack>, Unanswered> {
+    let limit = base.limit.take().unwrap_or(MOST_STACKS).min(MOST_STACKS);
+    let asked = base.table(project, "janks", now)?;
+    let (rows, _) = clickhouse
+        .read_table(&asked.reading, asked.sort, limit)
+        .await?;
+    let known: HashSet<u64> = stacks.iter().map(|stack| stack.hash).collect();
+    let gone = rows.into_iter().filter_map(|row| {
+        let hash = row.keys.first()?.parse().ok()?;
+        let sum_ms = row.now.first().copied().filter(|value| value.is_finite())?;
+        (!known.contains(&hash)).then_some(JankStack {
+            hash,
+            sum_ms: None,
+            count: None,
+            installs: None,
+            base: Some(sum_ms),
+        })
+    });
+    Ok(gone.collect())
 }

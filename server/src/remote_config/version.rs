@@ -44,6 +44,11 @@ impl<'a> Version<'a> {
         })
     }
 
+    /// Which of two is newer; nothing when one of them is no version.
+    pub(super) fn order(one: &str, other: &str) -> Option<Ordering> {
+        Some(Version::parse(one)?.precedence(&Version::parse(other)?))
+    }
+
     /// The order of semantic versioning: a pre-release comes before its version.
     fn precedence(&self, other: &Self) -> Ordering {
         let pre = match (self.pre, other.pre) {

@@ -5,14 +5,28 @@ use std::time::Duration;
 
 use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::SEEN_BATCHES;
+use crate::alerts::{Evaluator, Judge};
 use crate::app::App;
 use crate::config::Serve;
 use crate::history::{Reclassifier, Waits};
 use crate::store::{ClickHouse, Retention};
 
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Alert rules are evaluated by one server of all that share a control database.
+pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
+    Evaluator {
+        judge: Judge::new(app.clickhouse.clone()),
+        control: Arc::clone(&app.control),
+        metrics: app.metrics.alerts.clone(),
+        clock: app.clock.clone(),
+        holder: Uuid::new_v4().to_string(),
+        every: settings.alerts_interval(),
+    }
+}
 
 /// Rows are kept as long as the settings say, from when ClickHouse answers on.
 pub(super) async fn keep_rows(

@@ -116,6 +116,15 @@ pub struct ClickHouse {
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 const END_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// With a token, the same block again changes nothing: not in its table, and not in the roll-ups that views make of it.
+pub(super) const EXACTLY_ONCE: [(&str, &str); 4] = [
+    ("insert_deduplicate", "1"),
+    ("async_insert", "0"),
+    // What a view groups has each key once: folding it again before it is written cost a quarter of an INSERT.
+    ("optimize_on_insert", "0"),
+    ("deduplicate_blocks_in_dependent_materialized_views", "1"),
+];
+
 impl ClickHouse {
     /// A handle to nothing yet.
     pub fn away(database: &str) -> Self {
@@ -168,12 +177,10 @@ impl ClickHouse {
             .client()?
             .insert_formatted_with(sql)
             .with_timeouts(Some(SEND_TIMEOUT), Some(END_TIMEOUT))
-            .with_setting("insert_deduplication_token", token)
-            .with_setting("insert_deduplicate", "1")
-            .with_setting("async_insert", "0")
-            // What a view groups has each key once: folding it again before it is written cost a quarter of an INSERT.
-            .with_setting("optimize_on_insert", "0")
-            .with_setting("deduplicate_blocks_in_dependent_materialized_views", "1");
+            .with_setting("insert_deduplication_token", token);
+        for (setting, value) in EXACTLY_ONCE {
+            insert = insert.with_setting(setting, value);
+        }
         while let Some(chunk) = block.next_chunk()? {
             insert.send(Bytes::from(chunk)).await?;
         }

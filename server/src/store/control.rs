@@ -5,6 +5,7 @@
 //! answers. Time is a parameter of each operation. Each change is one transaction that also says in the audit who made it, and
 //! each that a snapshot may hold ticks in [`Backend::subscribe`].
 
+mod alert_rules;
 mod api_tokens;
 mod audit;
 mod backend;
@@ -15,11 +16,13 @@ mod closed;
 mod device_keys;
 mod documents;
 mod error;
+mod incidents;
 mod ingest_keys;
 mod invitations;
 mod leases;
 mod listener;
 mod memberships;
+mod mutes;
 mod notifications;
 mod postgres;
 mod projects;
@@ -31,6 +34,7 @@ mod users;
 
 use std::sync::Arc;
 
+pub use self::alert_rules::{AlertRule, AlertRules, RuleText};
 pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
 pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
@@ -40,10 +44,15 @@ pub use self::channels::{
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
+pub use self::incidents::{
+    AlertState, Evaluated, GroupState, Incident, IncidentFilter, IncidentKind, IncidentState,
+    Incidents,
+};
 pub use self::ingest_keys::{IngestKey, IngestKeys, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, Invitations, Purpose};
 pub use self::leases::Leases;
 pub use self::memberships::{Membership, Memberships, Role};
+pub use self::mutes::{Mute, Mutes, NewMute};
 pub use self::notifications::{
     Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
     Notifications, ToldIncident, Untold,
@@ -60,15 +69,18 @@ use crate::task::Tasks;
 
 /// Everything that the control database does.
 pub trait Control:
-    ApiTokens
+    AlertRules
+    + ApiTokens
     + AuditLog
     + Channels
     + DeviceKeys
     + Documents
+    + Incidents
     + IngestKeys
     + Invitations
     + Leases
     + Memberships
+    + Mutes
     + Notifications
     + Projects
     + Sessions
@@ -80,8 +92,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, IngestKeys, Invitations, Leases, Memberships, Notifications, Projects, Sessions, Users);
-on!(PgControl: ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, IngestKeys, Invitations, Leases, Memberships, Notifications, Projects, Sessions, Users);
+on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
+on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {

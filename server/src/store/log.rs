@@ -4,7 +4,7 @@
 //! is full, devices are told to come back.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,6 +48,7 @@ pub enum LogError {
 pub struct IngestLog(Arc<Inner>);
 
 struct Inner {
+    dir: PathBuf,
     queue: mpsc::Sender<Command>,
     durable: watch::Receiver<Seq>,
     reader: Mutex<Reader>,
@@ -113,6 +114,9 @@ impl IngestLog {
         metrics
             .bytes
             .set(i64::try_from(log.bytes()).unwrap_or(i64::MAX));
+        metrics
+            .min_free_bytes
+            .set(i64::try_from(min_free_bytes).unwrap_or(i64::MAX));
         let state = Arc::new(State {
             pending_bytes: AtomicU64::new(recovery.bytes),
             drained: AtomicU64::new(0),
@@ -127,7 +131,7 @@ impl IngestLog {
             log,
             commands,
             durable,
-            dir,
+            dir: dir.clone(),
             min_free_bytes,
             state: Arc::clone(&state),
         };
@@ -135,6 +139,7 @@ impl IngestLog {
             .name("ingest-log".to_owned())
             .spawn(move || disk.run())?;
         Ok(Self(Arc::new(Inner {
+            dir,
             queue,
             durable: durable_seen,
             reader: Mutex::new(reader),
@@ -243,6 +248,11 @@ impl IngestLog {
             .saturating_sub(self.0.state.drained.load(Ordering::Relaxed))
     }
 
+    /// What is free on the disk of the log, which is that of the data folder; if it says.
+    pub fn disk_free_bytes(&self) -> Option<u64> {
+        free_bytes(&self.0.dir)
+    }
+
     /// Everything up to `through` was drained in an earlier life.
     pub(super) fn resume_at(&self, through: Seq) {
         self.0.state.drained.store(through, Ordering::Relaxed);
@@ -294,6 +304,12 @@ impl LogRecords {
             .find_map(|(_, places)| places.last())
             .map(|(seq, _)| *seq)
     }
+}
+
+/// What is free on the disk of a folder, if the disk says.
+fn free_bytes(dir: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(dir).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// The thread that owns the log.
@@ -361,10 +377,8 @@ impl Disk {
 
     /// Whether the disk has room left for ClickHouse beside what is appended.
     fn has_room(&self) -> bool {
-        let free =
-            rustix::fs::statvfs(&self.dir).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         // A disk that does not say is taken at its word when it is written to.
-        free.is_ok_and(|free| free >= self.min_free_bytes) || free.is_err()
+        free_bytes(&self.dir).is_none_or(|free| free >= self.min_free_bytes)
     }
 
     /// Refuses a whole group without touching the disk.

@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0007_rollups_of_use",
     "0008_rollups_of_arrivals",
     "0009_dash",
+    "0010_folds",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

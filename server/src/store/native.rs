@@ -69,6 +69,8 @@ pub(super) struct Block<'f> {
     parts: Vec<Part<'f>>,
     rows: usize,
     next: usize,
+    /// A column more, the same number in each row.
+    number: Option<(&'static str, u64)>,
 }
 
 struct Part<'f> {
@@ -93,7 +95,14 @@ impl<'f> Block<'f> {
             parts,
             rows,
             next: 0,
+            number: None,
         })
+    }
+
+    /// The block with one column more, that has the same number in each row.
+    pub(super) fn numbered(mut self, column: &'static str, number: u64) -> Self {
+        self.number = Some((column, number));
+        self
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -102,27 +111,31 @@ impl<'f> Block<'f> {
 
     /// `a, b, c`: for the INSERT statement.
     pub(super) fn column_list(&self) -> String {
-        let names: Vec<String> = self
-            .columns
-            .iter()
-            .map(|(_, name)| format!("`{name}`"))
+        let names = self.columns.iter().map(|(_, name)| *name);
+        let names: Vec<String> = names
+            .chain(self.number.map(|(name, _)| name))
+            .map(|name| format!("`{name}`"))
             .collect();
         names.join(", ")
     }
 
     /// The next piece of the block, or `None` after the last column.
     pub(super) fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, BadFrame> {
-        let Some((kind, name)) = self.columns.get(self.next).copied() else {
-            return Ok(None);
-        };
         let mut out = Vec::with_capacity(64 + self.rows * 8);
         if self.next == 0 {
-            put_varint(&mut out, self.columns.len() as u64);
+            let columns = self.columns.len() + usize::from(self.number.is_some());
+            put_varint(&mut out, columns as u64);
             put_varint(&mut out, self.rows as u64);
         }
+        let Some((kind, name)) = self.columns.get(self.next).copied() else {
+            return Ok(self.number.take().map(|(name, number)| {
+                put_head(&mut out, Kind::U64, name);
+                out.extend(std::iter::repeat_n(number.to_le_bytes(), self.rows).flatten());
+                out
+            }));
+        };
         self.next += 1;
-        put_string(&mut out, name.as_bytes());
-        put_string(&mut out, kind.sql_type().as_bytes());
+        put_head(&mut out, kind, name);
         let mut pieces = Vec::with_capacity(self.parts.len());
         for part in &mut self.parts {
             pieces.push((part.rows, Cursor(part.rest.sized()?)));
@@ -131,6 +144,11 @@ impl<'f> Block<'f> {
         put_column(&mut out, kind.layout(), pieces)?;
         Ok(Some(out))
     }
+}
+
+fn put_head(out: &mut Vec<u8>, kind: Kind, name: &str) {
+    put_string(out, name.as_bytes());
+    put_string(out, kind.sql_type().as_bytes());
 }
 
 type Piece<'f> = (usize, Cursor<'f>);

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::fold::{self, Fold};
+
 /// The state of the drain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Drain {
@@ -19,6 +21,12 @@ pub(super) struct Drain {
     pub(super) done: u64,
     /// What is on its way.
     pub(super) range: Option<Range>,
+    /// Rows that are in ClickHouse and not in the roll-ups yet.
+    #[serde(default)]
+    pub(super) fold: Option<Fold>,
+    /// The number of the last fold.
+    #[serde(default)]
+    pub(super) last_fold: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +37,9 @@ pub(super) struct Range {
     pub(super) duplicates: Vec<u64>,
     /// Tables whose block was refused for its content: their rows go record by record.
     pub(super) one_by_one: Vec<String>,
+    /// The fold that its rows are rolled up with; none: within their INSERT.
+    #[serde(default)]
+    pub(super) fold: Option<u64>,
 }
 
 impl Drain {
@@ -46,12 +57,28 @@ impl Drain {
                     log_id: Uuid::new_v4(),
                     done: 0,
                     range: None,
+                    fold: None,
+                    last_fold: 0,
                 };
                 drain.save(path)?;
                 Ok(drain)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The fold that a range of so many rows is rolled up with, if it is worth it: what is open, or a new one.
+    pub(super) fn join_fold(&mut self, rows: usize, received_at: i64) -> Option<u64> {
+        let fold = match self.fold {
+            Some(fold) if fold.closed => return None,
+            _ if !fold::worth_folding(rows) => return None,
+            Some(fold) => fold,
+            None => Fold::next(self.log_id, self.last_fold, received_at),
+        };
+        let rows = fold.rows + rows as u64;
+        self.fold = Some(Fold { rows, ..fold });
+        self.last_fold = fold.number;
+        Some(fold.number)
     }
 
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
@@ -83,6 +110,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn large_ranges_share_a_fold_until_it_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut drain = Drain::load(&folder.path().join("drain.json")).unwrap();
+        assert_eq!(drain.join_fold(10, 1_000), None, "small ones have none");
+        let first = drain.join_fold(100_000, 1_000).unwrap();
+        assert_eq!(drain.join_fold(200_000, 2_000), Some(first));
+        assert_eq!(drain.fold.unwrap().rows, 300_000);
+        drain.fold.as_mut().unwrap().closed = true;
+        assert_eq!(
+            drain.join_fold(100_000, 3_000),
+            None,
+            "it waits to be rolled up"
+        );
+        drain.fold = None;
+        assert!(drain.join_fold(100_000, 3_000).unwrap() > first);
+    }
+
+    #[test]
     fn the_state_survives_and_a_damaged_one_is_an_error_not_a_fresh_start() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drain.json");
@@ -93,6 +138,7 @@ mod tests {
             last: 9,
             duplicates: vec![9],
             one_by_one: vec!["spans".to_owned()],
+            fold: Some(3),
         });
         drain.save(&path).unwrap();
         assert_eq!(Drain::load(&path).unwrap(), drain);

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
 use super::dead_letter::{DeadLetter, DeadLetters};
+use super::fold::{self, Fold};
 use super::log::{IngestLog, LogRecords};
 use super::native::{Block, Frame};
 use super::range::{Drain, Range};
@@ -41,6 +42,15 @@ pub struct Writer {
     settings: WriterSettings,
     metrics: WriterMetrics,
     drain: Drain,
+    /// When the fold is to be rolled up, if it is not full before.
+    fold_at: Instant,
+}
+
+/// What there is to do.
+enum Next {
+    Range,
+    Fold,
+    End,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -56,6 +66,7 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let drain = Drain::load(&settings.state)?;
         log.resume_at(drain.done);
+        set_unfolded(&metrics, drain.fold);
         Ok(Self {
             log,
             clickhouse,
@@ -63,21 +74,31 @@ impl Writer {
             settings,
             metrics,
             drain,
+            fold_at: Instant::now(),
         })
     }
 
     /// Drains until `shutdown`, then what is left without waiting for more, until `give_up`.
     pub async fn run(mut self, shutdown: CancellationToken, give_up: CancellationToken) {
         let mut pause = FIRST_PAUSE;
-        while self.wait_for_records(&shutdown).await {
-            let drained = tokio::select! {
+        loop {
+            let next = self.next(&shutdown).await;
+            let attempt = async {
+                match next {
+                    Next::Range => self.drain_one_range().await,
+                    Next::Fold => self.roll_up().await,
+                    Next::End => Ok(()),
+                }
+            };
+            let done = tokio::select! {
                 biased;
                 () = give_up.cancelled() => return,
-                drained = self.drain_one_range() => drained,
+                done = attempt => done,
             };
-            match drained {
-                Ok(()) => pause = FIRST_PAUSE,
-                Err(failure) => {
+            match (next, done) {
+                (Next::End, _) => return,
+                (_, Ok(())) => pause = FIRST_PAUSE,
+                (_, Err(failure)) => {
                     self.metrics.failures.inc();
                     tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "the ingest log is not drained; events are kept");
                     tokio::select! {
@@ -89,19 +110,31 @@ impl Writer {
         }
     }
 
-    /// False when there is nothing left to do and there will not be.
-    async fn wait_for_records(&self, shutdown: &CancellationToken) -> bool {
+    /// Waits until there is something to do. What is on its way goes first; with `shutdown`, all that is left goes at once.
+    async fn next(&self, shutdown: &CancellationToken) -> Next {
         let mut durable = self.log.durable();
         if self.drain.range.is_some() {
-            return true;
+            return Next::Range;
         }
+        let last = if self.drain.fold.is_some() {
+            Next::Fold
+        } else {
+            Next::End
+        };
         loop {
+            if self.fold_is_due() {
+                return Next::Fold;
+            }
             if *durable.borrow_and_update() > self.drain.done {
                 break;
             }
             tokio::select! {
-                () = shutdown.cancelled() => return *durable.borrow() > self.drain.done,
-                changed = durable.changed() => if changed.is_err() { return false; },
+                () = shutdown.cancelled() => {
+                    let more = *durable.borrow() > self.drain.done;
+                    return if more { Next::Range } else { last };
+                }
+                () = sleep_until(self.fold_at), if self.drain.fold.is_some() => {}
+                changed = durable.changed() => if changed.is_err() { return last; },
             }
         }
         if self.log.pending_bytes() < self.settings.eager_bytes {
@@ -111,7 +144,31 @@ impl Writer {
                 () = sleep(self.settings.flush_interval) => {}
             }
         }
-        true
+        Next::Range
+    }
+
+    fn fold_is_due(&self) -> bool {
+        self.drain
+            .fold
+            .is_some_and(|fold| fold.is_full() || self.fold_at <= Instant::now())
+    }
+
+    /// Closes the fold and rolls it up. When that fails, ranges go on without it until it is tried again.
+    async fn roll_up(&mut self) -> Result<(), Failure> {
+        let Some(fold) = &mut self.drain.fold else {
+            return Ok(());
+        };
+        fold.closed = true;
+        let fold = *fold;
+        self.fold_at = Instant::now() + fold::OLD;
+        self.save().await?;
+        let began = Instant::now();
+        self.clickhouse.roll_up(fold, self.drain.log_id).await?;
+        let took = began.elapsed().as_secs_f64();
+        self.metrics.fold_seconds.observe(took);
+        self.drain.fold = None;
+        set_unfolded(&self.metrics, None);
+        self.save().await
     }
 
     async fn enough_waits(&self) {
@@ -145,40 +202,40 @@ impl Writer {
         let records = self
             .read(first, self.settings.range_bytes, u64::MAX)
             .await?;
+        let mut range = Range {
+            first,
+            // When nothing reads, there is damage at the end of what was durable: skip to where the log goes on.
+            last: *self.log.durable().borrow(),
+            duplicates: Vec::new(),
+            one_by_one: Vec::new(),
+            fold: None,
+        };
         let Some(last) = records.last_seq() else {
-            // Damage at the end of what was durable: skip to where the log goes on.
-            let durable = *self.log.durable().borrow();
-            let range = Range {
-                first,
-                last: durable,
-                duplicates: Vec::new(),
-                one_by_one: Vec::new(),
-            };
             return Ok((range, records));
         };
-        let duplicates = self.duplicates(&records).await?;
-        let range = Range {
-            first,
-            last,
-            duplicates,
-            one_by_one: Vec::new(),
-        };
+        range.last = last;
+        let parsed: Vec<_> = records
+            .iter()
+            .filter_map(|(seq, bytes)| Some((seq, Record::read(bytes).ok()?)))
+            .filter(|(_, record)| !record.frames.is_empty())
+            .collect();
+        range.duplicates = self.duplicates(&parsed).await?;
+        let rows = parsed.iter().map(|(_, record)| record.rows()).sum();
+        let received_at = parsed.last().map_or(0, |(_, record)| record.received_at);
+        if self.drain.fold.is_none() {
+            self.fold_at = Instant::now() + fold::OLD;
+        }
+        range.fold = self.drain.join_fold(rows, received_at);
+        set_unfolded(&self.metrics, self.drain.fold);
         self.drain.range = Some(range.clone());
         self.save().await?;
         Ok((range, records))
     }
 
     /// Records whose batch is stored already, or stands earlier in the same range.
-    async fn duplicates(&self, records: &LogRecords) -> Result<Vec<u64>, Failure> {
+    async fn duplicates(&self, records: &[(u64, Record<'_>)]) -> Result<Vec<u64>, Failure> {
         let mut ids: HashMap<&str, Vec<Uuid>> = HashMap::new();
-        let parsed: Vec<_> = records
-            .iter()
-            .filter_map(|(seq, bytes)| Some((seq, Record::read(bytes).ok()?)))
-            .collect();
-        for (_, record) in parsed
-            .iter()
-            .filter(|(_, record)| !record.frames.is_empty())
-        {
+        for (_, record) in records {
             ids.entry(record.project).or_default().push(record.batch_id);
         }
         let mut taken: HashSet<(&str, Uuid)> = HashSet::new();
@@ -186,10 +243,8 @@ impl Writer {
             let stored = self.clickhouse.stored_batches(project, &ids).await?;
             taken.extend(stored.into_iter().map(|id| (project, id)));
         }
-        let with_batch = parsed
+        Ok(records
             .iter()
-            .filter(|(_, record)| !record.frames.is_empty());
-        Ok(with_batch
             .filter(|(_, record)| !taken.insert((record.project, record.batch_id)))
             .map(|(seq, _)| *seq)
             .collect())
@@ -256,7 +311,7 @@ impl Writer {
         };
         if !one_by_one(&self.drain) {
             let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
-            let block = Block::join(&frames)?;
+            let block = in_fold(Block::join(&frames)?, table, range.fold);
             let rows = block.rows() as u64;
             let token = self.token(&format!("{}-{}", range.first, range.last), frame);
             let timer = self
@@ -285,13 +340,18 @@ impl Writer {
         }
         let mut rows = 0;
         for sent in sent {
-            rows += self.send_alone(sent, tally).await?;
+            rows += self.send_alone(sent, range.fold, tally).await?;
         }
         Ok(rows)
     }
 
     /// One record's rows of one table; what is refused goes to the dead-letter folder.
-    async fn send_alone(&self, sent: &Sent<'_>, tally: &mut Tally) -> Result<u64, Failure> {
+    async fn send_alone(
+        &self,
+        sent: &Sent<'_>,
+        fold: Option<u64>,
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
         let Sent {
             seq,
             frame,
@@ -300,11 +360,8 @@ impl Writer {
         } = *sent;
         let token = self.token(&seq.to_string(), &frame);
         let id = format!("{}-{seq:016x}-{}", self.drain.log_id, frame.table);
-        match self
-            .clickhouse
-            .insert(frame.table, Block::join(&[frame])?, &token)
-            .await
-        {
+        let block = in_fold(Block::join(&[frame])?, frame.table, fold);
+        match self.clickhouse.insert(frame.table, block, &token).await {
             Ok(()) => {
                 self.dead_letters
                     .forget(&id)
@@ -400,6 +457,21 @@ impl Writer {
             Err(error) => Err(Failure::Later(error.to_string())),
         }
     }
+}
+
+/// The block, told which fold its rows are rolled up with.
+fn in_fold<'f>(block: Block<'f>, table: &str, fold: Option<u64>) -> Block<'f> {
+    match fold {
+        Some(number) if fold::is_folded(table) => block.numbered("fold", number),
+        _ => block,
+    }
+}
+
+fn set_unfolded(metrics: &WriterMetrics, fold: Option<Fold>) {
+    let rows = fold.map_or(0, |fold| fold.rows);
+    metrics
+        .unfolded_rows
+        .set(i64::try_from(rows).unwrap_or(i64::MAX));
 }
 
 /// A frame and whose it is.

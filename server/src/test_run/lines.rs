@@ -117,32 +117,42 @@ impl<'r> Collector<'r> {
                 let span = read::<Span<'_>>(event)?;
                 self.lasts(span.start, span.duration_us);
                 self.spans.add(&span);
+                self.run.measured.add_span(&span);
             }
             "frame_window" => {
                 let window = read::<FrameWindow<'_>>(event)?;
                 self.lasts(window.start, millis(window.duration_ms));
                 self.pages.add_window(&window);
+                self.run.measured.add_window(&window);
             }
             "jank" => {
                 let jank = read::<Jank<'_>>(event)?;
                 self.lasts(jank.start, millis(jank.duration_ms));
                 self.pages.add_stall(&jank);
+                self.run.measured.add_stall(&jank);
                 self.run.stalls.add(&jank, self.rules);
             }
-            "traffic" => traffic::add(&mut self.run.traffic, &read::<Traffic<'_>>(event)?),
+            "traffic" => {
+                let bytes = read::<Traffic<'_>>(event)?;
+                traffic::add(&mut self.run.traffic, &bytes);
+                self.run.measured.add_traffic(&bytes);
+            }
             "page_load" => {
                 let load = read::<PageLoad<'_>>(event)?;
                 self.lasts(load.start, millis(load.total_ms));
                 self.pages.add_load(&load);
+                self.run.measured.add_load(&load);
             }
             "metric" => {
                 let metric = read::<Metric<'_>>(event)?;
                 self.lasts(metric.time, 0);
                 self.metric(&metric);
+                self.run.measured.add_metric(&metric);
             }
             "app_start" => {
                 let start = read::<AppStart<'_>>(event)?;
                 self.lasts(start.start, millis(start.duration_ms));
+                self.run.measured.add_start(&start);
                 if self.run.starts.len() < MOST_STARTS {
                     self.run.starts.push(Start::from(&start));
                 }

@@ -12,8 +12,8 @@ use super::{samples, weight};
 const MOST_PAGES: usize = 1_000;
 /// Points that a line of a page is drawn from.
 const MOST_POINTS: usize = 200;
-const CPU: &str = "cpu_percent";
-const MEMORY: &str = "memory_used_bytes";
+pub(super) const CPU: &str = "cpu_percent";
+pub(super) const MEMORY: &str = "memory_used_bytes";
 
 /// One screen of the app.
 #[derive(Clone, Debug, Default)]

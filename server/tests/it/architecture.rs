@@ -72,6 +72,7 @@ fn ingest_stacks_remote_config_and_runs_know_no_http_and_no_driver() {
         "server/src/stacks",
         "server/src/remote_config",
         "server/src/test_run",
+        "server/src/compare",
     ] {
         let found = mentions(
             folder,

@@ -5,10 +5,14 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod alert_regressions;
+mod alerts;
 mod api_tokens;
 mod architecture;
 mod bad_days;
 mod batches;
+mod bench_data;
+mod comparison;
 mod config_preview;
 mod control;
 mod dead_letters;
@@ -16,6 +20,9 @@ mod demo;
 mod device_tokens;
 mod engine;
 mod exports;
+mod flame;
+mod folds;
+mod gone_clients;
 mod grafana;
 mod ingest;
 mod notifications;
@@ -25,6 +32,7 @@ mod ofrep_tokens;
 mod openapi;
 mod operators;
 mod overload;
+mod packages;
 mod people;
 mod postgres;
 mod processes;
@@ -40,4 +48,5 @@ mod server;
 mod signal_quotas;
 mod stacks;
 mod story;
+mod traces;
 mod web;

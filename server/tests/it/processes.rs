@@ -58,7 +58,7 @@ impl Program {
         }
     }
 
-    async fn send(&self, batch: &Value) -> Value {
+    pub(crate) async fn send(&self, batch: &Value) -> Value {
         let request = self
             .client
             .post(format!("{}/v1/ingest", self.listen))
@@ -81,24 +81,29 @@ impl Program {
             .unwrap()
     }
 
-    async fn is_drained(&self) -> bool {
-        self.admin("/readyz").await.contains("\"ready\"")
-            && self
-                .admin("/metrics")
-                .await
-                .contains("unjank_log_pending_records 0\n")
-    }
-
     /// Waits until ClickHouse answers and nothing waits in the log.
     pub(crate) async fn drained(&self) {
-        let drained = async {
-            while !self.is_drained().await {
+        self.says("unjank_log_pending_records 0\n").await;
+    }
+
+    /// Waits until the roll-ups hold what the log held.
+    pub(crate) async fn rolled_up(&self) {
+        self.drained().await;
+        self.says("unjank_writer_unfolded_rows 0\n").await;
+    }
+
+    /// Waits until it is ready and has this line among its metrics.
+    async fn says(&self, line: &str) {
+        let said = async {
+            while !(self.admin("/readyz").await.contains("\"ready\"")
+                && self.admin("/metrics").await.contains(line))
+            {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(120), drained)
+        tokio::time::timeout(Duration::from_secs(120), said)
             .await
-            .expect("the log drains");
+            .unwrap_or_else(|_| panic!("it never said {line}"));
     }
 
     pub(crate) fn kill(&mut self) {
@@ -137,7 +142,7 @@ pub(crate) fn sql(folder: &Path, query: &str) -> String {
 }
 
 /// Batches are sent now: the program has the machine's clock.
-fn fresh_spans(count: usize) -> Value {
+pub(crate) fn fresh_spans(count: usize) -> Value {
     let mut batch = spans(count);
     // Times of the example day; `sent_at` makes the server shift them to today.
     batch["sent_at"] = json!(unjank_protocol::Timestamp::from_micros(NOW).to_string());

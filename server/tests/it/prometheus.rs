@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use regex::Regex;
+use serde_json::json;
 
 use crate::server::{Server, spans};
 
@@ -75,4 +76,36 @@ async fn alerts_ask_for_metrics_that_the_server_has() {
             );
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_see_how_wrong_clocks_are_and_how_much_room_the_disk_has() {
+    let server = Server::with(&["--min-free-bytes", "1000000"]).await;
+    for sent_at in [
+        "2026-11-20T12:00:00Z",
+        "2026-11-20T12:10:00Z",
+        "2026-11-20T11:59:10Z",
+    ] {
+        let mut batch = spans(1);
+        batch["sent_at"] = json!(sent_at);
+        // The second time it is a duplicate: it says nothing new of the clock.
+        assert_eq!(server.send(&batch).await.status, 202);
+        assert_eq!(server.send(&batch).await.status, 202);
+    }
+    let mut silent = spans(1);
+    silent.as_object_mut().unwrap().remove("sent_at");
+    assert_eq!(server.send(&silent).await.status, 202);
+    for (within, batches) in [
+        ("1", 1.0),
+        ("30", 1.0),
+        ("60", 2.0),
+        ("300", 2.0),
+        ("3600", 3.0),
+    ] {
+        let bucket = format!("unjank_clock_skew_seconds_bucket{{le=\"{within}\"}}");
+        assert_eq!(server.metric(&bucket).await, batches, "{within}");
+    }
+    assert_eq!(server.metric("unjank_clock_skew_seconds_count").await, 3.0);
+    assert!(server.metric("unjank_disk_free_bytes").await > 1e6);
+    assert_eq!(server.metric("unjank_disk_min_free_bytes").await, 1e6);
 }

@@ -9,6 +9,20 @@ use crate::server::Server;
 
 /// Each route of people and their tools, with the least that opens it.
 const ROUTES: &str = "
+viewer GET /api/v1/projects/default/alert-rules
+viewer GET /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-000000000000
+viewer POST /api/v1/projects/default/alert-rules/check
+viewer POST /api/v1/projects/default/alert-rules/preview
+viewer GET /api/v1/projects/default/alert-rules/templates
+editor POST /api/v1/projects/default/alert-rules
+editor PUT /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-000000000000
+editor DELETE /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-000000000000
+viewer GET /api/v1/projects/default/incidents
+viewer GET /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000
+editor POST /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/acknowledge
+viewer GET /api/v1/projects/default/mutes
+editor POST /api/v1/projects/default/mutes
+editor DELETE /api/v1/projects/default/mutes/00000000-0000-0000-0000-000000000000
 viewer GET /api/v1/projects/default/config
 viewer POST /api/v1/projects/default/config/check
 viewer POST /api/v1/projects/default/config/preview

@@ -62,6 +62,6 @@ async fn migrations_run_once_and_run_again_without_harm() {
     assert_eq!(
         first,
         "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1\n0004_batch_devices\t1\n0005_classes\t1\n\
-         0006_rollups\t1\n0007_rollups_of_use\t1\n0008_rollups_of_arrivals\t1\n0009_dash\t1"
+         0006_rollups\t1\n0007_rollups_of_use\t1\n0008_rollups_of_arrivals\t1\n0009_dash\t1\n0010_folds\t1"
     );
 }

@@ -1,7 +1,7 @@
 //! A shop in a terminal: a main loop, pages, requests to a server of its own, and three stalls that happen for real.
 //!
 //! With `make run` beside it: `cargo run -p unjank --example shop`. What it did is printed as JSON, so that it can be compared with
-//! what arrived.
+//! what arrived. With `--report FILE` it is a test run without a server, to be compared with one of another build: `shop_slow.rs`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -11,6 +11,8 @@
 )]
 
 mod backend;
+mod prices;
+mod rehearsal;
 mod stalls;
 
 use std::path::PathBuf;
@@ -21,8 +23,9 @@ use unjank::{AppStartKind, Config, Device, LaunchKind, MainLoop, Mode, Network, 
 
 use crate::backend::Backend;
 
-/// `--server URL --key KEY --data-dir FOLDER`, each with a default that fits `make run`.
+/// `--server URL --key KEY --data-dir FOLDER`, each with a default that fits `make run`; with `--report FILE` it is a test run.
 struct Arguments {
+    report: Option<PathBuf>,
     server: String,
     key: String,
     data_dir: PathBuf,
@@ -30,6 +33,7 @@ struct Arguments {
 
 fn arguments() -> Arguments {
     let mut found = Arguments {
+        report: None,
         server: "http://127.0.0.1:8080".to_owned(),
         key: "demo".to_owned(),
         data_dir: PathBuf::from("data/shop"),
@@ -40,9 +44,10 @@ fn arguments() -> Arguments {
         match (word.as_str(), value) {
             ("--server", Some(value)) => found.server = value,
             ("--key", Some(value)) => found.key = value,
+            ("--report", Some(value)) => found.report = Some(PathBuf::from(value)),
             ("--data-dir", Some(value)) => found.data_dir = PathBuf::from(value),
             _ => {
-                eprintln!("shop [--server URL] [--key KEY] [--data-dir FOLDER]");
+                eprintln!("shop [--server URL] [--key KEY] [--data-dir FOLDER] [--report FILE]");
                 std::process::exit(2);
             }
         }
@@ -52,10 +57,16 @@ fn arguments() -> Arguments {
 
 fn main() {
     let Arguments {
+        report,
         server,
         key,
         data_dir,
     } = arguments();
+    if let Some(report) = report {
+        let written = rehearsal::run(&report, &data_dir, prices::total);
+        assert!(written, "{} was not written", report.display());
+        return;
+    }
     let config = Config::new(server, key)
         .app("com.example.shop", "4.12.0")
         .build(41_200)

@@ -1,6 +1,7 @@
 //! The example beside a real server: what it says it did is what arrives.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+mod compare;
 mod server;
 
 use std::path::Path;

@@ -224,7 +224,21 @@ async function spans_are_those_that_were_sent_and_are_found_on_the_server(reader
   rounded(await card(reader, 'Total time'), checkout.sum / 1000, 'total time');
   for (const p of ['p50', 'p75', 'p95']) about(await card(reader, p), checkout[p] / 1000, p);
   about(await cell(reader, 'By version', BEFORE, 'p75'), before.p75 / 1000, 'p75 of the version before');
+  const [inside, insideBefore] = await Promise.all([LATEST, BEFORE].map((version) => latestSpans(state, version)));
+  const total = await cell(reader, 'Inside the span', 'outside of what is below', 'Total per span');
+  rounded(total, inside.mean / 1000, 'time of a checkout that was looked into');
+  const more = /([\d.]+) %/.exec(total)?.[1];
+  rounded(`${more} %`, (inside.mean - insideBefore.mean) / insideBefore.mean, 'how much more than before');
   await reader.look('demo-span');
+}
+
+/** The spans that are looked into: the latest 200. */
+function latestSpans(state, version) {
+  return one(
+    state,
+    `SELECT avg(duration_us) AS mean FROM (SELECT duration_us FROM spans WHERE name = 'checkout' AND app_version = '${version}'
+     AND ${within('start')} ORDER BY start DESC, span_id DESC, trace_id DESC LIMIT 200)`,
+  );
 }
 
 async function traces_are_the_spans_that_were_sent(reader, state) {
@@ -237,6 +251,16 @@ async function traces_are_the_spans_that_were_sent(reader, state) {
   const shown = await table.locator('tbody tr').first().locator('td').nth(1).innerText();
   rounded(shown, Number(slowest.duration_us) / 1000, 'the slowest checkout');
   await reader.look('demo-traces');
+  // More than the server gives at a time.
+  const roots = await one(state, `SELECT count() AS count FROM spans WHERE parent_span_id = 0 AND ${within('start')}`);
+  await open(reader, at('/traces?root=true&limit=200'), 'Traces');
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await page.waitForURL(/limit=1000/);
+  await page.getByText(`${Math.min(1000, Number(roots.count))} rows`).waitFor();
+  check(Number(roots.count) > 500, `${roots.count} roots are a page of the server`);
+  check(await page.getByLabel('Roots only').isChecked(), 'roots only is not checked');
+  await page.goBack();
+  await page.goBack();
   await table.getByRole('link', { name: 'checkout' }).first().click();
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   check(new URL(page.url()).pathname.endsWith(slowest.trace), `another trace: ${page.url()} for ${slowest.trace}`);
@@ -260,7 +284,7 @@ async function traffic_is_what_was_counted_and_the_top_installs_lead(reader, sta
   const all = await one(
     state,
     `SELECT sum(tx_bytes + rx_bytes) AS bytes, sum(requests) AS requests, sum(failed_requests) / requests AS failed,
-     uniqExact(install_id) AS installs FROM traffic`,
+     uniqExact(install_id) AS installs FROM traffic WHERE ${within(`toDateTime(day, 'UTC')`)}`,
   );
   rounded(await card(reader, 'Bytes'), all.bytes, 'bytes');
   count(await card(reader, 'Requests'), all.requests, 'requests');

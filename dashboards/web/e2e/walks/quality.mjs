@@ -115,6 +115,13 @@ async function a_flame_graph_is_zoomed_by_mouse_and_keyboard_and_compares(reader
   check(/CartDao/.test(await at(page)), `the keyboard walks: ${await at(page)}`);
   check(/than in|not in/.test(await at(page)), `the change is not said: ${await at(page)}`);
   await reader.look('jank-flame');
+  await page.getByRole('button', { name: `of ${PREVIOUS}`, exact: true }).click();
+  await page.waitForURL(/widths=before/);
+  await page.getByText(`Width is the time lost in ${PREVIOUS}`).waitFor();
+  await graph.focus();
+  await page.getByText(/^all: /).waitFor();
+  await reader.look('jank-flame-before');
+  await page.goBack();
   await page.getByRole('button', { name: 'Show as table' }).click();
   await page.getByRole('cell', { name: 'android.os.Looper.loop' }).first().waitFor();
 }

@@ -15,9 +15,9 @@ export interface FunctionChange {
 /** Smaller differences are none. */
 const LEAST = 0.005;
 
-/** The tree of the base alone, as far as the compared tree knows it. */
-export function baseTree(node: FlameNode): FlameNode {
-  return { name: node.name, value: node.base ?? 0, children: node.children?.map(baseTree) };
+/** The same comparison seen from the base, in which functions that are gone have a width. */
+export function fromBase(node: FlameNode): FlameNode {
+  return { name: node.name, value: node.base ?? 0, base: node.value, children: node.children?.map(fromBase) };
 }
 
 /** How much more of all time a frame has than in the base: 0.1 is ten points. */
@@ -27,7 +27,7 @@ export function shareChange(node: FlameNode, root: FlameNode): number {
 }
 
 export function functionChanges(root: FlameNode): FunctionChange[] {
-  const before = new Map(byFunction(baseTree(root)).map((one) => [one.name, one.total]));
+  const before = new Map(byFunction(fromBase(root)).map((one) => [one.name, one.total]));
   const [whole, baseWhole] = [root.value, root.base ?? 0];
   return byFunction(root)
     .filter((one) => one.name !== root.name)

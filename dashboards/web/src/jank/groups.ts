@@ -7,12 +7,15 @@ import type { Where } from './questions';
 export interface Group {
   id: string;
   title: string;
-  category: string;
   owner: string;
-  culprit: string;
   row: TableRow;
   /** Not there in the version that is compared with. */
   isNew: boolean;
+}
+
+export interface Names {
+  category: string;
+  culprit: string;
 }
 
 export interface Groups {
@@ -22,16 +25,37 @@ export interface Groups {
 
 const MEASURES = ['count', 'installs', 'sum_ms', 'p95_ms'];
 
+/** Groups with their numbers; what else they are called is asked for after, so that the numbers need not wait for it. */
 export async function jankGroups(
   filters: Filters,
   asked: { where: Where; order: string; limit: number },
   signal: AbortSignal,
 ): Promise<Groups> {
-  const main = { signal: 'janks' as const, by: ['group_id', 'title', 'owner'], measures: MEASURES, ...asked };
-  const answer = await queryTable(filters, main, signal);
-  const ids = [...new Set(answer.rows.map((row) => row.keys[0]!))];
-  if (ids.length === 0) return { answer, groups: [] };
-  const names = await queryTable(
+  const question = { signal: 'janks' as const, by: ['group_id', 'title', 'owner'], measures: MEASURES, ...asked };
+  const answer = await queryTable(filters, question, signal);
+  const groups = answer.rows.map((row) => {
+    const [id = '', title = '', owner = ''] = row.keys;
+    const base = valueOf(answer, row, 'count', 'base');
+    return {
+      id,
+      title: title || 'Stacks without a name',
+      owner,
+      row,
+      isNew: filters.baseVersion !== '' && !base,
+    };
+  });
+  return { answer, groups };
+}
+
+/** The category and the culprit of groups, by their ids. */
+export async function groupNames(
+  filters: Filters,
+  { groups, where }: { groups: Group[]; where: Where },
+  signal: AbortSignal,
+): Promise<Map<string, Names>> {
+  const ids = [...new Set(groups.map((one) => one.id))];
+  if (ids.length === 0) return new Map();
+  const answer = await queryTable(
     filters,
     {
       signal: 'janks',
@@ -39,24 +63,9 @@ export async function jankGroups(
       measures: ['count'],
       limit: 1000,
       compare: false,
-      where: { ...asked.where, ...(ids.length <= 200 ? { group_id: ids } : {}) },
+      where: { ...where, ...(ids.length <= 200 ? { group_id: ids } : {}) },
     },
     signal,
   );
-  const known = new Map(names.rows.map((row) => [row.keys[0], row.keys]));
-  const groups = answer.rows.map((row) => {
-    const [id = '', title = '', owner = ''] = row.keys;
-    const [, category = '', culprit = ''] = known.get(id) ?? [];
-    const base = valueOf(answer, row, 'count', 'base');
-    return {
-      id,
-      title: title || 'Stacks without a name',
-      category,
-      owner,
-      culprit,
-      row,
-      isNew: filters.baseVersion !== '' && !base,
-    };
-  });
-  return { answer, groups };
+  return new Map(answer.rows.map(({ keys: [id = '', category = '', culprit = ''] }) => [id, { category, culprit }]));
 }

@@ -4,9 +4,7 @@ import { api, ask } from '../api/client';
 import type { Filters } from '../navigation/filters';
 import { bounds } from '../navigation/time_range';
 
-export interface InsideRow {
-  name: string;
-  package: string;
+export interface Times {
   calls: number;
   total_us: number;
   self_us: number;
@@ -14,15 +12,26 @@ export interface InsideRow {
   main_thread_us: number;
 }
 
+export interface InsideRow extends Times {
+  name: string;
+  package: string;
+  /** The same of what is compared with, where it ran there. */
+  base?: Times;
+}
+
 export interface Inside {
   spans: number;
   total_us: number;
+  /** How many of what is compared with were looked into. */
+  base_spans?: number;
   rows: InsideRow[];
 }
 
 export async function askInside(filters: Filters, name: string, signal: AbortSignal): Promise<Inside> {
   const { from, to } = bounds(filters.range, new Date());
-  const query = { ...filters.chosen, from: from.toISOString(), to: to.toISOString(), name: [name] };
+  // A version is compared with a version.
+  const base_app_version = filters.chosen.app_version && filters.baseVersion ? filters.baseVersion : undefined;
+  const query = { ...filters.chosen, base_app_version, from: from.toISOString(), to: to.toISOString(), name: [name] };
   const path = { project: filters.project };
   const answer = ask(
     api.GET('/api/v1/projects/{project}/spans/inside', { params: { path, query: query as never }, signal }),
@@ -30,20 +39,39 @@ export async function askInside(filters: Filters, name: string, signal: AbortSig
   return (await answer) as unknown as Inside;
 }
 
+const NOTHING: Times = { calls: 0, total_us: 0, self_us: 0, main_thread_us: 0 };
+
 /** Rows of a package as one; what belongs to none, such as requests, stays apart by its name. */
 export function byPackage(rows: InsideRow[]): InsideRow[] {
   const found = new Map<string, InsideRow>();
   for (const row of rows) {
     const name = row.package || row.name;
-    const sum = found.get(name) ?? { name, package: row.package, calls: 0, total_us: 0, self_us: 0, main_thread_us: 0 };
-    // Totals of callers hold those of what they called: of a package only the time of its own can be summed.
-    found.set(name, {
-      ...sum,
-      calls: sum.calls + row.calls,
-      self_us: sum.self_us + row.self_us,
-      total_us: sum.self_us + row.self_us,
-      main_thread_us: sum.main_thread_us + row.main_thread_us,
-    });
+    const sum = found.get(name) ?? { name, package: row.package, ...NOTHING };
+    const base = row.base || sum.base ? { base: together(sum.base ?? NOTHING, row.base ?? NOTHING) } : {};
+    found.set(name, { ...sum, ...together(sum, row), ...base });
   }
   return [...found.values()].toSorted((a, b) => b.self_us - a.self_us);
+}
+
+/** Totals of callers hold those of what they called: of a package only the time of its own can be summed. */
+function together(one: Times, other: Times): Times {
+  return {
+    calls: one.calls + other.calls,
+    self_us: one.self_us + other.self_us,
+    total_us: one.self_us + other.self_us,
+    main_thread_us: one.main_thread_us + other.main_thread_us,
+  };
+}
+
+/** Of a single span on either side, since not as many were looked into; nothing where a side has none. */
+export function perSpan({ spans, base_spans }: Inside, row: InsideRow, of: 'calls' | 'self_us' | 'total_us') {
+  const base = base_spans ? (row.base?.[of] ?? 0) / base_spans : null;
+  return { now: spans ? row[of] / spans : null, base };
+}
+
+/** What a comparison says of a function besides numbers. */
+export function verdict({ base_spans, spans }: Inside, row: InsideRow): 'new' | 'gone' | '' {
+  if (!base_spans || !spans) return '';
+  if (row.calls === 0) return 'gone';
+  return row.base ? '' : 'new';
 }

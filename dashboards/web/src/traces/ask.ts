@@ -16,20 +16,31 @@ export interface Search {
   limit: number;
 }
 
-export function askSpans(filters: Filters, search: Search, signal: AbortSignal): Promise<SpanList> {
+/** Spans that the server gives at a time. */
+const PAGE = 500;
+
+/** As many spans as are asked for, page by page. */
+export async function askSpans(filters: Filters, search: Search, signal: AbortSignal): Promise<SpanList> {
   const { from, to } = bounds(filters.range, new Date());
+  const path = { project: filters.project };
   const query = {
     ...filters.chosen,
     ...search.where,
     from: from.toISOString(),
     to: to.toISOString(),
     order: search.order,
-    limit: search.limit,
     'contains.name': search.find || undefined,
     at_least_us: search.atLeastUs || undefined,
   };
-  const path = { project: filters.project };
-  return ask(api.GET('/api/v1/projects/{project}/traces', { params: { path, query: query as never }, signal }));
+  const spans: StoredSpan[] = [];
+  for (let cursor: string | undefined; ;) {
+    const limit = Math.min(PAGE, search.limit - spans.length);
+    const params = { path, query: { ...query, limit, cursor } as never };
+    const page = await ask<SpanList>(api.GET('/api/v1/projects/{project}/traces', { params, signal }));
+    spans.push(...page.spans);
+    cursor = page.next ?? undefined;
+    if (!cursor || spans.length >= search.limit) return { ...page, spans };
+  }
 }
 
 export function askTrace(project: string, trace: string, signal: AbortSignal): Promise<SpanList> {

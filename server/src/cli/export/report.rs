@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use super::choice::Choice;
-use super::output::{Output, OutputArgs};
+use crate::cli::choice::Choice;
+use crate::cli::output::{Output, OutputArgs};
 use crate::cli::store_in_use;
 use crate::clock::Clock;
 use crate::config::Shared;
@@ -60,7 +60,7 @@ pub(super) async fn run(shared: &Shared, args: &ReportArgs) -> anyhow::Result<()
     output.whole(run_report::html(&run).as_bytes())
 }
 
-fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<TestRun> {
+pub(in crate::cli) fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<TestRun> {
     let mut collector = Collector::new(rules);
     if path == Path::new("-") {
         collector.read(std::io::stdin().lock())

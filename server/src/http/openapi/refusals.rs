@@ -12,6 +12,7 @@ use crate::http::member::{Admin, Editor, Operator, Person, Viewer};
 
 /// Every code with the statuses it is answered with. Codes are stable: one is added, none is ever changed.
 pub(super) const CODES: &[(&str, &[u16])] = &[
+    ("alert_rule_invalid", &[422]),
     ("batch_in_flight", &[503]),
     ("body_stalled", &[408]),
     ("body_too_large", &[413]),
@@ -129,8 +130,12 @@ refuses! {
     Faulty: "configuration_invalid";
     /// Classification rules.
     FaultyRules: "rules_invalid";
+    /// An alert rule.
+    FaultyAlertRule: "alert_rule_invalid";
     /// Rules are tried on so many days, and one at a time.
     OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable" "question_too_big";
+    /// A rule is evaluated on so many days.
+    OnPast: "days_out_of_range" "overloaded" "store_unavailable" "question_too_big" "question_unfit";
     /// What is stored is asked.
     Stored: "store_unavailable" "question_too_big";
     /// What is stored is asked, by anybody who likes.

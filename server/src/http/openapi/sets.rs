@@ -5,7 +5,8 @@ use utoipa::openapi::Type;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, SchemaType};
 
 use crate::store::control::{
-    Action, ChannelKind, DeviceKeyAlgorithm, DeviceTokens, NotificationState, Role, Severity,
+    Action, ChannelKind, DeviceKeyAlgorithm, DeviceTokens, IncidentState, NotificationState, Role,
+    Severity,
 };
 
 fn one_of(names: impl Iterator<Item = &'static str>) -> Object {
@@ -43,6 +44,11 @@ pub(in crate::http) fn severity() -> Object {
 /// Where a notification stands.
 pub(in crate::http) fn notification_state() -> Object {
     one_of(NotificationState::ALL.iter().map(|state| state.as_str()))
+}
+
+/// Whether an incident goes on.
+pub(in crate::http) fn incident_state() -> Object {
+    one_of(IncidentState::ALL.iter().map(|state| state.as_str()))
 }
 
 /// The signals that there are.

@@ -34,6 +34,8 @@ impl FromRequestParts<Arc<App>> for Asking {
                 "base_app_version" => ask.base_version = Some(value),
                 "by" => ask.by.push(value),
                 "measure" => ask.measures.push(value),
+                "exact" => ask.exact = value == "true",
+                "received" => ask.received = value == "true",
                 "order" => ask.order = Some(value),
                 "field" => ask.field = Some(value),
                 "limit" => ask.limit = Some(whole("limit", &value, 1)?),
@@ -44,6 +46,7 @@ impl FromRequestParts<Arc<App>> for Asking {
                     let least = whole("at_least_us", &value, 0)?;
                     ask.at_least_us = Some(i64::try_from(least).unwrap_or(i64::MAX));
                 }
+                "cursor" => ask.cursor = Some(value),
                 _ => ask.filters.push((name.into_owned(), value)),
             }
         }
@@ -116,6 +119,16 @@ impl IntoParams for QueryParameters {
                 "contains.name",
                 "Only events with this text in the name, in any case; so for every dimension of text, with `contains.` before it.",
                 &json!({"type": "string"}),
+            ),
+            parameter(
+                "exact",
+                "`true`: the period of a table is not widened to whole hours or days.",
+                &json!({"type": "boolean"}),
+            ),
+            parameter(
+                "received",
+                "`true`: by when events arrived instead of when they happened, in a period that is not widened.",
+                &json!({"type": "boolean"}),
             ),
             parameter(
                 "base_from",

@@ -45,6 +45,35 @@ impl Aggregate {
         }
     }
 
+    /// What a source of several answers for its rows.
+    pub(super) fn state_of_raw(&self) -> String {
+        match self.fold {
+            Fold::Distinct => format!("uniqCombined64State(12)({})", self.raw),
+            _ => self.of_raw(),
+        }
+    }
+
+    pub(super) fn state_of_rollup(&self) -> String {
+        let name = self.name;
+        match self.fold {
+            Fold::Distinct => format!("uniqCombined64MergeState(12)(s.`{name}`)"),
+            Fold::Sum => format!("toFloat64(sum(s.`{name}`))"),
+            _ => self.of_rollup(),
+        }
+    }
+
+    /// The fold of what several sources answered.
+    pub(super) fn of_parts(&self) -> String {
+        let state = format!("`a_{}`", self.name);
+        match self.fold {
+            Fold::Sum => format!("sum({state})"),
+            Fold::Min => format!("min({state})"),
+            Fold::Max => format!("max({state})"),
+            Fold::Distinct => format!("toFloat64(uniqCombined64Merge(12)({state}))"),
+            Fold::Bounds | Fold::Histogram => format!("sumMap({state})"),
+        }
+    }
+
     /// The fold of a roll-up's rows.
     pub(super) fn of_rollup(&self) -> String {
         let name = self.name;

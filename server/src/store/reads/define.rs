@@ -78,6 +78,12 @@ impl Subject {
         self.aggregates.iter().find(|one| one.name == name)
     }
 
+    /// The column that says when a raw row arrived, where there is one.
+    #[must_use]
+    pub fn arrival(&self) -> Option<&'static str> {
+        (!self.raw.starts_with("outcomes")).then_some("received_at")
+    }
+
     /// The dimensions that every row of a device has.
     #[must_use]
     pub fn common(&self) -> &'static [Dimension] {

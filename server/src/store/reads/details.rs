@@ -176,6 +176,41 @@ pub enum First {
     Slowest,
 }
 
+/// Which of a reading's spans, and how many at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    pub at_least_us: i64,
+    pub first: First,
+    /// Only those that come after this one.
+    pub after: Option<SpanPlace>,
+    pub limit: u64,
+}
+
+/// Where a span stands in the order of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpanPlace {
+    /// Its start or its duration, by what is sorted.
+    pub key: i64,
+    pub span_id: u64,
+    pub trace_id: Uuid,
+}
+
+impl First {
+    /// Where a span stands.
+    #[must_use]
+    pub fn place(self, span: &StoredSpan) -> SpanPlace {
+        let key = match self {
+            Self::Latest => span.start,
+            Self::Slowest => i64::try_from(span.duration_us).unwrap_or(i64::MAX),
+        };
+        SpanPlace {
+            key,
+            span_id: span.span_id,
+            trace_id: span.trace_id,
+        }
+    }
+}
+
 impl ClickHouse {
     /// The latest janks of a reading, which must be of raw rows.
     pub async fn jank_events(
@@ -195,25 +230,40 @@ impl ClickHouse {
         .await
     }
 
-    /// Spans of a reading of raw rows that took at least so long.
+    /// Spans of a reading of raw rows.
     pub async fn spans(
         &self,
         reading: &Reading,
-        at_least_us: i64,
-        first: First,
-        limit: u64,
+        search: Search,
     ) -> Result<(Vec<StoredSpan>, Read), Failure> {
-        let order = match first {
-            First::Latest => "s.start DESC",
-            First::Slowest => "s.duration_us DESC",
+        let (column, key) = match search.first {
+            First::Latest => ("s.start", "fromUnixTimestamp64Micro({after:Int64}, 'UTC')"),
+            First::Slowest => ("s.duration_us", "{after:Int64}"),
         };
+        let after = search.after.map_or(String::new(), |_| {
+            // The first condition is in the second, but only the first finds what need not be read.
+            format!(
+                " AND {column} <= {key} AND ({column}, s.span_id, s.trace_id) < ({key}, {{after_span:UInt64}}, {{after_trace:UUID}})"
+            )
+        });
         let rest = Rest {
-            condition: "s.duration_us >= {at_least:Int64}",
-            order,
-            limit,
+            condition: &format!("s.duration_us >= {{at_least:Int64}}{after}"),
+            order: &format!("{column} DESC, s.span_id DESC, s.trace_id DESC"),
+            limit: search.limit,
         };
         let mut statement = reading.events(self.database(), &span_columns(), rest);
-        statement.numbers.push(("at_least".to_owned(), at_least_us));
+        statement
+            .numbers
+            .push(("at_least".to_owned(), search.at_least_us));
+        if let Some(after) = search.after {
+            statement.numbers.push(("after".to_owned(), after.key));
+            statement
+                .texts
+                .push(("after_span".to_owned(), after.span_id.to_string()));
+            statement
+                .texts
+                .push(("after_trace".to_owned(), after.trace_id.to_string()));
+        }
         self.read(statement).await
     }
 

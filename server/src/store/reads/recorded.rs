@@ -78,12 +78,22 @@ const DEVICE: &str = "DISTINCT s.app_id AS app_id, s.app_version AS app_version,
      s.install_id AS install_id, s.session_id AS session_id";
 /// Different devices that are told apart.
 const MOST_DEVICES: u64 = 1_000;
+/// An order in which sessions stand together, and which says nothing of them.
+const BY_SESSION: &str = "cityHash64(s.session_id)";
 
 /// The subjects whose rows are events, with the names of these in a report file.
 pub fn recorded_signals() -> impl Iterator<Item = (&'static str, &'static str)> {
     EVENTS
         .iter()
         .map(|(subject, signal, _)| (*subject, *signal))
+}
+
+/// What is read of the rows.
+fn columns_of(reading: &Reading) -> &'static str {
+    EVENTS
+        .iter()
+        .find(|(subject, ..)| *subject == reading.subject.name)
+        .map_or("", |(.., columns)| *columns)
 }
 
 /// Objects as lines of JSON, while they are read.
@@ -112,16 +122,46 @@ impl JsonLines {
 impl ClickHouse {
     /// Events of a reading of raw rows with the fields of the wire, by time. A stall has the hashes of its stacks instead of these.
     pub fn events_as_json(&self, reading: &Reading, limit: u64) -> Result<JsonLines, Failure> {
-        let columns = EVENTS
-            .iter()
-            .find(|(subject, ..)| *subject == reading.subject.name)
-            .map_or("", |(.., columns)| *columns);
+        let columns = columns_of(reading);
         let rest = Rest {
             condition: "1",
             order: &format!("s.{}", reading.subject.time.column()),
             limit,
         };
         self.json(reading.events(self.database(), columns, rest))
+    }
+
+    /// The same with `session_id`, one session after another.
+    pub fn events_by_session(&self, reading: &Reading, limit: u64) -> Result<JsonLines, Failure> {
+        let columns = columns_of(reading);
+        let columns = format!("{columns}, toString(s.session_id) AS session_id");
+        let rest = Rest {
+            condition: "1",
+            order: &format!("{BY_SESSION}, s.{}", reading.subject.time.column()),
+            limit,
+        };
+        self.json(reading.events(self.database(), &columns, rest))
+    }
+
+    /// Sessions that rows of a reading are of, as by chance, and the same ones each time.
+    pub async fn some_sessions(
+        &self,
+        reading: &Reading,
+        limit: u64,
+    ) -> Result<Vec<String>, Failure> {
+        let rest = Rest {
+            condition: "1",
+            order: BY_SESSION,
+            limit,
+        };
+        let columns = "DISTINCT toString(s.session_id) AS session_id, cityHash64(s.session_id)";
+        let mut lines = self.json(reading.events(self.database(), columns, rest))?;
+        let mut sessions = Vec::new();
+        while let Some(line) = lines.next().await? {
+            let line: serde_json::Value = serde_json::from_slice(&line).unwrap_or_default();
+            sessions.extend(line["session_id"].as_str().map(ToOwned::to_owned));
+        }
+        Ok(sessions)
     }
 
     /// Which apps and devices the rows of a reading are from, with the fields of a batch's resource and `session_id`.

@@ -1,7 +1,8 @@
 //! From a reading to one statement with server-side parameters.
 
 use super::aggregate::Measure;
-use super::define::{Dimension, Kept, Subject, Time};
+use super::define::{Dimension, Kept, Subject};
+use super::parts::{self, Part};
 
 /// A stretch of time, in microseconds since the epoch: from included, to not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,10 @@ pub struct Reading {
     pub measures: Vec<&'static Measure>,
     /// Only groups with so much of a measure, on both sides: its place, and how much.
     pub at_least: Option<(usize, u64)>,
+    /// By when raw rows arrived, not by when they happened.
+    pub received: bool,
+    /// The stretches of time are not in the units of the roll-up: finer ones answer for their ends.
+    pub exact: bool,
 }
 
 /// How single rows are narrowed further, sorted and cut. Nothing of it comes from outside.
@@ -79,6 +84,33 @@ pub(super) struct Statement {
     pub(super) numbers: Vec<(String, i64)>,
     pub(super) texts: Vec<(String, String)>,
     pub(super) lists: Vec<(String, Vec<String>)>,
+}
+
+impl Statement {
+    /// A parameter; the parts of a statement share theirs.
+    pub(super) fn text(&mut self, name: &str, value: &str) {
+        if !self.texts.iter().any(|(known, _)| known == name) {
+            self.texts.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// The parameters of another, with a prefix to their names.
+    pub(super) fn take(&mut self, other: Self, prefix: &str) {
+        let named = |name: String| format!("{prefix}{name}");
+        let numbers = other.numbers.into_iter();
+        self.numbers
+            .extend(numbers.map(|(name, it)| (named(name), it)));
+        let texts = other.texts.into_iter();
+        self.texts.extend(texts.map(|(name, it)| (named(name), it)));
+        let lists = other.lists.into_iter();
+        self.lists.extend(lists.map(|(name, it)| (named(name), it)));
+    }
+
+    fn list(&mut self, name: &str, values: &[String]) {
+        if !self.lists.iter().any(|(known, _)| known == name) {
+            self.lists.push((name.to_owned(), values.to_vec()));
+        }
+    }
 }
 
 impl Reading {
@@ -154,7 +186,7 @@ impl Reading {
             ..self.clone()
         };
         let from = alone.from(database);
-        let rows = alone.rows(&mut statement);
+        let rows = alone.rows(&Part::whole(&alone), &mut statement);
         statement.sql = format!(
             "SELECT {columns} FROM {from} WHERE {rows} AND {condition} ORDER BY {order} LIMIT {limit}"
         );
@@ -169,29 +201,69 @@ impl Reading {
         step_s: Option<u32>,
         statement: &mut Statement,
     ) -> String {
+        let parts = parts::of(self);
+        if let [only] = &parts[..] {
+            return self.folded(database, only, (aggregates, step_s), statement);
+        }
+        // Each source folds its own rows, and what comes out is folded once more.
+        let mut columns: Vec<String> = (0..self.by.len()).map(|at| format!("k{at}")).collect();
+        columns.push("side".to_owned());
+        let group = columns.join(", ");
+        let folds = aggregates
+            .iter()
+            .filter_map(|name| self.subject.aggregate(name));
+        columns.extend(folds.map(|one| format!("{} AS `a_{}`", one.of_parts(), one.name)));
+        let sources: Vec<_> = parts
+            .iter()
+            .map(|part| self.folded(database, part, (aggregates, None), statement))
+            .collect();
+        format!(
+            "SELECT {} FROM ({}) GROUP BY {group}",
+            columns.join(", "),
+            sources.join(" UNION ALL ")
+        )
+    }
+
+    /// The aggregates of one source: as they are when it is the only one, else as states.
+    fn folded(
+        &self,
+        database: &str,
+        part: &Part,
+        (aggregates, step_s): (&[&str], Option<u32>),
+        statement: &mut Statement,
+    ) -> String {
+        let reading = Self {
+            grain: part.grain,
+            ..self.clone()
+        };
         let mut columns = Vec::new();
         let mut group = Vec::new();
         for (place, dimension) in self.by.iter().enumerate() {
-            columns.push(format!("toString({}) AS k{place}", self.value(dimension)));
+            columns.push(format!(
+                "toString({}) AS k{place}",
+                reading.value(dimension)
+            ));
             group.push(format!("k{place}"));
         }
-        columns.push(format!("{} AS side", self.side(statement)));
+        let (rows, side) = (reading.rows(part, statement), reading.side(part, statement));
+        columns.push(format!("{side} AS side"));
         group.push("side".to_owned());
         if let Some(step) = step_s {
-            let seconds = self.seconds();
+            let seconds = reading.seconds();
             columns.push(format!("toInt64(intDiv({seconds}, {step}) * {step}) AS at"));
             group.push("at".to_owned());
         }
         for name in aggregates {
             let aggregate = self.subject.aggregate(name);
-            let folded = aggregate.map(|one| match self.grain {
-                Grain::Raw => one.of_raw(),
-                Grain::Hourly | Grain::Daily => one.of_rollup(),
+            let folded = aggregate.map(|one| match (part.grain, part.is_whole) {
+                (Grain::Raw, true) => one.of_raw(),
+                (Grain::Raw, false) => one.state_of_raw(),
+                (Grain::Hourly | Grain::Daily, true) => one.of_rollup(),
+                (Grain::Hourly | Grain::Daily, false) => one.state_of_rollup(),
             });
             columns.push(format!("{} AS `a_{name}`", folded.unwrap_or_default()));
         }
-        let from = self.from(database);
-        let rows = self.rows(statement);
+        let from = reading.from(database);
         format!(
             "SELECT {} FROM {from} WHERE {rows} GROUP BY {}",
             columns.join(", "),
@@ -223,7 +295,7 @@ impl Reading {
         format!("CAST([{}], 'Array(Float64)')", measures.join(", "))
     }
 
-    fn value(&self, dimension: &Dimension) -> String {
+    pub(super) fn value(&self, dimension: &Dimension) -> String {
         // A raw value that is a column made text is the same column made text in a roll-up.
         let made_text = |end: &str| {
             dimension
@@ -237,7 +309,7 @@ impl Reading {
         }
     }
 
-    fn from(&self, database: &str) -> String {
+    pub(super) fn from(&self, database: &str) -> String {
         let subject = self.subject;
         let rows = match self.grain {
             Grain::Raw => subject.raw.to_owned(),
@@ -264,88 +336,28 @@ impl Reading {
         }
     }
 
-    /// When a row happened, in seconds since the epoch.
-    fn seconds(&self) -> String {
-        match (self.grain, self.subject.time) {
-            (Grain::Hourly, _) => "toUnixTimestamp(s.hour)".to_owned(),
-            (Grain::Daily, _) => "toUnixTimestamp(toDateTime(s.day, 'UTC'))".to_owned(),
-            (Grain::Raw, Time::Instant(column)) => format!("toUnixTimestamp(s.{column})"),
-            (Grain::Raw, Time::Hour(column)) => format!("toUnixTimestamp(s.{column})"),
-            (Grain::Raw, Time::Day(column)) => {
-                format!("toUnixTimestamp(toDateTime(s.{column}, 'UTC'))")
-            }
-        }
-    }
-
-    /// The condition that a row lies in a stretch of time, on the column as it is, so that the index is used.
-    fn within(&self, span: Span, name: &str, statement: &mut Statement) -> String {
-        let seconds = |micros: i64| micros.div_euclid(1_000_000);
-        let (column, from, to, scale) = match (self.grain, self.subject.time) {
-            (Grain::Raw, Time::Instant(column)) => {
-                (column, span.from, span.to, "fromUnixTimestamp64Micro")
-            }
-            (Grain::Raw, Time::Hour(column)) => {
-                (column, seconds(span.from), seconds(span.to), "toDateTime")
-            }
-            (Grain::Hourly, _) => ("hour", seconds(span.from), seconds(span.to), "toDateTime"),
-            (Grain::Raw, Time::Day(column)) => {
-                return self.within_days(column, span, name, statement);
-            }
-            (Grain::Daily, _) => return self.within_days("day", span, name, statement),
-        };
-        statement.numbers.push((format!("{name}_from"), from));
-        statement.numbers.push((format!("{name}_to"), to));
-        format!(
-            "s.{column} >= {scale}({{{name}_from:Int64}}, 'UTC') AND s.{column} < {scale}({{{name}_to:Int64}}, 'UTC')"
-        )
-    }
-
-    /// Whole days: the one that the stretch ends in is in it.
-    fn within_days(
-        &self,
-        column: &str,
-        span: Span,
-        name: &str,
-        statement: &mut Statement,
-    ) -> String {
-        const DAY: i64 = 86_400_000_000;
-        statement
-            .numbers
-            .push((format!("{name}_from"), span.from.div_euclid(DAY)));
-        statement
-            .numbers
-            .push((format!("{name}_to"), (span.to - 1).div_euclid(DAY)));
-        format!(
-            "s.{column} >= toDate({{{name}_from:Int64}}) AND s.{column} <= toDate({{{name}_to:Int64}})"
-        )
-    }
-
     /// 0: what is asked for; 1: what it is compared with.
-    fn side(&self, statement: &mut Statement) -> String {
+    fn side(&self, part: &Part, statement: &mut Statement) -> String {
         match &self.base {
             None => "0".to_owned(),
             Some(Base::Period(_)) => {
-                format!("if({}, 0, 1)", self.within(self.span, "now", statement))
+                format!("if({}, 0, 1)", self.within_any(&part.now, "now", statement))
             }
             Some(Base::Version(version)) => {
-                statement
-                    .texts
-                    .push(("base_version".to_owned(), version.clone()));
+                statement.text("base_version", version);
                 "if(s.app_version = {base_version:String}, 1, 0)".to_owned()
             }
         }
     }
 
     /// The rows of the project, the time and the filters, on either side.
-    fn rows(&self, statement: &mut Statement) -> String {
-        statement
-            .texts
-            .push(("project".to_owned(), self.project.clone()));
+    pub(super) fn rows(&self, part: &Part, statement: &mut Statement) -> String {
+        statement.text("project", &self.project);
         let mut rows = "s.project = {project:String}".to_owned();
-        let span = self.within(self.span, "span", statement);
+        let span = self.within_any(&part.now, "span", statement);
         rows.push_str(&match &self.base {
-            Some(Base::Period(base)) => {
-                let base = self.within(*base, "base", statement);
+            Some(Base::Period(_)) => {
+                let base = self.within_any(&part.base, "base", statement);
                 format!(" AND (({span}) OR ({base}))")
             }
             _ => format!(" AND {span}"),
@@ -355,14 +367,14 @@ impl Reading {
             let values = match &filter.wanted {
                 Wanted::OneOf(values) => values,
                 Wanted::Contains(text) => {
-                    statement.texts.push((format!("f{place}"), text.clone()));
+                    statement.text(&format!("f{place}"), text);
                     rows.push_str(&format!(
                         " AND positionCaseInsensitiveUTF8(toString({value}), {{f{place}:String}}) > 0"
                     ));
                     continue;
                 }
             };
-            statement.lists.push((format!("f{place}"), values.clone()));
+            statement.list(&format!("f{place}"), values);
             let of_version = filter.dimension.name == "app_version";
             rows.push_str(&match &self.base {
                 Some(Base::Version(_)) if of_version => format!(

@@ -59,8 +59,8 @@ impl Rule {
         for severity in severities {
             let id = Uuid::now_v7();
             all.push(format!(
-                "INSERT INTO incidents (id, project, rule, group_key, title, severity, owner, labels, summary, link, evidence, state, \
-                 started_at) VALUES ('{id}', 'default', '{}', '{{\"page\":\"{id}\"}}', 'Checkout is slow', '{severity}', 'checkout team', \
+                "INSERT INTO incidents (id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, evidence, state, \
+                 started_at) VALUES ('{id}', 'default', '{}', '{{\"page\":\"{id}\"}}', 'alert', 'Checkout is slow', '{severity}', 'checkout team', \
                  '{{\"alertname\":\"CheckoutSlow\",\"page\":\"{id}\"}}', 'p75 of <checkout> is 480 ms, was 320 ms', \
                  '/spans?name=checkout', '{{}}', 'firing', {at})",
                 self.id

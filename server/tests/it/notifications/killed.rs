@@ -47,7 +47,7 @@ async fn channels(program: &Program, folder: &std::path::Path, url: &str) -> Vec
     ids
 }
 
-/// Fires and resolves incidents of some rules; answers the keys that each channel must get.
+/// Some rules fire; answers the keys that each channel must get.
 async fn happen(folder: &std::path::Path, channels: &[String]) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     let now = Clock::system().now();
@@ -97,13 +97,10 @@ async fn a_server_killed_while_it_sends_loses_nothing_and_repeats_with_the_same_
     let (keys, repeats) = receiver.keys();
     assert!(done.is_ok(), "missing: {:?}", expected.difference(&keys));
     assert_eq!(keys.len(), CHANNELS * RULES);
+    // What was under way when it was killed, one message a channel at most. The receiver dropped them by their keys.
     assert!(
         (1..=kills * CHANNELS).contains(&repeats),
-        "{repeats} repeats"
-    );
-    eprintln!(
-        "{kills} kills, {} messages, {repeats} repeats that the receiver dropped",
-        keys.len()
+        "{repeats} repeats after {kills} kills"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Where an export goes: standard output, or a file that is whole or not there.
+//! Where what a command makes goes: standard output, or a file that is whole or not there.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -1,0 +1,45 @@
+//! The shop after a careless change: its cart reckons prices again and again. `unjank compare` finds it in the
+//! report files of both builds:
+//!
+//! ```sh
+//! cargo run -p unjank --example shop -- --report base.jsonl --data-dir base
+//! cargo run -p unjank --example shop_slow -- head.jsonl head
+//! unjank compare --base base.jsonl --head head.jsonl
+//! ```
+#![expect(
+    clippy::print_stderr,
+    reason = "it is an example, and says what is wrong"
+)]
+
+#[path = "shop/prices.rs"]
+#[expect(dead_code, reason = "the sum is what changed")]
+mod prices;
+#[path = "shop/rehearsal.rs"]
+mod rehearsal;
+
+use std::path::Path;
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let (Some(report), Some(data_dir)) = (words.next(), words.next()) else {
+        eprintln!("shop_slow REPORT DATA_FOLDER");
+        std::process::exit(2);
+    };
+    if !rehearsal::run(Path::new(&report), Path::new(&data_dir), slow_total) {
+        eprintln!("{report} was not written");
+        std::process::exit(1);
+    }
+}
+
+/// The sum, with the subtotal of each article reckoned from the beginning, of every tenth of them.
+fn slow_total(articles: &[u64]) -> u64 {
+    for end in (10..articles.len()).step_by(10) {
+        for price in articles.iter().take(end) {
+            std::hint::black_box(prices::with_everything(*price));
+        }
+    }
+    articles
+        .iter()
+        .map(|price| prices::with_everything(*price))
+        .sum()
+}

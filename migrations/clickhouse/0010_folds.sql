@@ -1,0 +1,276 @@
+-- Rows that are rolled up later, many at a time.
+--
+-- A group of a roll-up costs as much as some events, and a block of one second's events falls into nearly as many groups as it has
+-- events. So under load the writer numbers its INSERTs (`fold`), and folds all rows of one number at once, some seconds later, with the
+-- very SELECT of these views (`server/src/store/fold.rs`). Rows without a number are rolled up within their own INSERT as
+-- before, and so is what a server of an older version inserts.
+
+ALTER TABLE spans ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE spans ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE frame_windows ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE frame_windows ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE janks ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE janks ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE page_loads ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE page_loads ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE metrics ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE metrics ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE app_starts ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE app_starts ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE recompositions ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE recompositions ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE sdk_health ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE sdk_health ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE traffic ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+
+ALTER TABLE traffic ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+
+ALTER TABLE spans_to_hourly MODIFY QUERY
+SELECT
+    project,
+    name,
+    kind,
+    toStartOfHour(start) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
+    sum(duration_us / sample_rate) AS sum_us,
+    sumIf(duration_us / sample_rate, on_main_thread) AS main_thread_us,
+    sumIf(1 / sample_rate, status = 'error') AS errors,
+    sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(duration_us), groupArray(1 / sample_rate))) AS durations_us,
+    uniqCombined64State(12)(install_id) AS installs
+FROM spans AS s
+WHERE fold = 0
+GROUP BY project, name, kind, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE frame_windows_to_hourly MODIFY QUERY
+SELECT
+    project,
+    page,
+    refresh_hz,
+    toStartOfHour(start) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
+    sum(s.duration_ms / sample_rate) AS duration_ms,
+    sum(s.frames_drawn / sample_rate) AS frames_drawn,
+    sum(s.frames_dropped / sample_rate) AS frames_dropped,
+    sum(s.slow_frames / sample_rate) AS slow_frames,
+    sum(s.frozen_frames / sample_rate) AS frozen_frames,
+    sum(s.jank_ms / sample_rate) AS jank_ms,
+    sum(s.delay_ms / sample_rate) AS delay_ms,
+    max(s.longest_drop) AS longest_drop,
+    sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
+    sumMap(mapApply((ms, frames) -> (ms, frames / sample_rate), frame_time_hist)) AS frame_times_ms,
+    uniqCombined64State(12)(install_id) AS installs,
+    uniqCombined64State(12)(session_id) AS sessions
+FROM frame_windows AS s
+WHERE fold = 0
+GROUP BY project, page, refresh_hz, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE janks_to_hourly MODIFY QUERY
+SELECT
+    project,
+    kind,
+    page,
+    toStartOfHour(start) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
+    sum(duration_ms / sample_rate) AS sum_ms,
+    sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(duration_ms), groupArray(1 / sample_rate))) AS durations_ms,
+    uniqCombined64State(12)(install_id) AS installs,
+    uniqCombined64State(12)(session_id) AS sessions
+FROM janks AS s
+WHERE fold = 0
+GROUP BY project, kind, page, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE janks_to_daily MODIFY QUERY
+SELECT
+    project,
+    stack_hash,
+    kind,
+    page,
+    foreground,
+    toDate(start) AS day,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
+    sum(duration_ms / sample_rate) AS sum_ms,
+    sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(duration_ms), groupArray(1 / sample_rate))) AS durations_ms,
+    uniqCombined64State(12)(install_id) AS installs,
+    uniqCombined64State(12)(session_id) AS sessions
+FROM janks AS s
+WHERE fold = 0
+GROUP BY project, stack_hash, kind, page, foreground, day, app_id, app_version, os_name, device_class;
+
+ALTER TABLE page_loads_to_hourly MODIFY QUERY
+SELECT
+    project,
+    page,
+    launch,
+    outcome,
+    network,
+    toStartOfHour(start) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    sum(1 / sample_rate) AS count,
+    toFloat64(count()) AS samples,
+    sum(total_ms / sample_rate) AS sum_ms,
+    sumIf(1 / sample_rate, outcome = 'completed') AS completed,
+    sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArrayIf(assumeNotNull(s.t1_ms), isNotNull(s.t1_ms)), groupArrayIf(1 / sample_rate, isNotNull(s.t1_ms)))) AS t1_ms,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArrayIf(assumeNotNull(s.t2_ms), isNotNull(s.t2_ms)), groupArrayIf(1 / sample_rate, isNotNull(s.t2_ms)))) AS t2_ms,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArrayIf(assumeNotNull(s.t3_ms), isNotNull(s.t3_ms)), groupArrayIf(1 / sample_rate, isNotNull(s.t3_ms)))) AS t3_ms,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(total_ms), groupArray(1 / sample_rate))) AS totals_ms,
+    uniqCombined64State(12)(install_id) AS installs
+FROM page_loads AS s
+WHERE fold = 0
+GROUP BY project, page, launch, outcome, network, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE metrics_to_hourly MODIFY QUERY
+SELECT
+    project,
+    name,
+    page,
+    multiIf(uptime_ms < 60000, 'under_1m', uptime_ms < 300000, '1m_5m', uptime_ms < 900000, '5m_15m', uptime_ms < 3600000, '15m_1h', 'over_1h') AS uptime,
+    toStartOfHour(time) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    sum(greatest(s.count, 1) / sample_rate) AS count,
+    toFloat64(count()) AS samples,
+    sum(s.value * greatest(s.count, 1) / sample_rate) AS sum,
+    min(if(s.count > 1, s.min, s.value)) AS min,
+    max(if(s.count > 1, s.max, s.value)) AS max,
+    sumIf(1 / sample_rate, received_at > time + INTERVAL 1 HOUR) AS late,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(s.value), groupArray(greatest(s.count, 1) / sample_rate))) AS values,
+    uniqCombined64State(12)(install_id) AS installs
+FROM metrics AS s
+WHERE fold = 0
+GROUP BY project, name, page, uptime, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE app_starts_to_hourly MODIFY QUERY
+SELECT
+    project,
+    kind,
+    toStartOfHour(start) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    toFloat64(count()) AS count,
+    toFloat64(sum(duration_ms)) AS sum_ms,
+    sumIf(1., received_at > start + INTERVAL 1 HOUR) AS late,
+    arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), groupArray(duration_ms), groupArray(1.))) AS durations_ms,
+    uniqCombined64State(12)(install_id) AS installs
+FROM app_starts AS s
+WHERE fold = 0
+GROUP BY project, kind, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE recompositions_to_hourly MODIFY QUERY
+SELECT
+    project,
+    function,
+    page,
+    cause,
+    toStartOfHour(start) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    sum(s.count / sample_rate) AS count,
+    toFloat64(count()) AS samples,
+    sum(s.window_ms / sample_rate) AS window_ms,
+    sumIf(1 / sample_rate, received_at > start + INTERVAL 1 HOUR) AS late,
+    uniqCombined64State(12)(install_id) AS installs
+FROM recompositions AS s
+WHERE fold = 0
+GROUP BY project, function, page, cause, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE sdk_health_to_hourly MODIFY QUERY
+SELECT
+    project,
+    toStartOfHour(received_at) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    toFloat64(count()) AS count,
+    toFloat64(sum(s.overhead_us)) AS overhead_us,
+    toFloat64(sum(s.upload_bytes)) AS upload_bytes,
+    max(s.queue_bytes) AS queue_bytes,
+    uniqCombined64State(12)(install_id) AS installs
+FROM sdk_health AS s
+WHERE fold = 0
+GROUP BY project, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE sdk_drops_to_hourly MODIFY QUERY
+SELECT
+    project,
+    signal,
+    reason,
+    toStartOfHour(received_at) AS hour,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    toFloat64(sum(dropped)) AS count,
+    uniqCombined64State(12)(install_id) AS installs
+FROM sdk_health AS s
+ARRAY JOIN `dropped.signal` AS signal, `dropped.reason` AS reason, `dropped.count` AS dropped
+WHERE fold = 0
+GROUP BY project, signal, reason, hour, app_id, app_version, os_name, device_class;
+
+ALTER TABLE traffic_to_daily MODIFY QUERY
+SELECT
+    project,
+    source,
+    network,
+    day,
+    app_id,
+    app_version,
+    os_name,
+    device_class,
+    toFloat64(sum(s.tx_bytes)) AS tx_bytes,
+    toFloat64(sum(s.rx_bytes)) AS rx_bytes,
+    toFloat64(sum(s.requests)) AS requests,
+    toFloat64(sum(s.failed_requests)) AS failed_requests,
+    uniqCombined64State(12)(install_id) AS installs
+FROM traffic AS s
+WHERE fold = 0
+GROUP BY project, source, network, day, app_id, app_version, os_name, device_class;

@@ -1,0 +1,451 @@
+//! Worse than before: than the version before, or than last week. It takes enough samples, an effect, and significance.
+
+use std::collections::BTreeMap;
+
+use super::judge::{Case, Held, Judge};
+use super::machine::Observed;
+use super::rule::{Compare, Condition, Effect, Worse};
+use super::statistics::{holm, weighed_change};
+use super::verdict::{Group, Numbers, Sides, Verdict, finite};
+use super::versions::Version;
+use crate::query::{Ask, Unanswered};
+use crate::store::reads::{Better, Contest, Contestant, Span, subject};
+
+const WEEK: i64 = 7 * 86_400_000_000;
+const HOUR: i64 = 3_600_000_000;
+const DAY: i64 = 24 * HOUR;
+/// Groups whose mix of devices is looked into; those beyond have so much company that the mix is not what moved them.
+const MOST_STANDARDISED: usize = 20;
+/// A stratum with fewer samples on either side says nothing.
+const STRATUM_SAMPLES: f64 = 10.0;
+
+/// Two sides and what was asked of them.
+struct Contested {
+    app: Option<String>,
+    head: Contestant,
+    base: Contestant,
+}
+
+type Measured = BTreeMap<Vec<String>, (f64, f64)>;
+
+/// Against the version before, for each app by itself.
+pub(super) async fn with_version_before(
+    judge: &Judge,
+    case: &Case<'_>,
+    compare: Compare,
+) -> Result<Vec<Verdict>, Unanswered> {
+    let mut verdicts = Vec::new();
+    let counts = samples_by_version(judge, case).await?;
+    for (app, versions) in judge.versions(case.project, case.now).await? {
+        let enough = |version: &&Version| {
+            let count = counts.get(&vec![app.clone(), version.name.clone()]);
+            count.is_some_and(|(_, samples)| *samples >= f64::from(case.rule.least_samples))
+        };
+        let mut used = versions.iter().filter(enough);
+        let (Some(head), before) = (used.next(), used.next()) else {
+            continue;
+        };
+        if head.first_seen >= case.now {
+            continue;
+        }
+        let held: Vec<&Held> = case
+            .held
+            .iter()
+            .filter(|held| held.group.get("app_id").is_none_or(|of| *of == app))
+            .collect();
+        // An incident goes on against the version that it began against, whichever came since.
+        let mut bases: Vec<&Version> = before.into_iter().collect();
+        for base in held.iter().filter_map(|held| held.base.as_deref()) {
+            let known = versions.iter().find(|version| version.name == base);
+            let known = known.filter(|base| !bases.contains(base) && base.name != head.name);
+            bases.extend(known);
+        }
+        for (place, base) in bases.into_iter().enumerate() {
+            let contested = of_versions(case, &app, (head, base), compare);
+            let found = contest(judge, case, &contested).await?;
+            verdicts.extend(found.into_iter().filter(|verdict| {
+                let pinned = held.iter().find(|held| held.group == verdict.group);
+                match pinned.and_then(|held| held.base.as_deref()) {
+                    Some(pinned) => pinned == base.name,
+                    None => place == 0,
+                }
+            }));
+        }
+        verdicts.extend(withdrawn(case, &held, head));
+    }
+    Ok(verdicts)
+}
+
+/// The version that was worse is gone: the one it was compared with is the newest again.
+fn withdrawn<'a>(
+    case: &'a Case<'_>,
+    held: &'a [&Held],
+    head: &'a Version,
+) -> impl Iterator<Item = Verdict> + 'a {
+    let back = held
+        .iter()
+        .filter(|held| held.base.as_deref() == Some(head.name.as_str()));
+    back.map(|held| Verdict {
+        group: held.group.clone(),
+        observed: Observed::Good,
+        numbers: Numbers::default(),
+        sides: Sides {
+            from: case.now - case.rule.window(),
+            to: case.now,
+            version: Some(head.name.clone()),
+            ..Sides::default()
+        },
+    })
+}
+
+/// How many samples each version of each app has in the window.
+async fn samples_by_version(judge: &Judge, case: &Case<'_>) -> Result<Measured, Unanswered> {
+    let mut ask = case.ask(case.now - case.rule.window(), case.now);
+    ask.by = vec!["app_id".to_owned(), "app_version".to_owned()];
+    ask.limit = Some(1_000);
+    measured(judge, case, &ask).await
+}
+
+fn of_versions(
+    case: &Case<'_>,
+    app: &str,
+    (head, base): (&Version, &Version),
+    compare: Compare,
+) -> Contested {
+    let span = Span {
+        from: (case.now - case.rule.window()).max(head.first_seen),
+        to: case.now,
+    };
+    // Both as old: so much earlier as the base was seen earlier.
+    let shift = match compare {
+        Compare::SameDays => 0,
+        Compare::SameAge => head.first_seen - base.first_seen,
+    };
+    let contestant = |version: &Version, shift: i64| Contestant {
+        version: Some(version.name.clone()),
+        span: Span {
+            from: span.from - shift,
+            to: span.to - shift,
+        },
+    };
+    Contested {
+        app: Some(app.to_owned()),
+        head: contestant(head, 0),
+        base: contestant(base, shift),
+    }
+}
+
+/// Against the same time last week, in whole hours or days: a day that has begun is not compared with a whole one.
+pub(super) async fn with_last_week(
+    judge: &Judge,
+    case: &Case<'_>,
+) -> Result<Vec<Verdict>, Unanswered> {
+    let by_day = subject(&case.rule.metric.signal).is_some_and(|subject| subject.hourly.is_none());
+    let unit = if by_day || case.rule.window() >= 3 * DAY {
+        DAY
+    } else {
+        HOUR
+    };
+    let to = case.now.div_euclid(unit) * unit;
+    let side = |shift: i64| Contestant {
+        version: None,
+        span: Span {
+            from: to - case.rule.window() - shift,
+            to: to - shift,
+        },
+    };
+    let contested = Contested {
+        app: None,
+        head: side(0),
+        base: side(WEEK),
+    };
+    contest(judge, case, &contested).await
+}
+
+/// What the comparison says of each group.
+async fn contest(
+    judge: &Judge,
+    case: &Case<'_>,
+    contested: &Contested,
+) -> Result<Vec<Verdict>, Unanswered> {
+    let (effect, up) = direction(case);
+    let head = measured(judge, case, &ask(case, contested, &contested.head)).await?;
+    let base = measured(judge, case, &ask(case, contested, &contested.base)).await?;
+    let least = f64::from(case.rule.least_samples);
+    let mut found: Vec<(Vec<String>, Verdict)> = Vec::new();
+    for (keys, (value, samples)) in head {
+        let before = base.get(&keys).copied();
+        let (base_value, base_samples) = before.unwrap_or((f64::NAN, 0.0));
+        let change = value - base_value;
+        let numbers = Numbers {
+            value: finite(value),
+            base: finite(base_value),
+            samples,
+            base_samples: Some(base_samples),
+            change: finite(change),
+            relative: finite(change / base_value.abs()),
+            bound: Some(effect.least_relative),
+            ..Numbers::default()
+        };
+        let enough = samples >= least && base_samples >= least && change.is_finite();
+        let observed = if enough {
+            against(&effect, up, &numbers)
+        } else {
+            Observed::Unknown
+        };
+        let verdict = Verdict {
+            group: group(case, contested, &keys),
+            observed,
+            numbers,
+            sides: sides(contested),
+        };
+        found.push((keys, verdict));
+    }
+    if found
+        .iter()
+        .any(|(_, verdict)| verdict.observed == Observed::Bad)
+    {
+        doubt(judge, case, contested, &mut found).await?;
+    }
+    Ok(found.into_iter().map(|(_, verdict)| verdict).collect())
+}
+
+/// Of groups that seem worse: whether that may be an accident, and whether it is only that other devices are asked.
+async fn doubt(
+    judge: &Judge,
+    case: &Case<'_>,
+    contested: &Contested,
+    found: &mut [(Vec<String>, Verdict)],
+) -> Result<(), Unanswered> {
+    let (effect, up) = direction(case);
+    let compared = found
+        .iter()
+        .filter(|(_, verdict)| verdict.observed != Observed::Unknown)
+        .count();
+    if effect.significance < 1.0 {
+        let question = ask(case, contested, &contested.head);
+        let asked = question.table(case.project, &case.rule.metric.signal, case.now)?;
+        let mut reading = asked.reading;
+        // Each side brings its own version.
+        reading
+            .filters
+            .retain(|filter| filter.dimension.name != "app_version");
+        let test = Contest {
+            reading: &reading,
+            head: &contested.head,
+            base: &contested.base,
+            up,
+        };
+        if let Some(tested) = judge.clickhouse.tested(&test).await? {
+            judge_significance(found, tested, effect.significance, compared);
+        }
+    }
+    let bad = found
+        .iter_mut()
+        .filter(|(_, verdict)| verdict.observed == Observed::Bad);
+    for (keys, verdict) in bad.take(MOST_STANDARDISED) {
+        let change = standardised(judge, case, contested, keys).await?;
+        verdict.numbers.standardised = change;
+        let raw = verdict.numbers.relative.unwrap_or_default();
+        if is_mix_shift(raw, change, &effect, up) {
+            verdict.observed = Observed::MixShift;
+        }
+    }
+    Ok(())
+}
+
+fn judge_significance(
+    found: &mut [(Vec<String>, Verdict)],
+    tested: Vec<crate::store::reads::Tested>,
+    significance: f64,
+    compared: usize,
+) {
+    let bad: Vec<usize> = (0..found.len())
+        .filter(|place| found[*place].1.observed == Observed::Bad)
+        .collect();
+    let of = |keys: &Vec<String>| tested.iter().find(|one| one.keys == *keys);
+    let p: Vec<f64> = bad
+        .iter()
+        .map(|place| of(&found[*place].0).map_or(1.0, |one| one.p))
+        .collect();
+    for (place, corrected) in bad.into_iter().zip(holm(&p, compared)) {
+        let (keys, verdict) = &mut found[place];
+        let one = tested.iter().find(|one| one.keys == *keys);
+        verdict.numbers.p = one.map(|one| one.p);
+        verdict.numbers.installs = one.map(|one| one.installs);
+        verdict.numbers.p_corrected = Some(corrected);
+        verdict.numbers.groups = Some(compared);
+        if corrected >= significance {
+            verdict.observed = Observed::Between;
+        }
+    }
+}
+
+/// The raw change is there, and with the devices of the base it is not.
+fn is_mix_shift(raw: f64, standardised: Option<f64>, effect: &Effect, up: bool) -> bool {
+    let sign = if up { 1.0 } else { -1.0 };
+    standardised.is_some_and(|standardised| {
+        sign * standardised < effect.least_relative && sign * standardised < sign * raw / 2.0
+    })
+}
+
+/// The relative change of a group if the devices of the head were mixed like those of the base.
+async fn standardised(
+    judge: &Judge,
+    case: &Case<'_>,
+    contested: &Contested,
+    keys: &[String],
+) -> Result<Option<f64>, Unanswered> {
+    let has = |name: &str| {
+        subject(&case.rule.metric.signal).is_some_and(|subject| subject.dimension(name).is_some())
+    };
+    if !has("device_class") || !has("os_version") {
+        return Ok(None);
+    }
+    let mut strata = Vec::new();
+    for side in [&contested.head, &contested.base] {
+        let mut ask = ask(case, contested, side);
+        for (name, key) in ask.by.drain(..).zip(keys) {
+            ask.filters.retain(|(known, _)| *known != name);
+            ask.filters.push((name, key.clone()));
+        }
+        ask.by = ["device_class", "os_name", "os_version"]
+            .map(str::to_owned)
+            .to_vec();
+        ask.limit = Some(1_000);
+        strata.push(measured(judge, case, &ask).await?);
+    }
+    Ok(weighed_change(&strata[0], &strata[1], STRATUM_SAMPLES))
+}
+
+/// What an effect says without a test: bad, good, or between.
+fn against(effect: &Effect, up: bool, numbers: &Numbers) -> Observed {
+    let sign = if up { 1.0 } else { -1.0 };
+    let change = sign * numbers.change.unwrap_or_default();
+    // From nothing to something is more than any part.
+    let relative = numbers
+        .relative
+        .map_or(if change > 0.0 { f64::INFINITY } else { 0.0 }, |it| {
+            sign * it
+        });
+    let reaches = |part: f64| {
+        change > 0.0
+            && relative >= effect.least_relative * part
+            && change >= effect.least_absolute * part
+    };
+    if reaches(1.0) {
+        Observed::Bad
+    } else if reaches(effect.recover) {
+        Observed::Between
+    } else {
+        Observed::Good
+    }
+}
+
+/// What counts, and whether more is worse.
+fn direction(case: &Case<'_>) -> (Effect, bool) {
+    let effect = match &case.rule.condition {
+        Condition::Regression { effect, .. } | Condition::LastWeek { effect } => *effect,
+        _ => Effect::default(),
+    };
+    let better = subject(&case.rule.metric.signal)
+        .and_then(|subject| subject.measure(&case.rule.metric.measure))
+        .map_or(Better::Lower, |measure| measure.better);
+    let up = match effect.worse {
+        Some(worse) => worse == Worse::Up,
+        None => better != Better::Higher,
+    };
+    (effect, up)
+}
+
+/// The question of the rule for one side.
+fn ask(case: &Case<'_>, contested: &Contested, side: &Contestant) -> Ask {
+    let mut ask = case.ask(side.span.from, side.span.to);
+    if let Some(app) = &contested.app {
+        ask.filters.retain(|(name, _)| name != "app_id");
+        ask.filters.push(("app_id".to_owned(), app.clone()));
+    }
+    if let Some(version) = &side.version {
+        ask.filters
+            .push(("app_version".to_owned(), version.clone()));
+    }
+    ask
+}
+
+async fn measured(judge: &Judge, case: &Case<'_>, ask: &Ask) -> Result<Measured, Unanswered> {
+    let rows = judge.rows(case, ask).await?;
+    let measured = rows.into_iter().map(|row| {
+        let value = row.now.first().copied().unwrap_or(f64::NAN);
+        (
+            row.keys,
+            (value, row.now.get(1).copied().unwrap_or_default()),
+        )
+    });
+    Ok(measured.collect())
+}
+
+fn group(case: &Case<'_>, contested: &Contested, keys: &[String]) -> Group {
+    let mut group = case.group(keys);
+    group.extend(
+        contested
+            .app
+            .iter()
+            .map(|app| ("app_id".to_owned(), app.clone())),
+    );
+    group
+}
+
+fn sides(contested: &Contested) -> Sides {
+    let (head, base) = (&contested.head, &contested.base);
+    Sides {
+        from: head.span.from,
+        to: head.span.to,
+        base_from: Some(base.span.from),
+        base_to: Some(base.span.to),
+        version: head.version.clone(),
+        base_version: base.version.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(change: f64, relative: Option<f64>, up: bool) -> Observed {
+        let effect = Effect {
+            least_relative: 0.2,
+            least_absolute: 10.0,
+            ..Effect::default()
+        };
+        let numbers = Numbers {
+            change: Some(change),
+            relative,
+            ..Numbers::default()
+        };
+        against(&effect, up, &numbers)
+    }
+
+    #[test]
+    fn an_effect_is_relative_and_absolute_and_ends_at_half_of_it() {
+        assert_eq!(says(20.0, Some(0.2), true), Observed::Bad);
+        assert_eq!(says(9.0, Some(0.9), true), Observed::Between, "too little");
+        assert_eq!(says(900.0, Some(0.15), true), Observed::Between);
+        assert_eq!(says(900.0, Some(0.09), true), Observed::Good);
+        assert_eq!(says(-20.0, Some(-0.2), true), Observed::Good);
+        assert_eq!(says(-20.0, Some(-0.2), false), Observed::Bad);
+        assert_eq!(says(20.0, None, true), Observed::Bad, "from nothing");
+    }
+
+    #[test]
+    fn a_change_that_the_devices_of_the_base_do_not_have_is_one_of_the_mix() {
+        let effect = Effect::default();
+        assert!(is_mix_shift(0.5, Some(0.0), &effect, true));
+        assert!(!is_mix_shift(0.5, Some(0.4), &effect, true));
+        assert!(
+            !is_mix_shift(0.21, Some(0.19), &effect, true),
+            "nearly all of it is left"
+        );
+        assert!(!is_mix_shift(0.5, None, &effect, true), "nobody knows");
+        assert!(is_mix_shift(-0.5, Some(0.0), &effect, false));
+    }
+}

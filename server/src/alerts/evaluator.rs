@@ -1,0 +1,424 @@
+//! Rounds: all rules are evaluated, each by itself, and what follows is kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use uuid::{NoContext, Timestamp, Uuid};
+
+use super::evidence::{evidence, summary};
+use super::judge::{Case, Held, Judge, judge};
+use super::link::link;
+use super::machine::{MIX_SHIFT, Next, Observed, Patience, Standing, next};
+use super::rule::{Condition, Rule, minutes};
+use super::verdict::Verdict;
+use crate::clock::Clock;
+use crate::metrics::AlertMetrics;
+use crate::store::control::{
+    AlertRule, AlertState, Control, ControlError, Evaluated, GroupState, Incident, IncidentKind,
+    IncidentState, Mute,
+};
+
+const LEASE: &str = "alerts";
+/// Whoever evaluates and dies is followed after this time.
+const LEASE_LIFE: i64 = 90_000_000;
+/// The lease is renewed oftener than rounds are run, so that it outlasts a slow one.
+const LEASE_EVERY: Duration = Duration::from_secs(20);
+/// A rule that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Rows arrive in ClickHouse some seconds after the server took them: later is looked at later.
+const SETTLES: i64 = 15_000_000;
+
+/// Evaluates the rules of all projects.
+pub struct Evaluator {
+    pub judge: Judge,
+    pub control: Arc<dyn Control>,
+    pub metrics: AlertMetrics,
+    pub clock: Clock,
+    /// Names this server in the lease.
+    pub holder: String,
+    pub every: Duration,
+}
+
+/// What a round did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    pub rules: usize,
+    pub failed: usize,
+    pub opened: usize,
+    pub resolved: usize,
+}
+
+impl Evaluator {
+    /// Runs a round at each interval, as long as this server holds the lease. A round that is still running lets the next one pass.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let work = async {
+            let mut every = interval(self.every);
+            every.set_missed_tick_behavior(MissedTickBehavior::Skip);
+            loop {
+                every.tick().await;
+                if self.holds_lease().await {
+                    tokio::select! {
+                        () = self.renew_lease() => {}
+                        _ = self.round(self.clock.now() - SETTLES) => {}
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = work => {}
+        }
+        if let Err(error) = self.control.give_back(LEASE, &self.holder).await {
+            tracing::debug!(%error, "the lease of alerts ends by itself");
+        }
+    }
+
+    /// Resolves when the lease is lost: somebody else evaluates then.
+    async fn renew_lease(&self) {
+        loop {
+            tokio::time::sleep(LEASE_EVERY).await;
+            if !self.holds_lease().await {
+                return;
+            }
+        }
+    }
+
+    async fn holds_lease(&self) -> bool {
+        let now = self.clock.now();
+        let taken = self
+            .control
+            .take(LEASE, &self.holder, now, now + LEASE_LIFE);
+        taken.await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "alerts are not evaluated");
+            false
+        })
+    }
+
+    /// Evaluates all rules as of `now`. What fails for one rule is said on that rule.
+    pub async fn round(&self, now: i64) -> Round {
+        let timer = self.metrics.round_seconds.start_timer();
+        let mut round = Round::default();
+        let rules = match self.control.enabled_alert_rules().await {
+            Ok(rules) => rules,
+            Err(error) => {
+                tracing::warn!(%error, "alert rules cannot be read");
+                return round;
+            }
+        };
+        for row in rules {
+            round.rules += 1;
+            match self.rule(&row, now, &mut round).await {
+                Ok(outcome) => self.count(outcome),
+                Err(error) => {
+                    round.failed += 1;
+                    tracing::warn!(%error, rule = %row.id, "what became of an alert rule is not kept");
+                    self.count("failed");
+                }
+            }
+        }
+        if let Ok(firing) = self.control.firing_incidents().await {
+            self.metrics.firing.set(firing);
+        }
+        self.metrics.rounds.inc();
+        self.metrics
+            .last_round
+            .set(self.clock.now().div_euclid(1_000_000));
+        timer.observe_duration();
+        round
+    }
+
+    fn count(&self, outcome: &str) {
+        self.metrics.rules.with_label_values(&[outcome]).inc();
+    }
+
+    /// Evaluates one rule and keeps what follows.
+    async fn rule(
+        &self,
+        row: &AlertRule,
+        now: i64,
+        round: &mut Round,
+    ) -> Result<&'static str, ControlError> {
+        let mut done = Evaluated::of((row.id, row.revision), now);
+        match self.judged(row, now, &mut done).await? {
+            Ok(outcome) => done.outcome = outcome,
+            Err(error) => {
+                round.failed += 1;
+                // The states stay as they are: nothing is known.
+                done.error = Some(error);
+            }
+        }
+        let (outcome, opened) = (done.outcome, done.opened.len());
+        let resolved = done.resolved.len();
+        if self.control.keep_evaluation(done).await? {
+            round.opened += opened;
+            round.resolved += resolved;
+        }
+        Ok(outcome)
+    }
+
+    /// Asks, and writes down what follows. The inner error is for the rule.
+    async fn judged(
+        &self,
+        row: &AlertRule,
+        now: i64,
+        done: &mut Evaluated,
+    ) -> Result<Result<&'static str, String>, ControlError> {
+        let rule = match Rule::from_text(&row.document) {
+            Ok(rule) => rule,
+            Err(faults) => {
+                let faults: Vec<_> = faults
+                    .into_iter()
+                    .map(|fault| format!("{}: {}", fault.path, fault.message))
+                    .collect();
+                return Ok(Err(faults.join("; ")));
+            }
+        };
+        let states = self.control.alert_states(row.id).await?;
+        let mutes = self.control.mutes(&row.project, now).await?;
+        let held: Vec<Held> = states.iter().filter_map(held).collect();
+        let case = Case {
+            project: &row.project,
+            rule: &rule,
+            held: &held,
+            now,
+        };
+        let verdicts = match timeout(PATIENCE, judge(&self.judge, &case)).await {
+            Ok(Ok(verdicts)) => verdicts,
+            Ok(Err(error)) => return Ok(Err(error.to_string())),
+            Err(_) => return Ok(Err("it took more than 30 seconds".to_owned())),
+        };
+        let step = Step {
+            rule: row.id,
+            case: &case,
+            mutes: &mutes,
+        };
+        Ok(Ok(step.follow(states, verdicts, done)))
+    }
+}
+
+/// What a round makes of the verdicts on a rule.
+pub(super) struct Step<'s> {
+    pub(super) rule: Uuid,
+    pub(super) case: &'s Case<'s>,
+    pub(super) mutes: &'s [Mute],
+}
+
+impl Step<'_> {
+    pub(super) fn follow(
+        &self,
+        states: Vec<AlertState>,
+        verdicts: Vec<Verdict>,
+        done: &mut Evaluated,
+    ) -> &'static str {
+        let mut states = states;
+        let known = verdicts
+            .iter()
+            .any(|verdict| verdict.observed != Observed::Unknown);
+        for verdict in &verdicts {
+            let key = verdict.group_key();
+            let place = states.iter().position(|state| state.group_key == key);
+            let before = place.map(|place| states.swap_remove(place));
+            self.group(key, before, Some(verdict), done);
+        }
+        // Of groups that nothing was heard of, nothing is known.
+        for state in states {
+            self.group(state.group_key.clone(), Some(state), None, done);
+        }
+        let has = |wanted| done.states.iter().any(|state| state.state == wanted);
+        match () {
+            () if has(GroupState::Firing) => "firing",
+            () if has(GroupState::Pending) => "pending",
+            () if known => "ok",
+            () => "no_data",
+        }
+    }
+
+    fn group(
+        &self,
+        key: String,
+        before: Option<AlertState>,
+        verdict: Option<&Verdict>,
+        done: &mut Evaluated,
+    ) {
+        let now = self.case.now;
+        let observed = verdict.map_or(Observed::Unknown, |verdict| verdict.observed);
+        let standing = before.as_ref().map_or(Standing::Ok, standing);
+        let incident = before.as_ref().and_then(|state| state.incident);
+        let because = match next(standing, observed, self.patience(&key), now) {
+            Next::Stay(Standing::Ok) => {
+                done.ok.extend(before.map(|_| key));
+                return;
+            }
+            Next::Stay(standing) => {
+                let base = before.and_then(|state| state.base);
+                done.states.push(state(key, standing, base, incident));
+                return;
+            }
+            Next::Open => {
+                if let Some(verdict) = verdict {
+                    let firing = self.open(key, verdict, IncidentKind::Alert, done);
+                    done.states.push(firing);
+                }
+                return;
+            }
+            Next::NoteShift => None,
+            Next::Resolve(because) => Some(because),
+        };
+        done.resolved.extend(incident.zip(because));
+        match verdict.filter(|_| observed == Observed::MixShift) {
+            Some(verdict) => {
+                let shifted = self.open(key, verdict, IncidentKind::MixShift, done);
+                done.states.push(shifted);
+            }
+            None => done.ok.push(key),
+        }
+    }
+
+    fn patience(&self, key: &str) -> Patience {
+        let (rule, now) = (self.case.rule, self.case.now);
+        let muted = rule.mute_windows.iter().any(|window| window.holds(now))
+            || self
+                .mutes
+                .iter()
+                .any(|mute| mute.holds(self.rule, key, now));
+        Patience {
+            for_us: minutes(rule.for_minutes),
+            keep_us: match rule.condition {
+                // That nothing arrives is the answer.
+                Condition::Absence {} => i64::MAX,
+                _ => minutes(rule.keep_minutes),
+            },
+            muted,
+        }
+    }
+
+    /// A new incident; answers the state that goes with it.
+    fn open(
+        &self,
+        key: String,
+        verdict: &Verdict,
+        kind: IncidentKind,
+        done: &mut Evaluated,
+    ) -> AlertState {
+        let (case, now) = (self.case, self.case.now);
+        let incident = self.incident(key.clone(), verdict, kind);
+        let standing = match kind {
+            IncidentKind::Alert => Standing::Firing {
+                since: now,
+                seen_at: now,
+            },
+            IncidentKind::MixShift => Standing::Shifted { since: now },
+        };
+        let id = incident.id;
+        tracing::info!(
+            rule = case.rule.name,
+            summary = incident.summary,
+            "an incident"
+        );
+        done.opened.push(incident);
+        state(key, standing, verdict.sides.base_version.clone(), Some(id))
+    }
+
+    fn incident(&self, group_key: String, verdict: &Verdict, kind: IncidentKind) -> Incident {
+        let (case, rule) = (self.case, self.case.rule);
+        let shift = kind == IncidentKind::MixShift;
+        let severity = if shift {
+            "info"
+        } else {
+            rule.severity.as_str()
+        };
+        let mut labels = json!({
+            "alertname": rule.name, "severity": severity, "project": case.project, "rule": self.rule,
+        });
+        if !rule.owner.is_empty() {
+            labels["owner"] = json!(rule.owner);
+        }
+        for (name, value) in &verdict.group {
+            labels[name] = json!(value);
+        }
+        if let Some(version) = &verdict.sides.version {
+            labels["app_version"] = json!(version);
+        }
+        let mut summary = summary(rule, verdict);
+        if shift {
+            summary.push_str(": with the devices of before, there is no such change");
+        }
+        Incident {
+            id: new_id(case.now),
+            project: case.project.to_owned(),
+            rule: self.rule,
+            group_key,
+            kind,
+            title: rule.name.clone(),
+            severity: severity.to_owned(),
+            owner: rule.owner.clone(),
+            labels: labels.to_string(),
+            summary,
+            link: link(case.project, rule, &verdict.group, &verdict.sides),
+            evidence: serde_json::to_string(&evidence(case, verdict)).unwrap_or_default(),
+            state: if shift {
+                IncidentState::Resolved
+            } else {
+                IncidentState::Firing
+            },
+            started_at: case.now,
+            resolved_at: shift.then_some(case.now),
+            resolved_because: shift.then(|| MIX_SHIFT.to_owned()),
+            acknowledged_at: None,
+            acknowledged_by: None,
+        }
+    }
+}
+
+pub(super) fn held(state: &AlertState) -> Option<Held> {
+    let firing = state.state == GroupState::Firing;
+    firing.then(|| Held {
+        group: serde_json::from_str(&state.group_key).unwrap_or_default(),
+        base: state.base.clone(),
+    })
+}
+
+fn standing(state: &AlertState) -> Standing {
+    let since = state.since;
+    match state.state {
+        GroupState::Pending => Standing::Pending { since },
+        GroupState::Shifted => Standing::Shifted { since },
+        GroupState::Firing => Standing::Firing {
+            since,
+            seen_at: state.seen_at,
+        },
+    }
+}
+
+fn state(
+    group_key: String,
+    standing: Standing,
+    base: Option<String>,
+    incident: Option<Uuid>,
+) -> AlertState {
+    let (state, since, seen_at) = match standing {
+        Standing::Firing { since, seen_at } => (GroupState::Firing, since, seen_at),
+        Standing::Shifted { since } => (GroupState::Shifted, since, since),
+        Standing::Pending { since } => (GroupState::Pending, since, since),
+        // Never kept.
+        Standing::Ok => (GroupState::Pending, 0, 0),
+    };
+    AlertState {
+        group_key,
+        state,
+        since,
+        seen_at,
+        base,
+        incident,
+    }
+}
+
+/// A UUID v7 of the time of the evaluation.
+fn new_id(at: i64) -> Uuid {
+    let micros = u64::try_from(at).unwrap_or_default();
+    let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or_default();
+    Uuid::new_v7(Timestamp::from_unix(NoContext, micros / 1_000_000, nanos))
+}

@@ -1,0 +1,163 @@
+//! What an incident stands on: in one line for people, and in full.
+
+use form_urlencoded::Serializer;
+use serde::Serialize;
+use unjank_protocol::Timestamp;
+use utoipa::ToSchema;
+
+use super::judge::{Case, samples_of};
+use super::rule::{Condition, Metric, Rule};
+use super::verdict::{Group, Numbers, Sides, Verdict};
+use crate::store::reads::{Unit, subject};
+
+/// Why there is an incident.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = AlertEvidence)]
+pub struct Evidence {
+    pub metric: Metric,
+    pub condition: Condition,
+    pub window_minutes: u32,
+    /// `us`, `ms`, `bytes`, `share`, …: what `value`, `base` and `change` are in.
+    pub unit: &'static str,
+    pub group: Group,
+    pub numbers: Numbers,
+    pub sides: Sides,
+    /// The question whose answer `value` is: path and query of the API.
+    pub question: String,
+}
+
+/// The full evidence of a verdict.
+pub(super) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
+    let rule = case.rule;
+    Evidence {
+        metric: rule.metric.clone(),
+        condition: rule.condition.clone(),
+        window_minutes: rule.window_minutes,
+        unit: unit(&rule.metric).as_str(),
+        group: verdict.group.clone(),
+        numbers: verdict.numbers.clone(),
+        sides: verdict.sides.clone(),
+        question: question(case.project, rule, verdict),
+    }
+}
+
+/// One line with the numbers.
+pub(super) fn summary(rule: &Rule, verdict: &Verdict) -> String {
+    let unit = unit(&rule.metric);
+    let (numbers, sides) = (&verdict.numbers, &verdict.sides);
+    let said =
+        |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), |it| shown(it, unit));
+    let what = format!("{} {}", rule.metric.signal, rule.metric.measure);
+    let of = of_group(&verdict.group);
+    let samples = numbers.samples;
+    match &rule.condition {
+        Condition::Threshold { above, .. } => {
+            let beyond = if above.is_some() { "above" } else { "below" };
+            let (value, bound) = (said(numbers.value), said(numbers.bound));
+            format!("{what}{of}: {value}, {beyond} {bound} ({samples:.0} samples)")
+        }
+        Condition::Absence {} => {
+            let minutes = rule.window_minutes;
+            format!(
+                "{}{of}: nothing arrived for {minutes} minutes",
+                rule.metric.signal
+            )
+        }
+        Condition::Regression { .. } | Condition::LastWeek { .. } => {
+            let (value, base) = (said(numbers.value), said(numbers.base));
+            let percent = numbers.relative.unwrap_or_default() * 100.0;
+            let against = match (&sides.version, &sides.base_version) {
+                (Some(version), Some(base)) => format!("{version} against {base}"),
+                _ => "against last week".to_owned(),
+            };
+            let p = numbers
+                .p_corrected
+                .map(|p| format!(", p = {p:.1e}"))
+                .unwrap_or_default();
+            let base_samples = numbers.base_samples.unwrap_or_default();
+            format!(
+                "{what}{of}: {value} instead of {base} ({percent:+.1} %), {against} \
+                 ({samples:.0} and {base_samples:.0} samples{p})"
+            )
+        }
+    }
+}
+
+fn of_group(group: &Group) -> String {
+    if group.is_empty() {
+        return String::new();
+    }
+    let values: Vec<_> = group
+        .iter()
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    format!(" of {}", values.join(", "))
+}
+
+fn unit(metric: &Metric) -> Unit {
+    subject(&metric.signal)
+        .and_then(|subject| subject.measure(&metric.measure))
+        .map_or(Unit::Value, |measure| measure.unit)
+}
+
+/// A number as people read it.
+fn shown(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Microseconds if value.abs() >= 1_000_000.0 => format!("{:.2} s", value / 1e6),
+        Unit::Microseconds => format!("{:.1} ms", value / 1e3),
+        Unit::Milliseconds if value.abs() >= 10_000.0 => format!("{:.1} s", value / 1e3),
+        Unit::Milliseconds => format!("{value:.1} ms"),
+        Unit::Bytes if value.abs() >= 1_048_576.0 => format!("{:.1} MiB", value / 1_048_576.0),
+        Unit::Bytes => format!("{:.1} KiB", value / 1024.0),
+        Unit::Share => format!("{:.2} %", value * 100.0),
+        Unit::PerSecond => format!("{value:.1}/s"),
+        Unit::PerMinute => format!("{value:.1}/min"),
+        Unit::Count => format!("{value:.0}"),
+        Unit::Value => format!("{value:.2}"),
+    }
+}
+
+/// The same question for scripts: the one that was asked, for the group alone.
+fn question(project: &str, rule: &Rule, verdict: &Verdict) -> String {
+    let (metric, sides) = (&rule.metric, &verdict.sides);
+    let mut query = Serializer::new(String::new());
+    let mut time = |name: &str, micros: i64| {
+        query.append_pair(name, &Timestamp::from_micros(micros).to_string());
+    };
+    time("from", sides.from);
+    time("to", sides.to);
+    if sides.base_version.is_none() {
+        sides
+            .base_from
+            .iter()
+            .for_each(|from| time("base_from", *from));
+        sides.base_to.iter().for_each(|to| time("base_to", *to));
+    }
+    query.append_pair("measure", &metric.measure);
+    query.append_pair("measure", samples_of(&metric.signal));
+    query.append_pair("exact", "true");
+    if matches!(rule.condition, Condition::Absence {}) {
+        query.append_pair("received", "true");
+    }
+    for (name, values) in &metric.filters {
+        if !verdict.group.contains_key(name) {
+            for value in values {
+                query.append_pair(name, value);
+            }
+        }
+    }
+    for (name, value) in &verdict.group {
+        query.append_pair(name, value);
+    }
+    if let Some(version) = &sides.version {
+        query.append_pair("app_version", version);
+    }
+    if let Some(version) = &sides.base_version {
+        query.append_pair("base_app_version", version);
+    }
+    format!(
+        "/api/v1/projects/{project}/query/{}?{}",
+        metric.signal,
+        query.finish()
+    )
+}

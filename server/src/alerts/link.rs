@@ -1,0 +1,84 @@
+//! The screen that shows what a rule watches, in the words of the web interface's addresses.
+
+use form_urlencoded::Serializer;
+use unjank_protocol::Timestamp;
+
+use super::rule::Rule;
+use super::verdict::{Group, Sides};
+
+/// What the bar of filters knows on every screen.
+const FILTERS: [&str; 9] = [
+    "app_id",
+    "app_version",
+    "os_name",
+    "os_version",
+    "device_class",
+    "device_model",
+    "network",
+    "page",
+    "locale",
+];
+
+/// Path and query.
+pub(super) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
+    let signal = rule.metric.signal.as_str();
+    let (path, tab) = screen(signal);
+    let mut query = Serializer::new(String::new());
+    query.append_pair("project", project);
+    query.append_pair("from", &time(sides.from.div_euclid(1_000_000)));
+    // A screen has whole seconds.
+    query.append_pair("to", &time(-(-sides.to).div_euclid(1_000_000)));
+    if !tab.is_empty() {
+        query.append_pair("tab", tab);
+    }
+    let own = |name: &str| match (signal, name) {
+        ("metrics", "name") => Some("metric"),
+        ("spans", "name" | "kind") | ("janks", "kind" | "category" | "owner") => None,
+        _ if FILTERS.contains(&name) => None,
+        _ => Some(""),
+    };
+    let mut append = |name: &str, value: &str| match own(name) {
+        None => {
+            query.append_pair(name, value);
+        }
+        Some("") => {}
+        Some(other) => {
+            query.append_pair(other, value);
+        }
+    };
+    for (name, values) in &rule.metric.filters {
+        if !group.contains_key(name) {
+            values.iter().for_each(|value| append(name, value));
+        }
+    }
+    for (name, value) in group {
+        append(name, value);
+    }
+    if let Some(version) = &sides.version {
+        query.append_pair("app_version", version);
+    }
+    if let Some(version) = &sides.base_version {
+        query.append_pair("base_app_version", version);
+    }
+    format!("{path}?{}", query.finish())
+}
+
+fn screen(signal: &str) -> (&'static str, &'static str) {
+    match signal {
+        "spans" => ("/spans", ""),
+        "recompositions" => ("/spans", "recompositions"),
+        "frame_windows" => ("/frames", ""),
+        "janks" => ("/jank", ""),
+        "page_loads" | "page_requests" => ("/page-loads", ""),
+        "traffic" => ("/traffic", ""),
+        "metrics" => ("/resources", ""),
+        "app_starts" | "start_phases" => ("/resources", "starts"),
+        _ => ("/ingest", ""),
+    }
+}
+
+fn time(seconds: i64) -> String {
+    let text = Timestamp::from_micros(seconds.saturating_mul(1_000_000)).to_string();
+    text.split_once('.')
+        .map_or(text.clone(), |(seconds, _)| format!("{seconds}Z"))
+}

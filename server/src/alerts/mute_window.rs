@@ -1,0 +1,127 @@
+//! Times of the week in which no incidents are opened.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+const DAY_MINUTES: i64 = 1_440;
+
+/// From one time of the day to another, on some days of the week.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MuteWindow {
+    /// On which days it begins; every day when left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 7)]
+    pub days: Vec<Weekday>,
+    /// `HH:MM`.
+    #[schema(pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+    pub from: String,
+    /// `HH:MM`; not after `from`, it ends on the day after.
+    #[schema(pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+    pub to: String,
+    /// How far the clock that is meant is ahead of UTC, in minutes: -840 to 840. It knows no summer time.
+    #[serde(default)]
+    #[schema(minimum = -840, maximum = 840)]
+    pub utc_offset_minutes: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Weekday {
+    Mon,
+    Tue,
+    Wed,
+    Thu,
+    Fri,
+    Sat,
+    Sun,
+}
+
+impl MuteWindow {
+    /// Whether it can be understood.
+    pub(super) fn fits(&self) -> bool {
+        time_of_day(&self.from).is_some()
+            && time_of_day(&self.to).is_some()
+            && (-840..=840).contains(&self.utc_offset_minutes)
+            && self.days.len() <= 7
+    }
+
+    /// Whether it holds at a time.
+    pub(super) fn holds(&self, now: i64) -> bool {
+        let (Some(from), Some(to)) = (time_of_day(&self.from), time_of_day(&self.to)) else {
+            return false;
+        };
+        let local = now.div_euclid(60_000_000) + i64::from(self.utc_offset_minutes);
+        let (day, minute) = (local.div_euclid(DAY_MINUTES), local.rem_euclid(DAY_MINUTES));
+        if from < to {
+            return self.begins_on(day) && (from..to).contains(&minute);
+        }
+        (self.begins_on(day) && minute >= from) || (self.begins_on(day - 1) && minute < to)
+    }
+
+    /// The first of January 1970 was a Thursday.
+    fn begins_on(&self, day: i64) -> bool {
+        let weekday = (day + 3).rem_euclid(7);
+        self.days.is_empty() || self.days.iter().any(|one| *one as i64 == weekday)
+    }
+}
+
+fn time_of_day(text: &str) -> Option<i64> {
+    let (hours, minutes) = text.split_once(':')?;
+    if hours.len() != 2 || minutes.len() != 2 {
+        return None;
+    }
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    ((0..24).contains(&hours) && (0..60).contains(&minutes)).then_some(hours * 60 + minutes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-20T12:00:00Z, a Friday.
+    const FRIDAY_NOON: i64 = 1_795_176_000_000_000;
+    const HOUR: i64 = 3_600_000_000;
+
+    fn window(days: &[Weekday], from: &str, to: &str, offset: i32) -> MuteWindow {
+        MuteWindow {
+            days: days.to_vec(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            utc_offset_minutes: offset,
+        }
+    }
+
+    #[test]
+    fn a_window_holds_on_its_days_from_its_beginning_to_before_its_end() {
+        let noon = window(&[Weekday::Fri], "12:00", "13:00", 0);
+        assert!(noon.holds(FRIDAY_NOON));
+        assert!(!noon.holds(FRIDAY_NOON - 1));
+        assert!(!noon.holds(FRIDAY_NOON + HOUR));
+        assert!(!noon.holds(FRIDAY_NOON + 24 * HOUR));
+        assert!(window(&[], "12:00", "13:00", 0).holds(FRIDAY_NOON + 24 * HOUR));
+    }
+
+    #[test]
+    fn one_over_midnight_belongs_to_the_day_it_begins_on() {
+        let night = window(&[Weekday::Fri], "22:00", "06:00", 0);
+        assert!(night.holds(FRIDAY_NOON + 10 * HOUR));
+        assert!(night.holds(FRIDAY_NOON + 17 * HOUR));
+        assert!(!night.holds(FRIDAY_NOON - 7 * HOUR), "of Thursday");
+        assert!(!night.holds(FRIDAY_NOON + 18 * HOUR));
+    }
+
+    #[test]
+    fn the_clock_that_is_meant_may_be_ahead() {
+        let noon = window(&[Weekday::Fri], "12:00", "13:00", 120);
+        assert!(noon.holds(FRIDAY_NOON - 2 * HOUR));
+        assert!(!noon.holds(FRIDAY_NOON));
+    }
+
+    #[test]
+    fn times_that_are_none_do_not_fit() {
+        for (from, to) in [("24:00", "06:00"), ("1:00", "02:00"), ("12:60", "13:00")] {
+            assert!(!window(&[], from, to, 0).fits(), "{from} {to}");
+        }
+    }
+}

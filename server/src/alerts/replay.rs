@@ -1,0 +1,140 @@
+//! Rules tried on the past: when they would have fired. Nothing is kept; the same verdicts and the same state machine as ever.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::evaluator::{Step, held};
+use super::judge::{Case, Held, Judge, judge};
+use super::rule::Rule;
+use super::verdict::Group;
+use crate::query::Unanswered;
+use crate::store::control::{AlertState, Evaluated, Incident};
+
+/// What is tried.
+pub struct Replay<'r> {
+    pub project: &'r str,
+    pub rule: &'r Rule,
+    /// Microseconds since the epoch, as `to`.
+    pub from: i64,
+    pub to: i64,
+    /// Microseconds from one evaluation to the next.
+    pub step: i64,
+    /// What is not tried by then is not tried.
+    pub patience: Duration,
+}
+
+/// Something that would have happened.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = AlertTransition)]
+pub struct Transition {
+    /// Microseconds since the epoch.
+    pub at: i64,
+    /// `fired`, `resolved` or `mix_shift`.
+    pub what: &'static str,
+    pub group: Group,
+    /// One line with the numbers; of an end, why.
+    pub summary: String,
+    /// The screen that shows it.
+    pub link: String,
+}
+
+/// How far it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    pub evaluations: u64,
+    /// The time of the last evaluation.
+    pub until: i64,
+    pub complete: bool,
+}
+
+/// States in memory.
+#[derive(Default)]
+struct Memory {
+    states: Vec<AlertState>,
+    open: Vec<Incident>,
+}
+
+/// Evaluates a rule at each step of a stretch of time, and tells what would have happened.
+///
+/// # Errors
+/// When a question was not answered.
+pub async fn replay(
+    judged_by: &Judge,
+    replay: &Replay<'_>,
+    mut tell: impl FnMut(Transition),
+) -> Result<Tried, Unanswered> {
+    let began = Instant::now();
+    let mut memory = Memory::default();
+    let mut tried = Tried::default();
+    let mut now = replay.from;
+    while now <= replay.to {
+        if began.elapsed() >= replay.patience {
+            return Ok(tried);
+        }
+        let held: Vec<Held> = memory.states.iter().filter_map(held).collect();
+        let case = Case {
+            project: replay.project,
+            rule: replay.rule,
+            held: &held,
+            now,
+        };
+        let verdicts = judge(judged_by, &case).await?;
+        let mut done = Evaluated::of((Uuid::nil(), 0), now);
+        let step = Step {
+            rule: Uuid::nil(),
+            case: &case,
+            mutes: &[],
+        };
+        step.follow(memory.states.clone(), verdicts, &mut done);
+        memory.keep(done).into_iter().for_each(&mut tell);
+        tried.evaluations += 1;
+        tried.until = now;
+        now += replay.step.max(1);
+    }
+    tried.complete = true;
+    Ok(tried)
+}
+
+impl Memory {
+    /// As the control database keeps it; answers what happened.
+    fn keep(&mut self, done: Evaluated) -> Vec<Transition> {
+        let at = done.at;
+        let mut happened = Vec::new();
+        for (id, because) in done.resolved {
+            let place = self.open.iter().position(|incident| incident.id == id);
+            happened.extend(place.map(|place| {
+                let mut ended = transition(self.open.swap_remove(place), at, "resolved");
+                ended.summary = because.to_owned();
+                ended
+            }));
+        }
+        for incident in done.opened {
+            let firing = incident.resolved_at.is_none();
+            let what = if firing { "fired" } else { "mix_shift" };
+            happened.push(transition(incident.clone(), at, what));
+            if firing {
+                self.open.push(incident);
+            }
+        }
+        let changed = |key: &String| {
+            done.ok.contains(key) || done.states.iter().any(|state| state.group_key == *key)
+        };
+        self.states.retain(|state| !changed(&state.group_key));
+        self.states.extend(done.states);
+        happened
+    }
+}
+
+fn transition(incident: Incident, at: i64, what: &'static str) -> Transition {
+    Transition {
+        at,
+        what,
+        group: serde_json::from_str(&incident.group_key).unwrap_or_default(),
+        summary: incident.summary,
+        link: incident.link,
+    }
+}

@@ -1,0 +1,89 @@
+//! A number above or below a bound.
+
+use super::judge::{Case, Judge};
+use super::machine::Observed;
+use super::rule::Condition;
+use super::verdict::{Numbers, Sides, Verdict, finite};
+use crate::query::Unanswered;
+
+pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unanswered> {
+    let (from, to) = (case.now - case.rule.window(), case.now);
+    let rows = judge.rows(case, &case.ask(from, to)).await?;
+    let verdicts = rows.into_iter().map(|row| {
+        let value = row.now.first().copied().and_then(finite);
+        let samples = row.now.get(1).copied().unwrap_or_default();
+        let enough = samples >= f64::from(case.rule.least_samples);
+        let (observed, bound) = held_against(&case.rule.condition, value.filter(|_| enough));
+        Verdict {
+            group: case.group(&row.keys),
+            observed,
+            numbers: Numbers {
+                value,
+                samples,
+                bound,
+                ..Numbers::default()
+            },
+            sides: Sides {
+                from,
+                to,
+                ..Sides::default()
+            },
+        }
+    });
+    Ok(verdicts.collect())
+}
+
+/// What a value says, and the bound.
+fn held_against(condition: &Condition, value: Option<f64>) -> (Observed, Option<f64>) {
+    let Condition::Threshold {
+        above,
+        below,
+        recover,
+    } = condition
+    else {
+        return (Observed::Unknown, None);
+    };
+    let bound = above.or(*below);
+    let (Some(value), Some(bound)) = (value, bound) else {
+        return (Observed::Unknown, bound);
+    };
+    // Turned around, below is above.
+    let sign = if above.is_some() { 1.0 } else { -1.0 };
+    let recover = recover.unwrap_or(bound);
+    let observed = if sign * value > sign * bound {
+        Observed::Bad
+    } else if sign * value <= sign * recover {
+        Observed::Good
+    } else {
+        Observed::Between
+    };
+    (observed, Some(bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(above: Option<f64>, below: Option<f64>, recover: Option<f64>, value: f64) -> Observed {
+        let condition = Condition::Threshold {
+            above,
+            below,
+            recover,
+        };
+        held_against(&condition, Some(value)).0
+    }
+
+    #[test]
+    fn a_bound_itself_is_good_and_recovery_has_a_bound_of_its_own() {
+        for (value, expected) in [
+            (100.1, Observed::Bad),
+            (100.0, Observed::Between),
+            (80.1, Observed::Between),
+            (80.0, Observed::Good),
+        ] {
+            assert_eq!(says(Some(100.0), None, Some(80.0), value), expected);
+            assert_eq!(says(None, Some(-100.0), Some(-80.0), -value), expected);
+        }
+        assert_eq!(says(Some(100.0), None, None, 100.0), Observed::Good);
+    }
+}

@@ -1,0 +1,101 @@
+//! Which version comes before which, and from when on.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::judge::Judge;
+use crate::query::Unanswered;
+use crate::remote_config::version_order;
+use crate::store::reads::SeenVersion;
+
+/// Versions that nobody used for so long are no versions to compare with.
+const LOOK_BACK: i64 = 90 * 86_400_000_000;
+
+/// A version, and the hour its first batch arrived in: microseconds since the epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) name: String,
+    pub(super) first_seen: i64,
+}
+
+/// The versions of each app, the newest first.
+pub(super) type Versions = BTreeMap<String, Vec<Version>>;
+
+/// Of one project at one time.
+pub(super) type Remembered = Option<(String, i64, Versions)>;
+
+impl Judge {
+    /// The versions that there are at a time; asked anew every few minutes.
+    pub(super) async fn versions(&self, project: &str, now: i64) -> Result<Versions, Unanswered> {
+        let at = now.div_euclid(self.fresh) * self.fresh;
+        if let Some((of, known_at, versions)) = &*self.versions.lock().await
+            && of == project
+            && *known_at == at
+        {
+            return Ok(versions.clone());
+        }
+        let seen = self
+            .clickhouse
+            .seen_versions(project, (at - LOOK_BACK, at + self.fresh))
+            .await?;
+        let versions = ordered(seen);
+        *self.versions.lock().await = Some((project.to_owned(), at, versions.clone()));
+        Ok(versions)
+    }
+}
+
+/// By number where all versions of an app have one, else by when each was first seen.
+fn ordered(seen: Vec<SeenVersion>) -> Versions {
+    let mut versions = Versions::new();
+    for one in seen {
+        versions.entry(one.app_id).or_default().push(Version {
+            name: one.app_version,
+            first_seen: one.first_seen * 1_000_000,
+        });
+    }
+    for of_app in versions.values_mut() {
+        let numbered = of_app
+            .iter()
+            .all(|one| version_order(&one.name, &one.name).is_some());
+        of_app.sort_by(|one, other| {
+            let by_number = numbered
+                .then(|| version_order(&other.name, &one.name))
+                .flatten();
+            by_number
+                .unwrap_or(Ordering::Equal)
+                .then(other.first_seen.cmp(&one.first_seen))
+                .then_with(|| other.name.cmp(&one.name))
+        });
+    }
+    versions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(seen: &[(&str, i64)]) -> Vec<String> {
+        let seen = seen.iter().map(|(version, first_seen)| SeenVersion {
+            app_id: "shop".to_owned(),
+            app_version: (*version).to_owned(),
+            first_seen: *first_seen,
+        });
+        let mut versions = ordered(seen.collect());
+        let of_app = versions.remove("shop").unwrap();
+        of_app.into_iter().map(|one| one.name).collect()
+    }
+
+    #[test]
+    fn versions_go_by_number_whenever_they_were_first_seen() {
+        let seen = [("4.9.0", 30), ("4.10.0", 20), ("4.10.0-beta.1", 10)];
+        assert_eq!(order(&seen), ["4.10.0", "4.10.0-beta.1", "4.9.0"]);
+    }
+
+    #[test]
+    fn names_that_are_no_numbers_go_by_when_they_were_first_seen() {
+        assert_eq!(
+            order(&[("nightly", 10), ("4.10.0", 20)]),
+            ["4.10.0", "nightly"]
+        );
+    }
+}

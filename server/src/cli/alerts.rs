@@ -1,0 +1,96 @@
+//! `unjank alerts simulate`: rules on the past of a store, without a server. For benchmarks.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use unjank_protocol::Timestamp;
+
+use super::{runtime, store_in_use};
+use crate::alerts::{Judge, Replay, Rule, replay};
+use crate::config::Shared;
+
+#[derive(Args, Debug)]
+pub(super) struct AlertsArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Evaluate rules at each step of a stretch of time, and print a line of JSON for each thing that would have happened.
+    Simulate(Simulate),
+}
+
+#[derive(Args, Debug)]
+struct Simulate {
+    #[arg(long, default_value = "default")]
+    project: String,
+    /// RFC 3339.
+    #[arg(long)]
+    from: String,
+    #[arg(long)]
+    to: String,
+    /// From one evaluation to the next, in minutes.
+    #[arg(long, value_name = "MINUTES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_440))]
+    step: u32,
+    /// A JSON file with a list of rules.
+    #[arg(long, value_name = "FILE")]
+    rules: PathBuf,
+}
+
+pub(super) fn run(shared: &Shared, args: &AlertsArgs, out: impl Write) -> anyhow::Result<()> {
+    let Command::Simulate(simulate) = &args.command;
+    let judge = Judge::of_the_past(store_in_use(shared)?);
+    runtime()?.block_on(simulated(&judge, simulate, out))
+}
+
+async fn simulated(judge: &Judge, args: &Simulate, mut out: impl Write) -> anyhow::Result<()> {
+    for (place, rule) in rules(&args.rules)?.iter().enumerate() {
+        let past = Replay {
+            project: &args.project,
+            rule,
+            from: time(&args.from)?,
+            to: time(&args.to)?,
+            step: i64::from(args.step) * 60_000_000,
+            patience: Duration::MAX,
+        };
+        let began = Instant::now();
+        let mut lines = Vec::new();
+        let tried = replay(judge, &past, |transition| {
+            lines.push(json!({"rule": place, "name": rule.name, "transition": transition}));
+        })
+        .await
+        .with_context(|| format!("rule {place}, {}", rule.name))?;
+        let fired = lines
+            .iter()
+            .filter(|line| line["transition"]["what"] == "fired")
+            .count();
+        let seconds = began.elapsed().as_secs_f64();
+        lines.push(json!({
+            "rule": place, "name": rule.name, "evaluations": tried.evaluations, "fired": fired, "seconds": seconds,
+        }));
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn rules(file: &PathBuf) -> anyhow::Result<Vec<Rule>> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let values: Vec<Value> = serde_json::from_str(&text).context("not a list of rules")?;
+    let rules = values.into_iter().enumerate().map(|(place, value)| {
+        Rule::from_value(value).map_err(|faults| anyhow::anyhow!("rule {place}: {faults:?}"))
+    });
+    rules.collect()
+}
+
+fn time(text: &str) -> anyhow::Result<i64> {
+    let time = Timestamp::parse(text).map(Timestamp::as_micros);
+    time.with_context(|| format!("{text} is no time such as 2026-11-20T12:00:00Z"))
+}

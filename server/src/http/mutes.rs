@@ -1,0 +1,138 @@
+//! `/api/v1/projects/{project}/mutes`: times in which no incidents are opened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::alert_rules::{IdPath, id_of};
+use super::member::{Editor, Viewer};
+use super::object::Object;
+use super::openapi::{Invalid, JsonBody, Missing, Refused};
+use super::problem::Problem;
+use crate::app::App;
+use crate::store::control::{Mute, NewMute};
+
+/// A time in which no incidents are opened. Those that are open still end.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Mute)]
+pub(super) struct MuteBody {
+    id: Uuid,
+    /// Missing: all rules of the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<Uuid>,
+    /// Missing: all groups of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, String>>)]
+    group: Option<Value>,
+    /// Microseconds since the epoch.
+    starts_at: i64,
+    ends_at: i64,
+    reason: String,
+    created_by: String,
+    created_at: i64,
+}
+
+impl From<Mute> for MuteBody {
+    fn from(mute: Mute) -> Self {
+        let group = mute.group_key.as_deref();
+        Self {
+            id: mute.id,
+            rule: mute.rule,
+            group: group.and_then(|text| serde_json::from_str(text).ok()),
+            starts_at: mute.starts_at,
+            ends_at: mute.ends_at,
+            reason: mute.reason,
+            created_by: mute.created_by,
+            created_at: mute.created_at,
+        }
+    }
+}
+
+/// Mutes that are not over, the earliest first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct MuteList {
+    mutes: Vec<MuteBody>,
+}
+
+/// The mutes of the project that are not over.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/mutes", tag = "mutes",
+    responses((status = 200, body = MuteList), Refused<(Viewer,)>),
+)]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+) -> Result<Json<MuteList>, Problem> {
+    let mutes = app.control.mutes(&member.project, app.clock.now()).await?;
+    let mutes = mutes.into_iter().map(MuteBody::from).collect();
+    Ok(Json(MuteList { mutes }))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewMute)]
+pub(super) struct NewMuteBody {
+    /// Left out: all rules of the project.
+    #[serde(default)]
+    rule: Option<Uuid>,
+    /// As the incident has it. Left out: all groups of the rule.
+    #[serde(default)]
+    group: Option<BTreeMap<String, String>>,
+    /// Microseconds since the epoch; now when left out.
+    #[serde(default)]
+    starts_at: Option<i64>,
+    /// Within a year of its beginning.
+    ends_at: i64,
+    /// 1 to 200 characters.
+    #[schema(min_length = 1, max_length = 200)]
+    reason: String,
+}
+
+/// Mutes a project, a rule or a group of it.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/mutes", tag = "mutes",
+    request_body = NewMuteBody,
+    responses((status = 201, body = MuteBody), Refused<(Editor, JsonBody, Missing, Invalid)>),
+)]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+    Object(new): Object<NewMuteBody>,
+) -> Result<(StatusCode, Json<MuteBody>), Problem> {
+    let now = app.clock.now();
+    let group = new.group.map(|group| serde_json::to_string(&group));
+    let mute = NewMute {
+        project: member.project,
+        rule: new.rule,
+        group_key: group.and_then(Result::ok),
+        starts_at: new.starts_at.unwrap_or(now),
+        ends_at: new.ends_at,
+        reason: new.reason,
+    };
+    let made = app.control.create_mute(mute, &member.actor, now).await?;
+    Ok((StatusCode::CREATED, Json(made.into())))
+}
+
+/// Ends a mute now.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/mutes/{mute}", tag = "mutes",
+    responses((status = 204), Refused<(Editor, Missing)>),
+)]
+pub(super) async fn end(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+    path: IdPath,
+) -> Result<StatusCode, Problem> {
+    let now = app.clock.now();
+    app.control
+        .end_mute(&member.project, id_of(path)?, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,178 @@
+//! The numbers of two versions by what is compared, from all events instead of a sample.
+
+use std::collections::BTreeMap;
+
+use super::{Ask, Unanswered};
+use crate::compare::{Metric, Statistic};
+use crate::store::ClickHouse;
+use crate::test_run::{Measurable, Quantity};
+
+/// By what is measured: the value, and of how many events it is.
+pub type Numbers = BTreeMap<(Measurable, Metric), (f64, f64)>;
+
+/// Groups of a signal: more than anybody compares.
+const MOST_GROUPS: u64 = 1_000;
+
+/// What is asked of a signal.
+struct Question {
+    signal: &'static str,
+    of: fn(String) -> Measurable,
+    by: &'static str,
+    only: Option<(&'static str, &'static str)>,
+    count: &'static str,
+    /// Name of the measure, what it is here, and what to multiply it with.
+    measures: &'static [(&'static str, Quantity, Statistic, f64)],
+}
+
+const MEAN: Statistic = Statistic::Mean;
+const P50: Statistic = Statistic::Percentile(50);
+const P95: Statistic = Statistic::Percentile(95);
+
+const QUESTIONS: &[Question] = &[
+    Question {
+        signal: "frame_windows",
+        of: Measurable::Page,
+        by: "page",
+        only: None,
+        count: "samples",
+        measures: &[
+            ("fps", Quantity::Fps, MEAN, 1.0),
+            ("slow_share", Quantity::SlowShare, MEAN, 1.0),
+            ("frozen_share", Quantity::FrozenShare, MEAN, 1.0),
+            ("jank_share", Quantity::JankPerMinute, MEAN, 60_000.0),
+        ],
+    },
+    Question {
+        signal: "page_loads",
+        of: Measurable::Page,
+        by: "page",
+        only: None,
+        count: "samples",
+        measures: &[
+            ("t1_p50_ms", Quantity::T1Ms, P50, 1.0),
+            ("t2_p50_ms", Quantity::T2Ms, P50, 1.0),
+            ("t3_p50_ms", Quantity::T3Ms, P50, 1.0),
+            ("total_p50_ms", Quantity::TotalMs, P50, 1.0),
+            ("total_p95_ms", Quantity::TotalMs, P95, 1.0),
+            ("t1_p75_ms", Quantity::T1Ms, Statistic::Percentile(75), 1.0),
+            ("t2_p75_ms", Quantity::T2Ms, Statistic::Percentile(75), 1.0),
+            ("t3_p75_ms", Quantity::T3Ms, Statistic::Percentile(75), 1.0),
+            (
+                "total_p75_ms",
+                Quantity::TotalMs,
+                Statistic::Percentile(75),
+                1.0,
+            ),
+        ],
+    },
+    Question {
+        signal: "spans",
+        of: Measurable::Span,
+        by: "name",
+        only: Some(("kind", "manual")),
+        count: "samples",
+        measures: &[
+            ("p50_us", Quantity::DurationMs, P50, 0.001),
+            (
+                "p75_us",
+                Quantity::DurationMs,
+                Statistic::Percentile(75),
+                0.001,
+            ),
+            ("p95_us", Quantity::DurationMs, P95, 0.001),
+        ],
+    },
+    Question {
+        signal: "app_starts",
+        of: Measurable::Start,
+        by: "kind",
+        only: None,
+        count: "count",
+        measures: &[
+            ("p50_ms", Quantity::StartMs, P50, 1.0),
+            ("p75_ms", Quantity::StartMs, Statistic::Percentile(75), 1.0),
+            ("p95_ms", Quantity::StartMs, P95, 1.0),
+        ],
+    },
+    Question {
+        signal: "metrics",
+        of: Measurable::Page,
+        by: "page",
+        only: Some(("name", "cpu_percent")),
+        count: "samples",
+        measures: &[("mean", Quantity::CpuPercent, MEAN, 1.0)],
+    },
+    Question {
+        signal: "metrics",
+        of: Measurable::Page,
+        by: "page",
+        only: Some(("name", "memory_used_bytes")),
+        count: "samples",
+        measures: &[("mean", Quantity::MemoryBytes, MEAN, 1.0)],
+    },
+];
+
+/// Base and head.
+pub async fn numbers_of_versions(
+    clickhouse: &ClickHouse,
+    project: &str,
+    ask: &Ask,
+    (base, head): (&str, &str),
+    now: i64,
+) -> Result<(Numbers, Numbers), Unanswered> {
+    let mut numbers = (Numbers::new(), Numbers::new());
+    for question in QUESTIONS {
+        let asked = question
+            .ask(ask, base, head)
+            .table(project, question.signal, now)?;
+        let (rows, _) = clickhouse
+            .read_table(&asked.reading, asked.sort, asked.limit)
+            .await?;
+        for row in rows {
+            let name = row.keys.into_iter().next().unwrap_or_default();
+            let of = (question.of)(name);
+            question.note(&of, &row.base, &mut numbers.0);
+            question.note(&of, &row.now, &mut numbers.1);
+        }
+    }
+    Ok(numbers)
+}
+
+impl Question {
+    fn ask(&self, ask: &Ask, base: &str, head: &str) -> Ask {
+        let mut filters = ask.filters.clone();
+        filters.push(("app_version".to_owned(), head.to_owned()));
+        filters.extend(
+            self.only
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
+        let names = self.measures.iter().map(|(name, ..)| *name);
+        Ask {
+            from: ask.from,
+            to: ask.to,
+            base_version: Some(base.to_owned()),
+            by: vec![self.by.to_owned()],
+            measures: names.chain([self.count]).map(ToOwned::to_owned).collect(),
+            order: Some(format!("-{}", self.count)),
+            limit: Some(MOST_GROUPS),
+            filters,
+            ..Ask::default()
+        }
+    }
+
+    /// The count comes last; a group that a side does not have is empty.
+    fn note(&self, of: &Measurable, measured: &[f64], numbers: &mut Numbers) {
+        let Some((count, values)) = measured.split_last() else {
+            return;
+        };
+        for ((_, quantity, statistic, factor), value) in self.measures.iter().zip(values) {
+            if value.is_finite() && *count > 0.0 {
+                let metric = Metric {
+                    quantity: *quantity,
+                    statistic: *statistic,
+                };
+                numbers.insert((of.clone(), metric), (value * factor, *count));
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Incidents, and the states of rules that lead to them. A change of state and its incident are one transaction.
+
+use async_trait::async_trait;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Notice, Row, values};
+use super::change::{Change, Entry, records, row};
+use super::checks;
+use super::closed::closed;
+use super::error::ControlError;
+
+closed! {
+    /// Whether it goes on.
+    IncidentState { Firing = "firing", Resolved = "resolved" }
+}
+
+closed! {
+    /// What was found: something got worse, or only the mix of devices changed.
+    IncidentKind { Alert = "alert", MixShift = "mix_shift" }
+}
+
+closed! {
+    /// The state of a group of a rule; a group without one is ok.
+    GroupState { Pending = "pending", Firing = "firing", Shifted = "shifted" }
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    pub id: Uuid,
+    pub project: String,
+    pub rule: Uuid,
+    /// JSON: the values of the rule's dimensions.
+    pub group_key: String,
+    pub kind: IncidentKind,
+    pub title: String,
+    pub severity: String,
+    pub owner: String,
+    /// JSON object of strings.
+    pub labels: String,
+    pub summary: String,
+    pub link: String,
+    /// JSON.
+    pub evidence: String,
+    pub state: IncidentState,
+    pub started_at: i64,
+    pub resolved_at: Option<i64>,
+    pub resolved_because: Option<String>,
+    pub acknowledged_at: Option<i64>,
+    pub acknowledged_by: Option<String>,
+}
+
+impl Incident {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            rule: row.id("rule")?,
+            group_key: row.get("group_key")?,
+            kind: row.parsed("kind")?,
+            title: row.get("title")?,
+            severity: row.get("severity")?,
+            owner: row.get("owner")?,
+            labels: row.get("labels")?,
+            summary: row.get("summary")?,
+            link: row.get("link")?,
+            evidence: row.get("evidence")?,
+            state: row.parsed("state")?,
+            started_at: row.get("started_at")?,
+            resolved_at: row.get("resolved_at")?,
+            resolved_because: row.get("resolved_because")?,
+            acknowledged_at: row.get("acknowledged_at")?,
+            acknowledged_by: row.get("acknowledged_by")?,
+        })
+    }
+}
+
+/// The state of a group that is not ok.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertState {
+    pub group_key: String,
+    pub state: GroupState,
+    pub since: i64,
+    pub seen_at: i64,
+    pub base: Option<String>,
+    pub incident: Option<Uuid>,
+}
+
+impl AlertState {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            group_key: row.get("group_key")?,
+            state: row.parsed("state")?,
+            since: row.get("since")?,
+            seen_at: row.get("seen_at")?,
+            base: row.get("base")?,
+            incident: row.maybe_id("incident")?,
+        })
+    }
+}
+
+/// What an evaluation changes; all of it or nothing.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    pub rule: Uuid,
+    pub revision: i64,
+    pub at: i64,
+    pub outcome: &'static str,
+    pub error: Option<String>,
+    /// States as they are from now on.
+    pub states: Vec<AlertState>,
+    /// Groups that are ok again.
+    pub ok: Vec<String>,
+    pub opened: Vec<Incident>,
+    /// Incidents that end, and why.
+    pub resolved: Vec<(Uuid, &'static str)>,
+}
+
+impl Evaluated {
+    /// An evaluation of a rule at a revision, of which nothing is known yet.
+    #[must_use]
+    pub fn of((rule, revision): (Uuid, i64), at: i64) -> Self {
+        Self {
+            rule,
+            revision,
+            at,
+            outcome: "failed",
+            error: None,
+            states: Vec::new(),
+            ok: Vec::new(),
+            opened: Vec::new(),
+            resolved: Vec::new(),
+        }
+    }
+}
+
+/// Which incidents of a project.
+#[derive(Clone, Debug, Default)]
+pub struct IncidentFilter {
+    pub rule: Option<Uuid>,
+    pub state: Option<IncidentState>,
+    /// Those that started before this one: its start and its id.
+    pub before: Option<(i64, Uuid)>,
+}
+
+macro_rules! incidents_where {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, evidence, state, \
+             started_at, resolved_at, resolved_because, acknowledged_at, acknowledged_by FROM incidents WHERE ",
+            $rest
+        )
+    };
+}
+
+const STATES: &str = "SELECT group_key, state, since, seen_at, base, incident FROM alert_states WHERE rule = $1 ORDER BY group_key";
+/// Holds the rule for the transaction, if it still is the one that was evaluated.
+const HOLD: &str = "UPDATE alert_rules SET revision = revision WHERE id = $1 AND revision = $2 AND enabled AND deleted_at IS NULL";
+const NOTE: &str = "INSERT INTO alert_evaluations (rule, evaluated_at, outcome, error) VALUES ($1, $2, $3, $4) \
+     ON CONFLICT (rule) DO UPDATE SET evaluated_at = $2, outcome = $3, error = $4";
+const SET_STATE: &str = "INSERT INTO alert_states (rule, group_key, state, since, seen_at, base, incident) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7) \
+     ON CONFLICT (rule, group_key) DO UPDATE SET state = $3, since = $4, seen_at = $5, base = $6, incident = $7";
+const SET_OK: &str = "DELETE FROM alert_states WHERE rule = $1 AND group_key = $2";
+const OPEN: &str = "INSERT INTO incidents (id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, \
+     evidence, state, started_at, resolved_at, resolved_because, told) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+const RESOLVE: &str = "UPDATE incidents SET state = 'resolved', resolved_at = $2, resolved_because = $3 \
+     WHERE id = $1 AND state = 'firing'";
+const ACKNOWLEDGE: &str = "UPDATE incidents SET acknowledged_at = $3, acknowledged_by = $4 \
+     WHERE project = $1 AND id = $2 AND acknowledged_at IS NULL";
+
+#[async_trait]
+pub trait Incidents: Backend {
+    /// The groups of a rule that are not ok.
+    async fn alert_states(&self, rule: Uuid) -> Result<Vec<AlertState>, ControlError> {
+        records(self, STATES, values![rule], AlertState::read).await
+    }
+
+    /// Keeps what an evaluation found. `false`: the rule was changed, switched off or deleted meanwhile, and nothing is kept.
+    async fn keep_evaluation(&self, done: Evaluated) -> Result<bool, ControlError> {
+        let (rule, at) = (done.rule, done.at);
+        let mut statements = self.begin().await?;
+        let held = statements
+            .execute(HOLD, values![rule, done.revision])
+            .await?;
+        if held == 0 {
+            return Ok(false);
+        }
+        let note = values![rule, at, done.outcome, done.error];
+        statements.execute(NOTE, note).await?;
+        for group in done.ok {
+            statements.execute(SET_OK, values![rule, group]).await?;
+        }
+        for (incident, because) in done.resolved {
+            statements
+                .execute(RESOLVE, values![incident, at, because])
+                .await?;
+        }
+        for incident in done.opened {
+            statements.execute(OPEN, opening(incident)).await?;
+        }
+        for one in done.states {
+            let values = values![
+                rule,
+                one.group_key,
+                one.state.as_str(),
+                one.since,
+                one.seen_at,
+                one.base,
+                one.incident,
+            ];
+            statements.execute(SET_STATE, values).await?;
+        }
+        statements.commit(Notice::Silent).await?;
+        Ok(true)
+    }
+
+    async fn incident(&self, project: &str, id: Uuid) -> Result<Incident, ControlError> {
+        const GET: &str = incidents_where!("project = $1 AND id = $2");
+        Incident::read(&row(self, GET, values![project, id]).await?)
+    }
+
+    /// The latest first.
+    async fn incidents(
+        &self,
+        project: &str,
+        filter: &IncidentFilter,
+        limit: u32,
+    ) -> Result<Vec<Incident>, ControlError> {
+        const LIST: &str = incidents_where!(
+            "project = $1 AND ($2 = '' OR rule = $2) AND ($3 = '' OR state = $3) \
+             AND (started_at < $4 OR (started_at = $4 AND id < $5)) ORDER BY started_at DESC, id DESC LIMIT $6"
+        );
+        let (before_at, before_id) = filter
+            .before
+            .map_or((i64::MAX, String::new()), |(at, id)| (at, id.to_string()));
+        let values = values![
+            project,
+            filter.rule.map(|id| id.to_string()).unwrap_or_default(),
+            filter.state.map_or("", IncidentState::as_str),
+            before_at,
+            before_id,
+            checks::page(limit),
+        ];
+        records(self, LIST, values, Incident::read).await
+    }
+
+    /// How many incidents go on, of all projects.
+    async fn firing_incidents(&self) -> Result<i64, ControlError> {
+        const FIRING: &str = "SELECT count(*) AS firing FROM incidents WHERE state = 'firing'";
+        row(self, FIRING, values![]).await?.get("firing")
+    }
+
+    /// Somebody looks after it. Who did so first stays.
+    async fn acknowledge_incident(
+        &self,
+        project: &str,
+        id: Uuid,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<Incident, ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![project, id, at, actor.to_string()];
+        if change.execute(ACKNOWLEDGE, values).await? > 0 {
+            change
+                .commit(Entry {
+                    action: Action::IncidentAcknowledged,
+                    project: Some(project),
+                    subject: &id.to_string(),
+                    detail: json!({}),
+                })
+                .await?;
+        }
+        self.incident(project, id).await
+    }
+}
+
+fn opening(incident: Incident) -> super::backend::Values {
+    // Nobody is told of what is only taken down.
+    let told = match incident.kind {
+        IncidentKind::Alert => None,
+        IncidentKind::MixShift => Some("resolved"),
+    };
+    values![
+        incident.id,
+        incident.project,
+        incident.rule,
+        incident.group_key,
+        incident.kind.as_str(),
+        incident.title,
+        incident.severity,
+        incident.owner,
+        incident.labels,
+        incident.summary,
+        incident.link,
+        incident.evidence,
+        incident.state.as_str(),
+        incident.started_at,
+        incident.resolved_at,
+        incident.resolved_because,
+        told,
+    ]
+}

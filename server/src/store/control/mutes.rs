@@ -1,0 +1,137 @@
+//! Mutes: a time in which a project, a rule or one of its groups opens no incidents.
+
+use async_trait::async_trait;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Row, values};
+use super::change::{Change, Entry, new_id, records};
+use super::checks;
+use super::error::ControlError;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mute {
+    pub id: Uuid,
+    pub project: String,
+    /// Nothing: all rules of the project.
+    pub rule: Option<Uuid>,
+    /// Nothing: all groups of the rule. JSON, as incidents have it.
+    pub group_key: Option<String>,
+    pub starts_at: i64,
+    pub ends_at: i64,
+    pub reason: String,
+    pub created_by: String,
+    pub created_at: i64,
+}
+
+impl Mute {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            rule: row.maybe_id("rule")?,
+            group_key: row.get("group_key")?,
+            starts_at: row.get("starts_at")?,
+            ends_at: row.get("ends_at")?,
+            reason: row.get("reason")?,
+            created_by: row.get("created_by")?,
+            created_at: row.get("created_at")?,
+        })
+    }
+
+    /// Whether it holds for a group of a rule.
+    #[must_use]
+    pub fn holds(&self, rule: Uuid, group_key: &str, now: i64) -> bool {
+        self.rule.is_none_or(|muted| muted == rule)
+            && self.group_key.as_deref().is_none_or(|one| one == group_key)
+            && (self.starts_at..self.ends_at).contains(&now)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewMute {
+    pub project: String,
+    pub rule: Option<Uuid>,
+    pub group_key: Option<String>,
+    pub starts_at: i64,
+    pub ends_at: i64,
+    pub reason: String,
+}
+
+const LONGEST: i64 = 366 * 86_400_000_000;
+
+const INSERT: &str = "INSERT INTO mutes (id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at) \
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 \
+     WHERE $10 = '' OR EXISTS (SELECT 1 FROM alert_rules WHERE id = $10 AND project = $2 AND deleted_at IS NULL) \
+     RETURNING id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at";
+const LIST: &str = "SELECT id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at FROM mutes \
+     WHERE project = $1 AND ends_at > $2 ORDER BY starts_at, id";
+const END: &str = "UPDATE mutes SET ends_at = $3 WHERE project = $1 AND id = $2 AND ends_at > $3";
+
+#[async_trait]
+pub trait Mutes: Backend {
+    async fn create_mute(
+        &self,
+        new: NewMute,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<Mute, ControlError> {
+        checks::name(&new.reason)?;
+        let length = new.ends_at.saturating_sub(new.starts_at);
+        if length <= 0 || length > LONGEST || new.ends_at <= at {
+            return Err(checks::invalid(
+                "a mute ends after it starts, in the future, and within a year",
+            ));
+        }
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![
+            new_id(at),
+            new.project.as_str(),
+            new.rule,
+            new.group_key,
+            new.starts_at,
+            new.ends_at,
+            new.reason.as_str(),
+            actor.to_string(),
+            at,
+            new.rule.map(|rule| rule.to_string()).unwrap_or_default(),
+        ];
+        let inserted = change.row(INSERT, values).await?;
+        let mute = Mute::read(&inserted.ok_or(ControlError::NotFound)?)?;
+        change
+            .commit(Entry {
+                action: Action::MuteCreated,
+                project: Some(&mute.project),
+                subject: &mute.id.to_string(),
+                detail: json!({"rule": mute.rule, "ends_at": mute.ends_at, "reason": mute.reason}),
+            })
+            .await?;
+        Ok(mute)
+    }
+
+    /// Those that are not over.
+    async fn mutes(&self, project: &str, now: i64) -> Result<Vec<Mute>, ControlError> {
+        records(self, LIST, values![project, now], Mute::read).await
+    }
+
+    /// Ends a mute now.
+    async fn end_mute(
+        &self,
+        project: &str,
+        id: Uuid,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change.execute_found(END, values![project, id, at]).await?;
+        change
+            .commit(Entry {
+                action: Action::MuteEnded,
+                project: Some(project),
+                subject: &id.to_string(),
+                detail: json!({}),
+            })
+            .await
+    }
+}

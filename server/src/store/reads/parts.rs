@@ -1,0 +1,142 @@
+//! The sources that a reading is answered from. Mostly it is one; a stretch of time that is not in the units of its roll-up is cut:
+//! whole days from the days, whole hours from the hours, and what is left from raw rows.
+
+use super::define::Kept;
+use super::statement::{Base, Grain, Reading, Span};
+
+const HOUR: i64 = 3_600_000_000;
+const DAY: i64 = 24 * HOUR;
+
+/// One source, with the stretches of time that it answers for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) grain: Grain,
+    pub(super) now: Vec<Span>,
+    pub(super) base: Vec<Span>,
+    /// There is no other.
+    pub(super) is_whole: bool,
+}
+
+impl Part {
+    /// All of a reading from its one source.
+    pub(super) fn whole(reading: &Reading) -> Self {
+        Self {
+            grain: reading.grain,
+            now: vec![reading.span],
+            base: base_of(reading).into_iter().collect(),
+            is_whole: true,
+        }
+    }
+}
+
+fn base_of(reading: &Reading) -> Option<Span> {
+    match reading.base {
+        Some(Base::Period(base)) => Some(base),
+        _ => None,
+    }
+}
+
+/// The sources of a reading.
+pub(super) fn of(reading: &Reading) -> Vec<Part> {
+    if !reading.exact || reading.grain == Grain::Raw {
+        return vec![Part::whole(reading)];
+    }
+    let filtered = reading.filters.iter().map(|filter| filter.dimension);
+    let mut named = reading.by.iter().copied().chain(filtered);
+    let hours = reading.subject.hourly.is_some() && named.all(|one| one.kept == Kept::Always);
+    let finer = if hours { Grain::Hourly } else { Grain::Raw };
+    let now = cut(reading.span, reading.grain, finer);
+    let base = base_of(reading).map_or(Vec::new(), |base| cut(base, reading.grain, finer));
+    let of_grain = |pieces: &[(Grain, Span)], grain| {
+        let same = pieces.iter().filter(|(of, _)| *of == grain);
+        same.map(|(_, span)| *span).collect::<Vec<_>>()
+    };
+    let mut parts: Vec<_> = [Grain::Daily, Grain::Hourly, Grain::Raw]
+        .into_iter()
+        .map(|grain| Part {
+            grain,
+            now: of_grain(&now, grain),
+            base: of_grain(&base, grain),
+            is_whole: false,
+        })
+        .filter(|part| !part.now.is_empty() || !part.base.is_empty())
+        .collect();
+    if let [only] = &mut parts[..] {
+        only.is_whole = true;
+    }
+    parts
+}
+
+/// Whole units of a grain, and at both ends what is finer.
+fn cut(span: Span, grain: Grain, finer: Grain) -> Vec<(Grain, Span)> {
+    let unit = match grain {
+        _ if span.from >= span.to => return Vec::new(),
+        Grain::Raw => return vec![(Grain::Raw, span)],
+        Grain::Hourly => HOUR,
+        Grain::Daily => DAY,
+    };
+    let next = if grain == Grain::Daily {
+        finer
+    } else {
+        Grain::Raw
+    };
+    let from = -((-span.from).div_euclid(unit) * unit);
+    let to = span.to.div_euclid(unit) * unit;
+    if from >= to {
+        return cut(span, next, Grain::Raw);
+    }
+    let mut pieces = cut(
+        Span {
+            from: span.from,
+            to: from,
+        },
+        next,
+        Grain::Raw,
+    );
+    pieces.push((grain, Span { from, to }));
+    pieces.extend(cut(
+        Span {
+            from: to,
+            to: span.to,
+        },
+        next,
+        Grain::Raw,
+    ));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_whole_comes_from_finer_sources_without_gaps() {
+        let span = Span {
+            from: 22 * HOUR + 1,
+            to: 2 * DAY + HOUR + 5,
+        };
+        let pieces = cut(span, Grain::Daily, Grain::Hourly);
+        let grains: Vec<_> = pieces.iter().map(|(grain, _)| *grain).collect();
+        assert_eq!(
+            grains,
+            [
+                Grain::Raw,
+                Grain::Hourly,
+                Grain::Daily,
+                Grain::Hourly,
+                Grain::Raw
+            ]
+        );
+        let mut at = span.from;
+        for (_, piece) in &pieces {
+            assert_eq!(piece.from, at);
+            at = piece.to;
+        }
+        assert_eq!(at, span.to);
+        let minutes = Span { from: 1, to: 2 };
+        assert_eq!(
+            cut(minutes, Grain::Daily, Grain::Hourly),
+            [(Grain::Raw, minutes)]
+        );
+    }
+}

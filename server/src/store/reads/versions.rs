@@ -1,0 +1,35 @@
+//! Which versions of the apps there are.
+
+use clickhouse::Row;
+use serde::Deserialize;
+
+use crate::store::clickhouse::{ClickHouse, Failure};
+
+/// A version of an app that was heard of.
+#[derive(Clone, Debug, PartialEq, Eq, Row, Deserialize)]
+pub struct SeenVersion {
+    pub app_id: String,
+    pub app_version: String,
+    /// The hour in which its first batch arrived, in seconds since the epoch.
+    pub first_seen: i64,
+}
+
+const SEEN: &str = "SELECT app_id, app_version, toInt64(toUnixTimestamp(min(hour))) AS first_seen \
+     FROM usage_hourly WHERE project = {project:String} AND hour >= toDateTime({from:Int64}, 'UTC') \
+     AND hour < toDateTime({to:Int64}, 'UTC') GROUP BY app_id, app_version ORDER BY first_seen, app_id, app_version LIMIT 10000";
+
+impl ClickHouse {
+    /// The versions that batches came from, between two times in microseconds since the epoch.
+    pub async fn seen_versions(
+        &self,
+        project: &str,
+        (from, to): (i64, i64),
+    ) -> Result<Vec<SeenVersion>, Failure> {
+        let query = self
+            .question(&SEEN.replace("FROM usage", &format!("FROM `{}`.usage", self.database())))?
+            .param("project", project)
+            .param("from", from.div_euclid(1_000_000))
+            .param("to", to.div_euclid(1_000_000));
+        Ok(self.collect(query).await?.0)
+    }
+}

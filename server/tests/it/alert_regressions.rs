@@ -1,0 +1,191 @@
+//! Regressions: a real slow-down is told from an accident, and from another mix of devices.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::alerts::Watched;
+use crate::server::{batch, span};
+
+/// Ten minutes into an hour, so that versions were first seen before now.
+async fn watched() -> Watched {
+    let watched = Watched::start().await;
+    watched.server.pass(Duration::from_mins(10));
+    watched
+}
+
+/// What an install sends: three spans around so many milliseconds, five minutes ago.
+fn install(version: &str, class: &str, millis: u64) -> Value {
+    let mut batch = batch();
+    batch["sent_at"] = json!("2026-11-20T12:10:00Z");
+    let resource = &mut batch["resource"];
+    resource["app_version"] = json!(version);
+    resource["install_id"] = json!(Uuid::new_v4());
+    resource["device_class"] = json!(class);
+    resource["os_name"] = json!("android");
+    resource["os_version"] = json!("15");
+    batch["spans"] = [90, 100, 110]
+        .map(|percent| {
+            let mut span = span();
+            span["start"] = json!("2026-11-20T12:05:00Z");
+            span["duration_us"] = json!(millis * percent * 10);
+            span
+        })
+        .into();
+    batch
+}
+
+impl Watched {
+    /// A fleet of a version: each class with how many installs and about how long its spans take.
+    async fn fleet(&self, version: &str, classes: &[(&str, u64, u64)]) {
+        for (class, installs, millis) in classes {
+            for place in 0..*installs {
+                let spread = millis * (80 + place * 37 % 41) / 100;
+                self.send(install(version, class, spread)).await;
+            }
+        }
+        self.server.drained().await;
+    }
+
+    /// How the latest evaluation of the only rule went.
+    async fn outcome(&self) -> String {
+        self.two_rounds().await;
+        let rules = self.get("alert-rules").await;
+        let rule = &rules["rules"][0];
+        assert_eq!(rule["last_error"], Value::Null);
+        rule["outcome"].as_str().unwrap().to_owned()
+    }
+}
+
+fn slower(compare: &str) -> Value {
+    json!({
+        "name": "Spans got slower",
+        "metric": {"signal": "spans", "measure": "p75_us", "by": ["name"]},
+        "window_minutes": 1440, "for_minutes": 0, "least_samples": 100,
+        "condition": {"kind": "regression", "compare": compare, "effect": {"least_relative": 0.1}},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slower_version_fires_with_both_versions_and_how_sure_it_is() {
+    let watched = watched().await;
+    // Hardly anybody has 4.11.5: it is skipped.
+    watched.fleet("4.11.5", &[("high", 3, 100)]).await;
+    watched.fleet("4.11.0", &[("high", 100, 100)]).await;
+    watched.fleet("4.12.0", &[("high", 100, 130)]).await;
+    watched.rule(slower("same_days")).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let incident = &found[0];
+    assert_eq!(
+        (&incident["kind"], &incident["state"]),
+        (&json!("alert"), &json!("firing"))
+    );
+    let group = json!({"app_id": "com.example.shop", "name": "checkout"});
+    assert_eq!(incident["group"], group);
+    let evidence = &incident["evidence"];
+    assert_eq!(evidence["sides"]["version"], "4.12.0");
+    assert_eq!(evidence["sides"]["base_version"], "4.11.0");
+    let number = |name: &str| evidence["numbers"][name].as_f64().unwrap();
+    assert!((number("relative") - 0.3).abs() < 0.05, "{evidence}");
+    assert!((number("standardised") - 0.3).abs() < 0.05, "{evidence}");
+    assert!(number("p_corrected") < 0.001, "{evidence}");
+    assert_eq!(evidence["numbers"]["installs"], json!([100, 100]));
+    assert_eq!(evidence["numbers"]["samples"], 300.0);
+    let summary = incident["summary"].as_str().unwrap();
+    assert!(summary.contains("4.12.0 against 4.11.0"), "{summary}");
+    let link = incident["link"].as_str().unwrap();
+    assert!(
+        link.contains("app_version=4.12.0&base_app_version=4.11.0"),
+        "{link}"
+    );
+    // A newer version that is as slow does not end it: it is still slower than 4.11.0.
+    watched.fleet("4.13.0", &[("high", 100, 130)]).await;
+    watched.server.pass(Duration::from_mins(6));
+    watched.two_rounds().await;
+    watched
+        .incidents(|all| all.len() == 1 && all[0]["state"] == "firing")
+        .await;
+    // One that is as fast as before does.
+    watched.fleet("4.14.0", &[("high", 100, 100)]).await;
+    watched.server.pass(Duration::from_mins(6));
+    let ended = watched.incidents(|all| all[0]["state"] == "resolved").await;
+    assert_eq!(
+        (ended.len(), &ended[0]["resolved_because"]),
+        (1, &json!("recovered"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_speed_is_no_regression_nor_is_what_may_be_an_accident() {
+    let watched = watched().await;
+    watched.fleet("4.11.0", &[("high", 100, 100)]).await;
+    watched.fleet("4.12.0", &[("high", 100, 100)]).await;
+    watched.rule(slower("same_days")).await;
+    assert_eq!(watched.outcome().await, "ok");
+    // Sixty installs of which a few are much slower: their events are many, but they are few.
+    watched
+        .fleet("4.13.0", &[("high", 40, 100), ("low", 20, 400)])
+        .await;
+    watched.server.pass(Duration::from_mins(6));
+    let mut rule = slower("same_days");
+    rule["condition"]["effect"]["significance"] = json!(0.000_000_000_1);
+    watched.rule(rule).await;
+    assert_eq!(watched.incidents(|_| true).await.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_mix_of_devices_is_taken_down_as_such_and_told_to_nobody() {
+    let watched = watched().await;
+    watched
+        .fleet("4.11.0", &[("high", 100, 100), ("low", 20, 400)])
+        .await;
+    watched
+        .fleet("4.12.0", &[("high", 20, 100), ("low", 100, 400)])
+        .await;
+    watched.rule(slower("same_days")).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let shift = &found[0];
+    assert_eq!(
+        (&shift["kind"], &shift["state"], &shift["severity"]),
+        (&json!("mix_shift"), &json!("resolved"), &json!("info"))
+    );
+    let numbers = &shift["evidence"]["numbers"];
+    assert!(numbers["relative"].as_f64().unwrap() > 1.0, "{numbers}");
+    assert!(
+        numbers["standardised"].as_f64().unwrap().abs() < 0.05,
+        "{numbers}"
+    );
+    watched.two_rounds().await;
+    assert_eq!(watched.incidents(|_| true).await.len(), 1, "once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_shares_it_is_told_too_how_sure_it_is() {
+    let watched = watched().await;
+    for (version, every) in [("4.11.0", 20), ("4.12.0", 4)] {
+        for place in 0..100 {
+            let mut batch = install(version, "high", 100);
+            if place % every == 0 {
+                for span in batch["spans"].as_array_mut().unwrap() {
+                    span["status"] = json!("error");
+                }
+            }
+            watched.send(batch).await;
+        }
+    }
+    watched.server.drained().await;
+    let mut rule = slower("same_age");
+    rule["metric"]["measure"] = json!("error_share");
+    rule["condition"]["effect"]["significance"] = json!(0.01);
+    watched.rule(rule).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let numbers = &found[0]["evidence"]["numbers"];
+    assert_eq!(
+        (&numbers["value"], &numbers["base"]),
+        (&json!(0.25), &json!(0.05))
+    );
+    // Two binomial shares of a hundred installs each: z = 4.1.
+    let p = numbers["p"].as_f64().unwrap();
+    assert!((1e-6..1e-4).contains(&p), "{p}");
+}

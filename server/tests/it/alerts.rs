@@ -1,0 +1,246 @@
+//! Alerts, from the rule that somebody writes to the incident that others read.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::server::{Answer, Server, batch, span};
+
+const PROJECT: &str = "/api/v1/projects/default";
+
+/// A server that evaluates all the time, and somebody who may edit.
+pub(crate) struct Watched {
+    pub(crate) server: Server,
+    pub(crate) token: String,
+}
+
+impl Watched {
+    pub(crate) async fn start() -> Self {
+        let server = Server::with(&["--alerts-interval-ms", "50"]).await;
+        server.ready().await;
+        let token = server.token("editor --project default").await;
+        Self { server, token }
+    }
+
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+        let path = format!("{PROJECT}/{path}");
+        self.server.call(&self.token, method, &path, body).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.call(Method::GET, path, None).await.body
+    }
+
+    pub(crate) async fn send(&self, batch: Value) {
+        let answer = self.server.send(&batch).await;
+        assert_eq!(answer.status, 202, "{}", answer.body);
+        assert_eq!(answer.body["rejected"], json!([]));
+    }
+
+    pub(crate) async fn rule(&self, rule: Value) -> Value {
+        let made = self.call(Method::POST, "alert-rules", Some(rule)).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+        made.body
+    }
+
+    /// Waits until the incidents are as expected: rounds have no other sign.
+    pub(crate) async fn incidents(&self, expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let mut last = Vec::new();
+        for _ in 0..600 {
+            let body = self.get("incidents").await;
+            last = body["incidents"].as_array().unwrap().clone();
+            if expected(&last) {
+                return last;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{last:#?}");
+    }
+
+    /// Waits until everything that is stored was looked at twice.
+    pub(crate) async fn two_rounds(&self) {
+        let rounds = "unjank_alert_rounds_total";
+        let before = self.server.metric(rounds).await;
+        while self.server.metric(rounds).await < before + 2.0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// Spans of an install that took so many milliseconds, a minute ago.
+fn spans(version: &str, durations_ms: &[u64]) -> Value {
+    let mut batch = batch();
+    batch["resource"]["app_version"] = json!(version);
+    batch["resource"]["install_id"] = json!(Uuid::new_v4());
+    batch["spans"] = durations_ms
+        .iter()
+        .map(|ms| {
+            let mut span = span();
+            span["start"] = json!("2026-11-20T11:59:00Z");
+            span["duration_us"] = json!(ms * 1_000);
+            span
+        })
+        .collect();
+    batch
+}
+
+fn slow_checkout() -> Value {
+    json!({
+        "name": "Checkout is slow", "severity": "critical", "owner": "shop",
+        "metric": {"signal": "spans", "measure": "p95_us", "by": ["name"], "filters": {"app_id": ["com.example.shop"]}},
+        "window_minutes": 30,
+        "condition": {"kind": "threshold", "above": 500_000, "recover": 300_000},
+        "for_minutes": 0, "least_samples": 10,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_threshold_fires_with_its_evidence_and_ends_when_it_is_good_again() {
+    let watched = Watched::start().await;
+    watched.send(spans("4.12.0", &[800; 20])).await;
+    watched.server.drained().await;
+    let rule = watched.rule(slow_checkout()).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let incident = &found[0];
+    assert_eq!(incident["state"], "firing");
+    assert_eq!(incident["rule"], rule["id"]);
+    assert_eq!(incident["group"], json!({"name": "checkout"}));
+    assert_eq!(incident["labels"]["alertname"], "Checkout is slow");
+    assert_eq!(incident["labels"]["severity"], "critical");
+    assert_eq!(incident["labels"]["name"], "checkout");
+    let link = incident["link"].as_str().unwrap();
+    assert!(link.starts_with("/spans?project=default&from="), "{link}");
+    assert!(
+        link.contains("&app_id=com.example.shop&name=checkout"),
+        "{link}"
+    );
+    // The question in the evidence gives the number in the evidence.
+    let evidence = &incident["evidence"];
+    let question = evidence["question"].as_str().unwrap();
+    let answer = watched
+        .server
+        .call(&watched.token, Method::GET, question, None)
+        .await;
+    assert_eq!(
+        answer.body["rows"][0]["values"][0],
+        evidence["numbers"]["value"]
+    );
+    // Between the two bounds nothing changes.
+    watched.send(spans("4.12.0", &[400; 2_000])).await;
+    watched.server.drained().await;
+    watched.two_rounds().await;
+    watched.incidents(|all| all[0]["state"] == "firing").await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    watched.send(spans("4.12.0", &[100; 5_000])).await;
+    let ended = watched.incidents(|all| all[0]["state"] == "resolved").await;
+    assert_eq!(ended[0]["resolved_because"], "recovered");
+    let path = format!("incidents/{}/acknowledge", ended[0]["id"].as_str().unwrap());
+    let acknowledged = watched.call(Method::POST, &path, None).await.body;
+    assert!(acknowledged["acknowledged_by"].is_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_a_rule_name_the_field() {
+    let watched = Watched::start().await;
+    for (change, path) in [
+        (
+            json!({"metric": {"signal": "spams", "measure": "p95_us"}}),
+            "metric.signal",
+        ),
+        (
+            json!({"metric": {"signal": "spans", "measure": "p96_us"}}),
+            "metric.measure",
+        ),
+        (
+            json!({"metric": {"signal": "spans", "measure": "p95_us", "by": ["colour"]}}),
+            "metric.by[0]",
+        ),
+        (
+            json!({"metric": {"signal": "spans", "measure": "p95_us", "filters": {"colour": ["red"]}}}),
+            "metric.filters.colour",
+        ),
+        (json!({"window_minutes": 1}), "window_minutes"),
+        (json!({"window_minutes": "an hour"}), "window_minutes"),
+        (json!({"condition": {"kind": "threshold"}}), "condition"),
+        (
+            json!({"condition": {"kind": "regression", "effect": {"significance": 0.0}}}),
+            "condition.effect.significance",
+        ),
+        (
+            json!({"mute_windows": [{"from": "25:00", "to": "06:00"}]}),
+            "mute_windows[0]",
+        ),
+    ] {
+        let mut rule = slow_checkout();
+        for (name, value) in change.as_object().unwrap() {
+            rule[name] = value.clone();
+        }
+        let refused = watched
+            .call(Method::POST, "alert-rules", Some(rule.clone()))
+            .await;
+        assert_eq!(refused.outcome(), (422, "alert_rule_invalid".to_owned()));
+        assert_eq!(refused.body["faults"][0]["path"], path, "{}", refused.body);
+        let checked = watched
+            .call(Method::POST, "alert-rules/check", Some(rule))
+            .await;
+        assert_eq!(checked.body["faults"], refused.body["faults"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_is_changed_switched_off_or_deleted_ends_its_incidents() {
+    let watched = Watched::start().await;
+    watched.send(spans("4.12.0", &[800; 20])).await;
+    watched.server.drained().await;
+    let made = watched.rule(slow_checkout()).await;
+    let path = format!("alert-rules/{}", made["id"].as_str().unwrap());
+    let save = |revision: i64, change: Value| {
+        let mut rule = slow_checkout();
+        for (name, value) in change.as_object().unwrap() {
+            rule[name] = value.clone();
+        }
+        json!({"expected_revision": revision, "rule": rule})
+    };
+    watched.incidents(|all| all.len() == 1).await;
+    // Whose it is changes nothing.
+    let saved = watched
+        .call(Method::PUT, &path, Some(save(1, json!({"owner": "cart"}))))
+        .await;
+    assert_eq!(
+        (saved.status.as_u16(), &saved.body["revision"]),
+        (200, &json!(2))
+    );
+    let late = watched
+        .call(Method::PUT, &path, Some(save(1, json!({}))))
+        .await;
+    assert_eq!(late.outcome(), (409, "conflict".to_owned()));
+    watched.two_rounds().await;
+    watched.incidents(|all| all[0]["state"] == "firing").await;
+    watched.server.pass(Duration::from_secs(1));
+    let changed = save(2, json!({"window_minutes": 45}));
+    watched.call(Method::PUT, &path, Some(changed)).await;
+    let found = watched.incidents(|all| all.len() == 2).await;
+    assert_eq!(found[1]["resolved_because"], "the rule was changed");
+    let off = save(3, json!({"window_minutes": 45, "enabled": false}));
+    watched.call(Method::PUT, &path, Some(off)).await;
+    let found = watched.incidents(|all| all[0]["state"] == "resolved").await;
+    assert_eq!(found[0]["resolved_because"], "the rule was switched off");
+    watched.two_rounds().await;
+    watched.server.pass(Duration::from_secs(1));
+    let on = save(4, json!({"window_minutes": 45}));
+    watched.call(Method::PUT, &path, Some(on)).await;
+    watched.incidents(|all| all.len() == 3).await;
+    assert_eq!(watched.call(Method::DELETE, &path, None).await.status, 204);
+    let found = watched.incidents(|all| all[0]["state"] == "resolved").await;
+    assert_eq!(found[0]["resolved_because"], "the rule was deleted");
+    watched.two_rounds().await;
+    assert_eq!(watched.incidents(|_| true).await.len(), 3);
+}

@@ -1,0 +1,76 @@
+//! Two versions in one flame graph: also what only the earlier one had.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Server, batch};
+
+fn stalled(version: &str, function: &str, duration_ms: u64) -> Value {
+    let mut batch = batch();
+    batch["resource"]["app_version"] = json!(version);
+    batch["janks"] = json!([{
+        "kind": "jank", "start": "2026-11-20T11:59:50Z", "duration_ms": duration_ms, "thread": "main",
+        "stack": [
+            {"class": "com.example.shop.Cart", "function": function},
+            {"class": "android.os.Looper", "function": "loop"},
+        ],
+    }]);
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_that_are_gone_stand_in_the_tree_and_in_no_file_of_what_occurred() {
+    let server = Server::start().await;
+    server.ready().await;
+    for (version, function, ms) in [
+        ("4.11.0", "load", 1_000),
+        ("4.11.0", "validate", 400),
+        ("4.12.0", "load", 2_000),
+        ("4.12.0", "render", 700),
+    ] {
+        let answer = server.send(&stalled(version, function, ms)).await;
+        assert_eq!(answer.outcome(), (202, "accepted 1 rejected 0".to_owned()));
+    }
+    server.drained().await;
+    let token = server.token("viewer --project default").await;
+    let ask = async |path: &str| {
+        let path = format!("/api/v1/projects/default/janks/{path}");
+        server.call(&token, Method::GET, &path, None).await.body
+    };
+    for base in [
+        "app_version=4.12.0&base_app_version=4.11.0",
+        "app_version=4.12.0&base_app_version=4.11.0&from=2026-11-20T00:00:00Z",
+    ] {
+        let flame = ask(&format!("flame?{base}")).await;
+        let children = flame["root"]["children"][0]["children"].as_array().unwrap();
+        let weights: Vec<_> = children
+            .iter()
+            .map(|node| {
+                (
+                    node["name"]
+                        .as_str()
+                        .unwrap()
+                        .trim_start_matches("com.example.shop."),
+                    node["value"].as_f64().unwrap(),
+                    node["base"].as_f64().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            weights,
+            [
+                ("Cart.load", 2_000.0, 1_000.0),
+                ("Cart.render", 700.0, 0.0),
+                ("Cart.validate", 0.0, 400.0)
+            ]
+        );
+        assert_eq!(
+            (flame["root"]["base"].clone(), flame["stacks"].clone()),
+            (json!(1_400.0), json!(2))
+        );
+        let folded = ask(&format!("folded?{base}")).await;
+        assert_eq!(folded.as_str().unwrap().lines().count(), 2, "{folded}");
+        let stacks = ask(&format!("stacks?{base}")).await;
+        assert_eq!(stacks["stacks"].as_array().unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,102 @@
+//! Under load rows are rolled up some seconds later, many at a time, and exactly once all the same.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::processes::{Program, fresh_spans, sql};
+use crate::server::{Server, spans};
+
+/// Nothing goes out before the server ends.
+const ALL_AT_ONCE: [&str; 2] = ["--flush-interval-ms", "60000"];
+const BATCHES: usize = 30;
+const SPANS: usize = 2_000;
+
+/// Raw rows, and what the roll-ups say there are.
+const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT toUInt64(sum(samples)) FROM spans_hourly), \
+     (SELECT toUInt64(sum(samples)) FROM spans_daily)";
+
+fn counts(spans: usize) -> String {
+    format!("{spans}\t{spans}\t{spans}")
+}
+
+/// A batch in which no two spans fall into the same group of a roll-up.
+fn all_different(number: usize) -> Value {
+    let mut batch = spans(SPANS);
+    for (place, span) in batch["spans"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .enumerate()
+    {
+        span["name"] = json!(format!("span {number}.{place}"));
+    }
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_range_is_folded_as_one_block_and_a_small_one_at_once() {
+    let mut server = Server::with(&ALL_AT_ONCE).await;
+    server.ready().await;
+    for number in 0..BATCHES {
+        assert_eq!(server.send(&all_different(number)).await.status, 202);
+    }
+    server.end().await;
+    let all = BATCHES * SPANS;
+    assert_eq!(server.query(COUNTS).await, counts(all));
+    let folds = "SELECT uniqExact(fold), min(fold) > 0 FROM spans";
+    assert_eq!(server.query(folds).await, "1\t1");
+    let inserted = "SELECT count(), countIf(rows = 60000) FROM system.parts \
+                    WHERE database = currentDatabase() AND table = 'spans_hourly' AND level = 0";
+    assert_eq!(server.query(inserted).await, "1\t1");
+
+    server.start_again().await;
+    server.ready().await;
+    server.send(&spans(1)).await;
+    server.end().await;
+    assert_eq!(server.query(COUNTS).await, counts(all + 1));
+    assert_eq!(
+        server.query("SELECT countIf(fold = 0) FROM spans").await,
+        "1"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fold_that_was_rolled_up_when_the_server_died_is_not_rolled_up_again() {
+    let mut server = Server::with(&ALL_AT_ONCE).await;
+    server.ready().await;
+    for number in 0..BATCHES {
+        server.send(&all_different(number)).await;
+    }
+    server.end().await;
+    // As it stood on the disk between the roll-up and the note of it.
+    let path = server.data_dir().join("drain.json");
+    let mut drain: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let all = BATCHES * SPANS;
+    drain["fold"] = json!({"number": drain["last_fold"], "rows": all, "closed": true});
+    fs::write(&path, drain.to_string()).unwrap();
+    server.start_again().await;
+    server.ready().await;
+    server.end().await;
+    let drain: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(drain["fold"], Value::Null, "it was tried again");
+    assert_eq!(server.query(COUNTS).await, counts(all));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_a_killed_server_had_not_rolled_up_are_rolled_up_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut patient = Program::run(folder.path(), &[&["serve"][..], &ALL_AT_ONCE].concat()).await;
+    for _ in 0..BATCHES {
+        patient.send(&fresh_spans(SPANS)).await;
+    }
+    patient.kill();
+    let mut program = Program::start(folder.path()).await;
+    program.drained().await;
+    program.kill();
+    let program = Program::start(folder.path()).await;
+    program.rolled_up().await;
+    assert_eq!(sql(folder.path(), COUNTS), counts(BATCHES * SPANS));
+    let folds = "SELECT uniqExact(fold), min(fold) > 0 FROM spans";
+    assert_eq!(sql(folder.path(), folds), "1\t1");
+}

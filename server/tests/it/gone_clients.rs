@@ -1,0 +1,50 @@
+//! Who asks and goes away takes the question along: the engine computes nothing that nobody waits for.
+
+use std::time::Duration;
+
+use reqwest::Method;
+
+use crate::server::{Server, spans};
+
+/// Waits until so many questions run on the spans of this server. Less than a question may take: it must end before it is given up.
+async fn until_running(server: &Server, count: u32) {
+    let sql = format!(
+        "SELECT count() FROM system.processes WHERE position(query, '{}.spans') > 0 AND position(query, 'processes') = 0",
+        server.database()
+    );
+    let reached = async {
+        while server.query(&sql).await != count.to_string() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), reached)
+        .await
+        .unwrap_or_else(|_| panic!("never {count} questions at a time"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_question_of_a_client_that_goes_away_ends_in_the_engine() {
+    let server = Server::start().await;
+    server.ready().await;
+    server.send(&spans(1)).await;
+    server.drained().await;
+    let token = server.token("viewer --project default").await;
+    // The one span over and over: no question about it comes to an end by itself.
+    server.query("RENAME TABLE spans TO one_span").await;
+    server
+        .query("CREATE VIEW spans AS SELECT one_span.* FROM numbers(1000000000000) AS n CROSS JOIN one_span")
+        .await;
+    for path in [
+        "query/spans?locale=&by=name&measure=p95_us",
+        "query/spans/series?locale=&measure=count",
+        "traces?order=-duration_us",
+    ] {
+        let path = format!("/api/v1/projects/default/{path}");
+        tokio::select! {
+            answer = server.call(&token, Method::GET, &path, None) => panic!("{path}: {answer:?}"),
+            () = until_running(&server, 1) => {}
+        }
+        // The other branch is dropped, and its connection with it.
+        until_running(&server, 0).await;
+    }
+}
