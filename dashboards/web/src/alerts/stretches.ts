@@ -55,7 +55,8 @@ export function stretches(transitions: Transition[], end: number): Stretch[] {
 
 /** Groups with their stretches, those that fire longest first. */
 export function byGroup(all: Stretch[]): { group: string; stretches: Stretch[] }[] {
-  const groups = Map.groupBy(all, (one) => one.group);
+  const groups = new Map<string, Stretch[]>();
+  for (const one of all) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);
   const length = (of: Stretch[]) => of.reduce((sum, one) => sum + one.until - one.from, 0);
   return [...groups]
     .map(([group, of]) => ({ group, stretches: of }))

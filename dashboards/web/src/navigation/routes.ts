@@ -83,6 +83,12 @@ export const ROUTES: Route[] = [
     nested: true,
     load: () => import('../pages/AlertRules.svelte'),
   },
+  {
+    path: '/notifications',
+    title: 'Notifications',
+    group: 'Alerts',
+    load: () => import('../pages/Notifications.svelte'),
+  },
   { path: '/mutes', title: 'Mutes', group: 'Alerts', load: () => import('../pages/Mutes.svelte') },
   { path: '/config', title: 'Remote config', group: 'Control', load: () => import('../pages/RemoteConfig.svelte') },
   { path: '/rules', title: 'Rules', group: 'Control', load: () => import('../pages/Rules.svelte') },
