@@ -4,22 +4,22 @@ import { api, ask } from '../api/client';
 import { queryTable, type Measure, type Signal } from '../api/query';
 import type { Filters } from '../navigation/filters';
 
-export const SIGNALS: { name: Signal; label: string }[] = [
-  { name: 'spans', label: 'Spans' },
-  { name: 'frame_windows', label: 'Frames' },
-  { name: 'janks', label: 'Janks' },
-  { name: 'page_loads', label: 'Page loads' },
-  { name: 'page_requests', label: 'Requests of page loads' },
-  { name: 'traffic', label: 'Traffic' },
-  { name: 'metrics', label: 'Metrics (memory, CPU, …)' },
-  { name: 'app_starts', label: 'App starts' },
-  { name: 'start_phases', label: 'Phases of app starts' },
-  { name: 'recompositions', label: 'Recompositions' },
-  { name: 'usage', label: 'Use' },
-  { name: 'sdk_health', label: 'Cost of the SDK' },
-  { name: 'sdk_drops', label: 'Events lost on devices' },
-  { name: 'outcomes', label: 'What became of events' },
-];
+export const SIGNALS: Record<string, string> = {
+  spans: 'Spans',
+  frame_windows: 'Frames',
+  janks: 'Janks',
+  page_loads: 'Page loads',
+  page_requests: 'Requests of page loads',
+  traffic: 'Traffic',
+  metrics: 'Metrics (memory, CPU, …)',
+  app_starts: 'App starts',
+  start_phases: 'Phases of app starts',
+  recompositions: 'Recompositions',
+  usage: 'Use',
+  sdk_health: 'Cost of the SDK',
+  sdk_drops: 'Events lost on devices',
+  outcomes: 'What became of events',
+} satisfies Record<Signal, string>;
 
 export interface Words {
   measures: Measure[];

@@ -22,12 +22,12 @@ export interface ChannelForm {
   enabled: boolean;
 }
 
-export const KINDS: { kind: Channel['kind']; label: string; url: string }[] = [
-  { kind: 'webhook', label: 'Webhook', url: 'Messages are posted there as JSON, as an Alertmanager posts them.' },
-  { kind: 'alertmanager', label: 'Alertmanager', url: 'Its root, such as https://alerts.example.com.' },
-  { kind: 'slack', label: 'Slack, or what takes its webhooks', url: 'The incoming webhook.' },
-  { kind: 'email', label: 'E-mail', url: '' },
-];
+export const KINDS: Record<Channel['kind'], { label: string; url: string }> = {
+  webhook: { label: 'Webhook', url: 'Messages are posted there as JSON, as an Alertmanager posts them.' },
+  alertmanager: { label: 'Alertmanager', url: 'Its root, such as https://alerts.example.com.' },
+  slack: { label: 'Slack, or what takes its webhooks', url: 'The incoming webhook.' },
+  email: { label: 'E-mail', url: '' },
+};
 
 export function toForm(channel: Channel | null): ChannelForm {
   return {
