@@ -50,7 +50,8 @@ pub(super) struct AlertPreview {
     from: i64,
     /// The last time that was tried.
     until: i64,
-    /// How much time lies between two evaluations, in seconds. A server evaluates each minute.
+    /// How much time lies between two evaluations at least, in seconds; more when there was no time for so many. A server evaluates each
+    /// minute.
     step_s: i64,
     evaluations: u64,
     /// Not: it took too long, and the rest was not tried.

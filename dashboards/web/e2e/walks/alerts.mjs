@@ -55,7 +55,7 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   // The data of the demo ends at the last midnight, however late it is.
   await form.getByLabel('Looked at').fill('10080');
   await form.getByLabel('It must hold for').fill('0');
-  check((await form.getByLabel('Least change').inputValue()) === '20', 'a fifth is not shown as percent');
+  check((await form.getByLabel('Least change, %', { exact: true }).inputValue()) === '20', 'a fifth is not shown as percent');
   check((await form.getByLabel('and least, ms').inputValue()) === '10', 'microseconds are not shown as milliseconds');
   await page.getByRole('button', { name: '7 days' }).click();
   const preview = page.getByRole('region', { name: 'Preview' });

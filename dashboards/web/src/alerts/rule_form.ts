@@ -201,5 +201,5 @@ export function inWords({ metric, condition, window_minutes: minutes = 60 }: Rul
 export function span(minutes: number): string {
   if (minutes % 1440 === 0) return minutes === 1440 ? '1 day' : `${minutes / 1440} days`;
   if (minutes % 60 === 0) return minutes === 60 ? '1 hour' : `${minutes / 60} hours`;
-  return `${minutes} minutes`;
+  return minutes > 180 ? `${Math.round(minutes / 60)} hours` : `${minutes} minutes`;
 }
