@@ -1,7 +1,7 @@
 // After a build: writes a compressed copy beside each file, which the server sends instead, and keeps what browsers load small.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import zopfli from '@gfx/zopfli';
 
 /** Without the viewer of flame graphs, which few open. */
 const LIMIT_KB = 150;
@@ -13,7 +13,7 @@ let styles = 0;
 for (const name of readdirSync(folder, { recursive: true })) {
   const path = join(folder, name);
   if (statSync(path).isDirectory() || !/\.(js|css|html|svg|json)$/.test(name)) continue;
-  const compressed = gzipSync(readFileSync(path), { level: 9 });
+  const compressed = await zopfli.gzipAsync(readFileSync(path), { numiterations: 15 });
   writeFileSync(`${path}.gz`, compressed);
   if (/flame-graph.*\.js$/.test(name)) viewer += compressed.length;
   else if (name.endsWith('.js')) scripts += compressed.length;
