@@ -27,6 +27,7 @@ mod folds;
 mod gone_clients;
 mod grafana;
 mod ingest;
+mod notifications;
 mod ofrep;
 mod ofrep_clients;
 mod ofrep_tokens;
