@@ -74,9 +74,9 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   await settled(reader);
   await reader.look('alerts-new-rule');
 
+  reader.expect(422);
   await form.getByLabel('Looked at').fill('2');
   await form.getByText('5 to 43200').waitFor();
-  reader.expect(422);
   await reader.look('alerts-fault');
   await form.getByLabel('Looked at').fill(WINDOW);
   await form.getByText('5 to 43200').waitFor({ state: 'detached' });
