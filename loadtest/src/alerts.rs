@@ -1,0 +1,84 @@
+//! `unjank-loadtest alerts`: whether alert rules find what is slower and keep quiet about what is not, on simulated fleets.
+//!
+//! The server's own evaluation is tried on the past (`unjank alerts simulate`): the same verdicts and the same state machine as every
+//! minute in production.
+
+mod cost;
+mod quiet;
+mod rules;
+mod simulate;
+mod trials;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::Value;
+
+use crate::clickhouse::{Access, ClickHouse};
+use crate::console;
+use crate::server::Server;
+
+use self::cost::Meter;
+use self::simulate::Simulator;
+
+#[derive(Debug, Args)]
+pub(crate) struct AlertsArgs {
+    /// The server to start.
+    #[arg(long)]
+    server_bin: PathBuf,
+    /// Where the filled store is kept, so that the next run need not fill it again.
+    #[arg(long)]
+    data_dir: PathBuf,
+    /// Roll-outs of each kind: each is another fleet at another time.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    trials: u64,
+    /// Days without a change; 0: none. A week more is filled in, to be compared with.
+    #[arg(long, default_value_t = 30)]
+    days: u64,
+    /// Minutes from one evaluation to the next in those days.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=60))]
+    step: u64,
+    /// Sessions of the busiest day: 16 rows each.
+    #[arg(long, default_value_t = 10_000)]
+    sessions: u64,
+    /// Only so many of the rules in those days.
+    #[arg(long, default_value_t = 50)]
+    rules: usize,
+}
+
+/// What all parts of it need.
+struct Bench {
+    clickhouse: ClickHouse,
+    simulator: Simulator,
+    templates: Vec<Value>,
+}
+
+/// Answers whether everything is as wanted.
+pub(crate) async fn run(args: &AlertsArgs) -> Result<bool> {
+    let mut server = Server::start(&args.server_bin, &args.data_dir)?;
+    server.ready().await?;
+    let bench = Bench {
+        clickhouse: ClickHouse::new(Access::Engine(args.data_dir.clone()))?,
+        simulator: Simulator::new(&args.server_bin, &args.data_dir)?,
+        templates: rules::templates(&server).await?,
+    };
+    let (text, found) = trials::report(&bench, args.trials).await?;
+    console::print(&text);
+    let mut well = found;
+    if args.days > 0 {
+        let month = quiet::Month {
+            days: args.days,
+            step: args.step,
+            sessions: args.sessions,
+            rules: args.rules,
+        };
+        let meter = Meter::start(&bench, &args.data_dir).await?;
+        let (text, quiet, evaluations) = quiet::report(&bench, &month).await?;
+        console::print(&text);
+        console::print(&meter.report(&bench, evaluations).await?);
+        well &= quiet;
+    }
+    server.stop().await?;
+    Ok(well)
+}
