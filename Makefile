@@ -17,7 +17,7 @@ run: check-tools web
 	UNJANK_INGEST_KEYS=$${UNJANK_INGEST_KEYS:-demo=*} $(CARGO) run --release --locked -p unjank-server --bin unjank -- serve
 
 ## test: every test, on real engines and real clients
-test: check-tools clients postgres web
+test: check-tools clients postgres alertmanager web
 	$(CARGO) build $(ALL)
 	$(CARGO) test $(ALL)
 	cd $(WEB) && npm test --silent && npm run --silent e2e
@@ -126,6 +126,11 @@ alerts:
 ## postgres: PostgreSQL for the tests: the machine's own, else fetched with npm
 postgres:
 	@sh server/tests/postgres/install.sh
+
+## alertmanager: Alertmanager for the tests: the machine's own, else Debian's, unpacked
+.PHONY: alertmanager
+alertmanager:
+	@sh server/tests/alertmanager/install.sh
 
 check-tools:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing: install Rust, see rust-toolchain.toml for the version"; exit 1; }

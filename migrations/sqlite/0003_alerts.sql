@@ -72,6 +72,8 @@ CREATE TABLE incidents (
     told TEXT CHECK (told IN ('firing', 'resolved'))
 );
 CREATE INDEX incidents_by_project ON incidents (project, started_at);
+-- What the channels are still to be told.
+CREATE INDEX incidents_untold ON incidents (project, rule) WHERE told IS NULL OR told <> state;
 CREATE UNIQUE INDEX incidents_firing ON incidents (rule, group_key) WHERE state = 'firing';
 
 CREATE TABLE mutes (
@@ -116,14 +118,28 @@ CREATE TABLE notifications (
     channel TEXT NOT NULL REFERENCES channels (id),
     -- The same message has the same key, wherever and whenever it is written.
     key TEXT NOT NULL UNIQUE,
+    -- Messages of a thread reach a channel in the order in which they were written: a rule's id, or `digest`.
+    thread TEXT NOT NULL,
     subject TEXT NOT NULL,
+    -- What it is about, JSON; how it looks at the channel is made from it when it is sent.
     body TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('waiting', 'sending', 'delivered', 'failed')),
     attempts BIGINT NOT NULL,
+    -- While it is being sent: when the claim on it ends, should the server that sends it have died.
     next_attempt_at BIGINT NOT NULL,
     last_error TEXT,
+    -- Later than that of the message before in the thread, whatever clocks say.
     created_at BIGINT NOT NULL,
     delivered_at BIGINT
 );
 CREATE INDEX notifications_due ON notifications (state, next_attempt_at);
+CREATE INDEX notifications_by_channel ON notifications (channel, thread, created_at);
 CREATE INDEX notifications_by_project ON notifications (project, created_at);
+
+-- Who was told that an incident fires: they are told its end.
+CREATE TABLE incident_channels (
+    incident TEXT NOT NULL REFERENCES incidents (id),
+    channel TEXT NOT NULL REFERENCES channels (id),
+    PRIMARY KEY (incident, channel)
+);
+CREATE INDEX incident_channels_by_channel ON incident_channels (channel);

@@ -1,7 +1,8 @@
 //! Alerts: rules say what is watched, an evaluation says what is so, a state machine says when that is worth an incident.
 //!
 //! [`Rule`] is what somebody writes. [`judge`] answers what holds at a time, with the questions that screens ask too; it keeps
-//! nothing, so that the past is tried with the same words ([`replay`]). [`Evaluator`] keeps the states and the incidents.
+//! nothing, so that the past is tried with the same words ([`replay`]). [`Evaluator`] keeps the states and the incidents. [`notify`]
+//! tells people of them.
 
 mod absence;
 mod check;
@@ -11,7 +12,9 @@ mod evidence;
 mod judge;
 mod link;
 mod machine;
+mod moved;
 mod mute_window;
+pub mod notify;
 mod replay;
 mod rule;
 mod statistics;
@@ -25,6 +28,7 @@ pub use self::evaluator::{Evaluator, Round};
 pub use self::evidence::Evidence;
 pub use self::judge::{Case, Held, Judge, judge};
 pub use self::machine::{Next, Observed, Patience, Standing, next};
+pub use self::moved::Moved;
 pub use self::mute_window::{MuteWindow, Weekday};
 pub use self::replay::{Replay, Transition, Tried, replay};
 pub use self::rule::{Compare, Condition, Effect, Metric, Rule, Severity, Worse};

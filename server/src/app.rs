@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use unjank_protocol::Limits;
 
+use crate::alerts::notify::Notifier;
 use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret};
@@ -49,4 +50,5 @@ pub struct App {
     pub previews: Semaphore,
     /// Permits to ask what is stored.
     pub questions: Arc<Semaphore>,
+    pub notifier: Arc<Notifier>,
 }

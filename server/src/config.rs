@@ -2,11 +2,15 @@
 //!
 //! Precedence: flag, then environment, then file, then default. The doc comments are `--help` and the reference.
 
+mod notifications;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser};
+
+pub use self::notifications::Notifications;
 
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
@@ -240,6 +244,9 @@ pub struct Serve {
     /// How long shutdown may take to drain the ingest log, in milliseconds. What is left is drained at the next start.
     #[arg(long, env = "UNJANK_SHUTDOWN_TIMEOUT_MS", value_name = "MS", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(0..=600_000))]
     pub shutdown_timeout_ms: u64,
+
+    #[command(flatten)]
+    pub notifications: Notifications,
 }
 
 impl Serve {

@@ -6,6 +6,7 @@ mod alert_rules;
 mod api_tokens;
 mod audit;
 mod body;
+mod channels;
 mod client_address;
 mod config_preview;
 mod configurations;
@@ -19,6 +20,7 @@ mod janks;
 mod listener;
 mod member;
 mod mutes;
+mod notifications;
 mod object;
 mod ofrep;
 mod openapi;
@@ -165,6 +167,7 @@ fn management() -> Router<Arc<App>> {
         .merge(rules())
         .merge(alerts())
         .merge(questions())
+        .merge(notifying())
         .fallback(|| async { Problem::not_found() })
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
@@ -265,6 +268,32 @@ fn questions() -> Router<Arc<App>> {
         .route("/projects/{project}/export/{table}", get(exports::csv))
         .route("/projects/{project}/report", get(exports::report))
         .route("/projects/{project}/spans/inside", get(traces::inside_span))
+}
+
+/// Where people are told, and what became of it.
+fn notifying() -> Router<Arc<App>> {
+    Router::new()
+        .route(
+            "/projects/{project}/channels",
+            get(channels::list).post(channels::create),
+        )
+        .route(
+            "/projects/{project}/channels/{channel}",
+            patch(channels::update).delete(channels::remove),
+        )
+        .route(
+            "/projects/{project}/channels/{channel}/test",
+            post(channels::test),
+        )
+        .route(
+            "/projects/{project}/notifications",
+            get(notifications::list),
+        )
+        .route(
+            "/projects/{project}/notifications/{notification}/retry",
+            post(notifications::retry),
+        )
+        .route("/projects/{project}/digest", get(notifications::digest))
 }
 
 /// What operators reach.

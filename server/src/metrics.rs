@@ -13,6 +13,7 @@ pub struct Metrics {
     pub writer: WriterMetrics,
     pub reclassification: ReclassificationMetrics,
     pub alerts: AlertMetrics,
+    pub notifications: NotificationMetrics,
     pub engine_restarts: IntCounter,
 }
 
@@ -178,6 +179,44 @@ impl ReclassificationMetrics {
     }
 }
 
+#[derive(Clone, Debug)]
+pub struct NotificationMetrics {
+    attempts: IntCounterVec,
+    pub waiting: IntGauge,
+    pub oldest_seconds: IntGauge,
+}
+
+impl NotificationMetrics {
+    fn new(make: &Maker) -> Self {
+        let attempts = make.counters(
+            "unjank_notification_attempts_total",
+            "Attempts to send a notification, by kind of channel and outcome: delivered, later (it is tried again), refused.",
+            &["kind", "outcome"],
+        );
+        // Alerts compare outcomes: those that never happened are zero, not absent.
+        for kind in ["webhook", "alertmanager", "slack", "email"] {
+            for outcome in ["delivered", "later", "refused"] {
+                attempts.with_label_values(&[kind, outcome]);
+            }
+        }
+        Self {
+            attempts,
+            waiting: make.gauge(
+                "unjank_notifications_waiting",
+                "Notifications that are not delivered yet, of the whole installation.",
+            ),
+            oldest_seconds: make.gauge(
+                "unjank_notifications_oldest_seconds",
+                "Age of the oldest notification that is not delivered yet.",
+            ),
+        }
+    }
+
+    pub fn count(&self, kind: &str, outcome: &str) {
+        self.attempts.with_label_values(&[kind, outcome]).inc();
+    }
+}
+
 /// Registers metrics; names are constants, so failing to register is a bug found by the first test.
 struct Maker(Registry);
 
@@ -286,6 +325,7 @@ impl Metrics {
             },
             alerts: AlertMetrics::new(&make),
             reclassification: ReclassificationMetrics::new(&make),
+            notifications: NotificationMetrics::new(&make),
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",
                 "Times the embedded engine was started again.",

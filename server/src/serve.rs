@@ -1,6 +1,7 @@
 //! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
 
 mod background;
+mod notifier;
 mod target;
 
 use std::net::SocketAddr;
@@ -142,6 +143,7 @@ where
     let reclassifier = reclassifier(&app, settings);
     front.spawn("reclassifier", reclassifier.run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
+    notifier::start(&app.notifier, &front);
     let prepared = tokio::select! {
         prepared = prepare(Arc::clone(&app)) => prepared,
         () = shutdown.cancelled() => Ok(Then::End),
@@ -195,7 +197,17 @@ async fn open(
     let seen = Arc::new(Seen::new(SEEN_BATCHES));
     let recalled = log.recall(|project, batch_id| seen.recall(project, batch_id))?;
     tracing::info!(records = recalled, folder = %data_dir.display(), "the ingest log is open");
+    let clickhouse = ClickHouse::away(&shared.clickhouse_database);
+    let place = notifier::Place {
+        control: Arc::clone(&control),
+        secret: Arc::clone(&secret),
+        clickhouse: clickhouse.clone(),
+        clock: clock.clone(),
+        metrics: metrics.notifications.clone(),
+    };
+    let notifier = notifier::open(settings, place)?;
     Ok(App {
+        notifier: Arc::new(notifier),
         access,
         control,
         logins,
@@ -209,7 +221,7 @@ async fn open(
         seen,
         outcome_counts: OutcomeCounts::default(),
         log,
-        clickhouse: ClickHouse::away(&shared.clickhouse_database),
+        clickhouse,
         metrics,
         uploads: Semaphore::new(uploads(settings)),
         body_budget: BodyBudget::new(settings.max_body_memory_bytes),

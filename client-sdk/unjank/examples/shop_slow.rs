@@ -31,9 +31,9 @@ fn main() {
     }
 }
 
-/// The sum, with the subtotal of each article reckoned from the beginning, of every tenth of them.
+/// The sum, with the subtotal of each article reckoned from the beginning, of every second of them.
 fn slow_total(articles: &[u64]) -> u64 {
-    for end in (10..articles.len()).step_by(10) {
+    for end in (2..articles.len()).step_by(2) {
         for price in articles.iter().take(end) {
             std::hint::black_box(prices::with_everything(*price));
         }

@@ -12,6 +12,7 @@ use super::evidence::{evidence, summary};
 use super::judge::{Case, Held, Judge, judge};
 use super::link::link;
 use super::machine::{MIX_SHIFT, Next, Observed, Patience, Standing, next};
+use super::moved::moved;
 use super::rule::{Condition, Rule, minutes};
 use super::verdict::Verdict;
 use crate::clock::Clock;
@@ -195,7 +196,16 @@ impl Evaluator {
             case: &case,
             mutes: &mutes,
         };
-        Ok(Ok(step.follow(states, verdicts, done)))
+        let outcome = step.follow(states, &verdicts, done);
+        for incident in &mut done.opened {
+            let of = |verdict: &&Verdict| verdict.group_key() == incident.group_key;
+            if let Some(verdict) = verdicts.iter().find(of) {
+                let mut evidence = evidence(&case, verdict);
+                evidence.moved = moved(&self.judge, &case, verdict).await;
+                incident.evidence = serde_json::to_string(&evidence).unwrap_or_default();
+            }
+        }
+        Ok(Ok(outcome))
     }
 }
 
@@ -210,14 +220,14 @@ impl Step<'_> {
     pub(super) fn follow(
         &self,
         states: Vec<AlertState>,
-        verdicts: Vec<Verdict>,
+        verdicts: &[Verdict],
         done: &mut Evaluated,
     ) -> &'static str {
         let mut states = states;
         let known = verdicts
             .iter()
             .any(|verdict| verdict.observed != Observed::Unknown);
-        for verdict in &verdicts {
+        for verdict in verdicts {
             let key = verdict.group_key();
             let place = states.iter().position(|state| state.group_key == key);
             let before = place.map(|place| states.swap_remove(place));

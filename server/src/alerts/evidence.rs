@@ -6,6 +6,7 @@ use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
 use super::judge::{Case, samples_of};
+use super::moved::Moved;
 use super::rule::{Condition, Metric, Rule};
 use super::verdict::{Group, Numbers, Sides, Verdict};
 use crate::store::reads::{Unit, subject};
@@ -24,6 +25,8 @@ pub struct Evidence {
     pub sides: Sides,
     /// The question whose answer `value` is: path and query of the API.
     pub question: String,
+    /// What moved most, by dimension.
+    pub moved: Vec<Moved>,
 }
 
 /// The full evidence of a verdict.
@@ -38,6 +41,7 @@ pub(super) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
         numbers: verdict.numbers.clone(),
         sides: verdict.sides.clone(),
         question: question(case.project, rule, verdict),
+        moved: Vec::new(),
     }
 }
 

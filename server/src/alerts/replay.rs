@@ -89,7 +89,7 @@ pub async fn replay(
             case: &case,
             mutes: &[],
         };
-        step.follow(memory.states.clone(), verdicts, &mut done);
+        step.follow(memory.states.clone(), &verdicts, &mut done);
         memory.keep(done).into_iter().for_each(&mut tell);
         tried.evaluations += 1;
         tried.until = now;

@@ -1,5 +1,6 @@
 //! `/api/v1/projects/{project}/incidents`: what was found.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -29,13 +30,13 @@ pub(super) struct IncidentBody {
     /// `alert`, or `mix_shift`: only the mix of devices changed, which is taken down and told to nobody.
     kind: &'static str,
     /// The values of the rule's dimensions.
-    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    #[schema(value_type = BTreeMap<String, String>)]
     group: Value,
     title: String,
     /// `info`, `warning` or `critical`.
     severity: String,
     owner: String,
-    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    #[schema(value_type = BTreeMap<String, String>)]
     labels: Value,
     /// One line with the numbers.
     summary: String,

@@ -22,16 +22,18 @@ pub(super) use self::answers::{
 pub(super) use self::refusals::{
     BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, Invalid, JsonBody,
     LogIn, Missing, OnHistory, OnPast, Outlived, Overloaded, OwnApp, QueryString, Questioned,
-    Refused, Stored, Unfit, UploadedBody, WrongInvitation, WrongLogin, is_documented,
+    Refused, Stored, Unfit, Unsendable, UploadedBody, WrongInvitation, WrongLogin, is_documented,
 };
-pub(super) use self::sets::{action, algorithm, incident_state, role};
+pub(super) use self::sets::{
+    action, algorithm, channel_kind, incident_state, notification_state, role, severity,
+};
 
 use crate::remote_config::Fault;
 
 use super::{
-    admin, alert_preview, alert_rules, api_tokens, audit, config_preview, configurations,
-    device_keys, exports, incidents, ingest, ingest_keys, janks, mutes, ofrep, people, projects,
-    query, remote_config, rules, session, traces,
+    admin, alert_preview, alert_rules, api_tokens, audit, channels, config_preview, configurations,
+    device_keys, exports, incidents, ingest, ingest_keys, janks, mutes, notifications, ofrep,
+    people, projects, query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -120,6 +122,14 @@ use super::{
         traces::inside_span,
         exports::csv,
         exports::report,
+        channels::list,
+        channels::create,
+        channels::update,
+        channels::remove,
+        channels::test,
+        notifications::list,
+        notifications::retry,
+        notifications::digest,
         admin::healthz,
         admin::readyz,
         get,

@@ -159,6 +159,10 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "device_key_unfit", detail)
     }
 
+    pub(super) fn unfit_channel(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "channel_unfit", detail)
+    }
+
     pub(super) fn content_type() -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,

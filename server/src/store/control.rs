@@ -10,6 +10,7 @@ mod api_tokens;
 mod audit;
 mod backend;
 mod change;
+mod channels;
 mod checks;
 mod closed;
 mod device_keys;
@@ -22,6 +23,7 @@ mod leases;
 mod listener;
 mod memberships;
 mod mutes;
+mod notifications;
 mod postgres;
 mod projects;
 mod secrets;
@@ -36,6 +38,9 @@ pub use self::alert_rules::{AlertRule, AlertRules, RuleText};
 pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
 pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
+pub use self::channels::{
+    Channel, ChannelFields, ChannelKind, Channels, NewChannel, Severity, channel_id,
+};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
@@ -48,6 +53,10 @@ pub use self::invitations::{Invitation, Invitations, Purpose};
 pub use self::leases::Leases;
 pub use self::memberships::{Membership, Memberships, Role};
 pub use self::mutes::{Mute, Mutes, NewMute};
+pub use self::notifications::{
+    Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
+    Notifications, ToldIncident, Untold,
+};
 pub use self::postgres::PgControl;
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};
 pub use self::secrets::{Hidden, SecretHash};
@@ -63,6 +72,7 @@ pub trait Control:
     AlertRules
     + ApiTokens
     + AuditLog
+    + Channels
     + DeviceKeys
     + Documents
     + Incidents
@@ -71,6 +81,7 @@ pub trait Control:
     + Leases
     + Memberships
     + Mutes
+    + Notifications
     + Projects
     + Sessions
     + Users
@@ -81,8 +92,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Projects, Sessions, Users);
-on!(PgControl: AlertRules, ApiTokens, AuditLog, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Projects, Sessions, Users);
+on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
+on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {

@@ -92,6 +92,12 @@ async fn a_slower_version_fires_with_both_versions_and_how_sure_it_is() {
     assert!(number("p_corrected") < 0.001, "{evidence}");
     assert_eq!(evidence["numbers"]["installs"], json!([100, 100]));
     assert_eq!(evidence["numbers"]["samples"], 300.0);
+    let moved = &evidence["moved"][0];
+    assert_eq!(
+        (&moved["dimension"], &moved["key"]),
+        (&json!("page"), &json!(""))
+    );
+    assert!(moved["value"].as_f64().unwrap() > moved["base"].as_f64().unwrap() * 1.2);
     let summary = incident["summary"].as_str().unwrap();
     assert!(summary.contains("4.12.0 against 4.11.0"), "{summary}");
     let link = incident["link"].as_str().unwrap();

@@ -18,7 +18,12 @@ pub(crate) struct Watched {
 
 impl Watched {
     pub(crate) async fn start() -> Self {
-        let server = Server::with(&["--alerts-interval-ms", "50"]).await;
+        Self::with(&[]).await
+    }
+
+    pub(crate) async fn with(arguments: &[&str]) -> Self {
+        let arguments = [&["--alerts-interval-ms", "50"], arguments].concat();
+        let server = Server::with(&arguments).await;
         server.ready().await;
         let token = server.token("editor --project default").await;
         Self { server, token }
@@ -70,7 +75,7 @@ impl Watched {
 }
 
 /// Spans of an install that took so many milliseconds, a minute ago.
-fn spans(version: &str, durations_ms: &[u64]) -> Value {
+pub(crate) fn spans(version: &str, durations_ms: &[u64]) -> Value {
     let mut batch = batch();
     batch["resource"]["app_version"] = json!(version);
     batch["resource"]["install_id"] = json!(Uuid::new_v4());
@@ -86,7 +91,7 @@ fn spans(version: &str, durations_ms: &[u64]) -> Value {
     batch
 }
 
-fn slow_checkout() -> Value {
+pub(crate) fn slow_checkout() -> Value {
     json!({
         "name": "Checkout is slow", "severity": "critical", "owner": "shop",
         "metric": {"signal": "spans", "measure": "p95_us", "by": ["name"], "filters": {"app_id": ["com.example.shop"]}},

@@ -98,6 +98,7 @@ fn only_http_knows_status_codes() {
         "server/src/stacks",
         "server/src/history",
         "server/src/remote_config",
+        "server/src/alerts",
     ] {
         let found = mentions(folder, &["StatusCode", "axum::"]);
         assert!(found.is_empty(), "{found:?}");
@@ -112,6 +113,7 @@ fn only_the_store_knows_sql() {
         "server/src/stacks",
         "server/src/history",
         "server/src/remote_config",
+        "server/src/alerts",
     ] {
         let found = mentions(folder, &["SELECT ", "INSERT INTO", "clickhouse::"]);
         assert!(found.is_empty(), "{found:?}");

@@ -4,7 +4,7 @@ mod access;
 mod documents;
 mod engines;
 mod people;
-mod place;
+pub(crate) mod place;
 
 use std::fmt::Debug;
 use std::sync::LazyLock;

@@ -6,6 +6,7 @@
 )]
 
 mod alert_regressions;
+mod alert_rounds;
 mod alerts;
 mod api_tokens;
 mod architecture;
@@ -19,12 +20,14 @@ mod dead_letters;
 mod demo;
 mod device_tokens;
 mod engine;
+mod exact_periods;
 mod exports;
 mod flame;
 mod folds;
 mod gone_clients;
 mod grafana;
 mod ingest;
+mod notifications;
 mod ofrep;
 mod ofrep_clients;
 mod ofrep_tokens;

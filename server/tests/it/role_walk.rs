@@ -76,6 +76,14 @@ admin POST /api/v1/tokens
 admin DELETE /api/v1/tokens/00000000-0000-0000-0000-000000000000
 admin GET /api/v1/projects
 admin POST /api/v1/projects
+editor GET /api/v1/projects/default/channels
+admin POST /api/v1/projects/default/channels
+admin PATCH /api/v1/projects/default/channels/00000000-0000-0000-0000-000000000000
+admin DELETE /api/v1/projects/default/channels/00000000-0000-0000-0000-000000000000
+admin POST /api/v1/projects/default/channels/00000000-0000-0000-0000-000000000000/test
+viewer GET /api/v1/projects/default/notifications
+editor POST /api/v1/projects/default/notifications/00000000-0000-0000-0000-000000000000/retry
+viewer GET /api/v1/projects/default/digest
 ";
 
 /// Those that are for anybody, or for whoever is logged in.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use unjank::{AppStartKind, Config, Device, LaunchKind, Mode, ReportFile};
 
 /// Times that the cart is opened.
-const TIMES: u32 = 40;
+const TIMES: u32 = 25;
 /// What lies in the cart.
 const ARTICLES: u64 = 400;
 

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::server::program;
 
-/// Other programs run on this machine too: only what doubles counts, and only in the middle.
+/// Other programs run on this machine too, and a sleep of 5 ms took 11 beside ten compilers: what doubles counts, by more than any wait for a
+/// processor, and only in the middle.
 const BUDGETS: &str = r#"
 [defaults]
 allow_percent = 100
@@ -15,12 +16,12 @@ allow_percent = 100
 [[budget]]
 span = "*"
 metric = "duration_ms"
-allow = 1
+allow = 20
 
 [[budget]]
 page = "*"
 metric = "total_ms"
-allow = 3
+allow = 20
 
 [[budget]]
 page = "*"

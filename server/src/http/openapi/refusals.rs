@@ -17,6 +17,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("body_stalled", &[408]),
     ("body_too_large", &[413]),
     ("body_truncated", &[400]),
+    ("channel_unfit", &[422]),
     ("configuration_invalid", &[422]),
     ("conflict", &[409]),
     ("content_encoding", &[415]),
@@ -143,6 +144,8 @@ refuses! {
     Outlived: "token_outlives_its_maker";
     /// A key for device tokens.
     Unfit: "device_key_unfit" "overloaded";
+    /// A channel that messages could be sent to.
+    Unsendable: "channel_unfit" "overloaded";
     /// Passwords are slow, and tried no oftener than somebody types.
     LogIn: "too_many_logins" "overloaded" "control_unavailable";
     /// A password.

@@ -4,7 +4,10 @@ use unjank_protocol::Signal;
 use utoipa::openapi::Type;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, SchemaType};
 
-use crate::store::control::{Action, DeviceKeyAlgorithm, DeviceTokens, IncidentState, Role};
+use crate::store::control::{
+    Action, ChannelKind, DeviceKeyAlgorithm, DeviceTokens, IncidentState, NotificationState, Role,
+    Severity,
+};
 
 fn one_of(names: impl Iterator<Item = &'static str>) -> Object {
     ObjectBuilder::new()
@@ -26,6 +29,21 @@ pub(in crate::http) fn algorithm() -> Object {
 /// What is written to the audit log.
 pub(in crate::http) fn action() -> Object {
     one_of(Action::ALL.iter().map(|action| action.as_str()))
+}
+
+/// What stands at the other end of a channel.
+pub(in crate::http) fn channel_kind() -> Object {
+    one_of(ChannelKind::ALL.iter().map(|kind| kind.as_str()))
+}
+
+/// How bad something is.
+pub(in crate::http) fn severity() -> Object {
+    one_of(Severity::ALL.iter().map(|severity| severity.as_str()))
+}
+
+/// Where a notification stands.
+pub(in crate::http) fn notification_state() -> Object {
+    one_of(NotificationState::ALL.iter().map(|state| state.as_str()))
 }
 
 /// Whether an incident goes on.

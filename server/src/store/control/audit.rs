@@ -90,16 +90,24 @@ closed! {
         IncidentAcknowledged = "incident.acknowledged",
         MuteCreated = "mute.created",
         MuteEnded = "mute.ended",
+        ChannelCreated = "channel.created",
+        ChannelUpdated = "channel.updated",
+        ChannelDeleted = "channel.deleted",
+        NotificationRetried = "notification.retried",
     }
 }
 
 impl Action {
-    /// Logins and invitations are asked for in the database itself, and would tick all day.
+    /// Logins, invitations and channels are asked for in the database itself, and would tick all day.
     pub(super) fn notice(self) -> Notice {
         match self {
-            Self::SessionCreated | Self::InvitationCreated | Self::InvitationTaken => {
-                Notice::Silent
-            }
+            Self::SessionCreated
+            | Self::InvitationCreated
+            | Self::InvitationTaken
+            | Self::ChannelCreated
+            | Self::ChannelUpdated
+            | Self::ChannelDeleted
+            | Self::NotificationRetried => Notice::Silent,
             _ => Notice::Tick,
         }
     }

@@ -1,0 +1,112 @@
+//! Where a change comes from: what moved most, by each dimension that was not asked for.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::judge::{Case, Judge, samples_of};
+use super::rule::{Condition, Effect, Worse};
+use super::verdict::{Verdict, finite};
+use crate::query::{Ask, Unanswered};
+use crate::store::reads::{Better, subject};
+
+/// A value of a dimension with its numbers.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = AlertMoved)]
+pub struct Moved {
+    /// Such as `device_class`; of janks also `stack_hash` and `title`, the group of stacks.
+    pub dimension: &'static str,
+    pub key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// The same of what is compared with; of a threshold, of as much time before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<f64>,
+}
+
+/// In this order, as many as are looked into.
+const DIMENSIONS: [&str; 9] = [
+    "stack_hash",
+    "title",
+    "page",
+    "name",
+    "source",
+    "device_class",
+    "os_name",
+    "app_version",
+    "network",
+];
+const MOST_DIMENSIONS: usize = 4;
+const MOST_KEYS: u64 = 5;
+const LEAST_SAMPLES: u64 = 10;
+
+/// What moved most towards the bad side. Without an answer there is less evidence, and no less of an incident.
+pub(super) async fn moved(judge: &Judge, case: &Case<'_>, verdict: &Verdict) -> Vec<Moved> {
+    let metric = &case.rule.metric;
+    let known = |name: &&&str| {
+        subject(&metric.signal).is_some_and(|subject| subject.dimension(name).is_some())
+            && !verdict.group.contains_key(**name)
+            && !metric.filters.contains_key(**name)
+            && !(**name == "app_version" && verdict.sides.version.is_some())
+    };
+    let mut all = Vec::new();
+    for dimension in DIMENSIONS.iter().filter(known).take(MOST_DIMENSIONS) {
+        match by(judge, case, verdict, dimension).await {
+            Ok(moved) => all.extend(moved),
+            Err(error) => tracing::debug!(%error, dimension, "what moved is not known"),
+        }
+    }
+    all
+}
+
+async fn by(
+    judge: &Judge,
+    case: &Case<'_>,
+    verdict: &Verdict,
+    dimension: &'static str,
+) -> Result<Vec<Moved>, Unanswered> {
+    let rows = judge.rows(case, &ask(case, verdict, dimension)).await?;
+    let moved = rows.into_iter().map(|row| Moved {
+        dimension,
+        key: row.keys.into_iter().next().unwrap_or_default(),
+        value: row.now.first().copied().and_then(finite),
+        base: row.base.first().copied().and_then(finite),
+    });
+    Ok(moved.collect())
+}
+
+fn ask(case: &Case<'_>, verdict: &Verdict, dimension: &str) -> Ask {
+    let sides = &verdict.sides;
+    let mut ask = case.ask(sides.from, sides.to);
+    for (name, value) in &verdict.group {
+        ask.filters.retain(|(known, _)| known != name);
+        ask.filters.push((name.clone(), value.clone()));
+    }
+    let version = sides.version.iter();
+    let version = version.map(|version| ("app_version".to_owned(), version.clone()));
+    ask.filters.extend(version);
+    ask.base_version.clone_from(&sides.base_version);
+    if ask.base_version.is_none() {
+        ask.base_from = Some(sides.base_from.unwrap_or(sides.from - case.rule.window()));
+        ask.base_to = Some(sides.base_to.unwrap_or(sides.from));
+    }
+    ask.by = vec![dimension.to_owned()];
+    let sign = if is_worse_up(case) { "-" } else { "" };
+    ask.order = Some(format!("{sign}change.{}", case.rule.metric.measure));
+    ask.limit = Some(MOST_KEYS);
+    let counts = samples_of(&case.rule.metric.signal) == "samples";
+    ask.at_least_samples = counts.then_some(LEAST_SAMPLES);
+    ask
+}
+
+fn is_worse_up(case: &Case<'_>) -> bool {
+    let said = match &case.rule.condition {
+        Condition::Threshold { above, .. } => return above.is_some(),
+        Condition::Regression { effect, .. } | Condition::LastWeek { effect } => effect.worse,
+        Condition::Absence {} => Effect::default().worse,
+    };
+    let metric = &case.rule.metric;
+    let better = subject(&metric.signal)
+        .and_then(|subject| subject.measure(&metric.measure))
+        .map_or(Better::Lower, |measure| measure.better);
+    said.map_or(better != Better::Higher, |worse| worse == Worse::Up)
+}

@@ -1,0 +1,290 @@
+//! The daily digest: what one day of UTC looked like against the day before. Numbers are those of the query engine; nothing here is
+//! tested for significance, which is what alert rules are for.
+
+mod html;
+mod text;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::digests::Day;
+use crate::query::{Ask, Unanswered};
+use crate::store::ClickHouse;
+use crate::store::reads::TableRow;
+
+pub(super) use self::html::digest_html;
+pub use self::text::digest_text;
+pub(super) use self::text::traffic_csv;
+
+/// One project's day.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Digest {
+    pub project: String,
+    /// Of UTC: `2026-11-20`.
+    #[schema(format = Date)]
+    pub day: String,
+    /// What got worse by a tenth or more, the worst first.
+    pub regressions: Vec<Regression>,
+    /// Groups of janks that did not occur in the four weeks before.
+    pub new_groups: Vec<NewGroup>,
+    /// The hundred installs with most traffic.
+    pub traffic: Vec<InstallTraffic>,
+    pub health: Health,
+}
+
+/// A measure that got worse.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Regression {
+    pub signal: String,
+    /// The span, page or kind of start.
+    pub what: String,
+    pub measure: String,
+    /// `us`, `ms` or `share`.
+    pub unit: String,
+    pub before: f64,
+    pub now: f64,
+    /// Relatively: 0.1 is a tenth more.
+    pub change: f64,
+    pub samples: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = NewJankGroup)]
+pub struct NewGroup {
+    pub group_id: String,
+    pub title: String,
+    pub category: String,
+    pub count: f64,
+    pub installs: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct InstallTraffic {
+    pub install_id: String,
+    pub bytes: f64,
+    pub requests: f64,
+}
+
+/// What was lost, and what measuring cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DigestHealth)]
+pub struct Health {
+    /// Those that sent something.
+    pub installs: f64,
+    pub events_accepted: f64,
+    /// Events that the server did not take, by signal and reason.
+    pub not_stored: Vec<Lost>,
+    /// Events that devices gave up before they were sent, by signal and reason.
+    pub dropped: Vec<Lost>,
+    /// Time that the SDK took, by its own account.
+    pub overhead_us_per_install: f64,
+    pub upload_bytes: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = LostEvents)]
+pub struct Lost {
+    pub signal: String,
+    pub reason: String,
+    pub count: f64,
+}
+
+impl Digest {
+    #[must_use]
+    pub fn subject(&self) -> String {
+        let Self { project, day, .. } = self;
+        let (worse, new) = (self.regressions.len(), self.new_groups.len());
+        format!("unjank: {project} on {day}: {worse} regressions, {new} new groups of janks")
+    }
+}
+
+const DAYS: i64 = 86_400_000_000;
+/// Fewer samples move by themselves.
+const FEWEST: u64 = 100;
+const LEAST_CHANGE: f64 = 0.1;
+const MOST_REGRESSIONS: usize = 10;
+const MOST_NEW_GROUPS: usize = 10;
+const LOOK_BACK: i64 = 28 * DAYS;
+
+/// What is compared with the day before: signal, dimension, measure, its unit, and where samples are counted.
+const COMPARED: [[&str; 5]; 4] = [
+    ["spans", "name", "p95_us", "us", "samples"],
+    ["page_loads", "page", "t3_p75_ms", "ms", "samples"],
+    ["frame_windows", "page", "jank_share", "share", "samples"],
+    ["app_starts", "kind", "p75_ms", "ms", "count"],
+];
+
+/// Asks for everything.
+pub async fn digest_of(
+    clickhouse: &ClickHouse,
+    project: &str,
+    day: Day,
+    now: i64,
+) -> Result<Digest, Unanswered> {
+    let asking = Asking {
+        clickhouse,
+        project,
+        day,
+        now,
+    };
+    Ok(Digest {
+        project: project.to_owned(),
+        day: day.to_string(),
+        regressions: asking.regressions().await?,
+        new_groups: asking.new_groups().await?,
+        traffic: asking.traffic().await?,
+        health: asking.health().await?,
+    })
+}
+
+struct Asking<'a> {
+    clickhouse: &'a ClickHouse,
+    project: &'a str,
+    day: Day,
+    now: i64,
+}
+
+impl Asking<'_> {
+    fn about(&self, by: &[&str], measures: &[&str]) -> Ask {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Ask {
+            from: Some(self.day.begin()),
+            to: Some(self.day.end()),
+            by: owned(by),
+            measures: owned(measures),
+            ..Ask::default()
+        }
+    }
+
+    async fn rows(&self, signal: &str, ask: Ask) -> Result<Vec<TableRow>, Unanswered> {
+        let asked = ask.table(self.project, signal, self.now)?;
+        let answer = self
+            .clickhouse
+            .read_table(&asked.reading, asked.sort, asked.limit);
+        Ok(answer.await?.0)
+    }
+
+    async fn regressions(&self) -> Result<Vec<Regression>, Unanswered> {
+        let mut all = Vec::new();
+        for [signal, by, measure, unit, samples] in COMPARED {
+            let ask = Ask {
+                base_from: Some(self.day.begin() - DAYS),
+                base_to: Some(self.day.begin()),
+                order: Some(format!("-change.{measure}")),
+                at_least_samples: (samples == "samples").then_some(FEWEST),
+                ..self.about(&[by], &[measure, samples])
+            };
+            let rows = self.rows(signal, ask).await?;
+            all.extend(rows.into_iter().filter_map(|row| {
+                let (now, before) = (number(&row.now, 0), number(&row.base, 0));
+                let counted = number(&row.now, 1).min(number(&row.base, 1));
+                let change = (now - before) / before;
+                let counts = counted >= FEWEST as f64 && change.is_finite();
+                (counts && change >= LEAST_CHANGE).then(|| Regression {
+                    signal: signal.to_owned(),
+                    what: row.keys.concat(),
+                    measure: measure.to_owned(),
+                    unit: unit.to_owned(),
+                    before,
+                    now,
+                    change,
+                    samples: number(&row.now, 1),
+                })
+            }));
+        }
+        all.sort_by(|a, b| b.change.total_cmp(&a.change));
+        all.truncate(MOST_REGRESSIONS);
+        Ok(all)
+    }
+
+    async fn new_groups(&self) -> Result<Vec<NewGroup>, Unanswered> {
+        let ask = Ask {
+            base_from: Some(self.day.begin() - LOOK_BACK),
+            base_to: Some(self.day.begin()),
+            order: Some("-count".to_owned()),
+            limit: Some(1_000),
+            ..self.about(&["group_id", "title", "category"], &["count", "installs"])
+        };
+        let rows = self.rows("janks", ask).await?;
+        let new = rows.into_iter().filter(|row| row.base.is_empty());
+        let new = new.filter_map(|row| {
+            let (count, installs) = (number(&row.now, 0), number(&row.now, 1));
+            let [group_id, title, category] = row.keys.try_into().ok()?;
+            Some(NewGroup {
+                group_id,
+                title,
+                category,
+                count,
+                installs,
+            })
+        });
+        Ok(new.take(MOST_NEW_GROUPS).collect())
+    }
+
+    async fn traffic(&self) -> Result<Vec<InstallTraffic>, Unanswered> {
+        let ask = Ask {
+            order: Some("-bytes".to_owned()),
+            limit: Some(100),
+            ..self.about(&["install_id"], &["bytes", "requests"])
+        };
+        let rows = self.rows("traffic", ask).await?.into_iter();
+        Ok(rows
+            .map(|row| InstallTraffic {
+                install_id: row.keys.concat(),
+                bytes: number(&row.now, 0),
+                requests: number(&row.now, 1),
+            })
+            .collect())
+    }
+
+    async fn health(&self) -> Result<Health, Unanswered> {
+        let usage = self.about(&[], &["installs", "accepted"]);
+        let usage = self.rows("usage", usage).await?;
+        let cost = self.about(&[], &["overhead_us_per_install", "upload_bytes"]);
+        let cost = self.rows("sdk_health", cost).await?;
+        let refused = Ask {
+            limit: Some(100),
+            ..self.about(&["signal", "reason", "outcome"], &["count"])
+        };
+        let mut refused = self.rows("outcomes", refused).await?;
+        refused.retain(|row| {
+            row.keys
+                .last()
+                .is_some_and(|outcome| ["rejected", "dead_letter"].contains(&outcome.as_str()))
+        });
+        let dropped = Ask {
+            limit: Some(20),
+            ..self.about(&["signal", "reason"], &["count"])
+        };
+        let of = |rows: &[TableRow], place| rows.first().map_or(0.0, |row| number(&row.now, place));
+        Ok(Health {
+            installs: of(&usage, 0),
+            events_accepted: of(&usage, 1),
+            not_stored: refused.into_iter().take(20).filter_map(lost).collect(),
+            dropped: self
+                .rows("sdk_drops", dropped)
+                .await?
+                .into_iter()
+                .filter_map(lost)
+                .collect(),
+            overhead_us_per_install: of(&cost, 0),
+            upload_bytes: of(&cost, 1),
+        })
+    }
+}
+
+fn lost(row: TableRow) -> Option<Lost> {
+    let count = number(&row.now, 0);
+    let mut keys = row.keys.into_iter();
+    Some(Lost {
+        signal: keys.next()?,
+        reason: keys.next()?,
+        count,
+    })
+}
+
+/// JSON has no NaN: what was not measured is zero here.
+fn number(values: &[f64], place: usize) -> f64 {
+    let value = values.get(place).copied().unwrap_or_default();
+    if value.is_finite() { value } else { 0.0 }
+}

@@ -1,0 +1,16 @@
+//! The digest as HTML for mail. Names come from apps, so nothing is put into it but by `maud`, which escapes.
+
+use maud::{Markup, html};
+
+use super::Digest;
+use super::text::sections;
+
+pub(in crate::alerts::notify) fn digest_html(digest: &Digest) -> Markup {
+    html! {
+        h2 { (digest.subject()) }
+        @for (title, lines) in sections(digest) {
+            h3 { (title) }
+            ul { @for line in lines { li { (line) } } }
+        }
+    }
+}

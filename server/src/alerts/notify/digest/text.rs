@@ -1,0 +1,129 @@
+//! The digest as plain text, for mail and chat, and the table beside it.
+
+use std::fmt::Write as _;
+
+use super::{Digest, Lost};
+
+/// In text; all of them are in the table.
+const INSTALLS: usize = 10;
+
+/// The digest for people who read plain text.
+#[must_use]
+pub fn digest_text(digest: &Digest) -> String {
+    let mut text = format!("{}\n", digest.subject());
+    for (title, lines) in sections(digest) {
+        let _infallible = write!(text, "\n{title}\n");
+        for line in lines {
+            let _infallible = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+/// Titles, and what stands below them.
+pub(super) fn sections(digest: &Digest) -> Vec<(&'static str, Vec<String>)> {
+    let regressions = digest.regressions.iter().map(|one| {
+        format!(
+            "{} {} {}: {} -> {} (+{:.0} %, {:.0} samples)",
+            one.signal,
+            one.what,
+            one.measure,
+            amount(one.before, &one.unit),
+            amount(one.now, &one.unit),
+            one.change * 100.0,
+            one.samples,
+        )
+    });
+    let groups = digest.new_groups.iter().map(|one| {
+        format!(
+            "{} ({}): {:.0} times on {:.0} installs",
+            one.title, one.category, one.count, one.installs
+        )
+    });
+    let traffic = digest.traffic.iter().take(INSTALLS).map(|one| {
+        format!(
+            "{}: {} in {:.0} requests",
+            short(&one.install_id),
+            amount(one.bytes, "bytes"),
+            one.requests
+        )
+    });
+    vec![
+        (
+            "Worse than the day before, by a tenth or more",
+            or_nothing(regressions.collect()),
+        ),
+        (
+            "Groups of janks that are new in four weeks",
+            or_nothing(groups.collect()),
+        ),
+        ("Most traffic", or_nothing(traffic.collect())),
+        ("Loss and cost of measuring", health(digest)),
+    ]
+}
+
+fn or_nothing(lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() {
+        return vec!["nothing".to_owned()];
+    }
+    lines
+}
+
+fn health(digest: &Digest) -> Vec<String> {
+    let health = &digest.health;
+    let mut lines = vec![
+        format!(
+            "{:.0} installs sent {:.0} events, in {}",
+            health.installs,
+            health.events_accepted,
+            amount(health.upload_bytes, "bytes")
+        ),
+        format!(
+            "the SDK took {} per install",
+            amount(health.overhead_us_per_install, "us")
+        ),
+    ];
+    let told = |lost: &Lost, how: &str| {
+        format!("{how}: {:.0} {} ({})", lost.count, lost.signal, lost.reason)
+    };
+    lines.extend(health.not_stored.iter().map(|one| told(one, "not stored")));
+    lines.extend(
+        health
+            .dropped
+            .iter()
+            .map(|one| told(one, "lost on devices")),
+    );
+    lines
+}
+
+/// Enough of an id to find it by.
+fn short(id: &str) -> String {
+    id.chars().take(8).collect()
+}
+
+pub(super) fn amount(value: f64, unit: &str) -> String {
+    match unit {
+        "us" if value >= 1e6 => format!("{:.2} s", value / 1e6),
+        "us" => format!("{:.1} ms", value / 1e3),
+        "ms" if value >= 1e4 => format!("{:.2} s", value / 1e3),
+        "ms" => format!("{value:.1} ms"),
+        "share" => format!("{:.2} %", value * 100.0),
+        "bytes" if value >= 1e9 => format!("{:.2} GB", value / 1e9),
+        "bytes" if value >= 1e6 => format!("{:.1} MB", value / 1e6),
+        "bytes" => format!("{:.1} kB", value / 1e3),
+        _ => format!("{value}"),
+    }
+}
+
+/// All installs, for a spreadsheet. Ids are UUIDs and the rest are numbers: nothing needs quotes.
+pub(in crate::alerts::notify) fn traffic_csv(digest: &Digest) -> String {
+    let mut table = "install_id,bytes,requests\r\n".to_owned();
+    for one in &digest.traffic {
+        let _infallible = write!(
+            table,
+            "{},{:.0},{:.0}\r\n",
+            one.install_id, one.bytes, one.requests
+        );
+    }
+    table
+}

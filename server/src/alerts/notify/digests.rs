@@ -1,0 +1,153 @@
+//! When a digest is due: once for each channel and day, at the channel's hour of the day after.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use time::Date;
+use time::macros::format_description;
+use tokio::time::interval;
+use tokio_util::sync::CancellationToken;
+
+use super::digest::{Digest, digest_of};
+use super::settings::ChannelSettings;
+use super::{Notifier, SECOND};
+use crate::store::control::{Channel, NewNotification};
+
+const EVERY: Duration = Duration::from_secs(5);
+const LEASE: i64 = 120 * SECOND;
+const HOUR: i64 = 3_600 * SECOND;
+const DAY: i64 = 24 * HOUR;
+/// 1970-01-01.
+const EPOCH: i32 = 2_440_588;
+
+/// A day of UTC, written `2026-11-20`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Day(i32);
+
+impl Day {
+    /// The last one that is over.
+    #[must_use]
+    pub fn before(now: i64) -> Self {
+        Self(i32::try_from(now.div_euclid(DAY) - 1).unwrap_or_default())
+    }
+
+    /// In microseconds since the epoch.
+    #[must_use]
+    pub fn begin(self) -> i64 {
+        i64::from(self.0) * DAY
+    }
+
+    #[must_use]
+    pub fn end(self) -> i64 {
+        self.begin() + DAY
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let date = Date::from_julian_day(self.0 + EPOCH).map_err(|_| fmt::Error)?;
+        let (year, month, day) = date.to_calendar_date();
+        write!(f, "{year:04}-{:02}-{day:02}", u8::from(month))
+    }
+}
+
+impl FromStr for Day {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let date = Date::parse(text, format_description!("[year]-[month]-[day]"));
+        date.map(|date| Self(date.to_julian_day() - EPOCH))
+            .map_err(|_| "a day is written 2026-11-20".to_owned())
+    }
+}
+
+/// Until `shutdown`.
+pub async fn digests(notifier: Arc<Notifier>, shutdown: CancellationToken) {
+    let mut every = interval(EVERY);
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = every.tick() => {}
+        }
+        let sent = tokio::select! {
+            () = shutdown.cancelled() => return,
+            sent = notifier.send_digests() => sent,
+        };
+        if let Err(error) = sent {
+            tracing::warn!(%error, "the daily digest waits");
+        }
+    }
+}
+
+impl Notifier {
+    async fn send_digests(&self) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let due = self.due(now).await?;
+        // Two servers that make the same digest would write one message, but ask twice.
+        if due.is_empty()
+            || !self
+                .control
+                .take("digests", &self.holder, now, now + LEASE)
+                .await?
+        {
+            return Ok(());
+        }
+        let day = Day::before(now);
+        let mut made: Option<Digest> = None;
+        for channel in due {
+            let digest = match made.take().filter(|made| made.project == channel.project) {
+                Some(made) => made,
+                None => digest_of(&self.clickhouse, &channel.project, day, now).await?,
+            };
+            let written = NewNotification {
+                project: channel.project.clone(),
+                channel: channel.id,
+                key: key(&channel, day),
+                thread: "digest".to_owned(),
+                subject: digest.subject(),
+                body: serde_json::json!({"digest": digest}),
+            };
+            self.control.notify(&written, now).await?;
+            made = Some(digest);
+        }
+        Ok(())
+    }
+
+    /// Channels that should have the digest of yesterday by now, and have not. The first comes the day after a channel was made.
+    async fn due(&self, now: i64) -> anyhow::Result<Vec<Channel>> {
+        let day = Day::before(now);
+        let mut due = Vec::new();
+        for channel in self.control.channels_with_digest().await? {
+            let hour = i64::from(ChannelSettings::of(&channel).digest_hour);
+            let at = day.end() + hour * HOUR;
+            let is_time = now >= at && channel.created_at < at;
+            if is_time && !self.control.is_notified(&key(&channel, day)).await? {
+                due.push(channel);
+            }
+        }
+        Ok(due)
+    }
+}
+
+fn key(channel: &Channel, day: Day) -> String {
+    format!("digest:{}:{day}", channel.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_utc() {
+        let now = 1_795_176_000_000_000;
+        let day = Day::before(now);
+        assert_eq!(day.to_string(), "2026-11-19");
+        assert_eq!("2026-11-19".parse(), Ok(day));
+        assert_eq!(day.end(), 1_795_132_800_000_000);
+        assert_eq!(Day::before(day.end()), day);
+        assert!("2026-11-31".parse::<Day>().is_err());
+        assert!("19.11.2026".parse::<Day>().is_err());
+    }
+}

@@ -1,0 +1,134 @@
+//! Mail, by the operator's own mail server: as text, and as HTML that `maud` escapes.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use lettre::message::header::ContentType;
+use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
+use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
+use maud::{DOCTYPE, Markup, html};
+use sha2::{Digest as _, Sha256};
+
+use super::digest::{digest_html, digest_text, traffic_csv};
+use super::message::{Message, Parcel};
+use super::sending::Outcome;
+use super::signature::hex;
+
+/// Of each step of the conversation.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// The mail server of the settings, if there is one. Does not print.
+#[derive(Clone)]
+pub struct Mailer(Option<(AsyncSmtpTransport<Tokio1Executor>, Mailbox)>);
+
+impl std::fmt::Debug for Mailer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "Mailer(***)"
+        } else {
+            "Mailer(none)"
+        })
+    }
+}
+
+impl Mailer {
+    /// `url`: `smtps://user:password@host`, `smtp://host:587?tls=required`.
+    pub fn new(url: Option<&str>, from: &str) -> anyhow::Result<Self> {
+        let Some(url) = url else {
+            return Ok(Self(None));
+        };
+        // Neither error quotes the URL, which has a password in it.
+        let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| {
+            anyhow::anyhow!(
+                "the mail server's URL is like smtps://user:password@mail.example.com or smtp://mail.example.com:587?tls=required"
+            )
+        })?;
+        let from = from
+            .parse()
+            .map_err(|error| anyhow::anyhow!("the sender of mail, `{from}`: {error}"))?;
+        Ok(Self(Some((transport.timeout(Some(LONGEST)).build(), from))))
+    }
+}
+
+pub(super) async fn send(mailer: &Mailer, to: &[String], parcel: &Parcel<'_>) -> Outcome {
+    let Some((transport, from)) = &mailer.0 else {
+        return Outcome::later("this server has no mail server: the operator sets UNJANK_SMTP_URL");
+    };
+    let mail = match written(from.clone(), to, parcel) {
+        Ok(mail) => mail,
+        Err(error) => return Outcome::Never(format!("the mail cannot be written: {error}")),
+    };
+    match transport.send(mail).await {
+        Ok(_) => Outcome::Delivered,
+        Err(error) if error.is_permanent() => {
+            Outcome::Never(format!("the mail server refused: {error}"))
+        }
+        Err(error) => Outcome::later(format!("the mail server: {error}")),
+    }
+}
+
+fn written(from: Mailbox, to: &[String], parcel: &Parcel<'_>) -> anyhow::Result<lettre::Message> {
+    // The same message has the same id, so that a mailbox may drop what comes twice.
+    let id = hex(&Sha256::digest(parcel.key));
+    let domain = from.email.domain().to_owned();
+    let sent_at = UNIX_EPOCH + Duration::from_micros(u64::try_from(parcel.now).unwrap_or_default());
+    let mut mail = lettre::Message::builder()
+        .from(from)
+        .subject(one_line(parcel.subject))
+        .date(sent_at)
+        .message_id(Some(format!("<{id}@{domain}>")));
+    for address in to {
+        mail = mail.to(address.parse()?);
+    }
+    let both = MultiPart::alternative_plain_html(text(parcel), page(parcel).into_string());
+    let Message::Digest { digest } = parcel.message else {
+        return Ok(mail.multipart(both)?);
+    };
+    let name = format!("traffic-{}-{}.csv", digest.project, digest.day);
+    let table: SinglePart =
+        Attachment::new(name).body(traffic_csv(digest), ContentType::parse("text/csv")?);
+    Ok(mail.multipart(MultiPart::mixed().multipart(both).singlepart(table))?)
+}
+
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect()
+}
+
+fn text(parcel: &Parcel<'_>) -> String {
+    match parcel.message {
+        Message::Digest { digest } => digest_text(digest),
+        Message::Incidents(told) => {
+            let parts = told
+                .incidents
+                .iter()
+                .map(|one| format!("{}\n{}\n{}\n", one.title, one.summary, parcel.link(one)));
+            parts.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+fn page(parcel: &Parcel<'_>) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { meta charset="utf-8"; title { (parcel.subject) } }
+            body style="font-family: sans-serif; line-height: 1.4" {
+                @match parcel.message {
+                    Message::Digest { digest } => { (digest_html(digest)) }
+                    Message::Incidents(told) => {
+                        h2 { (parcel.subject) }
+                        @for one in &told.incidents {
+                            p {
+                                strong { (one.title) } " (" (one.severity) ")" br;
+                                (one.summary) br;
+                                a href=(parcel.link(one)) { "Show it" }
+                            }
+                        }
+                    }
+                }
+                p style="color: #666" { "Sent by unjank for the project " (parcel.project) "." }
+            }
+        }
+    }
+}

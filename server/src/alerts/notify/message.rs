@@ -1,0 +1,155 @@
+//! A message before it has the form of a channel, and what all forms have in common.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use unjank_protocol::Timestamp;
+use uuid::Uuid;
+
+use super::SECOND;
+use super::digest::Digest;
+use super::signature::hex;
+use crate::store::control::ToldIncident;
+
+/// What a notification is about, as its body keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Message {
+    Incidents(Told),
+    Digest { digest: Box<Digest> },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Told {
+    /// `firing` or `resolved`.
+    pub status: String,
+    pub incidents: Vec<ToldIncident>,
+}
+
+/// A message on its way.
+pub struct Parcel<'a> {
+    pub project: &'a str,
+    /// The same for the same message, each time it is sent.
+    pub key: &'a str,
+    pub subject: &'a str,
+    pub message: &'a Message,
+    /// Without a slash at the end.
+    pub public_url: &'a str,
+    pub now: i64,
+}
+
+/// A test's alert ends by itself.
+const TEST_LASTS: i64 = 300 * SECOND;
+
+impl Message {
+    /// What a channel is tried with.
+    #[must_use]
+    pub fn test(project: &str, now: i64) -> Self {
+        let labels = [
+            ("alertname", "UnjankTest"),
+            ("project", project),
+            ("severity", "info"),
+        ];
+        let incident = ToldIncident {
+            id: Uuid::nil(),
+            rule: Uuid::nil(),
+            group_key: "{}".to_owned(),
+            title: "Test of this channel".to_owned(),
+            severity: "info".to_owned(),
+            owner: String::new(),
+            labels: labels
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            summary: "Nothing is wrong: somebody tried whether messages arrive.".to_owned(),
+            link: "/".to_owned(),
+            started_at: now,
+            resolved_at: Some(now + TEST_LASTS),
+        };
+        Self::Incidents(Told {
+            status: "firing".to_owned(),
+            incidents: vec![incident],
+        })
+    }
+}
+
+impl Parcel<'_> {
+    /// Where people see the same numbers.
+    pub(super) fn link(&self, incident: &ToldIncident) -> String {
+        format!("{}{}", self.public_url, incident.link)
+    }
+
+    /// The labels of Prometheus: names it knows, and those that tell one project from another.
+    pub(super) fn labels(&self, incident: &ToldIncident) -> BTreeMap<String, String> {
+        let mut labels: BTreeMap<String, String> = incident
+            .labels
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| (label_name(name), value.clone()))
+            .collect();
+        let own = [
+            ("alertname", incident.title.as_str()),
+            ("severity", &incident.severity),
+            ("project", self.project),
+        ];
+        for (name, value) in own {
+            labels
+                .entry(name.to_owned())
+                .or_insert_with(|| value.to_owned());
+        }
+        labels
+    }
+
+    pub(super) fn annotations(&self, incident: &ToldIncident) -> BTreeMap<&'static str, String> {
+        let all = [
+            ("title", incident.title.clone()),
+            ("summary", incident.summary.clone()),
+            ("owner", incident.owner.clone()),
+            ("link", self.link(incident)),
+        ];
+        let all = all.into_iter().filter(|(_, value)| !value.is_empty());
+        all.collect()
+    }
+}
+
+fn label_name(name: &str) -> String {
+    let name: String = name
+        .chars()
+        .map(|char| {
+            if char.is_ascii_alphanumeric() {
+                char
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    match name.chars().next() {
+        Some(first) if !first.is_ascii_digit() => name,
+        _ => format!("_{name}"),
+    }
+}
+
+/// The same for the same labels.
+pub(super) fn fingerprint(labels: &BTreeMap<String, String>) -> String {
+    let digest = Sha256::digest(json!(labels).to_string());
+    hex(digest.get(..8).unwrap_or_default())
+}
+
+/// RFC 3339.
+pub(super) fn time(micros: i64) -> Value {
+    json!(Timestamp::from_micros(micros).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_labels_are_those_that_prometheus_knows() {
+        assert_eq!(label_name("device_class"), "device_class");
+        assert_eq!(label_name("http.status-code"), "http_status_code");
+        assert_eq!(label_name("5g"), "_5g");
+        assert_eq!(label_name(""), "_");
+    }
+}

@@ -1,0 +1,97 @@
+//! One attempt: a message, as the channel wants it, goes to where the channel says.
+
+use super::back_off::Wait;
+use super::message::Parcel;
+use super::outbound::send;
+use super::settings::{ChannelSecret, ChannelSettings};
+use super::{Notifier, alertmanager, mail, signature, slack, webhook};
+use crate::store::control::{Channel, ChannelKind};
+
+/// What came of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Delivered,
+    /// It may go well another time.
+    Later {
+        error: String,
+        retry_after: Option<Wait>,
+    },
+    /// It would go the same way every time.
+    Never(String),
+}
+
+impl Outcome {
+    /// For metrics.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Later { .. } => "later",
+            Self::Never(_) => "refused",
+        }
+    }
+
+    pub(super) fn later(error: impl Into<String>) -> Self {
+        Self::Later {
+            error: error.into(),
+            retry_after: None,
+        }
+    }
+}
+
+impl Notifier {
+    /// Sends a message now, once.
+    pub async fn send(&self, channel: &Channel, parcel: &Parcel<'_>) -> Outcome {
+        let context = ChannelSecret::context(channel.id);
+        let opened = self.secret.open(&context, &channel.fields.secret.0);
+        let secret = opened
+            .map_err(|error| error.to_string())
+            .and_then(|text| ChannelSecret::parse(&text));
+        let secret = match secret {
+            Ok(secret) => secret,
+            Err(error) => {
+                return Outcome::Never(format!(
+                    "what is kept of this channel does not open ({error}): enter its URL and secrets again"
+                ));
+            }
+        };
+        if channel.kind == ChannelKind::Email {
+            let settings = ChannelSettings::of(channel);
+            return mail::send(&self.mailer, &settings.to, parcel).await;
+        }
+        match self.request(channel, &secret, parcel) {
+            Ok(request) => send(request).await,
+            Err(error) => Outcome::Never(error),
+        }
+    }
+
+    fn request(
+        &self,
+        channel: &Channel,
+        secret: &ChannelSecret,
+        parcel: &Parcel<'_>,
+    ) -> Result<reqwest::RequestBuilder, String> {
+        let mut url = self.outbound.target(&secret.url)?;
+        let body = match channel.kind {
+            ChannelKind::Webhook => webhook::body(channel, parcel),
+            ChannelKind::Slack => slack::body(parcel),
+            ChannelKind::Alertmanager | ChannelKind::Email => {
+                let path = format!("{}/api/v2/alerts", url.path().trim_end_matches('/'));
+                url.set_path(&path);
+                alertmanager::body(parcel)
+            }
+        };
+        let body = body.to_string().into_bytes();
+        let signed = secret
+            .signing_key
+            .as_ref()
+            .map(|key| signature::headers(key, parcel.now, &body));
+        let mut request = self.outbound.post(url, parcel.key, body);
+        for (name, value) in signed.into_iter().flatten() {
+            request = request.header(name, value);
+        }
+        if let Some(user) = &secret.username {
+            request = request.basic_auth(user, secret.password.as_ref());
+        }
+        Ok(request)
+    }
+}

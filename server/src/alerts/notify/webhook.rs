@@ -1,0 +1,73 @@
+//! Webhooks in the shape of Alertmanager (version 4), which every receiver of alerts reads; the digest as it is.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::message::{Message, Parcel, Told, fingerprint, time};
+use crate::store::control::{Channel, ToldIncident};
+
+/// What Alertmanager writes for "not yet".
+const NOT_YET: &str = "0001-01-01T00:00:00Z";
+
+pub(super) fn body(channel: &Channel, parcel: &Parcel<'_>) -> Value {
+    match parcel.message {
+        Message::Incidents(told) => alerts(channel, parcel, told),
+        Message::Digest { digest } => json!({
+            "kind": "digest", "subject": parcel.subject, "externalURL": parcel.public_url, "digest": digest,
+        }),
+    }
+}
+
+fn alerts(channel: &Channel, parcel: &Parcel<'_>, told: &Told) -> Value {
+    let labels: Vec<_> = told
+        .incidents
+        .iter()
+        .map(|one| parcel.labels(one))
+        .collect();
+    let annotations: Vec<_> = told
+        .incidents
+        .iter()
+        .map(|one| parcel.annotations(one))
+        .collect();
+    let each = told.incidents.iter().zip(&labels).zip(&annotations);
+    let alerts: Vec<_> = each
+        .map(|((incident, labels), annotations)| {
+            json!({
+                "status": told.status, "labels": labels, "annotations": annotations,
+                "startsAt": time(incident.started_at), "endsAt": ends_at(told, incident),
+                "generatorURL": parcel.link(incident), "fingerprint": fingerprint(labels),
+            })
+        })
+        .collect();
+    let common = in_all(&labels);
+    let group = ["alertname", "project"].map(|name| (name, common.get(name)));
+    let group: BTreeMap<_, _> = group
+        .into_iter()
+        .filter(|(_, value)| value.is_some())
+        .collect();
+    let rule = told.incidents.first().map(|one| one.rule.to_string());
+    json!({
+        "version": "4", "groupKey": format!("unjank/{}/{}", parcel.project, rule.unwrap_or_default()),
+        "truncatedAlerts": 0, "status": told.status, "receiver": channel.fields.name,
+        "groupLabels": group, "commonLabels": common, "commonAnnotations": in_all(&annotations),
+        "externalURL": parcel.public_url, "alerts": alerts,
+    })
+}
+
+fn ends_at(told: &Told, incident: &ToldIncident) -> Value {
+    match incident.resolved_at {
+        Some(at) if told.status == "resolved" => time(at),
+        _ => json!(NOT_YET),
+    }
+}
+
+/// What has the same value in all of them.
+fn in_all<K: Ord + Clone>(all: &[BTreeMap<K, String>]) -> BTreeMap<K, String> {
+    let Some((first, others)) = all.split_first() else {
+        return BTreeMap::new();
+    };
+    let mut common = first.clone();
+    common.retain(|name, value| others.iter().all(|one| one.get(name) == Some(value)));
+    common
+}

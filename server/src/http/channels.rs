@@ -1,0 +1,331 @@
+//! `/api/v1/projects/{project}/channels`: where people are told. URLs, passwords and signing keys go in and never come out.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::member::{Admin, Editor};
+use super::object::Object;
+use super::openapi::{Invalid, JsonBody, Missing, Refused, Unsendable, channel_kind, severity};
+use super::problem::Problem;
+use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, Parcel};
+use crate::app::App;
+use crate::store::control::{
+    Channel, ChannelFields, ChannelKind, Hidden, NewChannel, Severity, channel_id,
+};
+
+/// A channel, without what is secret.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Channel)]
+pub(super) struct ChannelBody {
+    id: Uuid,
+    name: String,
+    #[schema(schema_with = channel_kind)]
+    kind: &'static str,
+    /// Of the URL.
+    host: Option<String>,
+    /// Whom mail goes to.
+    to: Vec<String>,
+    #[schema(schema_with = severity)]
+    least_severity: &'static str,
+    incidents: bool,
+    digest: bool,
+    /// The hour of the day, in UTC, at which the digest of yesterday is sent.
+    digest_hour: u8,
+    enabled: bool,
+    /// Microseconds since the epoch, as all times here.
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl From<Channel> for ChannelBody {
+    fn from(channel: Channel) -> Self {
+        let settings = ChannelSettings::of(&channel);
+        Self {
+            id: channel.id,
+            name: channel.fields.name,
+            kind: channel.kind.as_str(),
+            host: settings.host,
+            to: settings.to,
+            least_severity: channel.fields.least_severity.as_str(),
+            incidents: channel.fields.incidents,
+            digest: channel.fields.digest,
+            digest_hour: settings.digest_hour,
+            enabled: channel.fields.enabled,
+            created_at: channel.created_at,
+            updated_at: channel.updated_at,
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct ChannelList {
+    channels: Vec<ChannelBody>,
+}
+
+/// All channels of the project.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/channels", tag = "channels",
+    responses((status = 200, body = ChannelList), Refused<(Editor,)>),
+)]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+) -> Result<Json<ChannelList>, Problem> {
+    let channels = app.control.channels(&member.project).await?;
+    let channels = channels.into_iter().map(ChannelBody::from).collect();
+    Ok(Json(ChannelList { channels }))
+}
+
+/// What may be said of a channel. What is missing is left as it is, or as it usually is.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ChannelChange)]
+pub(super) struct Change {
+    /// `webhook`, `alertmanager`, `slack` or `email`: said of a new channel, and never changed.
+    kind: Option<String>,
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    /// Where messages are posted: of a webhook, of Slack, or the root of an Alertmanager. Kept sealed.
+    url: Option<String>,
+    /// What a webhook's messages are signed with. Kept sealed; `null` takes it away.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<String>)]
+    signing_key: Option<Option<String>>,
+    /// For HTTP Basic authentication. Kept sealed; `null` takes it away, with the password.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<String>)]
+    username: Option<Option<String>>,
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<String>)]
+    password: Option<Option<String>>,
+    /// Whom mail goes to.
+    to: Option<Vec<String>>,
+    /// Incidents that are less bad are not told here: `info`, `warning` or `critical`.
+    #[schema(value_type = Option<String>)]
+    least_severity: Option<String>,
+    /// Whether incidents are told here: yes, unless said otherwise.
+    incidents: Option<bool>,
+    /// Whether the daily digest comes here: no, unless said otherwise.
+    digest: Option<bool>,
+    /// The hour of the day, in UTC, at which the digest of yesterday is sent: 7, unless said otherwise.
+    #[schema(maximum = 23)]
+    digest_hour: Option<u8>,
+    enabled: Option<bool>,
+}
+
+/// Tells `null` from nothing.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// A channel as it is to be, with what is secret.
+struct Draft {
+    kind: ChannelKind,
+    fields: ChannelFields,
+    settings: ChannelSettings,
+    secret: ChannelSecret,
+}
+
+impl Draft {
+    fn new(kind: ChannelKind) -> Self {
+        let fields = ChannelFields {
+            name: String::new(),
+            settings: serde_json::Value::Null,
+            secret: Hidden(String::new()),
+            least_severity: Severity::Info,
+            incidents: true,
+            digest: false,
+            enabled: true,
+        };
+        Self {
+            kind,
+            fields,
+            settings: ChannelSettings::default(),
+            secret: ChannelSecret::default(),
+        }
+    }
+
+    /// Of a channel whose secret does not open any more everything secret is asked for again.
+    fn of(channel: Channel, app: &App) -> Self {
+        let context = ChannelSecret::context(channel.id);
+        let opened = app.secret.open(&context, &channel.fields.secret.0).ok();
+        let secret = opened.and_then(|text| ChannelSecret::parse(&text).ok());
+        Self {
+            kind: channel.kind,
+            settings: ChannelSettings::of(&channel),
+            fields: channel.fields,
+            secret: secret.unwrap_or_default(),
+        }
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), Problem> {
+        if change.kind.is_some_and(|kind| kind != self.kind.as_str()) {
+            return Err(Problem::unfit_channel(
+                "a channel's `kind` does not change: make another one",
+            ));
+        }
+        if let Some(least) = change.least_severity {
+            self.fields.least_severity = least.parse().map_err(|_| {
+                Problem::unfit_channel("`least_severity` is info, warning or critical")
+            })?;
+        }
+        set(&mut self.fields.name, change.name);
+        set(&mut self.fields.incidents, change.incidents);
+        set(&mut self.fields.digest, change.digest);
+        set(&mut self.fields.enabled, change.enabled);
+        set(&mut self.settings.to, change.to);
+        set(&mut self.settings.digest_hour, change.digest_hour);
+        set(&mut self.secret.url, change.url);
+        set(&mut self.secret.signing_key, change.signing_key);
+        if change.username == Some(None) {
+            self.secret.password = None;
+        }
+        set(&mut self.secret.username, change.username);
+        set(&mut self.secret.password, change.password);
+        Ok(())
+    }
+
+    /// Checked and sealed.
+    fn finished(mut self, id: Uuid, app: &App) -> Result<ChannelFields, Problem> {
+        if self.kind == ChannelKind::Alertmanager && self.fields.digest {
+            return Err(Problem::unfit_channel("an Alertmanager takes no digest"));
+        }
+        self.secret
+            .check(self.kind, &mut self.settings, &app.notifier.outbound)
+            .map_err(|unfit| Problem::unfit_channel(unfit.0))?;
+        let text = serde_json::to_string(&self.secret).map_err(|_| Problem::overloaded())?;
+        let sealed = app.secret.seal(&ChannelSecret::context(id), &text);
+        self.fields.secret = Hidden(sealed.map_err(|_| Problem::overloaded())?);
+        self.fields.settings =
+            serde_json::to_value(&self.settings).map_err(|_| Problem::overloaded())?;
+        Ok(self.fields)
+    }
+}
+
+fn set<T>(place: &mut T, said: Option<T>) {
+    if let Some(said) = said {
+        *place = said;
+    }
+}
+
+/// Sets up a channel.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/channels", tag = "channels",
+    request_body = Change,
+    responses((status = 201, body = ChannelBody), Refused<(Admin, JsonBody, Unsendable, Invalid)>),
+)]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    Object(change): Object<Change>,
+) -> Result<(StatusCode, Json<ChannelBody>), Problem> {
+    let kind = change.kind.as_deref().and_then(|kind| kind.parse().ok());
+    let kind = kind
+        .ok_or_else(|| Problem::unfit_channel("`kind` is webhook, alertmanager, slack or email"))?;
+    let now = app.clock.now();
+    let id = channel_id(now);
+    let mut draft = Draft::new(kind);
+    draft.change(change)?;
+    let new = NewChannel {
+        id,
+        project: member.project,
+        kind,
+        fields: draft.finished(id, &app)?,
+    };
+    let channel = app.control.create_channel(&new, &member.actor, now).await?;
+    Ok((StatusCode::CREATED, Json(channel.into())))
+}
+
+/// Changes a channel; what is missing stays as it is.
+#[utoipa::path(
+    patch, path = "/api/v1/projects/{project}/channels/{channel}", tag = "channels",
+    request_body = Change,
+    responses((status = 200, body = ChannelBody), Refused<(Admin, JsonBody, Unsendable, Invalid, Missing)>),
+)]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+    Object(change): Object<Change>,
+) -> Result<Json<ChannelBody>, Problem> {
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
+    let channel = app.control.channel(&member.project, id).await?;
+    let mut draft = Draft::of(channel, &app);
+    draft.change(change)?;
+    let fields = draft.finished(id, &app)?;
+    let now = app.clock.now();
+    let place = (member.project.as_str(), id);
+    let channel = app
+        .control
+        .update_channel(place, &fields, &member.actor, now)
+        .await?;
+    Ok(Json(channel.into()))
+}
+
+/// Removes a channel with its part of the delivery log. What waits to be sent there is not sent.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/channels/{channel}", tag = "channels",
+    responses((status = 204), Refused<(Admin, Missing)>),
+)]
+pub(super) async fn remove(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    let place = (member.project.as_str(), id);
+    app.control
+        .delete_channel(place, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What came of a test.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ChannelTest {
+    delivered: bool,
+    /// Why not.
+    error: Option<String>,
+}
+
+/// Sends a test message now, and answers what happened.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/channels/{channel}/test", tag = "channels",
+    operation_id = "test",
+    responses((status = 200, body = ChannelTest), Refused<(Admin, Missing)>),
+)]
+pub(super) async fn test(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+) -> Result<Json<ChannelTest>, Problem> {
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
+    let channel = app.control.channel(&member.project, id).await?;
+    let now = app.clock.now();
+    let message = Message::test(&member.project, now);
+    let parcel = Parcel {
+        project: &member.project,
+        key: &format!("test:{id}:{}", Uuid::new_v4()),
+        subject: "[TEST] unjank: test of this channel",
+        message: &message,
+        public_url: &app.notifier.public_url,
+        now,
+    };
+    let outcome = app.notifier.send(&channel, &parcel).await;
+    let error = match outcome {
+        Outcome::Delivered => None,
+        Outcome::Later { error, .. } | Outcome::Never(error) => Some(error),
+    };
+    Ok(Json(ChannelTest {
+        delivered: error.is_none(),
+        error,
+    }))
+}

@@ -1,0 +1,184 @@
+//! `/api/v1/projects/{project}/notifications`: what was sent and what became of it; and the digest as it would be sent.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::member::{Editor, Viewer};
+use super::openapi::{Missing, QueryString, Questioned, Refused, notification_state};
+use super::problem::Problem;
+use super::query::turn;
+use crate::alerts::notify::{Day, Digest, digest_of, digest_text};
+use crate::app::App;
+use crate::query::Unanswered;
+use crate::store::control::{Notification, NotificationFilter};
+
+/// Deliveries of a page when nobody says how many.
+const PAGE: u32 = 100;
+
+/// One message to one channel.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Notification)]
+pub(super) struct NotificationBody {
+    id: Uuid,
+    channel: Uuid,
+    /// The `Idempotency-Key` of each attempt to send it.
+    key: String,
+    subject: String,
+    #[schema(schema_with = notification_state)]
+    state: &'static str,
+    attempts: i64,
+    /// When it waits.
+    next_attempt_at: Option<i64>,
+    last_error: Option<String>,
+    /// Microseconds since the epoch, as all times here.
+    created_at: i64,
+    delivered_at: Option<i64>,
+}
+
+impl From<Notification> for NotificationBody {
+    fn from(one: Notification) -> Self {
+        let waits = one.state.as_str() == "waiting";
+        Self {
+            id: one.id,
+            channel: one.channel,
+            key: one.key,
+            subject: one.subject,
+            state: one.state.as_str(),
+            attempts: one.attempts,
+            next_attempt_at: waits.then_some(one.next_attempt_at),
+            last_error: one.last_error,
+            created_at: one.created_at,
+            delivered_at: one.delivered_at,
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct NotificationList {
+    notifications: Vec<NotificationBody>,
+    /// `before` of the next page; `null` when this is the last.
+    next: Option<Uuid>,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// Of one channel only.
+    channel: Option<Uuid>,
+    /// `waiting`, `sending`, `delivered` or `failed` only.
+    state: Option<String>,
+    /// Those before this one: `next` of the page before.
+    before: Option<Uuid>,
+    /// 1 to 1000; 100 when nothing is said.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// The delivery log, the latest first. What is done is kept for thirty days.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/notifications", tag = "notifications",
+    params(Wanted),
+    responses((status = 200, body = NotificationList), Refused<(Viewer, QueryString)>),
+)]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Json<NotificationList>, Problem> {
+    let Query(wanted) = wanted.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let state = wanted.state.as_deref().map(str::parse).transpose();
+    let filter = NotificationFilter {
+        channel: wanted.channel,
+        state: state
+            .map_err(|_| Problem::bad_query("`state` is waiting, sending, delivered or failed"))?,
+        before: wanted.before,
+    };
+    let limit = wanted.limit.unwrap_or(PAGE);
+    if !(1..=1_000).contains(&limit) {
+        return Err(Problem::bad_query("`limit` is 1 to 1000"));
+    }
+    let page = app
+        .control
+        .notifications(&member.project, &filter, limit)
+        .await?;
+    let full = u32::try_from(page.len()) == Ok(limit);
+    let next = page.last().filter(|_| full).map(|one| one.id);
+    Ok(Json(NotificationList {
+        notifications: page.into_iter().map(NotificationBody::from).collect(),
+        next,
+    }))
+}
+
+/// Sends a message again that failed for good.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/notifications/{notification}/retry", tag = "notifications",
+    responses((status = 204), Refused<(Editor, Missing)>),
+)]
+pub(super) async fn retry(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    app.control
+        .retry_notification(&member.project, id, &member.actor, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The digest of a day.
+#[derive(Serialize, ToSchema)]
+pub(super) struct DigestPreview {
+    subject: String,
+    /// As mail and chat have it.
+    text: String,
+    digest: Digest,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DayWanted {
+    /// A day of UTC, such as `2026-11-20`; yesterday when nothing is said.
+    #[param(format = Date)]
+    day: Option<String>,
+}
+
+/// The digest of a day, as it would be sent now.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/digest", tag = "notifications",
+    params(DayWanted),
+    responses((status = 200, body = DigestPreview), Refused<(Viewer, Questioned)>),
+)]
+pub(super) async fn digest(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    wanted: Result<Query<DayWanted>, QueryRejection>,
+) -> Result<Json<DigestPreview>, Problem> {
+    let Query(wanted) = wanted.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let now = app.clock.now();
+    let day: Day = match wanted.day {
+        Some(day) => day.parse().map_err(Problem::bad_query)?,
+        None => Day::before(now),
+    };
+    let _turn = turn(&app).await?;
+    let digest = digest_of(&app.clickhouse, &member.project, day, now).await;
+    let digest = digest.map_err(|error| match error {
+        Unanswered::Unfit(error) => Problem::unfit_question(error.to_string()),
+        Unanswered::Store(failure) => failure.into(),
+    })?;
+    Ok(Json(DigestPreview {
+        subject: digest.subject(),
+        text: digest_text(&digest),
+        digest,
+    }))
+}

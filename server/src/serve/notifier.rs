@@ -1,0 +1,52 @@
+//! What sends notifications, as the settings say.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::alerts::notify::{Mailer, Notifier, Outbound, deliver, digests, tell};
+use crate::clock::Clock;
+use crate::config::{Secret, Serve};
+use crate::control::InstanceSecret;
+use crate::metrics::NotificationMetrics;
+use crate::store::ClickHouse;
+use crate::store::control::Control;
+use crate::task::Tasks;
+
+/// What it works with, besides its settings.
+pub(super) struct Place {
+    pub(super) control: Arc<dyn Control>,
+    pub(super) secret: Arc<InstanceSecret>,
+    pub(super) clickhouse: ClickHouse,
+    pub(super) clock: Clock,
+    pub(super) metrics: NotificationMetrics,
+}
+
+pub(super) fn open(settings: &Serve, place: Place) -> anyhow::Result<Notifier> {
+    let own = &settings.notifications;
+    let smtp = own.smtp_url.as_ref().map(Secret::reveal);
+    let wait_ms = i64::try_from(own.notify_group_wait_ms).unwrap_or(i64::MAX);
+    let own_address = || format!("http://{}", settings.listen);
+    Ok(Notifier {
+        control: place.control,
+        secret: place.secret,
+        clickhouse: place.clickhouse,
+        clock: place.clock,
+        outbound: Outbound::new(own.notify_allow.clone())?,
+        mailer: Mailer::new(smtp, &own.mail_from)?,
+        public_url: own.public_url.clone().unwrap_or_else(own_address),
+        group_wait: wait_ms.saturating_mul(1_000),
+        holder: Uuid::new_v4().to_string(),
+        metrics: place.metrics,
+    })
+}
+
+pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
+    let own = || (Arc::clone(notifier), tasks.shutdown());
+    let (notifier, shutdown) = own();
+    tasks.spawn("incidents to notifications", tell(notifier, shutdown));
+    let (notifier, shutdown) = own();
+    tasks.spawn("notifications", deliver(notifier, shutdown));
+    let (notifier, shutdown) = own();
+    tasks.spawn("digests", digests(notifier, shutdown));
+}

@@ -1,0 +1,256 @@
+//! Channels: where people are told. What must not be shown of them comes sealed.
+
+use async_trait::async_trait;
+use serde_json::{Value as Json, json};
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Row, Value, Values, values};
+use super::change::{Change, Entry, new_id, records, row};
+use super::checks;
+use super::closed::closed;
+use super::error::ControlError;
+use super::secrets::Hidden;
+
+closed! {
+    /// What stands at the other end.
+    ChannelKind { Webhook = "webhook", Alertmanager = "alertmanager", Slack = "slack", Email = "email" }
+}
+
+closed! {
+    /// How bad it is; the worst is the last.
+    Severity { Info = "info", Warning = "warning", Critical = "critical" }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    pub id: Uuid,
+    pub project: String,
+    pub kind: ChannelKind,
+    pub fields: ChannelFields,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+/// A channel that is about to be made. The caller chooses the id, since secrets are sealed for it.
+#[derive(Clone, Debug)]
+pub struct NewChannel {
+    pub id: Uuid,
+    pub project: String,
+    pub kind: ChannelKind,
+    pub fields: ChannelFields,
+}
+
+/// What may be changed of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelFields {
+    pub name: String,
+    /// What may be shown, as JSON.
+    pub settings: Json,
+    /// URLs, passwords and signing keys, sealed by whoever handed them in.
+    pub secret: Hidden,
+    pub least_severity: Severity,
+    /// Whether incidents are told here.
+    pub incidents: bool,
+    /// Whether the daily digest comes here.
+    pub digest: bool,
+    pub enabled: bool,
+}
+
+impl Channel {
+    pub(super) fn read(row: &Row) -> Result<Self, ControlError> {
+        let secret = String::from_utf8(row.get("secret")?)
+            .map_err(|_| checks::invalid("the secret of a channel is text"))?;
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            kind: row.parsed("kind")?,
+            fields: ChannelFields {
+                name: row.get("name")?,
+                settings: row.json("settings")?,
+                secret: Hidden(secret),
+                least_severity: row.parsed("least_severity")?,
+                incidents: row.get("incidents")?,
+                digest: row.get("digest")?,
+                enabled: row.get("enabled")?,
+            },
+            created_at: row.get("created_at")?,
+            updated_at: row.get("updated_at")?,
+        })
+    }
+
+    /// What the audit keeps.
+    fn detail(&self) -> Json {
+        let ChannelFields {
+            name,
+            settings,
+            least_severity,
+            incidents,
+            digest,
+            enabled,
+            ..
+        } = &self.fields;
+        json!({
+            "name": name, "kind": self.kind.as_str(), "settings": settings, "least_severity": least_severity.as_str(),
+            "incidents": incidents, "digest": digest, "enabled": enabled,
+        })
+    }
+}
+
+/// More would be a mistake, and each costs deliveries.
+const MOST_CHANNELS: i64 = 100;
+
+macro_rules! columns {
+    () => {
+        "id, project, name, kind, settings, secret, least_severity, incidents, digest, enabled, created_at, updated_at"
+    };
+}
+
+const INSERT: &str = concat!(
+    "INSERT INTO channels (id, project, kind, name, settings, secret, least_severity, incidents, digest, enabled, created_at, \
+     updated_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11 \
+     WHERE (SELECT count(*) FROM channels WHERE project = $2) < $12 RETURNING ",
+    columns!()
+);
+const UPDATE: &str = concat!(
+    "UPDATE channels SET name = $3, settings = $4, secret = $5, least_severity = $6, incidents = $7, digest = $8, enabled = $9, \
+     updated_at = $10 WHERE project = $1 AND id = $2 RETURNING ",
+    columns!()
+);
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM channels WHERE project = $1 ORDER BY name, id"
+);
+const ONE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM channels WHERE project = $1 AND id = $2"
+);
+const WITH_DIGEST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM channels WHERE enabled AND digest ORDER BY project, id"
+);
+const ALERTMANAGERS: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM channels WHERE enabled AND incidents AND kind = 'alertmanager' ORDER BY project, id"
+);
+pub(super) const FOR_INCIDENTS: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM channels WHERE project = $1 AND enabled AND incidents ORDER BY id"
+);
+const FORGET_TOLD: &str = "DELETE FROM incident_channels WHERE channel = $1";
+const DELETE_LOG: &str = "DELETE FROM notifications WHERE project = $1 AND channel = $2";
+const DELETE: &str = "DELETE FROM channels WHERE project = $1 AND id = $2";
+
+fn fields(fields: &ChannelFields) -> Result<Values, ControlError> {
+    checks::name(&fields.name)?;
+    Ok(values![
+        fields.name.as_str(),
+        fields.settings.to_string(),
+        Value::Bytes(fields.secret.0.clone().into_bytes()),
+        fields.least_severity.as_str(),
+        fields.incidents,
+        fields.digest,
+        fields.enabled,
+    ])
+}
+
+#[async_trait]
+pub trait Channels: Backend {
+    async fn create_channel(
+        &self,
+        new: &NewChannel,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<Channel, ControlError> {
+        let mut values = values![new.id, new.project.as_str(), new.kind.as_str()];
+        values.append(&mut fields(&new.fields)?);
+        values.append(&mut values![at, MOST_CHANNELS]);
+        let mut change = Change::begin(self, actor, at).await?;
+        let inserted = change.row(INSERT, values).await?;
+        let full = || checks::invalid("a project has 100 channels at most");
+        let channel = Channel::read(&inserted.ok_or_else(full)?)?;
+        change
+            .commit(Entry {
+                action: Action::ChannelCreated,
+                project: Some(&new.project),
+                subject: &new.id.to_string(),
+                detail: channel.detail(),
+            })
+            .await?;
+        Ok(channel)
+    }
+
+    async fn update_channel(
+        &self,
+        (project, id): (&str, Uuid),
+        new: &ChannelFields,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<Channel, ControlError> {
+        let mut values = values![project, id];
+        values.append(&mut fields(new)?);
+        values.append(&mut values![at]);
+        let mut change = Change::begin(self, actor, at).await?;
+        let updated = change.row(UPDATE, values).await?;
+        let channel = Channel::read(&updated.ok_or(ControlError::NotFound)?)?;
+        change
+            .commit(Entry {
+                action: Action::ChannelUpdated,
+                project: Some(project),
+                subject: &id.to_string(),
+                detail: channel.detail(),
+            })
+            .await?;
+        Ok(channel)
+    }
+
+    /// With its part of the delivery log: nothing that waits is sent any more.
+    async fn delete_channel(
+        &self,
+        (project, id): (&str, Uuid),
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        let forgotten = change.execute(DELETE_LOG, values![project, id]).await?;
+        change.execute(FORGET_TOLD, values![id]).await?;
+        change.execute_found(DELETE, values![project, id]).await?;
+        change
+            .commit(Entry {
+                action: Action::ChannelDeleted,
+                project: Some(project),
+                subject: &id.to_string(),
+                detail: json!({"notifications": forgotten}),
+            })
+            .await
+    }
+
+    async fn channels(&self, project: &str) -> Result<Vec<Channel>, ControlError> {
+        records(self, LIST, values![project], Channel::read).await
+    }
+
+    async fn channel(&self, project: &str, id: Uuid) -> Result<Channel, ControlError> {
+        Channel::read(&row(self, ONE, values![project, id]).await?)
+    }
+
+    /// Of all projects: those that get the digest.
+    async fn channels_with_digest(&self) -> Result<Vec<Channel>, ControlError> {
+        records(self, WITH_DIGEST, values![], Channel::read).await
+    }
+
+    /// Of all projects: Alertmanagers, which must hear again and again that an alert fires.
+    async fn alertmanagers(&self) -> Result<Vec<Channel>, ControlError> {
+        records(self, ALERTMANAGERS, values![], Channel::read).await
+    }
+}
+
+/// An id for a channel that is about to be made.
+#[must_use]
+pub fn channel_id(at: i64) -> Uuid {
+    new_id(at)
+}

@@ -1,0 +1,496 @@
+//! Notifications: what is to be sent, written in the transaction that notes who was told; and the log of what became of it.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Notice, Row, Statements, values};
+use super::change::{Change, Entry, new_id, records};
+use super::channels::{Channel, FOR_INCIDENTS, Severity};
+use super::checks::{self, page};
+use super::closed::closed;
+use super::error::ControlError;
+
+closed! {
+    /// Where a notification stands.
+    NotificationState { Waiting = "waiting", Sending = "sending", Delivered = "delivered", Failed = "failed" }
+}
+
+/// An incident as channels are told of it: kept in the body of the notification, as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldIncident {
+    pub id: Uuid,
+    pub rule: Uuid,
+    pub group_key: String,
+    pub title: String,
+    /// A name of [`Severity`].
+    pub severity: String,
+    pub owner: String,
+    pub labels: BTreeMap<String, String>,
+    pub summary: String,
+    pub link: String,
+    pub started_at: i64,
+    pub resolved_at: Option<i64>,
+}
+
+impl ToldIncident {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            rule: row.id("rule")?,
+            group_key: row.get("group_key")?,
+            title: row.get("title")?,
+            severity: row.get("severity")?,
+            owner: row.get("owner")?,
+            labels: row.json("labels")?,
+            summary: row.get("summary")?,
+            link: row.get("link")?,
+            started_at: row.get("started_at")?,
+            resolved_at: row.get("resolved_at")?,
+        })
+    }
+
+    fn is_for(&self, channel: &Channel) -> bool {
+        let severity: Result<Severity, _> = self.severity.parse();
+        severity.is_ok_and(|severity| severity >= channel.fields.least_severity)
+    }
+}
+
+/// A message that is to be sent.
+#[derive(Clone, Debug)]
+pub struct NewNotification {
+    pub project: String,
+    pub channel: Uuid,
+    pub key: String,
+    pub thread: String,
+    pub subject: String,
+    pub body: Json,
+}
+
+/// A message of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notification {
+    pub id: Uuid,
+    pub project: String,
+    pub channel: Uuid,
+    pub key: String,
+    pub subject: String,
+    pub body: Json,
+    pub state: NotificationState,
+    pub attempts: i64,
+    pub next_attempt_at: i64,
+    pub last_error: Option<String>,
+    pub created_at: i64,
+    pub delivered_at: Option<i64>,
+}
+
+impl Notification {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            channel: row.id("channel")?,
+            key: row.get("key")?,
+            subject: row.get("subject")?,
+            body: row.json("body")?,
+            state: row.parsed("state")?,
+            attempts: row.get("attempts")?,
+            next_attempt_at: row.get("next_attempt_at")?,
+            last_error: row.get("last_error")?,
+            created_at: row.get("created_at")?,
+            delivered_at: row.get("delivered_at")?,
+        })
+    }
+}
+
+/// What an attempt came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    Delivered,
+    /// It is tried again then.
+    Later {
+        at: i64,
+        error: String,
+    },
+    GivenUp {
+        error: String,
+    },
+}
+
+/// Incidents of one rule that somebody is to be told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untold {
+    pub project: String,
+    pub rule: String,
+}
+
+/// Which notifications are meant.
+#[derive(Clone, Debug, Default)]
+pub struct NotificationFilter {
+    pub channel: Option<Uuid>,
+    pub state: Option<NotificationState>,
+    /// The last of the page before.
+    pub before: Option<Uuid>,
+}
+
+/// How much waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub waiting: i64,
+    pub oldest_created_at: Option<i64>,
+}
+
+/// A message with more would be read by nobody.
+const MOST_INCIDENTS: i64 = 100;
+
+macro_rules! columns {
+    () => {
+        "id, project, channel, key, subject, body, state, attempts, next_attempt_at, last_error, created_at, delivered_at"
+    };
+}
+macro_rules! incident_columns {
+    () => {
+        "id, rule, group_key, title, severity, owner, labels, summary, link, started_at, resolved_at"
+    };
+}
+/// Somebody wanted to hear nothing of it at any time from when it began until now, or until it ended.
+macro_rules! muted {
+    () => {
+        "EXISTS (SELECT 1 FROM mutes m WHERE m.project = incidents.project AND (m.rule IS NULL OR m.rule = incidents.rule) \
+         AND (m.group_key IS NULL OR m.group_key = incidents.group_key) AND CASE WHEN incidents.state = 'firing' \
+         THEN m.starts_at <= $1 AND m.ends_at > $1 ELSE m.starts_at <= incidents.resolved_at AND m.ends_at > incidents.started_at END)"
+    };
+}
+
+/// A rule's first waits a little for its others. Those that are muted are left alone until the mute or they end.
+const UNTOLD: &str = concat!(
+    "SELECT project, rule FROM incidents WHERE (told IS NULL OR told <> state) AND NOT (state = 'firing' AND ",
+    muted!(),
+    ") GROUP BY project, rule \
+     HAVING MIN(CASE WHEN state = 'firing' THEN started_at ELSE COALESCE(resolved_at, started_at) END) <= $2 \
+     ORDER BY project, rule LIMIT 100"
+);
+/// The condition stands twice: of two servers, the one that waited for the other looks at the outer one again.
+const TELL_ENDS: &str = concat!(
+    "UPDATE incidents SET told = 'resolved' WHERE state = 'resolved' AND told = 'firing' AND id IN (SELECT id FROM incidents \
+     WHERE project = $1 AND rule = $2 AND state = 'resolved' AND told = 'firing' ORDER BY started_at, id LIMIT $3) RETURNING ",
+    incident_columns!()
+);
+const TELL_NEW: &str = concat!(
+    "UPDATE incidents SET told = state WHERE told IS NULL AND id IN (SELECT id FROM incidents \
+     WHERE project = $2 AND rule = $3 AND told IS NULL AND NOT ",
+    muted!(),
+    " ORDER BY started_at, id LIMIT $4) RETURNING ",
+    incident_columns!()
+);
+/// They came and went while they were muted.
+const PASS_OVER: &str = concat!(
+    "UPDATE incidents SET told = 'resolved' WHERE project = $2 AND rule = $3 AND told IS NULL AND state = 'resolved' AND ",
+    muted!()
+);
+const WAS_TOLD: &str = "SELECT channel FROM incident_channels WHERE incident = $1";
+const NOTE_TOLD: &str =
+    "INSERT INTO incident_channels (incident, channel) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+/// Clocks of servers differ, and one that stands still makes no order: a message comes after the one before it.
+const INSERT: &str = "INSERT INTO notifications (id, project, channel, key, thread, subject, body, state, attempts, next_attempt_at, \
+     created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', 0, $8, (SELECT CASE WHEN COALESCE(MAX(created_at), 0) >= $8 \
+     THEN MAX(created_at) + 1 ELSE $8 END FROM notifications WHERE channel = $3 AND thread = $5)) ON CONFLICT (key) DO NOTHING";
+const IS_DUE: &str = "SELECT id FROM notifications WHERE state IN ('waiting', 'sending') AND next_attempt_at <= $1 LIMIT 1";
+/// One at a time for each channel, so that a slow one keeps none of the others waiting; in order within a thread.
+const CLAIM: &str = concat!(
+    "UPDATE notifications SET state = 'sending', attempts = attempts + 1, next_attempt_at = $2 \
+     WHERE state IN ('waiting', 'sending') AND next_attempt_at <= $1 AND id IN (SELECT MIN(d.id) FROM notifications d \
+     WHERE d.state IN ('waiting', 'sending') AND d.next_attempt_at <= $1 AND NOT EXISTS (SELECT 1 FROM notifications o \
+     WHERE o.channel = d.channel AND o.state IN ('waiting', 'sending') AND ((o.thread = d.thread AND o.created_at < d.created_at) \
+     OR (o.state = 'sending' AND o.next_attempt_at > $1))) GROUP BY d.channel ORDER BY MIN(d.next_attempt_at) LIMIT $3) RETURNING ",
+    columns!()
+);
+/// Only by who has the claim: one that ended belongs to somebody else.
+const SETTLE: &str = "UPDATE notifications SET state = $3, next_attempt_at = $4, last_error = $5, delivered_at = $6 \
+     WHERE id = $1 AND attempts = $2 AND state = 'sending'";
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM notifications WHERE project = $1 AND (CAST($2 AS TEXT) IS NULL OR channel = $2) \
+     AND (CAST($3 AS TEXT) IS NULL OR state = $3) AND (CAST($4 AS TEXT) IS NULL OR id < $4) ORDER BY id DESC LIMIT $5"
+);
+const RETRY: &str = "UPDATE notifications SET state = 'waiting', attempts = 0, next_attempt_at = $3 \
+     WHERE project = $1 AND id = $2 AND state = 'failed'";
+const BACKLOG: &str = "SELECT COUNT(*) AS waiting, MIN(created_at) AS oldest FROM notifications WHERE state IN ('waiting', 'sending')";
+const HAS_KEY: &str = "SELECT id FROM notifications WHERE key = $1";
+const FORGET: &str =
+    "DELETE FROM notifications WHERE state IN ('delivered', 'failed') AND created_at < $1";
+const STILL_FIRING: &str = concat!(
+    "SELECT ",
+    incident_columns!(),
+    " FROM incidents WHERE state = 'firing' AND told = 'firing' AND id IN (SELECT incident FROM incident_channels WHERE channel = $1) \
+     ORDER BY id LIMIT 1000"
+);
+
+#[async_trait]
+pub trait Notifications: Backend {
+    /// Rules with incidents that somebody is to be told of, and whose first began or ended before `before`.
+    async fn untold(&self, now: i64, before: i64) -> Result<Vec<Untold>, ControlError> {
+        records(self, UNTOLD, values![now, before], |row| {
+            Ok(Untold {
+                project: row.get("project")?,
+                rule: row.get("rule")?,
+            })
+        })
+        .await
+    }
+
+    /// Notes that all of them are told, and writes what is to be sent for that: both or nothing. Answers how many messages.
+    async fn tell(&self, untold: &Untold, at: i64) -> Result<usize, ControlError> {
+        let Untold { project, rule } = untold;
+        let (project, rule) = (project.as_str(), rule.as_str());
+        let mut statements = self.begin().await?;
+        let statements_ref = &mut *statements;
+        let values = values![project, rule, MOST_INCIDENTS];
+        let ends = incidents(statements_ref, TELL_ENDS, values).await?;
+        let values = values![at, project, rule, MOST_INCIDENTS];
+        let new = incidents(statements_ref, TELL_NEW, values).await?;
+        statements_ref
+            .execute(PASS_OVER, values![at, project, rule])
+            .await?;
+        let channels = statements_ref.rows(FOR_INCIDENTS, values![project]).await?;
+        let channels: Result<Vec<_>, _> = channels.iter().map(Channel::read).collect();
+        let mut told = BTreeMap::new();
+        for incident in &ends {
+            let rows = statements_ref.rows(WAS_TOLD, values![incident.id]).await?;
+            let whom: Result<Vec<_>, _> = rows.iter().map(|row| row.id("channel")).collect();
+            told.insert(incident.id, whom?);
+        }
+        let mut written = 0;
+        for channel in channels? {
+            for message in messages(&channel, &ends, &new, &told) {
+                message.write(statements_ref, &channel, at).await?;
+                written += 1;
+            }
+        }
+        statements.commit(Notice::Silent).await?;
+        Ok(written)
+    }
+
+    /// Writes a message, unless one with its key is there.
+    async fn notify(&self, new: &NewNotification, at: i64) -> Result<bool, ControlError> {
+        let mut statements = self.begin().await?;
+        let written = insert(&mut *statements, new, at).await?;
+        statements.commit(Notice::Silent).await?;
+        Ok(written)
+    }
+
+    /// Whether a message with this key was written.
+    async fn is_notified(&self, key: &str) -> Result<bool, ControlError> {
+        Ok(!self.rows(HAS_KEY, values![key]).await?.is_empty())
+    }
+
+    /// Takes messages that are due, one of each channel at most, to be settled before `until`.
+    async fn claim(
+        &self,
+        now: i64,
+        until: i64,
+        limit: u32,
+    ) -> Result<Vec<Notification>, ControlError> {
+        // Most of the time nothing is due, and looking locks nobody out.
+        if self.rows(IS_DUE, values![now]).await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statements = self.begin().await?;
+        let rows = statements
+            .rows(CLAIM, values![now, until, page(limit)])
+            .await?;
+        let claimed: Result<Vec<_>, _> = rows.iter().map(Notification::read).collect();
+        statements.commit(Notice::Silent).await?;
+        claimed
+    }
+
+    /// Notes what became of a message that was claimed. Answers whether the claim still held.
+    async fn settle(
+        &self,
+        claimed: &Notification,
+        attempt: &Attempt,
+        at: i64,
+    ) -> Result<bool, ControlError> {
+        let (state, next, error) = match attempt {
+            Attempt::Delivered => (NotificationState::Delivered, at, None),
+            Attempt::Later { at, error } => (NotificationState::Waiting, *at, Some(error)),
+            Attempt::GivenUp { error } => (NotificationState::Failed, at, Some(error)),
+        };
+        let delivered_at = (*attempt == Attempt::Delivered).then_some(at);
+        let values = values![
+            claimed.id,
+            claimed.attempts,
+            state.as_str(),
+            next,
+            error.cloned(),
+            delivered_at,
+        ];
+        let mut statements = self.begin().await?;
+        let settled = statements.execute(SETTLE, values).await?;
+        statements.commit(Notice::Silent).await?;
+        Ok(settled > 0)
+    }
+
+    /// The latest first.
+    async fn notifications(
+        &self,
+        project: &str,
+        filter: &NotificationFilter,
+        limit: u32,
+    ) -> Result<Vec<Notification>, ControlError> {
+        let values = values![
+            project,
+            filter.channel,
+            filter.state.map(NotificationState::as_str),
+            filter.before,
+            page(limit),
+        ];
+        records(self, LIST, values, Notification::read).await
+    }
+
+    /// One that failed is tried again, as if it were new.
+    async fn retry_notification(
+        &self,
+        project: &str,
+        id: Uuid,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change
+            .execute_found(RETRY, values![project, id, at])
+            .await?;
+        change
+            .commit(Entry {
+                action: Action::NotificationRetried,
+                project: Some(project),
+                subject: &id.to_string(),
+                detail: json!({}),
+            })
+            .await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, ControlError> {
+        let rows = self.rows(BACKLOG, values![]).await?;
+        let row = rows.first().ok_or(ControlError::NotFound)?;
+        Ok(Backlog {
+            waiting: row.get("waiting")?,
+            oldest_created_at: row.get("oldest")?,
+        })
+    }
+
+    /// Takes what was delivered or given up before that time out of the log.
+    async fn forget_notifications(&self, before: i64) -> Result<u64, ControlError> {
+        let mut statements = self.begin().await?;
+        let forgotten = statements.execute(FORGET, values![before]).await?;
+        statements.commit(Notice::Silent).await?;
+        Ok(forgotten)
+    }
+
+    /// Incidents that fire and that the channel was told of.
+    async fn still_firing(&self, channel: Uuid) -> Result<Vec<ToldIncident>, ControlError> {
+        records(self, STILL_FIRING, values![channel], ToldIncident::read).await
+    }
+}
+
+async fn incidents(
+    statements: &mut dyn Statements,
+    sql: &'static str,
+    values: super::backend::Values,
+) -> Result<Vec<ToldIncident>, ControlError> {
+    let rows = statements.rows(sql, values).await?;
+    let incidents: Result<Vec<_>, _> = rows.iter().map(ToldIncident::read).collect();
+    let mut incidents = incidents?;
+    incidents.sort_unstable_by_key(|one| (one.started_at, one.id));
+    Ok(incidents)
+}
+
+/// What one channel is told at once: that some fire, or that some ended.
+struct Telling<'a> {
+    status: &'static str,
+    incidents: Vec<&'a ToldIncident>,
+}
+
+/// The end of what fired is told to those who were told of that; what was over before anybody heard of it, to everybody.
+fn messages<'a>(
+    channel: &Channel,
+    ends: &'a [ToldIncident],
+    new: &'a [ToldIncident],
+    told: &BTreeMap<Uuid, Vec<Uuid>>,
+) -> Vec<Telling<'a>> {
+    let was_told =
+        |one: &&ToldIncident| told.get(&one.id).is_some_and(|of| of.contains(&channel.id));
+    let fit = || new.iter().filter(|one| one.is_for(channel));
+    let ended = ends.iter().filter(was_told);
+    let ended = ended.chain(fit().filter(|one| one.resolved_at.is_some()));
+    let all = [
+        ("resolved", ended.collect::<Vec<_>>()),
+        (
+            "firing",
+            fit().filter(|one| one.resolved_at.is_none()).collect(),
+        ),
+    ];
+    all.into_iter()
+        .filter(|(_, incidents)| !incidents.is_empty())
+        .map(|(status, incidents)| Telling { status, incidents })
+        .collect()
+}
+
+impl Telling<'_> {
+    async fn write(
+        &self,
+        statements: &mut dyn Statements,
+        channel: &Channel,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        let Some(first) = self.incidents.first() else {
+            return Ok(());
+        };
+        let more = match self.incidents.len() {
+            1 => String::new(),
+            all => format!(" and {} more", all - 1),
+        };
+        // An incident fires once and ends once, so its messages have one key each.
+        let new = NewNotification {
+            project: channel.project.clone(),
+            channel: channel.id,
+            key: format!("{}:{}:{}", self.status, channel.id, first.id),
+            thread: first.rule.to_string(),
+            subject: format!("[{}] {}{more}", self.status.to_uppercase(), first.title),
+            body: json!({"status": self.status, "incidents": self.incidents}),
+        };
+        insert(statements, &new, at).await?;
+        for incident in self.incidents.iter().filter(|_| self.status == "firing") {
+            statements
+                .execute(NOTE_TOLD, values![incident.id, channel.id])
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+async fn insert(
+    statements: &mut dyn Statements,
+    new: &NewNotification,
+    at: i64,
+) -> Result<bool, ControlError> {
+    if new.key.len() > 200 {
+        return Err(checks::invalid("the key of a notification is too long"));
+    }
+    let values = values![
+        new_id(at),
+        new.project.as_str(),
+        new.channel,
+        new.key.as_str(),
+        new.thread.as_str(),
+        new.subject.as_str(),
+        new.body.to_string(),
+        at,
+    ];
+    Ok(statements.execute(INSERT, values).await? > 0)
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Finds Alertmanager, which notifications are tested with: the machine's own, else Debian's package, unpacked into .cache/alertmanager
+# without installing it. Does nothing when it is there already.
+set -eu
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+target=$(CDPATH= cd -- "$here/../../.." && pwd)/.cache/alertmanager
+
+for program in prometheus-alertmanager alertmanager "$target/usr/bin/prometheus-alertmanager"; do
+    if command -v "$program" >/dev/null 2>&1; then
+        exit 0
+    fi
+done
+sentence="Alertmanager is missing and cannot be fetched: install prometheus-alertmanager (Debian, Ubuntu), or put alertmanager of https://github.com/prometheus/alertmanager/releases on the PATH; notifications are tested with it"
+for tool in apt-get dpkg; do
+    command -v "$tool" >/dev/null 2>&1 || { echo "$sentence" >&2; exit 1; }
+done
+mkdir -p "$target"
+cd "$target"
+rm -f ./*.deb
+apt-get download -qq -o APT::Sandbox::User=root prometheus-alertmanager >&2 || { echo "$sentence (is the list of packages there? apt-get update)" >&2; exit 1; }
+dpkg -x ./prometheus-alertmanager_*.deb . || { echo "$sentence" >&2; exit 1; }
+rm -f ./*.deb
+# Debian's looks for its templates where it would be installed: told of the same length to look below its working folder.
+LC_ALL=C sed -i 's#/usr/share/prometheus/alertmanager#usr//share/prometheus/alertmanager#g' usr/bin/prometheus-alertmanager
+"$target/usr/bin/prometheus-alertmanager" --version >/dev/null 2>&1 || { echo "$sentence (the package of Debian does not run here)" >&2; exit 1; }

@@ -1,0 +1,135 @@
+//! Messages are written once and claimed by one server, on both engines.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use unjank_server::store::control::{
+    Attempt, ChannelFields, ChannelKind, Hidden, NewChannel, NotificationFilter, Severity, Untold,
+    channel_id,
+};
+use uuid::Uuid;
+
+use super::incidents::Database;
+use crate::control::place::Place;
+use crate::control::{ANN, at, on_both_engines, with_project};
+
+on_both_engines![
+    servers_that_tell_at_once_write_one_message,
+    a_claim_is_one_servers_until_it_ends,
+    a_lease_is_one_servers_until_it_ends,
+];
+
+async fn with_channel(place: &Place) -> Uuid {
+    with_project(&*place.control, "default").await;
+    let fields = ChannelFields {
+        name: "ops".to_owned(),
+        settings: json!({}),
+        secret: Hidden("sealed".to_owned()),
+        least_severity: Severity::Warning,
+        incidents: true,
+        digest: false,
+        enabled: true,
+    };
+    let new = NewChannel {
+        id: channel_id(at(1)),
+        project: "default".to_owned(),
+        kind: ChannelKind::Webhook,
+        fields,
+    };
+    let made = place.control.create_channel(&new, &ANN, at(1)).await;
+    made.unwrap().id
+}
+
+async fn servers_that_tell_at_once_write_one_message(place: Place) {
+    with_channel(&place).await;
+    let other = place.another().await;
+    let rule = Database(place.url.clone()).rule().await;
+    let untold = Untold {
+        project: "default".to_owned(),
+        rule: rule.id.to_string(),
+    };
+    for round in 1..=5 {
+        let fired = rule.fire(&["critical", "warning", "info"], at(2)).await;
+        assert_eq!(place.control.untold(at(3), at(2) - 1).await.unwrap(), []);
+        assert_eq!(
+            place.control.untold(at(3), at(2)).await.unwrap(),
+            [untold.clone()]
+        );
+        let tells = (0..6).map(|number| {
+            let control = if number % 2 == 0 {
+                &place.control
+            } else {
+                &other
+            };
+            control.tell(&untold, at(3))
+        });
+        let written: Result<Vec<_>, _> = join_all(tells).await.into_iter().collect();
+        assert_eq!(written.unwrap().into_iter().sum::<usize>(), 1);
+        assert_eq!(place.control.untold(at(3), at(3)).await.unwrap(), []);
+        let filter = NotificationFilter::default();
+        let log = place
+            .control
+            .notifications("default", &filter, 100)
+            .await
+            .unwrap();
+        assert_eq!(log.len(), round);
+        assert_eq!(log[0].body["incidents"].as_array().unwrap().len(), 2);
+        let named = |id: &Uuid| log.iter().any(|one| one.key.ends_with(&id.to_string()));
+        assert!(fired[..2].iter().any(named));
+    }
+}
+
+async fn a_claim_is_one_servers_until_it_ends(place: Place) {
+    let channel = with_channel(&place).await;
+    let other = place.another().await;
+    let rule = Database(place.url.clone()).rule().await;
+    let untold = Untold {
+        project: "default".to_owned(),
+        rule: rule.id.to_string(),
+    };
+    rule.fire(&["critical"], at(2)).await;
+    place.control.tell(&untold, at(2)).await.unwrap();
+    let claims = (0..6).map(|number| {
+        let control = if number % 2 == 0 {
+            &place.control
+        } else {
+            &other
+        };
+        control.claim(at(3), at(60), 10)
+    });
+    let claimed: Result<Vec<_>, _> = join_all(claims).await.into_iter().collect();
+    let claimed = claimed.unwrap().concat();
+    assert_eq!(claimed.len(), 1);
+    assert_eq!(claimed[0].channel, channel);
+    assert!(other.claim(at(59), at(90), 10).await.unwrap().is_empty());
+    // The server died; whoever comes next has the claim, and the dead one's word no longer counts.
+    let again = other.claim(at(60), at(120), 10).await.unwrap();
+    assert_eq!((again.len(), again[0].attempts), (1, 2));
+    let done = Attempt::Delivered;
+    assert!(
+        !place
+            .control
+            .settle(&claimed[0], &done, at(61))
+            .await
+            .unwrap()
+    );
+    assert!(other.settle(&again[0], &done, at(61)).await.unwrap());
+    assert!(
+        place
+            .control
+            .claim(at(999), at(1_000), 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(place.control.backlog().await.unwrap().waiting, 0);
+}
+
+async fn a_lease_is_one_servers_until_it_ends(place: Place) {
+    let control = &place.control;
+    assert!(control.take("x", "one", at(0), at(10)).await.unwrap());
+    assert!(!control.take("x", "other", at(10), at(20)).await.unwrap());
+    assert!(control.take("x", "one", at(9), at(12)).await.unwrap());
+    assert!(control.take("y", "other", at(9), at(12)).await.unwrap());
+    assert!(control.take("x", "other", at(13), at(20)).await.unwrap());
+    assert!(!control.take("x", "one", at(14), at(30)).await.unwrap());
+}
