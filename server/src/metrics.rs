@@ -134,6 +134,15 @@ pub struct AlertMetrics {
 
 impl AlertMetrics {
     fn new(make: &Maker) -> Self {
+        let rules = make.counters(
+            "unjank_alert_evaluations_total",
+            "Evaluations of alert rules, by outcome.",
+            &["outcome"],
+        );
+        // They are there before the first rule is: alerts ask for them.
+        for outcome in ["ok", "pending", "firing", "no_data", "failed"] {
+            rules.with_label_values(&[outcome]).reset();
+        }
         Self {
             rounds: make.counter(
                 "unjank_alert_rounds_total",
@@ -147,11 +156,7 @@ impl AlertMetrics {
                 "unjank_alert_last_round_timestamp_seconds",
                 "When this server evaluated all alert rules last; 0 when it did not.",
             ),
-            rules: make.counters(
-                "unjank_alert_evaluations_total",
-                "Evaluations of alert rules, by outcome.",
-                &["outcome"],
-            ),
+            rules,
             firing: make.gauge(
                 "unjank_alert_firing_incidents",
                 "Incidents that go on, as of the last evaluation by this server.",

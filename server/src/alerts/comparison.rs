@@ -9,7 +9,7 @@ use super::statistics::{holm, weighed_change};
 use super::verdict::{Group, Numbers, Sides, Verdict, finite};
 use super::versions::Version;
 use crate::query::{Ask, Unanswered};
-use crate::store::reads::{Better, Contest, Contestant, Span, subject};
+use crate::store::reads::{Better, Contest, Contestant, Span, Tested, subject};
 
 const WEEK: i64 = 7 * 86_400_000_000;
 const HOUR: i64 = 3_600_000_000;
@@ -188,13 +188,15 @@ async fn contest(
             ..Numbers::default()
         };
         let enough = samples >= least && base_samples >= least && change.is_finite();
-        let observed = if enough {
-            against(&effect, up, &numbers)
-        } else {
-            Observed::Unknown
+        let group = group(case, contested, &keys);
+        let observed = match against(&effect, up, &numbers) {
+            _ if !enough => Observed::Unknown,
+            // It was tested when it began: that it is still there is enough for it to go on.
+            Observed::Bad if case.held.iter().any(|held| held.group == group) => Observed::Between,
+            observed => observed,
         };
         let verdict = Verdict {
-            group: group(case, contested, &keys),
+            group,
             observed,
             numbers,
             sides: sides(contested),
@@ -237,7 +239,7 @@ async fn doubt(
             up,
         };
         if let Some(tested) = judge.clickhouse.tested(&test).await? {
-            judge_significance(found, tested, effect.significance, compared);
+            judge_significance(found, &tested, effect.significance, compared);
         }
     }
     let bad = found
@@ -256,7 +258,7 @@ async fn doubt(
 
 fn judge_significance(
     found: &mut [(Vec<String>, Verdict)],
-    tested: Vec<crate::store::reads::Tested>,
+    tested: &[Tested],
     significance: f64,
     compared: usize,
 ) {

@@ -55,25 +55,30 @@ pub struct Round {
 impl Evaluator {
     /// Runs a round at each interval, as long as this server holds the lease. A round that is still running lets the next one pass.
     pub async fn run(self, shutdown: CancellationToken) {
-        let work = async {
-            let mut every = interval(self.every);
-            every.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut every = interval(self.every);
+        every.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let rounds = async {
             loop {
                 every.tick().await;
-                if self.holds_lease().await {
-                    tokio::select! {
-                        () = self.renew_lease() => {}
-                        _ = self.round(self.clock.now() - SETTLES) => {}
-                    }
-                }
+                self.round_with_lease().await;
             }
         };
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = work => {}
+            () = rounds => {}
         }
         if let Err(error) = self.control.give_back(LEASE, &self.holder).await {
             tracing::debug!(%error, "the lease of alerts ends by itself");
+        }
+    }
+
+    async fn round_with_lease(&self) {
+        if !self.holds_lease().await {
+            return;
+        }
+        tokio::select! {
+            () = self.renew_lease() => {}
+            _ = self.round(self.clock.now() - SETTLES) => {}
         }
     }
 
@@ -98,7 +103,7 @@ impl Evaluator {
         })
     }
 
-    /// Evaluates all rules as of `now`. What fails for one rule is said on that rule.
+    /// Evaluates all rules as of `now`, which is some seconds ago, so that what happened has arrived. What fails for one rule is said on that rule.
     pub async fn round(&self, now: i64) -> Round {
         let timer = self.metrics.round_seconds.start_timer();
         let mut round = Round::default();
@@ -178,7 +183,10 @@ impl Evaluator {
             }
         };
         let states = self.control.alert_states(row.id).await?;
-        let mutes = self.control.mutes(&row.project, now).await?;
+        // What people say counts at once, what is stored counts once it has settled.
+        let said = now + SETTLES;
+        let mut mutes = self.control.mutes(&row.project, said).await?;
+        mutes.retain(|mute| mute.holds_at(said));
         let held: Vec<Held> = states.iter().filter_map(held).collect();
         let case = Case {
             project: &row.project,
@@ -290,10 +298,7 @@ impl Step<'_> {
     fn patience(&self, key: &str) -> Patience {
         let (rule, now) = (self.case.rule, self.case.now);
         let muted = rule.mute_windows.iter().any(|window| window.holds(now))
-            || self
-                .mutes
-                .iter()
-                .any(|mute| mute.holds(self.rule, key, now));
+            || self.mutes.iter().any(|mute| mute.concerns(self.rule, key));
         Patience {
             for_us: minutes(rule.for_minutes),
             keep_us: match rule.condition {

@@ -43,10 +43,10 @@ const LEAST_SAMPLES: u64 = 10;
 pub(super) async fn moved(judge: &Judge, case: &Case<'_>, verdict: &Verdict) -> Vec<Moved> {
     let metric = &case.rule.metric;
     let known = |name: &&&str| {
-        subject(&metric.signal).is_some_and(|subject| subject.dimension(name).is_some())
-            && !verdict.group.contains_key(**name)
-            && !metric.filters.contains_key(**name)
-            && !(**name == "app_version" && verdict.sides.version.is_some())
+        let named = verdict.group.contains_key(**name) || metric.filters.contains_key(**name);
+        let compared = **name == "app_version" && verdict.sides.version.is_some();
+        let has = subject(&metric.signal).and_then(|subject| subject.dimension(name));
+        has.is_some() && !named && !compared
     };
     let mut all = Vec::new();
     for dimension in DIMENSIONS.iter().filter(known).take(MOST_DIMENSIONS) {

@@ -20,10 +20,10 @@ use crate::app::App;
 const MOST_DAYS: u16 = 30;
 /// Steps of a preview: what lies between is not looked at.
 const MOST_STEPS: i64 = 720;
-const LEAST_STEP: i64 = 5 * 60_000_000;
+const LEAST_STEP: i64 = 15 * 60_000_000;
 const DAY: i64 = 86_400_000_000;
 /// Somebody waits for it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(45);
 /// How long it waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
 

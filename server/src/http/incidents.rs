@@ -1,6 +1,5 @@
 //! `/api/v1/projects/{project}/incidents`: what was found.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;

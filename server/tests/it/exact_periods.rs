@@ -71,19 +71,20 @@ async fn each_signal_answers_for_a_period_that_is_not_widened() {
     let server = Server::start().await;
     server.ready().await;
     let token = server.token("viewer --project default").await;
+    let words = [
+        "exact=true",
+        "exact=true&by=app_version&base_app_version=1",
+        "received=true",
+    ];
     for subject in SUBJECTS {
-        for period in PERIODS {
-            for words in [
-                "exact=true",
-                "exact=true&by=app_version&base_app_version=1",
-                "received=true",
-            ] {
-                if subject.arrival().is_none() && words != "exact=true" {
-                    continue;
-                }
-                let question = format!("{}?{period}&{words}", subject.name);
-                assert_eq!(rows(&server, &token, &question).await, json!([]));
-            }
+        // What is told by no device has no versions, and did not arrive.
+        let fits = if subject.arrival().is_none() { 1 } else { 3 };
+        for (period, words) in PERIODS
+            .iter()
+            .flat_map(|one| words[..fits].iter().map(move |of| (one, of)))
+        {
+            let question = format!("{}?{period}&{words}", subject.name);
+            assert_eq!(rows(&server, &token, &question).await, json!([]));
         }
     }
 }

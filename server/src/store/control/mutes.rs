@@ -40,12 +40,16 @@ impl Mute {
         })
     }
 
-    /// Whether it holds for a group of a rule.
     #[must_use]
-    pub fn holds(&self, rule: Uuid, group_key: &str, now: i64) -> bool {
+    pub fn holds_at(&self, now: i64) -> bool {
+        (self.starts_at..self.ends_at).contains(&now)
+    }
+
+    /// Whether it is about a group of a rule.
+    #[must_use]
+    pub fn concerns(&self, rule: Uuid, group_key: &str) -> bool {
         self.rule.is_none_or(|muted| muted == rule)
             && self.group_key.as_deref().is_none_or(|one| one == group_key)
-            && (self.starts_at..self.ends_at).contains(&now)
     }
 }
 
