@@ -31,7 +31,7 @@ pub(crate) struct AlertsArgs {
     #[arg(long)]
     data_dir: PathBuf,
     /// Roll-outs of each kind: each is another fleet at another time.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     trials: u64,
     /// Days without a change; 0: none. A week more is filled in, to be compared with.
     #[arg(long, default_value_t = 30)]
@@ -39,10 +39,10 @@ pub(crate) struct AlertsArgs {
     /// Minutes from one evaluation to the next in those days.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=60))]
     step: u64,
-    /// Sessions of the busiest day: 16 rows each.
-    #[arg(long, default_value_t = 10_000)]
+    /// Sessions of the busiest day: ten rows each.
+    #[arg(long, default_value_t = 20_000)]
     sessions: u64,
-    /// Only so many of the rules in those days.
+    /// Only so many of the rules in those days, from the first on.
     #[arg(long, default_value_t = 50)]
     rules: usize,
 }

@@ -27,7 +27,7 @@ const WANTED: usize = 1;
 
 /// Answers how many evaluations there were, too.
 pub(super) async fn report(bench: &Bench, month: &Month) -> Result<(String, bool, u64)> {
-    fill(bench, month).await?;
+    let project = fill(bench, month).await?;
     let mut rules = rules::fifty(&bench.templates);
     rules.truncate(month.rules);
     let from = MONDAY + BEFORE as f64 * DAY;
@@ -36,7 +36,7 @@ pub(super) async fn report(bench: &Bench, month: &Month) -> Result<(String, bool
         to: from + month.days as f64 * DAY,
         step: month.step,
     };
-    let happened = bench.simulator.run(&project(month), &rules, course)?;
+    let happened = bench.simulator.run(&project, &rules, course)?;
     let of = |what: &str| {
         happened
             .transitions
@@ -80,14 +80,9 @@ pub(super) async fn report(bench: &Bench, month: &Month) -> Result<(String, bool
     Ok((text, fired <= WANTED, happened.evaluations))
 }
 
-fn project(month: &Month) -> String {
-    format!("quiet-{}", month.sessions)
-}
-
-/// Adds what is missing: a day that has batches is whole.
-async fn fill(bench: &Bench, month: &Month) -> Result<()> {
+/// The days that are watched, and those before.
+async fn fill(bench: &Bench, month: &Month) -> Result<String> {
     let fleet = Fleet {
-        project: project(month),
         seed: 7,
         installs: month.sessions * 3,
         releases: Releases::Gradual(RELEASES.iter().map(|day| MONDAY + day * DAY).collect()),
@@ -97,25 +92,14 @@ async fn fill(bench: &Bench, month: &Month) -> Result<()> {
     let mut tables = vec![SPANS];
     tables.extend(OTHERS);
     tables.push(BATCHES);
-    let days = BEFORE + month.days;
-    for day in 0..days {
-        let begin = MONDAY + day as f64 * DAY;
-        let known = format!(
-            "SELECT count() FROM usage_hourly WHERE project = '{}' AND hour >= toDateTime({begin:.0}) + 43200 AND hour < toDateTime({begin:.0}) + 50000",
-            fleet.project
-        );
-        if bench.clickhouse.value::<u64>(&known).await? > 0 {
-            continue;
-        }
-        console::say(&format!("filling day {} of {days} ...", day + 1));
-        let weekday = usize::try_from(day % 7)?;
-        let stretch = Stretch {
-            part: day,
-            begin,
-            seconds: DAY,
-            sessions: crate::random::whole(month.sessions as f64 * WEEK[weekday]),
-        };
-        fleet.fill(&bench.clickhouse, &tables, stretch).await?;
-    }
-    Ok(())
+    let weeks = (0..BEFORE + month.days).zip(WEEK.iter().cycle());
+    let days = weeks.map(|(day, of_most)| Stretch {
+        part: day,
+        begin: MONDAY + day as f64 * DAY,
+        seconds: DAY,
+        sessions: crate::random::whole(month.sessions as f64 * of_most),
+    });
+    fleet
+        .fill(&bench.clickhouse, &tables, &days.collect::<Vec<_>>())
+        .await
 }

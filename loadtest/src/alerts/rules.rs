@@ -1,6 +1,6 @@
 //! The rules that are tried: those to begin with, as the server has them, and what a project with several teams adds.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::server::Server;

@@ -23,7 +23,7 @@ pub(super) struct Course {
 }
 
 /// What would have happened.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Happened {
     pub(super) transitions: Vec<Transition>,
     pub(super) evaluations: u64,

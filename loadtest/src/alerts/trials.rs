@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use serde_json::Value;
 
 use super::Bench;
 use super::simulate::{Course, Happened};
@@ -68,12 +69,14 @@ const KINDS: [Kind; 8] = [
     },
 ];
 
-/// With 1.46 `checkout` a session in a fifth of the fleet: 5,000 an hour in the new version.
-const SESSIONS_AN_HOUR: f64 = 17_060.0;
+/// With 0.75 `checkout` a session in a fifth of the fleet: 5,000 an hour in the new version.
+const SESSIONS_AN_HOUR: f64 = 33_300.0;
 const NEW: f64 = 0.2;
 /// Of all sessions, so that 60 in 100 of the new version are weak devices' instead of 30, less what strong devices update sooner.
 const ADDED: f64 = 0.11;
 const WATCHED: &str = "checkout";
+/// Seconds after the new version came out.
+const WATCHED_FOR: f64 = 2_700.0;
 
 struct Trial {
     project: String,
@@ -91,17 +94,11 @@ pub(super) async fn report(bench: &Bench, trials: u64) -> Result<(String, bool)>
     for (place, kind) in KINDS.iter().enumerate() {
         let mut minutes = Vec::new();
         let (mut shifts, mut others) = (0, 0);
+        let mut all = Vec::new();
         for number in 0..trials {
-            let trial = fill(bench, kind, (place, number)).await?;
-            let course = Course {
-                from: trial.at,
-                to: trial.at + HOUR,
-                step: 1,
-            };
-            let happened =
-                bench
-                    .simulator
-                    .run(&trial.project, std::slice::from_ref(&rule), course)?;
+            all.push(fill(bench, kind, (place, number)).await?);
+        }
+        for (trial, happened) in all.iter().zip(run_two_by_two(bench, &rule, &all)?) {
             minutes.extend(first(&happened, "fired").map(|one| one.minutes_after(trial.at)));
             shifts += u64::from(first(&happened, "mix_shift").is_some());
             let other = happened.transitions.iter();
@@ -139,6 +136,28 @@ pub(super) async fn report(bench: &Bench, trials: u64) -> Result<(String, bool)>
     Ok((text, well))
 }
 
+fn run_two_by_two(bench: &Bench, rule: &Value, trials: &[Trial]) -> Result<Vec<Happened>> {
+    let run = |trial: &Trial| {
+        let course = Course {
+            from: trial.at,
+            to: trial.at + WATCHED_FOR,
+            step: 1,
+        };
+        let rules = std::slice::from_ref(rule);
+        bench.simulator.run(&trial.project, rules, course)
+    };
+    let (one, other) = trials.split_at(trials.len() / 2);
+    let (one, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| other.iter().map(run).collect::<Result<Vec<_>>>());
+        (
+            one.iter().map(run).collect::<Result<Vec<_>>>(),
+            other.join(),
+        )
+    });
+    let other = other.map_err(|_| anyhow!("a thread that ran simulations ended early"))?;
+    Ok([one?, other?].concat())
+}
+
 fn of_watched(one: &super::simulate::Transition) -> bool {
     one.group.get("name").is_some_and(|name| name == WATCHED)
 }
@@ -154,19 +173,7 @@ fn first<'h>(happened: &'h Happened, what: &str) -> Option<&'h super::simulate::
 async fn fill(bench: &Bench, kind: &Kind, (place, number): (usize, u64)) -> Result<Trial> {
     let hours = number as f64 * 31.0 % 144.0;
     let at = MONDAY + hours * HOUR + number as f64 * 7.0 % 50.0 * 60.0;
-    let trial = Trial {
-        project: format!("trial-{place}-{number}"),
-        at,
-    };
-    let known = format!(
-        "SELECT count() FROM usage_hourly WHERE project = '{}'",
-        trial.project
-    );
-    if bench.clickhouse.value::<u64>(&known).await? > 0 {
-        return Ok(trial);
-    }
     let fleet = Fleet {
-        project: trial.project.clone(),
         seed: 1_000 * (place as u64 + 1) + number,
         installs: 50_000,
         releases: Releases::Step { at, share: NEW },
@@ -182,17 +189,17 @@ async fn fill(bench: &Bench, kind: &Kind, (place, number): (usize, u64)) -> Resu
         }),
     };
     let begin = (at / HOUR).floor() * HOUR - 600.0;
-    let seconds = at + HOUR + 120.0 - begin;
+    let seconds = at + WATCHED_FOR + 60.0 - begin;
+    debug_assert!(seconds < DAY, "less than a day is filled evenly");
     let stretch = Stretch {
         part: 0,
         begin,
         seconds,
         sessions: crate::random::whole(SESSIONS_AN_HOUR * seconds / HOUR),
     };
-    debug_assert!(seconds < DAY, "less than a day is filled evenly");
     // What says that it is whole comes last.
-    fleet
-        .fill(&bench.clickhouse, &[SPANS, BATCHES], stretch)
+    let project = fleet
+        .fill(&bench.clickhouse, &[SPANS, BATCHES], &[stretch])
         .await?;
-    Ok(trial)
+    Ok(Trial { project, at })
 }
