@@ -30,8 +30,8 @@ pub(crate) struct AlertsArgs {
     /// Where the filled store is kept, so that the next run need not fill it again.
     #[arg(long)]
     data_dir: PathBuf,
-    /// Roll-outs of each kind: each is another fleet at another time.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Roll-outs of each kind, each another fleet at another time; 0: none.
+    #[arg(long, default_value_t = 10)]
     trials: u64,
     /// Days without a change; 0: none. A week more is filled in, to be compared with.
     #[arg(long, default_value_t = 30)]
@@ -63,9 +63,14 @@ pub(crate) async fn run(args: &AlertsArgs) -> Result<bool> {
         simulator: Simulator::new(&args.server_bin, &args.data_dir)?,
         templates: rules::templates(&server).await?,
     };
-    let (text, found) = trials::report(&bench, args.trials).await?;
-    console::print(&text);
-    let mut well = found;
+    let mut well = true;
+    if args.trials > 0 {
+        let meter = Meter::start(&bench, &args.data_dir).await?;
+        let (text, found, evaluations) = trials::report(&bench, args.trials).await?;
+        console::print(&text);
+        console::print(&meter.report(&bench, evaluations).await?);
+        well &= found;
+    }
     if args.days > 0 {
         let month = quiet::Month {
             days: args.days,

@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result};
 
-use twox_hash::XxHash3_64;
+use twox_hash::XxHash64;
 
 use crate::clickhouse::ClickHouse;
 use crate::console;
@@ -135,7 +135,7 @@ impl Fleet {
             .iter()
             .flat_map(|table| stretches.iter().map(|one| self.statement(table, *one)));
         let all: String = statements.collect();
-        format!("fleet-{:016x}", XxHash3_64::oneshot(all.as_bytes()))
+        format!("fleet-{:016x}", XxHash64::oneshot(0, all.as_bytes()))
     }
 
     fn statement(&self, (table, per_session, own): &Table, stretch: Stretch) -> String {

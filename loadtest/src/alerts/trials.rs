@@ -84,13 +84,13 @@ struct Trial {
     at: f64,
 }
 
-pub(super) async fn report(bench: &Bench, trials: u64) -> Result<(String, bool)> {
+pub(super) async fn report(bench: &Bench, trials: u64) -> Result<(String, bool, u64)> {
     let rule = super::rules::of_spans(&bench.templates)?;
     let mut text = format!(
         "Rule: `{rule}`\n\n| the new version brings | roll-outs | fired | within 15 min | minutes: median | p90 | most | mix shift told | others fired |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
-    let mut well = true;
+    let (mut well, mut evaluations) = (true, 0);
     for (place, kind) in KINDS.iter().enumerate() {
         let mut minutes = Vec::new();
         let (mut shifts, mut others) = (0, 0);
@@ -100,6 +100,7 @@ pub(super) async fn report(bench: &Bench, trials: u64) -> Result<(String, bool)>
         }
         for (trial, happened) in all.iter().zip(run_two_by_two(bench, &rule, &all)?) {
             minutes.extend(first(&happened, "fired").map(|one| one.minutes_after(trial.at)));
+            evaluations += happened.evaluations;
             shifts += u64::from(first(&happened, "mix_shift").is_some());
             let other = happened.transitions.iter();
             others += other
@@ -133,7 +134,7 @@ pub(super) async fn report(bench: &Bench, trials: u64) -> Result<(String, bool)>
             Wanted::Nothing => minutes.is_empty(),
         };
     }
-    Ok((text, well))
+    Ok((text, well, evaluations))
 }
 
 fn run_two_by_two(bench: &Bench, rule: &Value, trials: &[Trial]) -> Result<Vec<Happened>> {
