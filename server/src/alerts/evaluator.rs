@@ -206,6 +206,7 @@ impl Evaluator {
         };
         let outcome = step.follow(states, &verdicts, done);
         for incident in &mut done.opened {
+            tracing::info!(rule = rule.name, summary = incident.summary, "an incident");
             let of = |verdict: &&Verdict| verdict.group_key() == incident.group_key;
             if let Some(verdict) = verdicts.iter().find(of) {
                 let mut evidence = evidence(&case, verdict);
@@ -318,7 +319,7 @@ impl Step<'_> {
         kind: IncidentKind,
         done: &mut Evaluated,
     ) -> AlertState {
-        let (case, now) = (self.case, self.case.now);
+        let now = self.case.now;
         let incident = self.incident(key.clone(), verdict, kind);
         let standing = match kind {
             IncidentKind::Alert => Standing::Firing {
@@ -328,11 +329,6 @@ impl Step<'_> {
             IncidentKind::MixShift => Standing::Shifted { since: now },
         };
         let id = incident.id;
-        tracing::info!(
-            rule = case.rule.name,
-            summary = incident.summary,
-            "an incident"
-        );
         done.opened.push(incident);
         state(key, standing, verdict.sides.base_version.clone(), Some(id))
     }

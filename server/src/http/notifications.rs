@@ -73,7 +73,8 @@ pub(super) struct NotificationList {
 pub(super) struct Wanted {
     /// Of one channel only.
     channel: Option<Uuid>,
-    /// `waiting`, `sending`, `delivered` or `failed` only.
+    /// In this state only.
+    #[param(schema_with = notification_state)]
     state: Option<String>,
     /// Those before this one: `next` of the page before.
     before: Option<Uuid>,

@@ -29,16 +29,8 @@ impl MailServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("smtp://{}", listener.local_addr().unwrap());
         let mails: Arc<Mutex<Vec<Mail>>> = Arc::default();
-        let kept = Arc::clone(&mails);
         #[expect(clippy::disallowed_methods, reason = "ended when it is dropped")]
-        let serving = tokio::spawn(async move {
-            loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                if let Some(mail) = converse(stream).await {
-                    kept.lock().unwrap().push(mail);
-                }
-            }
-        });
+        let serving = tokio::spawn(take_mails(listener, Arc::clone(&mails)));
         Self {
             url,
             mails,
@@ -61,6 +53,14 @@ impl MailServer {
 impl Drop for MailServer {
     fn drop(&mut self) {
         self.serving.abort();
+    }
+}
+
+async fn take_mails(listener: TcpListener, kept: Arc<Mutex<Vec<Mail>>>) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mail = converse(stream).await;
+        kept.lock().unwrap().extend(mail);
     }
 }
 

@@ -21,7 +21,7 @@ fn is_genuine(request: &Received) -> bool {
     let signature = request.header("x-unjank-signature");
     let tag: Vec<u8> = (3..signature.len())
         .step_by(2)
-        .map(|at| u8::from_str_radix(&signature[at..at + 2], 16).unwrap())
+        .map(|at| u8::from_str_radix(signature.get(at..at + 2).unwrap(), 16).unwrap())
         .collect();
     signature.starts_with("v1=") && hmac::verify(&key, &signed, &tag).is_ok()
 }
