@@ -33,11 +33,14 @@ pub(crate) struct AlertsArgs {
     /// Roll-outs of each kind, each another fleet at another time; 0: none.
     #[arg(long, default_value_t = 10)]
     trials: u64,
+    /// Only roll-outs that bring this; may repeat.
+    #[arg(long, value_name = "WHAT")]
+    kind: Vec<String>,
     /// Days without a change; 0: none. A week more is filled in, to be compared with.
     #[arg(long, default_value_t = 30)]
     days: u64,
     /// Minutes from one evaluation to the next in those days.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=60))]
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=720))]
     step: u64,
     /// Sessions of the busiest day: ten rows each.
     #[arg(long, default_value_t = 20_000)]
@@ -58,15 +61,22 @@ struct Bench {
 pub(crate) async fn run(args: &AlertsArgs) -> Result<bool> {
     let mut server = Server::start(&args.server_bin, &args.data_dir)?;
     server.ready().await?;
+    let clickhouse = ClickHouse::new(Access::Engine(args.data_dir.clone()))?;
+    // A new store is ready for questions later than for batches.
+    for _ in 0..10 {
+        if clickhouse.value::<u64>("SELECT 1").await.is_ok() {
+            break;
+        }
+    }
     let bench = Bench {
-        clickhouse: ClickHouse::new(Access::Engine(args.data_dir.clone()))?,
+        clickhouse,
         simulator: Simulator::new(&args.server_bin, &args.data_dir)?,
         templates: rules::templates(&server).await?,
     };
     let mut well = true;
     if args.trials > 0 {
         let meter = Meter::start(&bench, &args.data_dir).await?;
-        let (text, found, evaluations) = trials::report(&bench, args.trials).await?;
+        let (text, found, evaluations) = trials::report(&bench, args.trials, &args.kind).await?;
         console::print(&text);
         console::print(&meter.report(&bench, evaluations).await?);
         well &= found;

@@ -93,8 +93,7 @@ const HOURS: [u32; 24] = [
 pub(crate) const WEEK: [f64; 7] = [0.8, 0.78, 0.78, 0.8, 0.86, 1.0, 0.98];
 
 impl Fleet {
-    /// Adds what the fleet sent in some stretches of time, where it is missing: the last of the tables, which has to be `BATCHES`, says
-    /// which stretches are whole. Answers the project, which another fleet does not share.
+    /// Adds what the fleet sent in some stretches of time, where it is missing. Answers the project, which another fleet does not share.
     pub(crate) async fn fill(
         &self,
         clickhouse: &ClickHouse,
@@ -103,18 +102,16 @@ impl Fleet {
     ) -> Result<String> {
         let project = self.project(tables, stretches);
         for (place, stretch) in stretches.iter().enumerate() {
-            let (begin, seconds) = (stretch.begin, stretch.seconds);
+            // A stack says that a stretch is whole.
+            let place = place + 1;
             let known = format!(
-                "SELECT count() FROM usage_hourly WHERE project = '{project}' \
-                 AND hour >= toDateTime({:.0}) AND hour < toDateTime({:.0})",
-                begin + seconds / 4.0,
-                begin + seconds * 3.0 / 4.0
+                "SELECT count() FROM stacks WHERE project = '{project}' AND stack_hash = {place}"
             );
             if clickhouse.value::<u64>(&known).await? > 0 {
                 continue;
             }
             if stretches.len() > 1 {
-                console::say(&format!("filling {} of {} ...", place + 1, stretches.len()));
+                console::say(&format!("filling {place} of {} ...", stretches.len()));
             }
             for table in tables {
                 let sql = self
@@ -125,6 +122,10 @@ impl Fleet {
                     .await
                     .with_context(|| format!("filling {}", table.0))?;
             }
+            let whole = format!(
+                "INSERT INTO stacks (project, stack_hash, received_at) SELECT '{project}', {place}, now64(6)"
+            );
+            clickhouse.rows(&whole).await?;
         }
         Ok(project)
     }

@@ -40,14 +40,15 @@ impl Meter {
 }
 
 async fn spent(bench: &Bench, data_dir: &Path) -> Result<Spent> {
-    let pid = engine_login(data_dir)?
-        .pid
-        .context("the engine has no process")?;
-    let engine = processes::usage(pid).context("no CPU times of the engine")?;
+    // Asked first: a server that has just started has no engine for some moments.
     let questions = "SELECT value FROM system.events WHERE event = 'SelectQuery'";
+    let questions = bench.clickhouse.value(questions).await?;
+    let login = engine_login(data_dir)?;
+    let pid = login.pid.context("the engine has no process")?;
+    let engine = processes::usage(pid).context("no CPU times of the engine")?;
     Ok(Spent {
         engine_s: engine.cpu_s,
         askers_s: processes::cpu_of_ended_children().context("no CPU times of ended processes")?,
-        questions: bench.clickhouse.value(questions).await?,
+        questions,
     })
 }

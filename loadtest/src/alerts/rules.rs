@@ -1,6 +1,6 @@
 //! The rules that are tried: those to begin with, as the server has them, and what a project with several teams adds.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -28,11 +28,8 @@ pub(super) async fn templates(server: &Server) -> Result<Vec<Value>> {
 pub(super) fn of_spans(templates: &[Value]) -> Result<Value> {
     let of =
         |one: &&Value| one["metric"]["signal"] == "spans" && one["metric"]["measure"] == "p75_us";
-    Ok(templates.iter().find(of).cloned().unwrap_or_else(|| json!({
-        "name": "A span got slower (p75)", "metric": {"signal": "spans", "measure": "p75_us", "by": ["name"]},
-        "window_minutes": 1440, "least_samples": 200, "for_minutes": 0,
-        "condition": {"kind": "regression", "effect": {"least_relative": 0.05}},
-    })))
+    let rule = templates.iter().find(of).cloned();
+    rule.context("the server has no template about the p75 of spans")
 }
 
 /// The templates, and what is made of them: other measures, other dimensions, some more eager.

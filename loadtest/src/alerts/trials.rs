@@ -84,14 +84,20 @@ struct Trial {
     at: f64,
 }
 
-pub(super) async fn report(bench: &Bench, trials: u64) -> Result<(String, bool, u64)> {
+/// Answers the table, whether it is as wanted, and how many evaluations there were.
+pub(super) async fn report(
+    bench: &Bench,
+    trials: u64,
+    only: &[String],
+) -> Result<(String, bool, u64)> {
     let rule = super::rules::of_spans(&bench.templates)?;
     let mut text = format!(
         "Rule: `{rule}`\n\n| the new version brings | roll-outs | fired | within 15 min | minutes: median | p90 | most | mix shift told | others fired |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     let (mut well, mut evaluations) = (true, 0);
-    for (place, kind) in KINDS.iter().enumerate() {
+    let wanted = |kind: &Kind| only.is_empty() || only.iter().any(|one| one == kind.name);
+    for (place, kind) in KINDS.iter().enumerate().filter(|(_, kind)| wanted(kind)) {
         let mut minutes = Vec::new();
         let (mut shifts, mut others) = (0, 0);
         let mut all = Vec::new();
@@ -198,7 +204,6 @@ async fn fill(bench: &Bench, kind: &Kind, (place, number): (usize, u64)) -> Resu
         seconds,
         sessions: crate::random::whole(SESSIONS_AN_HOUR * seconds / HOUR),
     };
-    // What says that it is whole comes last.
     let project = fleet
         .fill(&bench.clickhouse, &[SPANS, BATCHES], &[stretch])
         .await?;
