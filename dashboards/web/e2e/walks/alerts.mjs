@@ -38,8 +38,9 @@ const project = ({ page }) => new URL(page.url()).searchParams.get('project');
 
 /** The number of a card. */
 function card({ page }, label) {
-  const named = page.getByRole('region', { name: 'Evidence' }).locator('.label').getByText(label, { exact: true });
-  return page.locator('.card').filter({ has: named }).locator('.value').innerText();
+  const named = page.locator('.label').getByText(label, { exact: true });
+  const cards = page.getByRole('region', { name: 'Evidence' }).locator('.card');
+  return cards.filter({ has: named }).locator('.value').innerText();
 }
 
 async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
