@@ -210,7 +210,7 @@ async function a_rule_is_changed_over_somebody_elses_and_deleted(reader) {
   await page.getByText('Somebody else saved in the meantime').waitFor();
   await reader.look('alerts-conflict');
   await page.getByRole('button', { name: 'Save mine over it' }).click();
-  await page.getByText('Saved. It is evaluated').waitFor();
+  await page.getByText('revision 3').waitFor();
   check((await api(reader, path)).rule.owner === 'team-mine', 'mine was not saved over theirs');
 
   await form.getByLabel('Signal').selectOption('frame_windows');
