@@ -7,6 +7,7 @@
 mod absence;
 mod check;
 mod comparison;
+mod devices;
 mod evaluator;
 mod evidence;
 mod judge;
