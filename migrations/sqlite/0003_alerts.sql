@@ -69,11 +69,17 @@ CREATE TABLE incidents (
     acknowledged_at BIGINT,
     acknowledged_by TEXT,
     -- Which state the channels were told last; NULL: none yet.
-    told TEXT CHECK (told IN ('firing', 'resolved'))
+    told TEXT CHECK (told IN ('firing', 'resolved')),
+    -- What it did to the remote configuration; NULL: nothing was tried.
+    action_state TEXT CHECK (action_state IN ('placed', 'refused', 'ended')),
+    -- The same in full, JSON.
+    action TEXT
 );
 CREATE INDEX incidents_by_project ON incidents (project, started_at);
 -- What the channels are still to be told.
 CREATE INDEX incidents_untold ON incidents (project, rule) WHERE told IS NULL OR told <> state;
+-- What is still to be taken back.
+CREATE INDEX incidents_placed ON incidents (project) WHERE action_state = 'placed';
 CREATE UNIQUE INDEX incidents_firing ON incidents (rule, group_key) WHERE state = 'firing';
 
 CREATE TABLE mutes (

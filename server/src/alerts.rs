@@ -5,7 +5,10 @@
 //! tells people of them.
 
 mod absence;
+mod act;
+mod action;
 mod check;
+mod cohort;
 mod comparison;
 mod devices;
 mod evaluator;
@@ -16,6 +19,7 @@ mod machine;
 mod moved;
 mod mute_window;
 pub mod notify;
+mod raise;
 mod replay;
 mod rule;
 mod statistics;
@@ -24,6 +28,7 @@ mod threshold;
 mod verdict;
 mod versions;
 
+pub use self::action::{Acted, Action, Raised};
 pub use self::check::RuleFault;
 pub use self::evaluator::{Evaluator, Round};
 pub use self::evidence::Evidence;

@@ -185,6 +185,10 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_ALERTS_INTERVAL_MS", value_name = "MS", default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
     pub alerts_interval_ms: u64,
 
+    /// How long a server that evaluates alert rules is waited for when it died, in milliseconds.
+    #[arg(long, env = "UNJANK_ALERTS_LEASE_MS", value_name = "MS", default_value_t = 90_000, value_parser = clap::value_parser!(u64).range(500..=3_600_000))]
+    pub alerts_lease_ms: u64,
+
     /// How long events wait for company before they are sent to ClickHouse, in milliseconds: the delay until they show.
     #[arg(long, env = "UNJANK_FLUSH_INTERVAL_MS", value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub flush_interval_ms: u64,
@@ -268,6 +272,10 @@ impl Serve {
 
     pub fn alerts_interval(&self) -> Duration {
         Duration::from_millis(self.alerts_interval_ms)
+    }
+
+    pub fn alerts_lease(&self) -> Duration {
+        Duration::from_millis(self.alerts_lease_ms)
     }
 
     pub fn body_timeout(&self) -> Duration {

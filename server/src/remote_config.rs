@@ -47,6 +47,7 @@ pub use self::flags::Reason;
 pub use self::forecast::{Forecast, Outlook, SignalOutlook};
 pub use self::percentage::{BUCKETS, bucket};
 pub use self::resolve::{Resolved, etag};
+pub use self::shadow::PLACED;
 
 /// Which of two versions of an app is newer; nothing when one of them is not written like a version.
 #[must_use]

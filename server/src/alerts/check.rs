@@ -85,6 +85,9 @@ impl Rule {
                 faults.push(fault(format!("mute_windows[{place}]"), message));
             }
         }
+        if let Some(action) = &self.action {
+            faults.extend(action.faults(&self.metric));
+        }
         match subject(&self.metric.signal) {
             None => faults.push(fault(
                 "metric.signal",

@@ -23,12 +23,8 @@ use crate::store::control::{
 };
 
 const LEASE: &str = "alerts";
-/// Whoever evaluates and dies is followed after this time.
-const LEASE_LIFE: i64 = 90_000_000;
-/// The lease is renewed oftener than rounds are run, so that it outlasts a slow one.
-const LEASE_EVERY: Duration = Duration::from_secs(20);
 /// A rule that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// Rows arrive in ClickHouse some seconds after the server took them: later is looked at later.
 const SETTLES: i64 = 15_000_000;
 
@@ -41,6 +37,8 @@ pub struct Evaluator {
     /// Names this server in the lease.
     pub holder: String,
     pub every: Duration,
+    /// Whoever evaluates and dies is followed after this time.
+    pub lease: Duration,
 }
 
 /// What a round did.
@@ -82,10 +80,10 @@ impl Evaluator {
         }
     }
 
-    /// Resolves when the lease is lost: somebody else evaluates then.
+    /// Renewed oftener than rounds are run, so that it outlasts a slow one. Resolves when the lease is lost: somebody else evaluates then.
     async fn renew_lease(&self) {
         loop {
-            tokio::time::sleep(LEASE_EVERY).await;
+            tokio::time::sleep(self.lease / 4).await;
             if !self.holds_lease().await {
                 return;
             }
@@ -94,9 +92,8 @@ impl Evaluator {
 
     async fn holds_lease(&self) -> bool {
         let now = self.clock.now();
-        let taken = self
-            .control
-            .take(LEASE, &self.holder, now, now + LEASE_LIFE);
+        let life = i64::try_from(self.lease.as_micros()).unwrap_or(i64::MAX / 2);
+        let taken = self.control.take(LEASE, &self.holder, now, now + life);
         taken.await.unwrap_or_else(|error| {
             tracing::warn!(%error, "alerts are not evaluated");
             false
@@ -114,9 +111,9 @@ impl Evaluator {
                 return round;
             }
         };
-        for row in rules {
+        for row in &rules {
             round.rules += 1;
-            match self.rule(&row, now, &mut round).await {
+            match self.rule(row, now, &mut round).await {
                 Ok(outcome) => self.count(outcome),
                 Err(error) => {
                     round.failed += 1;
@@ -125,6 +122,7 @@ impl Evaluator {
                 }
             }
         }
+        self.act(&rules).await;
         if let Ok(firing) = self.control.firing_incidents().await {
             self.metrics.firing.set(firing);
         }
@@ -380,6 +378,7 @@ impl Step<'_> {
             resolved_because: shift.then(|| MIX_SHIFT.to_owned()),
             acknowledged_at: None,
             acknowledged_by: None,
+            action: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::action::Action;
 use super::mute_window::MuteWindow;
 
 /// What is watched, and when that is worth an incident.
@@ -46,6 +47,9 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 20)]
     pub mute_windows: Vec<MuteWindow>,
+    /// What an incident does to the remote configuration, for as long as it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
 }
 
 /// How bad it is.

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::remote_config::{Compiled, Configuration, Fault};
-use crate::store::control::{Actor, Control, ControlError, Document, DocumentKind, NewDocument};
+use crate::store::control::{
+    ActionNote, Actor, Control, ControlError, Document, DocumentKind, NewDocument,
+};
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 /// How often a change that must not wait for anyone is tried when others save at the same time.
@@ -15,6 +17,8 @@ pub struct Draft {
     pub note: String,
     /// The revision it was made from; 0 when there was none. Another one in the meantime is a conflict.
     pub expected_revision: i64,
+    /// What an incident remembers of it, when it is one that saves.
+    pub action: Option<ActionNote>,
 }
 
 /// A saved revision, and what its author should look at again.
@@ -63,6 +67,7 @@ pub async fn save(
         expected_revision: draft.expected_revision,
         text,
         note: draft.note,
+        action: draft.action,
     };
     let document = control.save_document(KIND, new, actor, now).await?;
     Ok(Saved { document, warnings })
@@ -81,6 +86,7 @@ pub async fn roll_back(
         configuration: read(&earlier)?,
         note: format!("back to revision {to}"),
         expected_revision,
+        action: None,
     };
     save(control, project, draft, actor, now).await
 }
@@ -107,6 +113,7 @@ pub async fn kill(
             configuration: killed(configuration),
             note: format!("kill switch: {note}"),
             expected_revision,
+            action: None,
         };
         match save(control, project, draft, actor, now).await {
             Err(SaveError::Control(conflict @ ControlError::Conflict { .. })) => last = conflict,

@@ -54,6 +54,7 @@ pub async fn save(
         expected_revision: draft.expected_revision,
         text: draft.rules,
         note: draft.note,
+        action: None,
     };
     let document = control.save_document(KIND, new, actor, now).await?;
     Ok(Saved { document, warnings })

@@ -101,6 +101,7 @@ pub(super) async fn save(
         configuration: new.configuration,
         note: new.note,
         expected_revision: new.expected_revision,
+        action: None,
     };
     let now = app.clock.now();
     let saved =

@@ -14,7 +14,7 @@ use super::alert_rules::{IdPath, id_of};
 use super::member::{Editor, Viewer};
 use super::openapi::{Missing, QueryString, Refused, incident_state};
 use super::problem::Problem;
-use crate::alerts::Evidence;
+use crate::alerts::{Acted, Evidence};
 use crate::app::App;
 use crate::store::control::{Incident, IncidentFilter};
 
@@ -55,6 +55,10 @@ pub(super) struct IncidentBody {
     acknowledged_at: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged_by: Option<String>,
+    /// What it did to the remote configuration, when its rule says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Acted>)]
+    action: Option<Value>,
 }
 
 impl From<Incident> for IncidentBody {
@@ -78,6 +82,7 @@ impl From<Incident> for IncidentBody {
             resolved_because: incident.resolved_because,
             acknowledged_at: incident.acknowledged_at,
             acknowledged_by: incident.acknowledged_by,
+            action: incident.action.as_deref().map(json),
         }
     }
 }

@@ -5,10 +5,16 @@ use serde_json::Value;
 use super::fault::{Fault, FaultCode};
 use super::overrides::CompiledOverride;
 
+/// What the server placed for an incident ends by itself, and stops nobody from saving.
+pub const PLACED: &str = "incident-";
+
 /// A fault for each override that later ones without a condition hide whole, for as long as it is in force.
 pub(super) fn shadowed(overrides: &[CompiledOverride]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (position, hidden) in overrides.iter().enumerate() {
+        if hidden.id.starts_with(PLACED) {
+            continue;
+        }
         let later = overrides.iter().skip(position + 1);
         let hiding: Vec<_> = later
             .filter(|later| later.predicate.constant() == Some(true) && later.outlasts(hidden))

@@ -25,6 +25,7 @@ pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
         clock: app.clock.clone(),
         holder: Uuid::new_v4().to_string(),
         every: settings.alerts_interval(),
+        lease: settings.alerts_lease(),
     }
 }
 

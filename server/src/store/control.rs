@@ -45,8 +45,8 @@ pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDevice
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
 pub use self::incidents::{
-    AlertState, Evaluated, GroupState, Incident, IncidentFilter, IncidentKind, IncidentState,
-    Incidents,
+    ActionNote, ActionState, AlertState, Evaluated, GroupState, Incident, IncidentFilter,
+    IncidentKind, IncidentState, Incidents,
 };
 pub use self::ingest_keys::{IngestKey, IngestKeys, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, Invitations, Purpose};

@@ -5,6 +5,8 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod alert_actions;
+mod alert_kills;
 mod alert_regressions;
 mod alert_rounds;
 mod alerts;

@@ -10,6 +10,7 @@ use super::backend::{Backend, Row, values};
 use super::change::{Change, Entry, records, row};
 use super::checks;
 use super::error::ControlError;
+use super::incidents::ActionNote;
 
 /// Which of a project's documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +53,8 @@ pub struct NewDocument {
     pub expected_revision: i64,
     pub text: String,
     pub note: String,
+    /// What an incident remembers of it, in the same transaction.
+    pub action: Option<ActionNote>,
 }
 
 const MAX_TEXT_BYTES: usize = 4 << 20;
@@ -181,6 +184,14 @@ pub trait Documents: Backend {
             return Err(ControlError::Conflict { current });
         };
         let saved = Document::read(&saved)?;
+        if let Some(action) = new.action
+            && !action.keep(&mut change).await?
+        {
+            // Not saved: the change is dropped.
+            return Err(ControlError::Conflict {
+                current: new.expected_revision,
+            });
+        }
         change
             .commit(Entry {
                 action: kind.saved(),

@@ -50,6 +50,8 @@ pub struct Incident {
     pub resolved_because: Option<String>,
     pub acknowledged_at: Option<i64>,
     pub acknowledged_by: Option<String>,
+    /// What it did to the remote configuration, JSON; nothing: nothing was tried.
+    pub action: Option<String>,
 }
 
 impl Incident {
@@ -73,7 +75,36 @@ impl Incident {
             resolved_because: row.get("resolved_because")?,
             acknowledged_at: row.get("acknowledged_at")?,
             acknowledged_by: row.get("acknowledged_by")?,
+            action: row.get("action")?,
         })
+    }
+}
+
+closed! {
+    /// What became of an incident's action; of an incident without one, nothing was tried.
+    ActionState { Placed = "placed", Refused = "refused", Ended = "ended" }
+}
+
+/// What an incident is to remember of its action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionNote {
+    pub incident: Uuid,
+    /// What it remembers so far; another one meanwhile is a conflict.
+    pub before: Option<String>,
+    pub state: ActionState,
+    /// JSON.
+    pub text: String,
+}
+
+impl ActionNote {
+    /// `false`: somebody else wrote it down first.
+    pub(super) async fn keep(self, change: &mut Change<'_>) -> Result<bool, ControlError> {
+        Ok(change.execute(NOTE_ACTION, self.values()).await? > 0)
+    }
+
+    fn values(self) -> super::backend::Values {
+        let before = self.before.unwrap_or_default();
+        values![self.incident, self.state.as_str(), self.text, before]
     }
 }
 
@@ -149,7 +180,7 @@ macro_rules! incidents_where {
     ($rest:literal) => {
         concat!(
             "SELECT id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, evidence, state, \
-             started_at, resolved_at, resolved_because, acknowledged_at, acknowledged_by FROM incidents WHERE ",
+             started_at, resolved_at, resolved_because, acknowledged_at, acknowledged_by, action FROM incidents WHERE ",
             $rest
         )
     };
@@ -169,6 +200,7 @@ const OPEN: &str = "INSERT INTO incidents (id, project, rule, group_key, kind, t
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
 const RESOLVE: &str = "UPDATE incidents SET state = 'resolved', resolved_at = $2, resolved_because = $3 \
      WHERE id = $1 AND state = 'firing'";
+const NOTE_ACTION: &str = "UPDATE incidents SET action_state = $2, action = $3 WHERE id = $1 AND COALESCE(action, '') = $4";
 const ACKNOWLEDGE: &str = "UPDATE incidents SET acknowledged_at = $3, acknowledged_by = $4 \
      WHERE project = $1 AND id = $2 AND acknowledged_at IS NULL";
 
@@ -246,6 +278,29 @@ pub trait Incidents: Backend {
             checks::page(limit),
         ];
         records(self, LIST, values, Incident::read).await
+    }
+
+    /// Incidents of a rule that go on and whose action was not tried yet, the first of them first.
+    async fn incidents_to_act_on(&self, rule: Uuid) -> Result<Vec<Incident>, ControlError> {
+        const WAITING: &str = incidents_where!(
+            "rule = $1 AND state = 'firing' AND action_state IS NULL ORDER BY started_at, id"
+        );
+        records(self, WAITING, values![rule], Incident::read).await
+    }
+
+    /// Incidents of all projects whose override was placed and not taken back, with those that ended meanwhile.
+    async fn incidents_with_overrides(&self) -> Result<Vec<Incident>, ControlError> {
+        const PLACED: &str =
+            incidents_where!("action_state = 'placed' ORDER BY project, started_at, id");
+        records(self, PLACED, values![], Incident::read).await
+    }
+
+    /// Keeps what became of an action where no configuration was saved. `false`: somebody else did so first.
+    async fn note_action(&self, note: ActionNote) -> Result<bool, ControlError> {
+        let mut statements = self.begin().await?;
+        let kept = statements.execute(NOTE_ACTION, note.values()).await?;
+        statements.commit(Notice::Silent).await?;
+        Ok(kept > 0)
     }
 
     /// How many incidents go on, of all projects.

@@ -25,6 +25,7 @@ fn edit(project: &str, expected_revision: i64, text: &str) -> NewDocument {
         expected_revision,
         text: text.to_owned(),
         note: format!("after {expected_revision}"),
+        action: None,
     }
 }
 

@@ -1,0 +1,133 @@
+//! The devices that an incident is about, in the words of the remote configuration.
+
+use std::collections::BTreeMap;
+
+use super::rule::Metric;
+use crate::remote_config::{Condition, version_order};
+
+/// What a device says of itself in its polls. Of pages and names it says nothing.
+const OF_DEVICES: [&str; 6] = [
+    "app_id",
+    "app_version",
+    "os_name",
+    "os_version",
+    "device_model",
+    "device_class",
+];
+const VERSION_NUMBERS: usize = 4;
+
+/// The condition of an incident with these labels, and of its rule's filters where they name whole values.
+///
+/// # Errors
+/// When a value cannot be said in a condition: a wider cohort was not asked for.
+pub(super) fn cohort(
+    labels: &BTreeMap<String, String>,
+    metric: &Metric,
+) -> Result<Condition, String> {
+    let mut parts = Vec::new();
+    for name in OF_DEVICES {
+        let label = labels.get(name).map(std::slice::from_ref);
+        let filter = metric.filters.get(name).map(Vec::as_slice);
+        let Some(values) = label.or(filter) else {
+            continue;
+        };
+        if values.iter().any(String::is_empty) {
+            return Err(format!("no condition holds for devices without `{name}`"));
+        }
+        parts.push(condition(name, values)?);
+    }
+    Ok(Condition::All(parts))
+}
+
+/// Values of the fields of the incident that names spans.
+pub(super) fn span_names(labels: &BTreeMap<String, String>, metric: &Metric) -> Vec<String> {
+    if metric.signal != "spans" {
+        return Vec::new();
+    }
+    let label = labels
+        .get("name")
+        .filter(|_| metric.by.iter().any(|name| name == "name"));
+    match label {
+        Some(name) => vec![name.clone()],
+        None => metric.filters.get("name").cloned().unwrap_or_default(),
+    }
+}
+
+fn condition(name: &str, values: &[String]) -> Result<Condition, String> {
+    let all = values.to_vec();
+    Ok(match name {
+        "app_id" => Condition::AppId(all),
+        "os_name" => Condition::OsName(all),
+        "device_class" => Condition::DeviceClass(all),
+        "device_model" => Condition::DeviceModel(all),
+        "app_version" => any_version(values, Condition::AppVersion)?,
+        _ => any_version(values, Condition::OsVersion)?,
+    })
+}
+
+fn any_version(values: &[String], of: fn(String) -> Condition) -> Result<Condition, String> {
+    let versions: Result<Vec<_>, _> = values.iter().map(|value| exactly(value).map(of)).collect();
+    let mut versions = versions?;
+    match versions.pop() {
+        Some(only) if versions.is_empty() => Ok(only),
+        last => Ok(Condition::Any(versions.into_iter().chain(last).collect())),
+    }
+}
+
+/// The requirement that this version alone meets: of 4.12 not 4.12.3 too.
+fn exactly(version: &str) -> Result<String, String> {
+    if version_order(version, version).is_none() {
+        return Err(format!(
+            "`{version}` does not read as a version, so that no condition holds for it alone"
+        ));
+    }
+    let version = version.trim().trim_start_matches(['v', 'V']);
+    let version = version
+        .split_once('+')
+        .map_or(version, |(version, _)| version);
+    let (numbers, pre) = version.split_once('-').unwrap_or((version, ""));
+    let written = numbers.split('.').count();
+    let zeros = ".0".repeat(VERSION_NUMBERS.saturating_sub(written));
+    let dash = if pre.is_empty() { "" } else { "-" };
+    Ok(format!("={numbers}{zeros}{dash}{pre}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(
+        labels: serde_json::Value,
+        filters: serde_json::Value,
+    ) -> Result<serde_json::Value, String> {
+        let labels = serde_json::from_value(labels).unwrap();
+        let metric =
+            json!({"signal": "spans", "measure": "p95_us", "by": ["name"], "filters": filters});
+        let metric = serde_json::from_value(metric).unwrap();
+        cohort(&labels, &metric).map(|condition| serde_json::to_value(condition).unwrap())
+    }
+
+    #[test]
+    fn labels_and_filters_of_devices_are_conditions_and_others_are_left_out() {
+        let labels = json!({"alertname": "x", "name": "checkout", "page": "Cart", "app_version": "4.12", "os_name": "android"});
+        let filters =
+            json!({"app_id": ["a", "b"], "os_name": ["ios"], "contains.os_version": ["1"]});
+        assert_eq!(
+            said(labels, filters).unwrap(),
+            json!({"all": [{"app_id": ["a", "b"]}, {"app_version": "=4.12.0.0"}, {"os_name": ["android"]}]})
+        );
+    }
+
+    #[test]
+    fn several_versions_are_any_of_them_and_what_is_no_version_is_refused() {
+        let two = said(json!({}), json!({"os_version": ["17", "v18.1-beta.2+7"]})).unwrap();
+        assert_eq!(
+            two,
+            json!({"all": [{"any": [{"os_version": "=17.0.0.0"}, {"os_version": "=18.1.0.0-beta.2"}]}]})
+        );
+        assert!(said(json!({"app_version": "nightly"}), json!({})).is_err());
+        assert!(said(json!({"device_class": ""}), json!({})).is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! Servers that evaluate are killed, again and again: no incident is lost, and none is made twice.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use unjank_server::clock::Clock;
+use uuid::Uuid;
+
+use crate::alerts::{slow_checkout, spans};
+use crate::engine::{PASSWORD, engine};
+use crate::processes::{Program, unjank};
+
+const GROUPS: usize = 8;
+
+/// Two servers on one PostgreSQL and one ClickHouse.
+struct Pair {
+    settings: Vec<String>,
+    folders: [tempfile::TempDir; 2],
+    programs: [Program; 2],
+    token: String,
+}
+
+impl Pair {
+    async fn start() -> Self {
+        let postgres = tokio::task::spawn_blocking(crate::postgres::postgres).await;
+        let url = postgres.unwrap().database().await;
+        let database = format!("test_{}", Uuid::new_v4().simple());
+        let clickhouse = engine().url.as_str();
+        let settings: Vec<String> = [
+            ["serve", "--alerts-interval-ms=20", "--alerts-lease-ms=1000"].as_slice(),
+            &["--flush-interval-ms", "10", "--database-url", &url],
+            &[
+                "--clickhouse-url",
+                clickhouse,
+                "--clickhouse-password",
+                PASSWORD,
+            ],
+            &["--clickhouse-database", &database, "--secret"],
+            &["one secret for all servers of this test"],
+        ]
+        .concat()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let one = run(folders[0].path(), &settings).await;
+        let other = run(folders[1].path(), &settings).await;
+        let line = [
+            "token",
+            "create",
+            "--name",
+            "t",
+            "--role",
+            "admin",
+            "--database-url",
+        ];
+        let line = [line.as_slice(), &[url.as_str()]].concat();
+        let token = String::from_utf8(unjank(folders[0].path(), &line).stdout).unwrap();
+        Self {
+            settings,
+            folders,
+            programs: [one, other],
+            token: token.trim().to_owned(),
+        }
+    }
+
+    /// Both in turn, each in the middle of whatever it does. Meanwhile the other goes on.
+    async fn kill(&mut self, number: usize) {
+        let which = number % 2;
+        self.programs[which].kill();
+        self.programs[which] = run(self.folders[which].path(), &self.settings).await;
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
+        let program = &self.programs[0];
+        let url = format!("{}/api/v1/projects/default/{path}", program.listen);
+        let request = program.client.request(method, url).bearer_auth(&self.token);
+        let request = match body {
+            Some(body) => request.json(body),
+            None => request,
+        };
+        let answer = request.send().await.unwrap();
+        assert!(
+            answer.status().is_success(),
+            "{}",
+            answer.text().await.unwrap()
+        );
+        answer.json().await.unwrap()
+    }
+
+    async fn incidents(&self) -> Vec<Value> {
+        let body = self.call(Method::GET, "incidents", None).await;
+        body["incidents"].as_array().unwrap().clone()
+    }
+
+    async fn wait(&self, what: &str, holds: impl Fn(&[Value]) -> bool) {
+        let waiting = async {
+            while !holds(&self.incidents().await) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(120), waiting).await;
+        assert!(waited.is_ok(), "{what}: {:#?}", self.incidents().await);
+    }
+
+    async fn send(&self, group: usize, durations_ms: &[u64]) {
+        let mut batch = spans("4.12.0", durations_ms);
+        for span in batch["spans"].as_array_mut().unwrap() {
+            span["name"] = json!(format!("group {group}"));
+        }
+        let sent = self.programs[0].send(&batch).await;
+        assert_eq!(sent["rejected"], json!([]));
+    }
+}
+
+async fn run(folder: &Path, settings: &[String]) -> Program {
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    Program::run(folder, &settings).await
+}
+
+fn of_rule<'i>(all: &'i [Value], rule: &Value) -> Vec<&'i Value> {
+    all.iter().filter(|one| one["rule"] == rule["id"]).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_servers_lose_no_incident_and_make_none_twice() {
+    let mut pair = Pair::start().await;
+    let (mut at_once, mut patient) = (slow_checkout(), slow_checkout());
+    at_once["metric"]["filters"] = json!({});
+    patient["metric"]["filters"] = json!({});
+    patient["for_minutes"] = json!(1);
+    let at_once = pair.call(Method::POST, "alert-rules", Some(&at_once)).await;
+    let patient = pair.call(Method::POST, "alert-rules", Some(&patient)).await;
+    let began = Clock::system().now();
+    for group in 0..GROUPS {
+        pair.send(group, &[800; 20]).await;
+        tokio::time::sleep(Duration::from_millis(37 * group as u64)).await;
+        pair.kill(group).await;
+    }
+    // One waits a minute, over all of these deaths; the other fires.
+    pair.wait("it fires at once", |all| {
+        of_rule(all, &at_once).len() == GROUPS
+    })
+    .await;
+    let mut kills = GROUPS;
+    while of_rule(&pair.incidents().await, &patient).len() < GROUPS {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        pair.kill(kills).await;
+        kills += 1;
+        let waited = Clock::system().now() - began;
+        assert!(waited < 240_000_000, "{:#?}", pair.incidents().await);
+    }
+    for group in 0..GROUPS {
+        pair.send(group, &[100; 1_000]).await;
+        pair.kill(kills + group).await;
+    }
+    let resolved = |all: &[Value]| all.iter().all(|one| one["state"] == "resolved");
+    pair.wait("all end", resolved).await;
+    let all = pair.incidents().await;
+    for rule in [&at_once, &patient] {
+        let of_rule = of_rule(&all, rule);
+        let groups: std::collections::BTreeSet<_> =
+            of_rule.iter().map(|one| one["group"].to_string()).collect();
+        assert_eq!(
+            (of_rule.len(), groups.len()),
+            (GROUPS, GROUPS),
+            "{of_rule:#?}"
+        );
+        assert!(
+            of_rule
+                .iter()
+                .all(|one| one["resolved_because"] == "recovered")
+        );
+    }
+}
