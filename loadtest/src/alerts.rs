@@ -42,7 +42,7 @@ pub(crate) struct AlertsArgs {
     /// Minutes from one evaluation to the next in those days.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=720))]
     step: u64,
-    /// Sessions of the busiest day: ten rows each.
+    /// Sessions of a day: ten rows each.
     #[arg(long, default_value_t = 20_000)]
     sessions: u64,
     /// Only so many of the rules in those days, from the first on.

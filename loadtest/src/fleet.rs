@@ -89,8 +89,8 @@ const DEVICE_COLUMNS: &str = "project, app_id, install_id, session_id, received_
 const HOURS: [u32; 24] = [
     20, 12, 8, 6, 6, 10, 22, 40, 48, 46, 44, 46, 54, 52, 48, 48, 52, 60, 70, 80, 86, 80, 60, 36,
 ];
-/// How many on each day of a week, from Monday on, of as many as there may be.
-pub(crate) const WEEK: [f64; 7] = [0.8, 0.78, 0.78, 0.8, 0.86, 1.0, 0.98];
+/// How many on each day of a week, from Monday on.
+const WEEK: [u32; 7] = [80, 78, 78, 80, 86, 100, 98];
 
 impl Fleet {
     /// Adds what the fleet sent in some stretches of time, where it is missing. Answers the project, which another fleet does not share.
@@ -195,18 +195,28 @@ impl Fleet {
     }
 }
 
-/// When a session begins, in seconds: of a whole day by its hours, of less evenly.
+/// When a session begins, in seconds: of whole weeks by their days and hours, of less than a day evenly.
 fn when(seconds: f64) -> String {
     if seconds < DAY {
         return format!("{seconds:?} * unit(of_session, 'minute')");
     }
-    let all = f64::from(HOURS.iter().sum::<u32>());
-    let mut sum = 0;
-    let ends = HOURS.map(|hour| {
-        sum += hour;
-        f64::from(sum) / all
-    });
     format!(
-        "{HOUR:?} * (arrayFirstIndex(end -> end > unit(of_session, 'hour'), {ends:?}) - 1 + unit(of_session, 'minute'))"
+        "{DAY:?} * {} + {HOUR:?} * ({} + unit(of_session, 'minute'))",
+        picked("day", &WEEK),
+        picked("hour", &HOURS)
     )
+}
+
+/// One of some places, from 0 on, each as often as it weighs.
+fn picked(what: &str, weights: &[u32]) -> String {
+    let all = f64::from(weights.iter().sum::<u32>());
+    let mut sum = 0;
+    let ends: Vec<_> = weights
+        .iter()
+        .map(|weight| {
+            sum += weight;
+            f64::from(sum) / all
+        })
+        .collect();
+    format!("(arrayFirstIndex(end -> end > unit(of_session, '{what}'), {ends:?}) - 1)")
 }

@@ -10,6 +10,7 @@ mod action;
 mod check;
 mod cohort;
 mod comparison;
+mod devices;
 mod evaluator;
 mod evidence;
 mod judge;

@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::simulate::Course;
 use super::{Bench, rules};
 use crate::console;
-use crate::fleet::{BATCHES, DAY, Fleet, MONDAY, OTHERS, Releases, SPANS, Stretch, WEEK};
+use crate::fleet::{BATCHES, DAY, Fleet, MONDAY, OTHERS, Releases, SPANS, Stretch};
 
 pub(super) struct Month {
     pub(super) days: u64,
@@ -96,14 +96,13 @@ async fn fill(bench: &Bench, month: &Month) -> Result<String> {
     let mut tables = vec![SPANS];
     tables.extend(OTHERS);
     tables.push(BATCHES);
-    let weeks = (0..BEFORE + month.days).zip(WEEK.iter().cycle());
-    let days = weeks.map(|(day, of_most)| Stretch {
-        part: day,
-        begin: MONDAY + day as f64 * DAY,
-        seconds: DAY,
-        sessions: crate::random::whole(month.sessions as f64 * of_most),
+    let weeks = (0..(BEFORE + month.days).div_ceil(7)).map(|week| Stretch {
+        part: week,
+        begin: MONDAY + week as f64 * 7.0 * DAY,
+        seconds: 7.0 * DAY,
+        sessions: month.sessions * 7,
     });
     fleet
-        .fill(&bench.clickhouse, &tables, &days.collect::<Vec<_>>())
+        .fill(&bench.clickhouse, &tables, &weeks.collect::<Vec<_>>())
         .await
 }

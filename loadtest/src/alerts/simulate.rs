@@ -70,7 +70,7 @@ impl Simulator {
                 .collect();
             running
                 .into_iter()
-                .map(|one| one.join())
+                .map(std::thread::ScopedJoinHandle::join)
                 .collect::<Vec<_>>()
         });
         let mut happened = Happened::default();

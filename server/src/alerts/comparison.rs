@@ -2,29 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use super::devices::{is_mix_shift, kinds_of_devices, standardised};
 use super::judge::{Case, Held, Judge};
 use super::machine::Observed;
 use super::rule::{Compare, Condition, Effect, Worse};
-use super::statistics::{holm, weighed_change};
+use super::statistics::holm;
 use super::verdict::{Group, Numbers, Sides, Verdict, finite};
 use super::versions::Version;
 use crate::query::{Ask, Unanswered};
-use crate::store::reads::{Better, Contest, Contestant, Formula, Span, Tested, subject};
+use crate::store::reads::{Better, Contest, Contestant, Span, Tested, subject};
 
 const WEEK: i64 = 7 * 86_400_000_000;
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
-/// A stratum with fewer samples on either side says nothing.
-const STRATUM_SAMPLES: f64 = 10.0;
 
 /// Two sides and what was asked of them.
-struct Contested {
-    app: Option<String>,
-    head: Contestant,
-    base: Contestant,
+pub(super) struct Contested {
+    pub(super) app: Option<String>,
+    pub(super) head: Contestant,
+    pub(super) base: Contestant,
 }
 
-type Measured = BTreeMap<Vec<String>, (f64, f64)>;
+pub(super) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
 /// Verdicts, with the values of the dimensions that they are of.
 type Found = Vec<(Vec<String>, Verdict)>;
 
@@ -323,61 +322,6 @@ fn judge_significance((found, seem): (&mut Found, Observed), tested: &[Tested], 
     }
 }
 
-/// Most of the change is gone where devices are compared with their like.
-fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> bool {
-    let sign = if up { 1.0 } else { -1.0 };
-    sign * standardised < sign * raw / 2.0
-}
-
-/// What tells devices apart, besides what the rule groups by. Not of totals: more devices make more of them, whichever they are.
-fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
-    let metric = &case.rule.metric;
-    let Some(subject) = subject(&metric.signal) else {
-        return Vec::new();
-    };
-    let formula = subject.measure(&metric.measure).map(|one| one.formula);
-    if matches!(formula, None | Some(Formula::Is(_) | Formula::Plus(..))) {
-        return Vec::new();
-    }
-    let kinds = ["device_class", "os_name"].into_iter();
-    kinds
-        .filter(|name| subject.dimension(name).is_some())
-        .filter(|name| metric.by.iter().all(|by| by != name))
-        // A question groups by three dimensions at most.
-        .take(3 - metric.by.len().min(3))
-        .collect()
-}
-
-/// The relative change of each group when devices are compared with their like, where there are enough of the same on both sides.
-async fn standardised(
-    judge: &Judge,
-    case: &Case<'_>,
-    contested: &Contested,
-) -> Result<BTreeMap<Vec<String>, f64>, Unanswered> {
-    let kinds = kinds_of_devices(case);
-    if kinds.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let mut sides = Vec::new();
-    for side in [&contested.head, &contested.base] {
-        let mut ask = ask(case, contested, side);
-        ask.by.extend(kinds.iter().map(|name| (*name).to_owned()));
-        ask.limit = Some(1_000);
-        let mut groups: BTreeMap<Vec<String>, Measured> = BTreeMap::new();
-        for (mut keys, value) in measured(judge, case, &ask).await? {
-            let stratum = keys.split_off(case.rule.metric.by.len());
-            groups.entry(keys).or_default().insert(stratum, value);
-        }
-        sides.push(groups);
-    }
-    let changes = sides[0].iter().filter_map(|(keys, head)| {
-        let base = sides[1].get(keys)?;
-        let change = weighed_change(head, base, STRATUM_SAMPLES)?;
-        change.is_finite().then(|| (keys.clone(), change))
-    });
-    Ok(changes.collect())
-}
-
 /// What an effect says without a test: bad, good, or between.
 fn against(effect: &Effect, up: bool, numbers: &Numbers) -> Observed {
     let sign = if up { 1.0 } else { -1.0 };
@@ -419,7 +363,7 @@ fn direction(case: &Case<'_>) -> (Effect, bool) {
 }
 
 /// The question of the rule for one side.
-fn ask(case: &Case<'_>, contested: &Contested, side: &Contestant) -> Ask {
+pub(super) fn ask(case: &Case<'_>, contested: &Contested, side: &Contestant) -> Ask {
     let mut ask = case.ask(side.span.from, side.span.to);
     if let Some(app) = &contested.app {
         ask.filters.retain(|(name, _)| name != "app_id");
@@ -432,7 +376,11 @@ fn ask(case: &Case<'_>, contested: &Contested, side: &Contestant) -> Ask {
     ask
 }
 
-async fn measured(judge: &Judge, case: &Case<'_>, ask: &Ask) -> Result<Measured, Unanswered> {
+pub(super) async fn measured(
+    judge: &Judge,
+    case: &Case<'_>,
+    ask: &Ask,
+) -> Result<Measured, Unanswered> {
     let rows = judge.rows(case, ask).await?;
     let measured = rows.into_iter().map(|row| {
         let value = row.now.first().copied().unwrap_or(f64::NAN);
@@ -494,13 +442,5 @@ mod tests {
         assert_eq!(says(-20.0, Some(-0.2), true), Observed::Good);
         assert_eq!(says(-20.0, Some(-0.2), false), Observed::Bad);
         assert_eq!(says(20.0, None, true), Observed::Bad, "from nothing");
-    }
-
-    #[test]
-    fn a_change_that_the_devices_of_the_base_do_not_have_is_one_of_the_mix() {
-        assert!(is_mix_shift(0.5, 0.0, true));
-        assert!(!is_mix_shift(0.5, 0.4, true));
-        assert!(!is_mix_shift(0.21, 0.19, true), "nearly all of it is left");
-        assert!(is_mix_shift(-0.5, 0.0, false));
     }
 }

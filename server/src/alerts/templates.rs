@@ -16,10 +16,11 @@ pub fn templates() -> Vec<Rule> {
 fn written() -> Vec<Value> {
     let regression = |relative: f64, absolute: f64| json!({"kind": "regression", "compare": "same_days", "effect": {"least_relative": relative, "least_absolute": absolute}});
     vec![
+        // Significance is waiting enough: it comes with the samples.
         json!({
             "name": "A span got slower (p75)", "severity": "warning",
             "metric": {"signal": "spans", "measure": "p75_us", "by": ["name"]},
-            "window_minutes": 1440, "least_samples": 200, "for_minutes": 2, "condition": regression(0.05, 5_000.0),
+            "window_minutes": 1440, "least_samples": 200, "for_minutes": 0, "condition": regression(0.05, 5_000.0),
         }),
         json!({
             "name": "A span got slower (p95)", "severity": "warning",

@@ -177,6 +177,25 @@ async fn another_mix_of_devices_is_taken_down_as_such_and_told_to_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_slow_down_that_stronger_devices_hide_fires() {
+    let watched = watched().await;
+    watched
+        .fleet("4.11.0", &[("high", 20, 100), ("low", 100, 400)])
+        .await;
+    // Those of one kind alone are compared with nobody, and are no fault.
+    let sooner = [("high", 100, 130), ("low", 20, 520), ("mid", 5, 200)];
+    watched.fleet("4.12.0", &sooner).await;
+    watched.rule(slower("same_days")).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    assert_eq!(found[0]["kind"], "alert");
+    let numbers = &found[0]["evidence"]["numbers"];
+    assert!(numbers["relative"].as_f64().unwrap() < 0.0, "{numbers}");
+    let alike = numbers["standardised"].as_f64().unwrap();
+    assert!((alike - 0.3).abs() < 0.05, "{numbers}");
+    assert_eq!(numbers["installs"], json!([120, 120]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_shares_it_is_told_too_how_sure_it_is() {
     let watched = watched().await;
     for (version, status, installs) in [
