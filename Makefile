@@ -100,6 +100,15 @@ bench-queries: check-tools
 	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
 	target/release/unjank-loadtest queries --server-bin target/release/unjank --data-dir target/bench-queries --spans $(SPANS)
 
+## bench-alerts: whether alert rules find what is slower on simulated fleets, and keep quiet for DAYS days without a change, looked at
+## every STEP minutes; the fleets are kept in target/bench-alerts
+DAYS ?= 30
+STEP ?= 120
+.PHONY: bench-alerts
+bench-alerts: check-tools
+	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
+	target/release/unjank-loadtest alerts --server-bin target/release/unjank --data-dir target/bench-alerts --days $(DAYS) --step $(STEP)
+
 ## chaos: kill server and engine at random moments under load, then verify that nothing was lost or doubled
 chaos: check-tools
 	$(CARGO) build --release --locked --workspace

@@ -10,6 +10,9 @@ const server = process.env.UNJANK_SERVER ?? 'http://127.0.0.1:8080';
 const ADMINISTRATION =
   /src\/(config|rules|keys|people|projects|pages\/(RemoteConfig|Rules|Projects|IngestKeys|DeviceKeys|ApiTokens|People|Audit|AcceptInvitation))\b/;
 
+/** Only loaded when one is looked at. */
+const FLAME_GRAPH = /src\/(components\/(FlameGraph|flame_layout)|jank\/(StackFlame|Downloads|flame_changes))\b/;
+
 export default defineConfig({
   plugins: [svelte()],
   build: {
@@ -30,7 +33,8 @@ export default defineConfig({
               priority: 3,
             },
             { name: 'administration', test: ADMINISTRATION, priority: 2 },
-            { name: 'measurements', test: /src\//, priority: 1 },
+            { name: 'measurements', test: (id) => /src\//.test(id) && !FLAME_GRAPH.test(id), priority: 1 },
+            { name: 'flame-graph', test: FLAME_GRAPH, priority: 0 },
           ],
         },
       },

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
+use crate::alerts::AlertsArgs;
 use crate::clickhouse::{Access, Login};
 use crate::delivery::Backoff;
 use crate::events::Mix;
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     /// Measure the questions of the screens on a large store, filled once and kept: a row for each, with what it read.
     Queries(Box<QueriesArgs>),
+    /// Try alert rules on simulated fleets: how soon a slow-down is found, and how often rules fire falsely. Exit code 1 when it is
+    /// too late or too often.
+    Alerts(Box<AlertsArgs>),
 }
 
 #[derive(Debug, Args)]

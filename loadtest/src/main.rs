@@ -4,6 +4,7 @@
 //! `parcel` (what), `generator` and `pacing` (ahead, then in time), `delivery` and `post` (sending, retrying); `ledger` keeps
 //! the devices' books, `verify` compares them with the store's.
 
+mod alerts;
 mod bench;
 mod chaos;
 mod cli;
@@ -15,6 +16,7 @@ mod drain;
 mod events;
 mod fill;
 mod fingerprint;
+mod fleet;
 mod generator;
 mod ledger;
 mod load;
@@ -53,12 +55,15 @@ async fn main() -> ExitCode {
     if let Command::Queries(args) = &cli.command {
         return ended(queries::run(args).await.map(|()| true));
     }
+    if let Command::Alerts(args) = &cli.command {
+        return ended(alerts::run(args).await);
+    }
     let output = match &cli.command {
         Command::Run(args) => &args.output,
         Command::Replay(args) => &args.output,
         Command::Chaos(args) => &args.output,
         Command::Bench(args) => &args.output,
-        Command::Queries(_) => return ExitCode::SUCCESS,
+        Command::Queries(_) | Command::Alerts(_) => return ExitCode::SUCCESS,
     };
     let result = tokio::select! {
         result = work(&cli.command) => result,
@@ -84,7 +89,7 @@ async fn work(command: &Command) -> Result<Report> {
         Command::Replay(args) => replay::run_alone(args).await,
         Command::Chaos(args) => chaos::run(args).await,
         Command::Bench(args) => bench::run(args).await,
-        Command::Queries(_) => Err(anyhow!("questions are no load")),
+        Command::Queries(_) | Command::Alerts(_) => Err(anyhow!("questions are no load")),
     }
 }
 

@@ -56,10 +56,22 @@ pub(crate) fn own_usage() -> Option<Usage> {
     usage(std::process::id())
 }
 
-/// utime + stime: the 14th and 15th field, counted behind the command, which may hold blanks and parentheses.
+/// CPU time of processes that this one started and that have ended, in seconds.
+pub(crate) fn cpu_of_ended_children() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let ticks = rustix::param::clock_ticks_per_second();
+    Some(ticks_at(&stat, 13)? as f64 / ticks as f64)
+}
+
+/// utime + stime.
 fn cpu_ticks(stat: &str) -> Option<u64> {
+    ticks_at(stat, 11)
+}
+
+/// Two fields, counted behind the command, which may hold blanks and parentheses.
+fn ticks_at(stat: &str, place: usize) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
+    let mut fields = fields.split_whitespace().skip(place);
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     Some(user + system)

@@ -233,6 +233,8 @@ fn spawn(binary: &Path, data_dir: &Path, listen: &str, admin_listen: &str) -> Re
         .env("UNJANK_INGEST_KEYS", format!("{KEY}=*"))
         .env_remove("UNJANK_CLICKHOUSE_URL")
         .env_remove("UNJANK_DATABASE_URL")
+        // Simulated time is not now: nothing is too old.
+        .envs(["", "_HOURLY", "_DAILY"].map(|of| (format!("UNJANK_RETENTION{of}_DAYS"), "0")))
         // Ctrl-C is for the load test, which then ends the server.
         .process_group(0)
         .stdin(Stdio::null())

@@ -275,8 +275,8 @@ FROM traffic AS s
 WHERE fold = 0
 GROUP BY project, source, network, day, app_id, app_version, os_name, device_class;
 
--- The day's rows are the hour's, taken over as they are: rows of one day and cohort that come together are as good as all of different
--- hours' or none, so grouping them cost a third of a roll-up and saved nothing. Merges add them up.
+-- The day's rows are the hour's, taken over as they are: what comes together is mostly of one hour, so that grouping it cost a third of a
+-- roll-up and saved next to no rows. Merges add them up.
 
 ALTER TABLE spans_to_daily MODIFY QUERY
 SELECT

@@ -92,7 +92,7 @@ pub async fn holds_data(app: &App) -> anyhow::Result<bool> {
     Ok(stored || app.log.pending_records() > 0)
 }
 
-/// Sends the whole month and waits until it is stored. `said` hears of every day.
+/// Sends the whole month and waits until it is stored and rolled up. `said` hears of every day.
 ///
 /// # Errors
 /// When a batch cannot be made durable.
@@ -122,7 +122,8 @@ pub async fn seed(
         }
         said(sent);
     }
-    while app.log.pending_records() > 0 {
+    let unfolded = &app.metrics.writer.unfolded_rows;
+    while app.log.pending_records() > 0 || unfolded.get() > 0 {
         tokio::time::sleep(PAUSE).await;
     }
     clock.release();

@@ -3,6 +3,7 @@ import { openBrowser } from './browser.mjs';
 import { Reader } from './reader.mjs';
 import { startDemo, startServer } from './server.mjs';
 import * as admin from './walks/admin.mjs';
+import * as alerts from './walks/alerts.mjs';
 import * as charts from './walks/charts.mjs';
 import * as config from './walks/config.mjs';
 import * as demo from './walks/demo.mjs';
@@ -12,13 +13,13 @@ import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
 import * as spansToIngest from './walks/spans_to_ingest.mjs';
 
-const parts = { entrance, charts, admin, config, rules, quality, spansToIngest, everywhere, demo };
+const parts = { entrance, charts, admin, config, rules, quality, spansToIngest, everywhere, demo, alerts };
 /** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */
 const wanted = process.argv[2] ?? '';
 const asked = Object.entries(parts).flatMap(([part, { walks }]) =>
   walks.filter((walk) => part === wanted || walk.name.includes(wanted)),
 );
-const onDemo = (walk) => demo.walks.includes(walk);
+const onDemo = (walk) => [...demo.walks, ...alerts.walks].includes(walk);
 const chosen = new Set([
   ...(asked.every(onDemo) ? [] : entrance.walks),
   ...(asked.some(onDemo) ? demo.walks.slice(0, 1) : []),

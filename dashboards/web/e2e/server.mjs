@@ -53,6 +53,8 @@ async function start(command) {
     UNJANK_LISTEN: `127.0.0.1:${port}`,
     UNJANK_ADMIN_LISTEN: `127.0.0.1:${admin}`,
     UNJANK_DATA_DIR: join(folder, 'data'),
+    // Nobody waits a minute for an alert.
+    UNJANK_ALERTS_INTERVAL_MS: '2000',
   };
   const log = join(folder, 'server.log');
   const child = spawn(binary, command, { env, stdio: ['ignore', 'pipe', 'pipe'] });

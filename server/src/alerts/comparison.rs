@@ -9,13 +9,11 @@ use super::statistics::{holm, weighed_change};
 use super::verdict::{Group, Numbers, Sides, Verdict, finite};
 use super::versions::Version;
 use crate::query::{Ask, Unanswered};
-use crate::store::reads::{Better, Contest, Contestant, Span, Tested, subject};
+use crate::store::reads::{Better, Contest, Contestant, Formula, Span, Tested, subject};
 
 const WEEK: i64 = 7 * 86_400_000_000;
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
-/// Groups whose mix of devices is looked into; those beyond have so much company that the mix is not what moved them.
-const MOST_STANDARDISED: usize = 20;
 /// A stratum with fewer samples on either side says nothing.
 const STRATUM_SAMPLES: f64 = 10.0;
 
@@ -27,6 +25,8 @@ struct Contested {
 }
 
 type Measured = BTreeMap<Vec<String>, (f64, f64)>;
+/// Verdicts, with the values of the dimensions that they are of.
+type Found = Vec<(Vec<String>, Verdict)>;
 
 /// Against the version before, for each app by itself.
 pub(super) async fn with_version_before(
@@ -172,7 +172,7 @@ async fn contest(
     let head = measured(judge, case, &ask(case, contested, &contested.head)).await?;
     let base = measured(judge, case, &ask(case, contested, &contested.base)).await?;
     let least = f64::from(case.rule.least_samples);
-    let mut found: Vec<(Vec<String>, Verdict)> = Vec::new();
+    let mut found = Found::new();
     for (keys, (value, samples)) in head {
         let before = base.get(&keys).copied();
         let (base_value, base_samples) = before.unwrap_or((f64::NAN, 0.0));
@@ -188,16 +188,13 @@ async fn contest(
             ..Numbers::default()
         };
         let enough = samples >= least && base_samples >= least && change.is_finite();
-        let group = group(case, contested, &keys);
-        let observed = match against(&effect, up, &numbers) {
-            _ if !enough => Observed::Unknown,
-            // It was tested when it began: that it is still there is enough for it to go on.
-            Observed::Bad if case.held.iter().any(|held| held.group == group) => Observed::Between,
-            observed => observed,
-        };
         let verdict = Verdict {
-            group,
-            observed,
+            group: group(case, contested, &keys),
+            observed: if enough {
+                against(&effect, up, &numbers)
+            } else {
+                Observed::Unknown
+            },
             numbers,
             sides: sides(contested),
         };
@@ -205,74 +202,117 @@ async fn contest(
     }
     if found
         .iter()
-        .any(|(_, verdict)| verdict.observed == Observed::Bad)
+        .any(|(_, verdict)| verdict.observed != Observed::Unknown)
     {
-        doubt(judge, case, contested, &mut found).await?;
+        with_like_devices(judge, case, contested, &mut found).await?;
+        for kind in [Observed::Bad, Observed::MixShift] {
+            doubt(judge, case, contested, (&mut found, kind)).await?;
+        }
     }
     Ok(found.into_iter().map(|(_, verdict)| verdict).collect())
 }
 
-/// Of groups that seem worse: whether that may be an accident, and whether it is only that other devices are asked.
-async fn doubt(
+/// What counts is the change that is left when devices are compared with their like: others may hide a change as well as make one.
+async fn with_like_devices(
     judge: &Judge,
     case: &Case<'_>,
     contested: &Contested,
-    found: &mut [(Vec<String>, Verdict)],
+    found: &mut Found,
 ) -> Result<(), Unanswered> {
     let (effect, up) = direction(case);
-    let compared = found
-        .iter()
-        .filter(|(_, verdict)| verdict.observed != Observed::Unknown)
-        .count();
-    if effect.significance < 1.0 {
-        let question = ask(case, contested, &contested.head);
-        let asked = question.table(case.project, &case.rule.metric.signal, case.now)?;
-        let mut reading = asked.reading;
-        // Each side brings its own version.
-        reading
-            .filters
-            .retain(|filter| filter.dimension.name != "app_version");
-        let test = Contest {
-            reading: &reading,
-            head: &contested.head,
-            base: &contested.base,
-            up,
-        };
-        if let Some(tested) = judge.clickhouse.tested(&test).await? {
-            judge_significance(found, &tested, effect.significance, compared);
-        }
-    }
-    let bad = found
+    let mut changes = standardised(judge, case, contested).await?;
+    for (keys, verdict) in found
         .iter_mut()
-        .filter(|(_, verdict)| verdict.observed == Observed::Bad);
-    for (keys, verdict) in bad.take(MOST_STANDARDISED) {
-        let change = standardised(judge, case, contested, keys).await?;
-        verdict.numbers.standardised = change;
-        let raw = verdict.numbers.relative.unwrap_or_default();
-        if is_mix_shift(raw, change, &effect, up) {
-            verdict.observed = Observed::MixShift;
+        .filter(|(_, verdict)| verdict.observed != Observed::Unknown)
+    {
+        let numbers = &mut verdict.numbers;
+        numbers.standardised = changes.remove(keys);
+        if let (Some(change), Some(base)) = (numbers.standardised, numbers.base) {
+            let alike = Numbers {
+                change: Some(change * base.abs()),
+                relative: Some(change),
+                ..Numbers::default()
+            };
+            let raw = verdict.observed;
+            verdict.observed = match against(&effect, up, &alike) {
+                Observed::Good | Observed::Between
+                    if raw == Observed::Bad
+                        && is_mix_shift(numbers.relative.unwrap_or_default(), change, up) =>
+                {
+                    Observed::MixShift
+                }
+                observed => observed,
+            };
+        }
+        // It was tested when it began: that it is still there is enough for it to go on.
+        if verdict.observed == Observed::Bad
+            && case.held.iter().any(|held| held.group == verdict.group)
+        {
+            verdict.observed = Observed::Between;
         }
     }
     Ok(())
 }
 
-fn judge_significance(
-    found: &mut [(Vec<String>, Verdict)],
-    tested: &[Tested],
-    significance: f64,
-    compared: usize,
-) {
-    let bad: Vec<usize> = (0..found.len())
-        .filter(|place| found[*place].1.observed == Observed::Bad)
+/// Of groups that seem worse, or to have other devices: whether that may be an accident.
+async fn doubt(
+    judge: &Judge,
+    case: &Case<'_>,
+    contested: &Contested,
+    (found, seem): (&mut Found, Observed),
+) -> Result<(), Unanswered> {
+    let (effect, up) = direction(case);
+    let seems = |(_, verdict): &&(Vec<String>, Verdict)| verdict.observed == seem;
+    if effect.significance >= 1.0 || !found.iter().any(|one| seems(&one)) {
+        return Ok(());
+    }
+    let question = ask(case, contested, &contested.head);
+    let asked = question.table(case.project, &case.rule.metric.signal, case.now)?;
+    let mut reading = asked.reading;
+    // Each side brings its own version.
+    reading
+        .filters
+        .retain(|filter| filter.dimension.name != "app_version");
+    // That devices changed is seen where they are not told apart.
+    let strata = if seem == Observed::MixShift {
+        Vec::new()
+    } else {
+        kinds_of_devices(case)
+    };
+    let subject = reading.subject;
+    let strata: Vec<_> = strata
+        .iter()
+        .filter_map(|name| subject.dimension(name))
+        .collect();
+    let test = Contest {
+        reading: &reading,
+        head: &contested.head,
+        base: &contested.base,
+        up,
+        strata: &strata,
+    };
+    if let Some(tested) = judge.clickhouse.tested(&test).await? {
+        judge_significance((found, seem), &tested, effect.significance);
+    }
+    Ok(())
+}
+
+fn judge_significance((found, seem): (&mut Found, Observed), tested: &[Tested], significance: f64) {
+    let compared = found
+        .iter()
+        .filter(|(_, verdict)| verdict.observed != Observed::Unknown)
+        .count();
+    let seem: Vec<usize> = (0..found.len())
+        .filter(|place| found[*place].1.observed == seem)
         .collect();
     let of = |keys: &Vec<String>| tested.iter().find(|one| one.keys == *keys);
-    let p: Vec<f64> = bad
+    let p: Vec<f64> = seem
         .iter()
         .map(|place| of(&found[*place].0).map_or(1.0, |one| one.p))
         .collect();
-    for (place, corrected) in bad.into_iter().zip(holm(&p, compared)) {
+    for (place, corrected) in seem.into_iter().zip(holm(&p, compared)) {
         let (keys, verdict) = &mut found[place];
-        let one = tested.iter().find(|one| one.keys == *keys);
+        let one = of(keys);
         verdict.numbers.p = one.map(|one| one.p);
         verdict.numbers.installs = one.map(|one| one.installs);
         verdict.numbers.p_corrected = Some(corrected);
@@ -283,41 +323,59 @@ fn judge_significance(
     }
 }
 
-/// The raw change is there, and with the devices of the base it is not.
-fn is_mix_shift(raw: f64, standardised: Option<f64>, effect: &Effect, up: bool) -> bool {
+/// Most of the change is gone where devices are compared with their like.
+fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> bool {
     let sign = if up { 1.0 } else { -1.0 };
-    standardised.is_some_and(|standardised| {
-        sign * standardised < effect.least_relative && sign * standardised < sign * raw / 2.0
-    })
+    sign * standardised < sign * raw / 2.0
 }
 
-/// The relative change of a group if the devices of the head were mixed like those of the base.
+/// What tells devices apart, besides what the rule groups by. Not of totals: more devices make more of them, whichever they are.
+fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
+    let metric = &case.rule.metric;
+    let Some(subject) = subject(&metric.signal) else {
+        return Vec::new();
+    };
+    let formula = subject.measure(&metric.measure).map(|one| one.formula);
+    if matches!(formula, None | Some(Formula::Is(_) | Formula::Plus(..))) {
+        return Vec::new();
+    }
+    let kinds = ["device_class", "os_name"].into_iter();
+    kinds
+        .filter(|name| subject.dimension(name).is_some())
+        .filter(|name| metric.by.iter().all(|by| by != name))
+        // A question groups by three dimensions at most.
+        .take(3 - metric.by.len().min(3))
+        .collect()
+}
+
+/// The relative change of each group when devices are compared with their like, where there are enough of the same on both sides.
 async fn standardised(
     judge: &Judge,
     case: &Case<'_>,
     contested: &Contested,
-    keys: &[String],
-) -> Result<Option<f64>, Unanswered> {
-    let has = |name: &str| {
-        subject(&case.rule.metric.signal).is_some_and(|subject| subject.dimension(name).is_some())
-    };
-    if !has("device_class") || !has("os_version") {
-        return Ok(None);
+) -> Result<BTreeMap<Vec<String>, f64>, Unanswered> {
+    let kinds = kinds_of_devices(case);
+    if kinds.is_empty() {
+        return Ok(BTreeMap::new());
     }
-    let mut strata = Vec::new();
+    let mut sides = Vec::new();
     for side in [&contested.head, &contested.base] {
         let mut ask = ask(case, contested, side);
-        for (name, key) in ask.by.drain(..).zip(keys) {
-            ask.filters.retain(|(known, _)| *known != name);
-            ask.filters.push((name, key.clone()));
-        }
-        ask.by = ["device_class", "os_name", "os_version"]
-            .map(str::to_owned)
-            .to_vec();
+        ask.by.extend(kinds.iter().map(|name| (*name).to_owned()));
         ask.limit = Some(1_000);
-        strata.push(measured(judge, case, &ask).await?);
+        let mut groups: BTreeMap<Vec<String>, Measured> = BTreeMap::new();
+        for (mut keys, value) in measured(judge, case, &ask).await? {
+            let stratum = keys.split_off(case.rule.metric.by.len());
+            groups.entry(keys).or_default().insert(stratum, value);
+        }
+        sides.push(groups);
     }
-    Ok(weighed_change(&strata[0], &strata[1], STRATUM_SAMPLES))
+    let changes = sides[0].iter().filter_map(|(keys, head)| {
+        let base = sides[1].get(keys)?;
+        let change = weighed_change(head, base, STRATUM_SAMPLES)?;
+        change.is_finite().then(|| (keys.clone(), change))
+    });
+    Ok(changes.collect())
 }
 
 /// What an effect says without a test: bad, good, or between.
@@ -440,14 +498,9 @@ mod tests {
 
     #[test]
     fn a_change_that_the_devices_of_the_base_do_not_have_is_one_of_the_mix() {
-        let effect = Effect::default();
-        assert!(is_mix_shift(0.5, Some(0.0), &effect, true));
-        assert!(!is_mix_shift(0.5, Some(0.4), &effect, true));
-        assert!(
-            !is_mix_shift(0.21, Some(0.19), &effect, true),
-            "nearly all of it is left"
-        );
-        assert!(!is_mix_shift(0.5, None, &effect, true), "nobody knows");
-        assert!(is_mix_shift(-0.5, Some(0.0), &effect, false));
+        assert!(is_mix_shift(0.5, 0.0, true));
+        assert!(!is_mix_shift(0.5, 0.4, true));
+        assert!(!is_mix_shift(0.21, 0.19, true), "nearly all of it is left");
+        assert!(is_mix_shift(-0.5, 0.0, false));
     }
 }

@@ -79,8 +79,12 @@ pub(super) fn summary(rule: &Rule, verdict: &Verdict) -> String {
                 .map(|p| format!(", p = {p:.1e}"))
                 .unwrap_or_default();
             let base_samples = numbers.base_samples.unwrap_or_default();
+            let alike = numbers
+                .standardised
+                .map(|part| format!("; like devices {:+.1} %", part * 100.0))
+                .unwrap_or_default();
             format!(
-                "{what}{of}: {value} instead of {base} ({percent:+.1} %), {against} \
+                "{what}{of}: {value} instead of {base} ({percent:+.1} %{alike}), {against} \
                  ({samples:.0} and {base_samples:.0} samples{p})"
             )
         }

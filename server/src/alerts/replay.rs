@@ -21,7 +21,7 @@ pub struct Replay<'r> {
     /// Microseconds since the epoch, as `to`.
     pub from: i64,
     pub to: i64,
-    /// Microseconds from one evaluation to the next.
+    /// Microseconds from one evaluation to the next: more when there is no time for so many.
     pub step: i64,
     /// What is not tried by then is not tried.
     pub patience: Duration,
@@ -93,10 +93,31 @@ pub async fn replay(
         memory.keep(done).into_iter().for_each(&mut tell);
         tried.evaluations += 1;
         tried.until = now;
-        now += replay.step.max(1);
+        if now == replay.to {
+            break;
+        }
+        let step = affordable(replay, began.elapsed(), (tried.evaluations, now));
+        now += step;
+        // The end is looked at, also with long steps.
+        if step > replay.step {
+            now = now.min(replay.to);
+        }
     }
     tried.complete = true;
     Ok(tried)
+}
+
+/// The step with which what is left to try takes no more time than is left, as fast as it went. How fast that is shows after a while.
+fn affordable(replay: &Replay<'_>, elapsed: Duration, (evaluations, now): (u64, i64)) -> i64 {
+    if elapsed < replay.patience / 4 {
+        return replay.step.max(1);
+    }
+    let each = (elapsed.as_micros() / u128::from(evaluations.max(1))).max(1);
+    // A part is kept back: what fires is asked more.
+    let left = replay.patience.saturating_sub(elapsed).as_micros() / 10 * 9;
+    let count = i64::try_from(left / each).unwrap_or(i64::MAX).max(1);
+    let even = (replay.to - now).saturating_add(count - 1) / count;
+    even.max(replay.step).max(1)
 }
 
 impl Memory {
@@ -136,5 +157,35 @@ fn transition(incident: Incident, at: i64, what: &'static str) -> Transition {
         group: serde_json::from_str(&incident.group_key).unwrap_or_default(),
         summary: incident.summary,
         link: incident.link,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_longer_when_there_is_no_time_for_all() -> Result<(), Vec<crate::alerts::RuleFault>>
+    {
+        let rule = Rule::from_value(serde_json::json!({
+            "name": "Spans", "metric": {"signal": "spans", "measure": "count"}, "condition": {"kind": "threshold", "above": 1.0},
+        }))?;
+        let replay = |patience| Replay {
+            project: "shop",
+            rule: &rule,
+            from: 0,
+            to: 1_000,
+            step: 1,
+            patience,
+        };
+        let second = Duration::from_secs(1);
+        let hasty = replay(12 * second);
+        assert_eq!(affordable(&hasty, second, (1, 100)), 1, "too early to say");
+        // Nine tenths of nine seconds, one each: eight more.
+        assert_eq!(affordable(&hasty, 3 * second, (3, 100)), 113);
+        assert_eq!(affordable(&hasty, 13 * second, (3, 100)), 900);
+        let patient = replay(Duration::MAX);
+        assert_eq!(affordable(&patient, 3 * second, (3, 100)), 1);
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Formulas: Holm's correction, and direct standardisation. The tests themselves are ClickHouse's and `store::reads`'.
+//! Formulas: Holm's correction, and the change between like and like. The tests themselves are ClickHouse's and `store::reads`'.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub(super) fn holm(p: &[f64], compared: usize) -> Vec<f64> {
     corrected
 }
 
-/// The relative change if the strata of the head weighed what they weigh in the base: the weighted mean of the strata's values, on
-/// both sides with the weights of the base. Nothing when too little of the base has a counterpart.
+/// The relative change between like and like: the strata's values summed up on both sides with the same weights, those of Mantel and
+/// Haenszel (1959), so that a stratum that one side hardly has hardly counts. Nothing when too little of the base has a counterpart.
 pub(super) fn weighed_change(
     head: &BTreeMap<Vec<String>, (f64, f64)>,
     base: &BTreeMap<Vec<String>, (f64, f64)>,
@@ -25,19 +25,20 @@ pub(super) fn weighed_change(
 ) -> Option<f64> {
     let counts = |(value, samples): (f64, f64)| value.is_finite() && samples >= least_samples;
     let total: f64 = base.values().map(|(_, samples)| samples).sum();
-    let (mut of_head, mut of_base, mut weight) = (0.0, 0.0, 0.0);
+    let (mut of_head, mut of_base, mut known) = (0.0, 0.0, 0.0);
     for (stratum, before) in base {
         let Some(now) = head.get(stratum).filter(|now| counts(**now)) else {
             continue;
         };
         if counts(*before) {
-            of_head += now.0 * before.1;
-            of_base += before.0 * before.1;
-            weight += before.1;
+            let weight = now.1 * before.1 / (now.1 + before.1);
+            of_head += now.0 * weight;
+            of_base += before.0 * weight;
+            known += before.1;
         }
     }
-    let known = weight * 2.0 >= total && of_base != 0.0;
-    known.then(|| (of_head - of_base) / of_base.abs())
+    let enough = known * 2.0 >= total && of_base != 0.0;
+    enough.then(|| (of_head - of_base) / of_base.abs())
 }
 
 #[cfg(test)]
@@ -66,7 +67,8 @@ mod tests {
         };
         let base = side((400.0, 100.0), (100.0, 900.0));
         let shifted = side((400.0, 900.0), (100.0, 100.0));
-        assert_eq!(weighed_change(&shifted, &base, 10.0), Some(0.0));
+        let change = weighed_change(&shifted, &base, 10.0).unwrap();
+        assert!(change.abs() < 1e-12);
         let slower = side((440.0, 900.0), (110.0, 100.0));
         let change = weighed_change(&slower, &base, 10.0).unwrap();
         assert!((change - 0.1).abs() < 1e-12);

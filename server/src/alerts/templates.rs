@@ -17,6 +17,11 @@ fn written() -> Vec<Value> {
     let regression = |relative: f64, absolute: f64| json!({"kind": "regression", "compare": "same_days", "effect": {"least_relative": relative, "least_absolute": absolute}});
     vec![
         json!({
+            "name": "A span got slower (p75)", "severity": "warning",
+            "metric": {"signal": "spans", "measure": "p75_us", "by": ["name"]},
+            "window_minutes": 1440, "least_samples": 200, "for_minutes": 2, "condition": regression(0.05, 5_000.0),
+        }),
+        json!({
             "name": "A span got slower (p95)", "severity": "warning",
             "metric": {"signal": "spans", "measure": "p95_us", "by": ["name"]},
             "window_minutes": 1440, "least_samples": 200, "for_minutes": 10, "condition": regression(0.2, 10_000.0),

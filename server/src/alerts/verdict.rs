@@ -54,7 +54,7 @@ pub struct Numbers {
     /// Independent values of the test, on either side: one of each install.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installs: Option<(u64, u64)>,
-    /// The relative change if both sides had the devices of the base.
+    /// The relative change where devices are compared with their like: what counts, when it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standardised: Option<f64>,
 }

@@ -23,7 +23,7 @@ const MOST_STEPS: i64 = 720;
 const LEAST_STEP: i64 = 15 * 60_000_000;
 const DAY: i64 = 86_400_000_000;
 /// Somebody waits for it.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
@@ -50,7 +50,8 @@ pub(super) struct AlertPreview {
     from: i64,
     /// The last time that was tried.
     until: i64,
-    /// How much time lies between two evaluations, in seconds. A server evaluates each minute.
+    /// How much time lies between two evaluations at least, in seconds; more when there was no time for so many. A server evaluates each
+    /// minute.
     step_s: i64,
     evaluations: u64,
     /// Not: it took too long, and the rest was not tried.

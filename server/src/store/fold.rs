@@ -36,6 +36,8 @@ const FOLDED_FROM: usize = 50_000;
 const FULL: u64 = 3_000_000;
 /// And one that is so old: how far the roll-ups may lie behind.
 pub(super) const OLD: Duration = Duration::from_secs(10);
+/// And one that no range was added to for so long, which is longer than ranges wait for company.
+pub(super) const QUIET: Duration = Duration::from_secs(2);
 
 pub(super) fn is_folded(table: &str) -> bool {
     FOLDED.contains(&table)

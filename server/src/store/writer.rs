@@ -42,8 +42,10 @@ pub struct Writer {
     settings: WriterSettings,
     metrics: WriterMetrics,
     drain: Drain,
-    /// When the fold is to be rolled up, if it is not full before.
+    /// When the fold is to be rolled up, if it is not full before …
     fold_at: Instant,
+    /// … and nothing comes any more.
+    quiet_at: Instant,
 }
 
 /// What there is to do.
@@ -75,6 +77,7 @@ impl Writer {
             metrics,
             drain,
             fold_at: Instant::now(),
+            quiet_at: Instant::now(),
         })
     }
 
@@ -122,18 +125,21 @@ impl Writer {
             Next::End
         };
         loop {
-            if self.fold_is_due() {
+            if self.fold_is_due(self.fold_at) {
                 return Next::Fold;
             }
             if *durable.borrow_and_update() > self.drain.done {
                 break;
+            }
+            if self.fold_is_due(self.quiet_at) {
+                return Next::Fold;
             }
             tokio::select! {
                 () = shutdown.cancelled() => {
                     let more = *durable.borrow() > self.drain.done;
                     return if more { Next::Range } else { last };
                 }
-                () = sleep_until(self.fold_at), if self.drain.fold.is_some() => {}
+                () = sleep_until(self.fold_at.min(self.quiet_at)), if self.drain.fold.is_some() => {}
                 changed = durable.changed() => if changed.is_err() { return last; },
             }
         }
@@ -147,10 +153,9 @@ impl Writer {
         Next::Range
     }
 
-    fn fold_is_due(&self) -> bool {
-        self.drain
-            .fold
-            .is_some_and(|fold| fold.is_full() || self.fold_at <= Instant::now())
+    fn fold_is_due(&self, at: Instant) -> bool {
+        let fold = self.drain.fold;
+        fold.is_some_and(|fold| fold.is_full() || at <= Instant::now())
     }
 
     /// Closes the fold and rolls it up. When that fails, ranges go on without it until it is tried again.
@@ -160,7 +165,7 @@ impl Writer {
         };
         fold.closed = true;
         let fold = *fold;
-        self.fold_at = Instant::now() + fold::OLD;
+        (self.fold_at, self.quiet_at) = (later(fold::OLD), later(fold::OLD));
         self.save().await?;
         let began = Instant::now();
         self.clickhouse.roll_up(fold, self.drain.log_id).await?;
@@ -223,8 +228,9 @@ impl Writer {
         let rows = parsed.iter().map(|(_, record)| record.rows()).sum();
         let received_at = parsed.last().map_or(0, |(_, record)| record.received_at);
         if self.drain.fold.is_none() {
-            self.fold_at = Instant::now() + fold::OLD;
+            self.fold_at = later(fold::OLD);
         }
+        self.quiet_at = self.quiet_at.max(later(fold::QUIET));
         range.fold = self.drain.join_fold(rows, received_at);
         set_unfolded(&self.metrics, self.drain.fold);
         self.drain.range = Some(range.clone());
@@ -465,6 +471,10 @@ fn in_fold<'f>(block: Block<'f>, table: &str, fold: Option<u64>) -> Block<'f> {
         Some(number) if fold::is_folded(table) => block.numbered("fold", number),
         _ => block,
     }
+}
+
+fn later(by: Duration) -> Instant {
+    Instant::now() + by
 }
 
 fn set_unfolded(metrics: &WriterMetrics, fold: Option<Fold>) {

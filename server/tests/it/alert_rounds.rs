@@ -164,5 +164,5 @@ async fn a_preview_says_when_a_rule_would_have_fired_and_keeps_nothing() {
     );
     assert_eq!(watched.incidents(|_| true).await.len(), 0);
     let templates = watched.get("alert-rules/templates").await;
-    assert_eq!(templates["templates"].as_array().unwrap().len(), 9);
+    assert_eq!(templates["templates"].as_array().unwrap().len(), 10);
 }

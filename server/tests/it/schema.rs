@@ -32,6 +32,7 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
     let record = accept(EXAMPLE.as_bytes(), &context).unwrap().record;
     let frames = Record::read(&record).unwrap().frames;
     assert_eq!(frames.len(), 12, "a frame for each table");
+    // `fold` is the writer's, see `store/fold.rs`.
     for frame in frames {
         let ours: Vec<String> = frame
             .columns()
@@ -40,7 +41,7 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
             .map(|(kind, name)| format!("{name}\t{}", kind.sql_type()))
             .collect();
         let declared = server
-            .query(&format!("SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{}' FORMAT TSVRaw", frame.table))
+            .query(&format!("SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{}' AND name != 'fold' FORMAT TSVRaw", frame.table))
             .await;
         let mut declared: Vec<&str> = declared.lines().collect();
         let mut ours: Vec<&str> = ours.iter().map(String::as_str).collect();

@@ -64,6 +64,7 @@ const ADVICE: Record<string, string> = {
   project_unknown:
     'There is no such project, or you have no access to it. Choose another one, or ask an admin for a role.',
   conflict: 'Somebody else saved in the meantime. Load their version, then make your change again.',
+  alert_rule_invalid: 'The rule has faults. They are shown where they are.',
   configuration_invalid: 'The configuration has faults. They are shown where they are.',
   cross_site:
     'The server takes this page for another site. Behind a proxy, pass `Host` and `Origin` on to unjank as they are.',

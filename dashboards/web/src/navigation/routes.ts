@@ -2,10 +2,12 @@
 
 import type { Component } from 'svelte';
 
+export const GROUPS = ['Performance', 'Alerts', 'Control', 'Admin'] as const;
+
 export interface Route {
   path: string;
   title: string;
-  group: 'Performance' | 'Control' | 'Admin';
+  group: (typeof GROUPS)[number];
   /** Shows the bar of filters. */
   filters?: boolean;
   /** Addresses below it are its own too, such as `/traces/<id>`. */
@@ -67,6 +69,27 @@ export const ROUTES: Route[] = [
     filters: true,
     load: () => import('../pages/IngestHealth.svelte'),
   },
+  {
+    path: '/incidents',
+    title: 'Incidents',
+    group: 'Alerts',
+    nested: true,
+    load: () => import('../pages/Incidents.svelte'),
+  },
+  {
+    path: '/alert-rules',
+    title: 'Alert rules',
+    group: 'Alerts',
+    nested: true,
+    load: () => import('../pages/AlertRules.svelte'),
+  },
+  {
+    path: '/notifications',
+    title: 'Notifications',
+    group: 'Alerts',
+    load: () => import('../pages/Notifications.svelte'),
+  },
+  { path: '/mutes', title: 'Mutes', group: 'Alerts', load: () => import('../pages/Mutes.svelte') },
   { path: '/config', title: 'Remote config', group: 'Control', load: () => import('../pages/RemoteConfig.svelte') },
   { path: '/rules', title: 'Rules', group: 'Control', load: () => import('../pages/Rules.svelte') },
   { path: '/projects', title: 'Projects', group: 'Admin', load: () => import('../pages/Projects.svelte') },
@@ -76,8 +99,6 @@ export const ROUTES: Route[] = [
   { path: '/people', title: 'People', group: 'Admin', load: () => import('../pages/People.svelte') },
   { path: '/audit', title: 'Audit log', group: 'Admin', load: () => import('../pages/Audit.svelte') },
 ];
-
-export const GROUPS = ['Performance', 'Control', 'Admin'] as const;
 
 export function routeOf(path: string): Route | undefined {
   return ROUTES.find((route) => route.path === path || (route.nested && path.startsWith(`${route.path}/`)));

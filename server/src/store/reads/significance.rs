@@ -1,10 +1,13 @@
 //! How sure it is that two sides differ. Events of one install are not independent, so each install is one value, or one pair of
-//! sums; of raw rows, without weights.
+//! sums; of raw rows, without weights. Installs of one kind are compared with their like.
+
+use std::collections::BTreeMap;
 
 use clickhouse::Row;
 use serde::Deserialize;
 
 use super::aggregate::{Fold, Formula, Measure};
+use super::define::Dimension;
 use super::parts::Part;
 use super::statement::{Filter, Grain, Reading, Span, Statement, Wanted};
 use crate::store::clickhouse::{ClickHouse, Failure};
@@ -23,6 +26,8 @@ pub struct Contest<'c> {
     pub base: &'c Contestant,
     /// Whether more is worse.
     pub up: bool,
+    /// Only installs with the same values of these are compared with one another.
+    pub strata: &'c [&'static Dimension],
 }
 
 /// What a test says of a group.
@@ -35,12 +40,10 @@ pub struct Tested {
     pub installs: (u64, u64),
 }
 
+/// A stratum of a group.
 #[derive(Row, Deserialize)]
-struct TestedRow {
+struct StratumRow {
     keys: Vec<String>,
-    p: f64,
-    head: u64,
-    base: u64,
     sums: Vec<f64>,
 }
 
@@ -60,19 +63,20 @@ impl ClickHouse {
         };
         let query = self.question(&statement.sql)?;
         let (rows, _) = self
-            .collect::<TestedRow>(statement.with_parameters(query))
+            .collect::<StratumRow>(statement.with_parameters(query))
             .await?;
+        let mut groups: BTreeMap<Vec<String>, Vec<Stratum>> = BTreeMap::new();
+        for row in rows {
+            let stratum = Stratum::of(&row.sums);
+            groups.entry(row.keys).or_default().extend(stratum);
+        }
         let up = contest.up;
-        let tested = rows.into_iter().map(|row| {
-            let p = match row.sums.as_slice() {
-                [] => row.p,
-                sums => ratio_p(sums, up),
-            };
-            Tested {
-                keys: row.keys,
-                p: if p.is_finite() { p } else { 1.0 },
-                installs: (row.head, row.base),
-            }
+        let tested = groups.into_iter().map(|(keys, strata)| Tested {
+            keys,
+            p: together(&strata, up),
+            installs: strata.iter().fold((0, 0), |(head, base), one| {
+                (head + one.installs.0, base + one.installs.1)
+            }),
         });
         Ok(Some(tested.collect()))
     }
@@ -95,32 +99,34 @@ impl Contest<'_> {
                 self.installs((side, &value), contestant, database, &mut statement)
             })
             .collect();
-        // `greater`: the values of side 0 are.
-        let alternative = if self.up { "greater" } else { "less" };
-        let answer = if sums {
+        let list = |name: &str, length: usize| {
+            let all: Vec<_> = (0..length).map(|at| format!("{name}{at}")).collect();
+            format!("CAST([{}], 'Array(String)')", all.join(", "))
+        };
+        let installs = format!(
+            "SELECT {} AS keys, {} AS stratum, side, x, y FROM ({}) WHERE isFinite(x)",
+            list("k", self.reading.by.len()),
+            list("s", self.strata.len()),
+            sides.join(" UNION ALL ")
+        );
+        let (from, sums) = if sums {
             let sums = |side: u8| {
                 ["1", "x", "y", "x * x", "x * y", "y * y"]
                     .map(|of| format!("sumIf(toFloat64({of}), side = {side})"))
                     .join(", ")
             };
-            format!("1. AS p, [{}, {}] AS sums", sums(0), sums(1))
+            (installs, format!("{}, {}", sums(0), sums(1)))
         } else {
-            format!(
-                "mannWhitneyUTest('{alternative}', 1)(x, side).2 AS p, CAST([], 'Array(Float64)') AS sums"
-            )
+            // Equal values share the mean of their ranks.
+            let ranked = format!(
+                "SELECT keys, stratum, side, toFloat64(count() OVER (PARTITION BY keys, stratum, x)) AS tied, \
+                 rank() OVER (PARTITION BY keys, stratum ORDER BY x) + (tied - 1) / 2 AS place FROM ({installs})"
+            );
+            let sums = "toFloat64(countIf(side = 0)), toFloat64(countIf(side = 1)), sumIf(place, side = 0), sum(tied * tied - 1)";
+            (ranked, sums.to_owned())
         };
-        let keys: Vec<_> = (0..self.reading.by.len())
-            .map(|at| format!("k{at}"))
-            .collect();
-        statement.sql = format!(
-            "SELECT CAST([{}], 'Array(String)') AS keys, {}, countIf(side = 0) AS head, countIf(side = 1) AS base \
-             FROM ({}) WHERE isFinite(x) GROUP BY keys HAVING head > 1 AND base > 1",
-            keys.join(", "),
-            answer,
-            sides.join(" UNION ALL ")
-        );
-        // The order of the columns is that of the row.
-        statement.sql = format!("SELECT keys, p, head, base, sums FROM ({})", statement.sql);
+        statement.sql =
+            format!("SELECT keys, [{sums}] AS sums FROM ({from}) GROUP BY keys, stratum");
         Some(statement)
     }
 
@@ -153,6 +159,13 @@ impl Contest<'_> {
                 reading.value(dimension)
             ));
             group.push(format!("k{place}"));
+        }
+        for (place, dimension) in self.strata.iter().enumerate() {
+            columns.push(format!(
+                "toString({}) AS s{place}",
+                reading.value(dimension)
+            ));
+            group.push(format!("s{place}"));
         }
         columns.push(format!("toUInt8({side}) AS side, {value}"));
         group.push("s.install_id".to_owned());
@@ -198,25 +211,66 @@ impl Contest<'_> {
     }
 }
 
-/// The chance that a ratio of sums is so much worse by accident: the difference of both sides over its standard error, where each
-/// install is one draw (the linearised variance of a ratio).
-fn ratio_p(sums: &[f64], up: bool) -> f64 {
-    let side = |of: &[f64]| {
-        let [n, x, y, xx, xy, yy] = of else {
+/// How much worse the head is than expected in a stratum, and how much of that is chance, both with the weight of the stratum.
+struct Stratum {
+    excess: f64,
+    variance: f64,
+    installs: (u64, u64),
+}
+
+impl Stratum {
+    fn of(sums: &[f64]) -> Option<Self> {
+        match sums {
+            [head, base, places, ties] => Self::of_ranks((*head, *base), *places, *ties),
+            sums => Self::of_ratios(sums),
+        }
+    }
+
+    /// The Mann–Whitney U of the head, with a stratum's weight as van Elteren (1960) has it.
+    fn of_ranks((head, base): (f64, f64), places: f64, ties: f64) -> Option<Self> {
+        let all = head + base;
+        if head < 1.0 || base < 1.0 {
             return None;
+        }
+        let weight = 1.0 / (all + 1.0);
+        let u = places - head * (head + 1.0) / 2.0;
+        let tied = ties / (all * (all - 1.0));
+        Some(Self {
+            excess: weight * (u - head * base / 2.0),
+            variance: weight * weight * head * base / 12.0 * (all + 1.0 - tied),
+            installs: (head as u64, base as u64),
+        })
+    }
+
+    /// The difference of two ratios of sums, where each install is one draw (the linearised variance of a ratio).
+    fn of_ratios(sums: &[f64]) -> Option<Self> {
+        let side = |of: &[f64]| {
+            let [n, x, y, xx, xy, yy] = of else {
+                return None;
+            };
+            let ratio = x / y;
+            let spread = xx - 2.0 * ratio * xy + ratio * ratio * yy;
+            let variance = spread.max(0.0) / (y * y) * n / (n - 1.0);
+            (*n > 1.0 && *y > 0.0).then_some((*n, ratio, variance))
         };
-        let ratio = x / y;
-        let spread = xx - 2.0 * ratio * xy + ratio * ratio * yy;
-        Some((ratio, spread.max(0.0) / (y * y) * n / (n - 1.0)))
-    };
-    let sides = sums
-        .split_at_checked(6)
-        .and_then(|(head, base)| Some((side(head)?, side(base)?)));
-    let Some(((head, of_head), (base, of_base))) = sides else {
-        return f64::NAN;
-    };
-    let z = (head - base) / (of_head + of_base).sqrt();
-    upper_tail(if up { z } else { -z })
+        let (head, base) = sums.split_at_checked(6)?;
+        let ((head, now, of_now), (base, before, of_before)) = (side(head)?, side(base)?);
+        let weight = head * base / (head + base);
+        Some(Self {
+            excess: weight * (now - before),
+            variance: weight * weight * (of_now + of_before),
+            installs: (head as u64, base as u64),
+        })
+    }
+}
+
+/// The chance that a group is so much worse by accident, over its strata.
+fn together(strata: &[Stratum], up: bool) -> f64 {
+    let excess: f64 = strata.iter().map(|one| one.excess).sum();
+    let variance: f64 = strata.iter().map(|one| one.variance).sum();
+    let z = excess / variance.sqrt();
+    let p = upper_tail(if up { z } else { -z });
+    if p.is_finite() { p } else { 1.0 }
 }
 
 /// The chance that a standard normal value is above `z`: Abramowitz and Stegun 26.2.17, exact to 7.5e-8.
@@ -269,9 +323,28 @@ mod tests {
         };
         let few: Vec<_> = (0..50).map(|i| (f64::from(i % 3), 10.0)).collect();
         let many: Vec<_> = (0..50).map(|i| (f64::from(i % 3 + 3), 10.0)).collect();
-        let p = |head, base, up| ratio_p(&[side(head), side(base)].concat(), up);
+        let p = |head, base, up| {
+            let sums = [side(head), side(base)].concat();
+            together(&[Stratum::of(&sums).unwrap()], up)
+        };
         assert!((p(&few, &few, true) - 0.5).abs() < 1e-6);
         assert!(p(&many, &few, true) < 1e-6);
         assert!(p(&many, &few, false) > 0.99);
+    }
+
+    #[test]
+    fn strata_are_compared_each_with_its_own() {
+        // The head is larger in neither stratum, but has more of the larger one.
+        let of = |sums: [f64; 4]| Stratum::of(&sums).unwrap();
+        let even = |head: f64, base: f64| of([head, base, head * (head + base + 1.0) / 2.0, 0.0]);
+        assert!((together(&[even(90.0, 10.0), even(10.0, 90.0)], true) - 0.5).abs() < 1e-6);
+        // (10, 11, 12) against (1, 2): U = 6, z = 3 / sqrt(3).
+        let larger = of([3.0, 2.0, 12.0, 0.0]);
+        let p = together(&[larger], true);
+        assert!((p - 0.041_632).abs() < 1e-5, "{p}");
+        // All are equal: no news, and no division by nothing.
+        let tied = of([3.0, 2.0, 9.0, 120.0]);
+        assert!((together(&[tied], true) - 1.0).abs() < 1e-9);
+        assert!(Stratum::of(&[3.0, 0.0, 6.0, 0.0]).is_none());
     }
 }

@@ -1,0 +1,62 @@
+// What can be watched, as the server says it: the signals, their measures with units, their dimensions.
+
+import { api, ask } from '../api/client';
+import { queryTable, type Measure, type Signal } from '../api/query';
+import type { Filters } from '../navigation/filters';
+
+export const SIGNALS: Record<string, string> = {
+  spans: 'Spans',
+  frame_windows: 'Frames',
+  janks: 'Janks',
+  page_loads: 'Page loads',
+  page_requests: 'Requests of page loads',
+  traffic: 'Traffic',
+  metrics: 'Metrics (memory, CPU, …)',
+  app_starts: 'App starts',
+  start_phases: 'Phases of app starts',
+  recompositions: 'Recompositions',
+  usage: 'Use',
+  sdk_health: 'Cost of the SDK',
+  sdk_drops: 'Events lost on devices',
+  outcomes: 'What became of events',
+} satisfies Record<Signal, string>;
+
+export interface Words {
+  measures: Measure[];
+  dimensions: string[];
+}
+
+/** Of one signal. No answer tells the dimensions: the check of a rule that names none that exists does. */
+export async function wordsOf(project: string, signal: string, stop: AbortSignal): Promise<Words> {
+  const hour: Filters = { project, range: { kind: 'relative', text: '1h' }, chosen: {}, baseVersion: '' };
+  const rule = {
+    name: 'Which dimensions?',
+    metric: { signal, measure: 'count', by: ['?'] },
+    condition: { kind: 'threshold', above: 0 },
+  };
+  const params = { path: { project } };
+  const [table, check] = await Promise.all([
+    queryTable(hour, { signal: signal as Signal, limit: 1 }, stop),
+    ask(api.POST('/api/v1/projects/{project}/alert-rules/check', { params, body: rule, signal: stop })),
+  ]);
+  return { measures: table.measures, dimensions: dimensionsIn(check.faults.map((one) => one.message)) };
+}
+
+/** `spans have no dimension …: they have name, kind, …`. Exported for its test. */
+export function dimensionsIn(messages: string[]): string[] {
+  const found = messages.map((text) => /they have ([\w, ]+)$/.exec(text)?.[1]).find(Boolean);
+  return found?.split(', ') ?? [];
+}
+
+/** The values of a dimension in the last week, those with the most first. */
+export async function valuesOf(
+  project: string,
+  signal: string,
+  dimension: string,
+  stop?: AbortSignal,
+): Promise<string[]> {
+  const week: Filters = { project, range: { kind: 'relative', text: '7d' }, chosen: {}, baseVersion: '' };
+  const question = { signal: signal as Signal, by: [dimension], measures: ['count'], order: '-count', limit: 200 };
+  const { rows } = await queryTable(week, question, stop);
+  return rows.map((row) => row.keys[0] ?? '').filter(Boolean);
+}

@@ -1,0 +1,73 @@
+// A channel as typed. What is secret goes in and never comes out: an empty field leaves it as it is. Pure.
+
+import type { Schemas } from '../api/client';
+
+export type Channel = Schemas['Channel'];
+
+export interface ChannelForm {
+  kind: Channel['kind'];
+  name: string;
+  url: string;
+  signingKey: string;
+  username: string;
+  password: string;
+  /** Takes the username, the password and the key to sign with away. */
+  forget: boolean;
+  /** With commas or in lines. */
+  to: string;
+  least: Channel['least_severity'];
+  incidents: boolean;
+  digest: boolean;
+  hour: number;
+  enabled: boolean;
+}
+
+export const KINDS: Record<Channel['kind'], { label: string; url: string }> = {
+  webhook: { label: 'Webhook', url: 'Messages are posted there as JSON, as an Alertmanager posts them.' },
+  alertmanager: { label: 'Alertmanager', url: 'Its root, such as https://alerts.example.com.' },
+  slack: { label: 'Slack, or what takes its webhooks', url: 'The incoming webhook.' },
+  email: { label: 'E-mail', url: '' },
+};
+
+export function toForm(channel: Channel | null): ChannelForm {
+  return {
+    kind: channel?.kind ?? 'webhook',
+    name: channel?.name ?? '',
+    url: '',
+    signingKey: '',
+    username: '',
+    password: '',
+    forget: false,
+    to: channel?.to.join(', ') ?? '',
+    least: channel?.least_severity ?? 'info',
+    incidents: channel?.incidents ?? true,
+    digest: channel?.digest ?? false,
+    hour: channel?.digest_hour ?? 7,
+    enabled: channel?.enabled ?? true,
+  };
+}
+
+/** What is said of a channel; of a new one its kind too. */
+export function toChange(form: ChannelForm, isNew: boolean): Schemas['ChannelChange'] {
+  const mail = form.kind === 'email';
+  const secrets = mail
+    ? {}
+    : {
+        ...(form.forget && { username: null, password: null, ...(form.kind === 'webhook' && { signing_key: null }) }),
+        ...(form.url && { url: form.url.trim() }),
+        ...(form.signingKey && form.kind === 'webhook' && { signing_key: form.signingKey }),
+        ...(form.username && { username: form.username }),
+        ...(form.password && { password: form.password }),
+      };
+  return {
+    ...(isNew && { kind: form.kind }),
+    name: form.name,
+    ...secrets,
+    ...(mail && { to: form.to.split(/[\s,;]+/).filter(Boolean) }),
+    least_severity: form.least,
+    incidents: form.incidents,
+    digest: form.kind !== 'alertmanager' && form.digest,
+    digest_hour: form.hour,
+    enabled: form.enabled,
+  };
+}

@@ -1,0 +1,212 @@
+//! A fleet of devices that could be one: installs that are fast or slow as a whole, classes and systems, evenings and weekends, versions
+//! that roll out while the one before is still used, sampled events, late uploads. A slow-down and another mix of devices can be asked
+//! for. Straight into the raw tables, and the same for the same seed.
+
+use anyhow::{Context, Result};
+
+use twox_hash::XxHash64;
+
+use crate::clickhouse::ClickHouse;
+use crate::console;
+
+pub(crate) const HOUR: f64 = 3_600.0;
+pub(crate) const DAY: f64 = 24.0 * HOUR;
+/// Where simulated time begins: Monday, 5 January 2026, in seconds since the epoch.
+pub(crate) const MONDAY: f64 = 1_767_571_200.0;
+
+/// A span that takes longer than it did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlowDown {
+    /// What durations are multiplied with.
+    pub(crate) factor: f64,
+    /// The first version that has it: 1 is the oldest.
+    pub(crate) version: u32,
+    /// Whom it concerns, of the installs of that version.
+    pub(crate) share: f64,
+    /// Since when, in seconds since the epoch.
+    pub(crate) from: f64,
+}
+
+/// Weak devices that come on top of the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Added {
+    /// Of all sessions.
+    pub(crate) share: f64,
+    pub(crate) from: f64,
+}
+
+/// When who has which version.
+#[derive(Clone, Debug)]
+pub(crate) enum Releases {
+    /// Seconds since the epoch: a fifth of the installs may update at once, the others a day later; strong devices are sooner.
+    Gradual(Vec<f64>),
+    /// At a time a share of the installs has the second version, more of them strong devices; added devices have it too.
+    Step { at: f64, share: f64 },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fleet {
+    pub(crate) seed: u64,
+    pub(crate) installs: u64,
+    pub(crate) releases: Releases,
+    pub(crate) slow_down: Option<SlowDown>,
+    pub(crate) added: Option<Added>,
+}
+
+/// A stretch of time and how many sessions begin in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    /// Tells stretches apart.
+    pub(crate) part: u64,
+    /// Seconds since the epoch.
+    pub(crate) begin: f64,
+    pub(crate) seconds: f64,
+    pub(crate) sessions: u64,
+}
+
+/// How many rows a session has on average.
+pub(crate) type Table = (&'static str, f64, &'static str);
+
+pub(crate) const SPANS: Table = ("spans", 2.05, include_str!("fleet/spans.sql"));
+pub(crate) const BATCHES: Table = ("batches", 1.0, include_str!("fleet/batches.sql"));
+/// Those that rules watch besides spans.
+pub(crate) const OTHERS: [Table; 6] = [
+    ("page_loads", 2.0, include_str!("fleet/page_loads.sql")),
+    (
+        "frame_windows",
+        2.0,
+        include_str!("fleet/frame_windows.sql"),
+    ),
+    ("janks", 0.25, include_str!("fleet/janks.sql")),
+    ("app_starts", 0.7, include_str!("fleet/app_starts.sql")),
+    ("metrics", 1.0, include_str!("fleet/metrics.sql")),
+    ("traffic", 1.0, include_str!("fleet/traffic.sql")),
+];
+
+const DEVICES: &str = include_str!("fleet/devices.sql");
+const DEVICE_COLUMNS: &str = "project, app_id, install_id, session_id, received_at, app_version, os_name, os_version, device_class";
+/// How many sessions begin in each hour of a day.
+const HOURS: [u32; 24] = [
+    20, 12, 8, 6, 6, 10, 22, 40, 48, 46, 44, 46, 54, 52, 48, 48, 52, 60, 70, 80, 86, 80, 60, 36,
+];
+/// How many on each day of a week, from Monday on, of as many as there may be.
+pub(crate) const WEEK: [f64; 7] = [0.8, 0.78, 0.78, 0.8, 0.86, 1.0, 0.98];
+
+impl Fleet {
+    /// Adds what the fleet sent in some stretches of time, where it is missing. Answers the project, which another fleet does not share.
+    pub(crate) async fn fill(
+        &self,
+        clickhouse: &ClickHouse,
+        tables: &[Table],
+        stretches: &[Stretch],
+    ) -> Result<String> {
+        let project = self.project(tables, stretches);
+        for (place, stretch) in stretches.iter().enumerate() {
+            // A stack says that a stretch is whole.
+            let place = place + 1;
+            let known = format!(
+                "SELECT count() FROM stacks WHERE project = '{project}' AND stack_hash = {place}"
+            );
+            if clickhouse.value::<u64>(&known).await? > 0 {
+                continue;
+            }
+            if stretches.len() > 1 {
+                console::say(&format!("filling {place} of {} ...", stretches.len()));
+            }
+            for table in tables {
+                let sql = self
+                    .statement(table, *stretch)
+                    .replace("{project}", &project);
+                clickhouse
+                    .rows(&sql)
+                    .await
+                    .with_context(|| format!("filling {}", table.0))?;
+            }
+            let whole = format!(
+                "INSERT INTO stacks (project, stack_hash, received_at) SELECT '{project}', {place}, now64(6)"
+            );
+            clickhouse.rows(&whole).await?;
+        }
+        Ok(project)
+    }
+
+    /// Named by all that it is made of.
+    fn project(&self, tables: &[Table], stretches: &[Stretch]) -> String {
+        let statements = tables
+            .iter()
+            .flat_map(|table| stretches.iter().map(|one| self.statement(table, *one)));
+        let all: String = statements.collect();
+        format!("fleet-{:016x}", XxHash64::oneshot(0, all.as_bytes()))
+    }
+
+    fn statement(&self, (table, per_session, own): &Table, stretch: Stretch) -> String {
+        let rows = crate::random::whole(stretch.sessions as f64 * per_session);
+        let (columns, own) = own.split_once('\n').unwrap_or_default();
+        let columns = format!("{DEVICE_COLUMNS}, {}", columns.trim_start_matches("-- "));
+        let slow = self.slow_down.unwrap_or(SlowDown {
+            factor: 1.0,
+            version: 1,
+            share: 0.0,
+            from: 0.0,
+        });
+        let added = self.added.unwrap_or(Added {
+            share: 0.0,
+            from: 0.0,
+        });
+        let filled = [
+            ("{version}", self.version()),
+            ("{when}", when(stretch.seconds)),
+            ("{seed}", self.seed.to_string()),
+            ("{part}", stretch.part.to_string()),
+            ("{table}", (*table).to_owned()),
+            ("{sessions}", stretch.sessions.to_string()),
+            ("{begin}", format!("{:?}", stretch.begin)),
+            ("{added}", format!("{:?}", added.share)),
+            ("{added_from}", format!("{:?}", added.from)),
+            ("{installs}", self.installs.to_string()),
+            ("{slower}", format!("{:?}", slow.factor)),
+            ("{slower_version}", slow.version.to_string()),
+            ("{slower_from}", format!("{:?}", slow.from)),
+            ("{slower_share}", format!("{:?}", slow.share)),
+        ];
+        let inner = format!("{DEVICES}    , {own}FROM numbers({rows})");
+        let inner = filled
+            .iter()
+            .fold(inner, |sql, (name, value)| sql.replace(name, value));
+        format!("INSERT INTO {table} ({columns}) SELECT {columns} FROM ({inner})")
+    }
+
+    /// Which version an install has when a session begins.
+    fn version(&self) -> String {
+        match &self.releases {
+            Releases::Gradual(releases) => {
+                let places: Vec<_> = (1..=releases.len()).collect();
+                format!(
+                    "1 + arrayLastIndex((release, place) -> toFloat64(toUnixTimestamp(began)) >= release \
+                     + if(unit(of_install, concat('stage', toString(place))) < 0.2, 0, {DAY:?}) \
+                     - log(unit(of_install, concat('update', toString(place)))) * {DAY:?} * [2.5, 1.5, 0.8][class], {releases:?}, {places:?})"
+                )
+            }
+            Releases::Step { at, share } => format!(
+                "if(toFloat64(toUnixTimestamp64Micro(began)) / 1e6 >= {at:?} \
+                 AND (is_added OR unit(of_install, 'update') < {share:?} * [0.6, 1., 1.5][class]), 2, 1)"
+            ),
+        }
+    }
+}
+
+/// When a session begins, in seconds: of a whole day by its hours, of less evenly.
+fn when(seconds: f64) -> String {
+    if seconds < DAY {
+        return format!("{seconds:?} * unit(of_session, 'minute')");
+    }
+    let all = f64::from(HOURS.iter().sum::<u32>());
+    let mut sum = 0;
+    let ends = HOURS.map(|hour| {
+        sum += hour;
+        f64::from(sum) / all
+    });
+    format!(
+        "{HOUR:?} * (arrayFirstIndex(end -> end > unit(of_session, 'hour'), {ends:?}) - 1 + unit(of_session, 'minute'))"
+    )
+}
