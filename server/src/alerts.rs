@@ -19,6 +19,7 @@ mod machine;
 mod moved;
 mod mute_window;
 pub mod notify;
+mod place;
 mod raise;
 mod replay;
 mod rule;

@@ -2,21 +2,16 @@
 //! themselves, saved as people save, and taken back when the incident is over. Nothing here is remembered outside of the control database.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::time::timeout;
-use unjank_protocol::Timestamp;
 use unjank_protocol::config::Document;
 
 use super::action::{Acted, Action};
-use super::cohort::{cohort, span_names};
-use super::evaluator::{Evaluator, PATIENCE};
+use super::cohort::span_names;
+use super::evaluator::Evaluator;
 use super::raise::{Patch, Wish, with, without};
 use super::rule::Rule;
-use crate::control::Project;
 use crate::control::configurations::{Draft, SaveError, compile, save};
-use crate::control::preview::{Proposal, preview};
 use crate::remote_config::{Device, Override, PLACED};
 use crate::store::control::{
     ActionNote, ActionState, Actor, AlertRule, ControlError, DocumentKind, Incident, IncidentState,
@@ -24,43 +19,23 @@ use crate::store::control::{
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 /// How often a save is tried in a round when others save at the same time.
-const TRIES: usize = 5;
-/// How often a raise is made smaller until it fits the budget.
-const SMALLER: usize = 6;
-/// Of the 1,024 overrides of a project, incidents take no more.
-const MOST_PLACED: usize = 20;
+pub(super) const TRIES: usize = 5;
 const HOUR: i64 = 3_600_000_000;
 
-/// Why nothing was placed.
-enum Not {
-    /// For good: it is said on the incident.
-    Refused(String),
-    /// The next round tries again.
-    Yet(String),
-}
-
-impl From<ControlError> for Not {
-    fn from(error: ControlError) -> Self {
-        Self::Yet(error.to_string())
-    }
-}
-
-/// An incident of a rule that acts.
-struct Case<'c> {
-    incident: &'c Incident,
-    action: &'c Action,
-    when: crate::remote_config::Condition,
-    wish: Wish,
-    /// Events a day that the rule's other incidents leave.
-    budget: f64,
+/// What is to be done about an override.
+enum Due {
+    Nothing,
+    /// It is over, and there is nothing to save.
+    Note(Box<Acted>),
+    Save(Value, Box<Acted>),
 }
 
 /// A configuration as it is.
-struct Current {
-    value: Value,
-    revision: i64,
+pub(super) struct Current {
+    pub(super) value: Value,
+    pub(super) revision: i64,
     /// What devices get whom no override is for.
-    base: Document,
+    pub(super) base: Document,
 }
 
 impl Evaluator {
@@ -97,41 +72,50 @@ impl Evaluator {
         let Some(acted) = acted(incident) else {
             return Ok(());
         };
-        let id = id_of(incident);
         for _ in 0..TRIES {
             let current = self.current(&incident.project).await?;
-            let there = find(&current.value, &id);
-            let because = match &there {
-                None => {
-                    Some("somebody took the override out of the remote configuration".to_owned())
+            let (value, acted) = match self.due(&current, incident, rule, &acted) {
+                Due::Nothing => return Ok(()),
+                Due::Note(ended) => {
+                    let noted = self.note(incident, ActionState::Ended, &ended).await;
+                    return Ok(noted?);
                 }
-                Some(_) if there != acted.written => {
-                    Some("somebody changed the override, and looks after it from now on".to_owned())
-                }
-                Some(_) => self.over(incident, rule, &acted),
+                Due::Save(value, acted) => (value, acted),
             };
-            let ours = there.is_some() && there == acted.written;
-            let (value, acted) = match (because, rule) {
-                (Some(because), _) => {
-                    let ended = self.ended(&acted, because);
-                    if !ours {
-                        self.note(incident, ActionState::Ended, &ended).await?;
-                        return Ok(());
-                    }
-                    (without(&current.value, &id).0, ended)
-                }
-                (None, Some(rule)) => match self.again(&current, rule, incident, &acted) {
-                    Some(again) => again,
-                    None => return Ok(()),
-                },
-                (None, None) => return Ok(()),
-            };
-            match self.write(incident, (value, current.revision), acted).await {
+            match self
+                .write(incident, (value, current.revision), *acted)
+                .await
+            {
                 Err(SaveError::Control(ControlError::Conflict { .. })) => {}
                 done => return done,
             }
         }
         Ok(())
+    }
+
+    fn due(
+        &self,
+        current: &Current,
+        incident: &Incident,
+        rule: Option<&Rule>,
+        acted: &Acted,
+    ) -> Due {
+        let there = find(&current.value, &id_of(incident));
+        let somebody = |what: &str| Due::Note(Box::new(self.ended(acted, what.to_owned())));
+        if there.is_none() {
+            return somebody("somebody took the override out of the remote configuration");
+        }
+        if there != acted.written {
+            return somebody("somebody changed the override, and looks after it from now on");
+        }
+        if let Some(because) = self.over(incident, rule, acted) {
+            let value = without(&current.value, &id_of(incident)).0;
+            return Due::Save(value, Box::new(self.ended(acted, because)));
+        }
+        let again = rule.and_then(|rule| self.again(current, rule, incident, acted));
+        again.map_or(Due::Nothing, |(value, acted)| {
+            Due::Save(value, Box::new(acted))
+        })
     }
 
     /// Why the override of an incident is over.
@@ -183,152 +167,7 @@ impl Evaluator {
         }
     }
 
-    async fn place_all(
-        &self,
-        row: &AlertRule,
-        rule: &Rule,
-        action: &Action,
-    ) -> Result<(), ControlError> {
-        for incident in self.control.incidents_to_act_on(row.id).await? {
-            let placed = timeout(PATIENCE, Box::pin(self.place(&incident, rule, action)));
-            let why = match placed.await {
-                Ok(Ok(())) => continue,
-                Ok(Err(Not::Refused(why))) => why,
-                Ok(Err(Not::Yet(why))) => {
-                    tracing::warn!(why, incident = %incident.id, "an incident does not act yet");
-                    return Ok(());
-                }
-                Err(_) => "what it would bring could not be foreseen in 30 seconds".to_owned(),
-            };
-            tracing::info!(why, incident = %incident.id, "an incident does not act");
-            let mut refused = self.acted(action, ActionState::Refused);
-            refused.because = Some(why);
-            self.note(&incident, ActionState::Refused, &refused).await?;
-        }
-        Ok(())
-    }
-
-    async fn place(&self, incident: &Incident, rule: &Rule, action: &Action) -> Result<(), Not> {
-        let mut others = self.control.incidents_with_overrides().await?;
-        others.retain(|other| other.project == incident.project);
-        if others.len() >= MOST_PLACED {
-            let message = format!("incidents of the project have {MOST_PLACED} overrides already");
-            return Err(Not::Refused(message));
-        }
-        let of_rule = others.iter().filter(|other| other.rule == incident.rule);
-        let spent: f64 = of_rule
-            .filter_map(acted)
-            .map(|acted| acted.foreseen_events_per_day)
-            .sum();
-        let when = cohort(&labels(incident), &rule.metric).map_err(Not::Refused)?;
-        let case = Case {
-            incident,
-            action,
-            when,
-            wish: wish(incident, rule, action),
-            budget: as_f64(action.events_per_day) - spent,
-        };
-        for _ in 0..TRIES {
-            let current = self.current(&incident.project).await.map_err(not)?;
-            let (value, acted) = self.plan(&case, &current).await?;
-            match self.write(incident, (value, current.revision), acted).await {
-                Err(SaveError::Control(ControlError::Conflict { .. })) => {}
-                done => return done.map_err(not),
-            }
-        }
-        Err(Not::Yet(
-            "others save the remote configuration all the time".to_owned(),
-        ))
-    }
-
-    /// The largest raise that fits the budget, tried on the installs of the last 24 hours.
-    async fn plan(&self, case: &Case<'_>, current: &Current) -> Result<(Value, Acted), Not> {
-        let (mut wish, mut part, mut notes) = (case.wish.clone(), 1.0, Vec::new());
-        for _ in 0..SMALLER {
-            let patch = wish.over(&current.base, part);
-            if patch.value.is_empty() {
-                break;
-            }
-            let mut acted = self.acted(case.action, ActionState::Placed);
-            let written = self.written(case, &acted, &patch);
-            let one = text(&written).unwrap_or_default();
-            let value = with(&current.value, one);
-            let proposed = compile(value.clone(), 0).map_err(not)?.compiled;
-            let now = compile(current.value.clone(), 0).map_err(not)?.compiled;
-            let proposal = Proposal {
-                project: case.incident.project.clone(),
-                current: Arc::new(Project { configuration: now }),
-                proposed,
-                now: self.clock.now(),
-            };
-            let found = preview(&self.judge.clickhouse, proposal).await;
-            let found = found.map_err(|failure| Not::Yet(failure.to_string()))?;
-            let outlook = &found.outlook;
-            let signals = || outlook.signals.iter();
-            let unknown = signals().find(|one| {
-                one.proposed.is_none() && patch.rates.contains_key(one.signal.as_str())
-            });
-            if let Some(unknown) = unknown {
-                let name = unknown.signal.as_str();
-                wish.leave_out(name);
-                notes.push(format!(
-                    "`{name}` stays: no install sends any, so that nothing can be foreseen"
-                ));
-                continue;
-            }
-            if outlook.changed == 0 {
-                let message = "of the installs of the last 24 hours none would send more";
-                return Err(Not::Refused(message.to_owned()));
-            }
-            let more = signals().filter_map(|one| Some(one.proposed? - one.current));
-            let more = more.sum::<f64>() * found.scale();
-            if more > case.budget {
-                part *= (case.budget / more).max(0.0) * 0.999;
-                continue;
-            }
-            if found.truncated {
-                notes.push(
-                    "too many kinds of spans to read them all: more is to be expected".to_owned(),
-                );
-            }
-            notes.extend(
-                outlook
-                    .unmodelled
-                    .iter()
-                    .map(|section| format!("what `{section}` changes is not foreseen")),
-            );
-            acted.rates = patch.rates;
-            acted.foreseen_events_per_day = more.max(0.0);
-            acted.installs = rounded(as_f64(outlook.changed) * found.scale());
-            acted.notes = notes;
-            acted.written = Some(written);
-            return Ok((value, acted));
-        }
-        let left = case.budget.max(0.0);
-        Err(Not::Refused(match part < 1.0 {
-            true => {
-                format!("nothing fits the {left:.0} events per day that are left of the budget")
-            }
-            false if notes.is_empty() => "the devices send as much already".to_owned(),
-            false => notes.join("; "),
-        }))
-    }
-
-    fn written(&self, case: &Case<'_>, acted: &Acted, patch: &Patch) -> Override {
-        let incident = case.incident;
-        let note = format!("{}: {} {}", incident.title, incident.summary, incident.link);
-        Override {
-            id: id_of(incident),
-            // Within 1,024 bytes whatever the letters are.
-            note: note.chars().take(250).collect(),
-            enabled: true,
-            when: case.when.clone(),
-            patch: patch.value.clone().into(),
-            expires_at: Some(Timestamp::from_micros(acted.until)),
-        }
-    }
-
-    fn acted(&self, action: &Action, state: ActionState) -> Acted {
+    pub(super) fn acted(&self, action: &Action, state: ActionState) -> Acted {
         let now = self.clock.now();
         Acted {
             state: state.as_str().to_owned(),
@@ -347,7 +186,7 @@ impl Evaluator {
     }
 
     /// Saves the next revision, and what the incident remembers of it, in one transaction.
-    async fn write(
+    pub(super) async fn write(
         &self,
         incident: &Incident,
         (configuration, expected_revision): (Value, i64),
@@ -379,7 +218,7 @@ impl Evaluator {
         Ok(())
     }
 
-    async fn note(
+    pub(super) async fn note(
         &self,
         incident: &Incident,
         state: ActionState,
@@ -393,7 +232,7 @@ impl Evaluator {
         Ok(())
     }
 
-    async fn current(&self, project: &str) -> Result<Current, SaveError> {
+    pub(super) async fn current(&self, project: &str) -> Result<Current, SaveError> {
         let (value, revision) = match self.control.latest_document(KIND, project).await {
             Ok(document) => {
                 let value = serde_json::from_str(&document.text);
@@ -421,19 +260,6 @@ impl Evaluator {
     }
 }
 
-fn not(error: SaveError) -> Not {
-    match error {
-        SaveError::Control(error) => error.into(),
-        SaveError::Faults(faults) => {
-            let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-            Not::Refused(format!(
-                "the configuration would have faults: {}",
-                faults.join("; ")
-            ))
-        }
-    }
-}
-
 fn note_of(incident: &Incident, state: ActionState, acted: &Acted) -> ActionNote {
     ActionNote {
         incident: incident.id,
@@ -443,19 +269,19 @@ fn note_of(incident: &Incident, state: ActionState, acted: &Acted) -> ActionNote
     }
 }
 
-fn id_of(incident: &Incident) -> String {
+pub(super) fn id_of(incident: &Incident) -> String {
     format!("{PLACED}{}", incident.id)
 }
 
-fn acted(incident: &Incident) -> Option<Acted> {
+pub(super) fn acted(incident: &Incident) -> Option<Acted> {
     serde_json::from_str(incident.action.as_deref()?).ok()
 }
 
-fn labels(incident: &Incident) -> BTreeMap<String, String> {
+pub(super) fn labels(incident: &Incident) -> BTreeMap<String, String> {
     serde_json::from_str(&incident.labels).unwrap_or_default()
 }
 
-fn wish(incident: &Incident, rule: &Rule, action: &Action) -> Wish {
+pub(super) fn wish(incident: &Incident, rule: &Rule, action: &Action) -> Wish {
     Wish {
         rates: action.sampling,
         names: span_names(&labels(incident), &rule.metric),
@@ -469,7 +295,7 @@ fn find(configuration: &Value, id: &str) -> Option<Override> {
     serde_json::from_value(found.clone()).ok()
 }
 
-fn text(written: &Override) -> Option<Value> {
+pub(super) fn text(written: &Override) -> Option<Value> {
     serde_json::to_value(written).ok()
 }
 
@@ -486,18 +312,4 @@ fn with_written(configuration: &Value, acted: &Acted) -> Value {
         *own = text;
     }
     configuration
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn as_f64(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts are positive and far below 2^53"
-)]
-fn rounded(count: f64) -> u64 {
-    count.round() as u64
 }

@@ -100,7 +100,7 @@ mod tests {
 
     fn said(
         labels: serde_json::Value,
-        filters: serde_json::Value,
+        filters: &serde_json::Value,
     ) -> Result<serde_json::Value, String> {
         let labels = serde_json::from_value(labels).unwrap();
         let metric =
@@ -115,19 +115,19 @@ mod tests {
         let filters =
             json!({"app_id": ["a", "b"], "os_name": ["ios"], "contains.os_version": ["1"]});
         assert_eq!(
-            said(labels, filters).unwrap(),
+            said(labels, &filters).unwrap(),
             json!({"all": [{"app_id": ["a", "b"]}, {"app_version": "=4.12.0.0"}, {"os_name": ["android"]}]})
         );
     }
 
     #[test]
     fn several_versions_are_any_of_them_and_what_is_no_version_is_refused() {
-        let two = said(json!({}), json!({"os_version": ["17", "v18.1-beta.2+7"]})).unwrap();
+        let two = said(json!({}), &json!({"os_version": ["17", "v18.1-beta.2+7"]})).unwrap();
         assert_eq!(
             two,
             json!({"all": [{"any": [{"os_version": "=17.0.0.0"}, {"os_version": "=18.1.0.0-beta.2"}]}]})
         );
-        assert!(said(json!({"app_version": "nightly"}), json!({})).is_err());
-        assert!(said(json!({"device_class": ""}), json!({})).is_err());
+        assert!(said(json!({"app_version": "nightly"}), &json!({})).is_err());
+        assert!(said(json!({"device_class": ""}), &json!({})).is_err());
     }
 }

@@ -238,7 +238,7 @@ impl Stratum {
         Some(Self {
             excess: weight * (u - head * base / 2.0),
             variance: weight * weight * head * base / 12.0 * (all + 1.0 - tied),
-            installs: (head as u64, base as u64),
+            installs: (counted(head), counted(base)),
         })
     }
 
@@ -259,9 +259,18 @@ impl Stratum {
         Some(Self {
             excess: weight * (now - before),
             variance: weight * weight * (of_now + of_before),
-            installs: (head as u64, base as u64),
+            installs: (counted(head), counted(base)),
         })
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of installs"
+)]
+fn counted(installs: f64) -> u64 {
+    installs as u64
 }
 
 /// The chance that a group is so much worse by accident, over its strata.

@@ -46,11 +46,10 @@ async fn the_digest_of_a_day_comes_once_with_what_got_worse() {
     a_day(&server, "2026-11-20", 150_000).await;
     let heavy = Uuid::new_v4();
     for number in 0..12 {
-        let install = if number == 5 { heavy } else { Uuid::new_v4() };
-        let bytes = if number == 5 {
-            5_000_000_000
+        let (install, bytes) = if number == 5 {
+            (heavy, 5_000_000_000)
         } else {
-            1_000 + number
+            (Uuid::new_v4(), 1_000 + number)
         };
         assert_eq!(
             server.send(&traffic(install, bytes)).await.body["accepted"],

@@ -1,0 +1,222 @@
+//! Placing the override of an incident: for whom, by how much, and what that would bring.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::time::timeout;
+use unjank_protocol::Timestamp;
+
+use super::act::{Current, TRIES, acted, id_of, labels, text, wish};
+use super::action::{Acted, Action};
+use super::cohort::cohort;
+use super::evaluator::{Evaluator, PATIENCE};
+use super::raise::{Patch, Wish, with};
+use super::rule::Rule;
+use crate::control::Project;
+use crate::control::configurations::{SaveError, compile};
+use crate::control::preview::{Proposal, preview};
+use crate::remote_config::{Condition, Override};
+use crate::store::control::{ActionState, AlertRule, ControlError, Incident};
+
+/// How often a raise is made smaller until it fits the budget.
+const SMALLER: usize = 6;
+/// Of the 1,024 overrides of a project, incidents take no more.
+const MOST_PLACED: usize = 20;
+
+/// Why nothing was placed.
+enum Not {
+    /// For good: it is said on the incident.
+    Refused(String),
+    /// The next round tries again.
+    Yet(String),
+}
+
+impl From<ControlError> for Not {
+    fn from(error: ControlError) -> Self {
+        Self::Yet(error.to_string())
+    }
+}
+
+/// An incident of a rule that acts.
+struct Case<'c> {
+    incident: &'c Incident,
+    action: &'c Action,
+    when: Condition,
+    wish: Wish,
+    /// Events a day that the rule's other incidents leave.
+    budget: f64,
+}
+
+impl Evaluator {
+    pub(super) async fn place_all(
+        &self,
+        row: &AlertRule,
+        rule: &Rule,
+        action: &Action,
+    ) -> Result<(), ControlError> {
+        for incident in self.control.incidents_to_act_on(row.id).await? {
+            let placed = timeout(PATIENCE, Box::pin(self.place(&incident, rule, action)));
+            let why = match placed.await {
+                Ok(Ok(())) => continue,
+                Ok(Err(Not::Refused(why))) => why,
+                Ok(Err(Not::Yet(why))) => {
+                    tracing::warn!(why, incident = %incident.id, "an incident does not act yet");
+                    return Ok(());
+                }
+                Err(_) => "what it would bring could not be foreseen in 30 seconds".to_owned(),
+            };
+            tracing::info!(why, incident = %incident.id, "an incident does not act");
+            let mut refused = self.acted(action, ActionState::Refused);
+            refused.because = Some(why);
+            self.note(&incident, ActionState::Refused, &refused).await?;
+        }
+        Ok(())
+    }
+
+    async fn place(&self, incident: &Incident, rule: &Rule, action: &Action) -> Result<(), Not> {
+        let mut others = self.control.incidents_with_overrides().await?;
+        others.retain(|other| other.project == incident.project);
+        if others.len() >= MOST_PLACED {
+            let message = format!("incidents of the project have {MOST_PLACED} overrides already");
+            return Err(Not::Refused(message));
+        }
+        let of_rule = others.iter().filter(|other| other.rule == incident.rule);
+        let spent: f64 = of_rule
+            .filter_map(acted)
+            .map(|acted| acted.foreseen_events_per_day)
+            .sum();
+        let when = cohort(&labels(incident), &rule.metric).map_err(Not::Refused)?;
+        let case = Case {
+            incident,
+            action,
+            when,
+            wish: wish(incident, rule, action),
+            budget: as_f64(action.events_per_day) - spent,
+        };
+        for _ in 0..TRIES {
+            let current = self.current(&incident.project).await.map_err(not)?;
+            let (value, acted) = self.plan(&case, &current).await?;
+            match self.write(incident, (value, current.revision), acted).await {
+                Err(SaveError::Control(ControlError::Conflict { .. })) => {}
+                done => return done.map_err(not),
+            }
+        }
+        Err(Not::Yet(
+            "others save the remote configuration all the time".to_owned(),
+        ))
+    }
+
+    /// The largest raise that fits the budget, tried on the installs of the last 24 hours.
+    async fn plan(&self, case: &Case<'_>, current: &Current) -> Result<(Value, Acted), Not> {
+        let (mut wish, mut part, mut notes) = (case.wish.clone(), 1.0, Vec::new());
+        for _ in 0..SMALLER {
+            let patch = wish.over(&current.base, part);
+            if patch.value.is_empty() {
+                break;
+            }
+            let mut acted = self.acted(case.action, ActionState::Placed);
+            let written = self.written(case, &acted, &patch);
+            let one = text(&written).unwrap_or_default();
+            let value = with(&current.value, one);
+            let proposed = compile(value.clone(), 0).map_err(not)?.compiled;
+            let now = compile(current.value.clone(), 0).map_err(not)?.compiled;
+            let proposal = Proposal {
+                project: case.incident.project.clone(),
+                current: Arc::new(Project { configuration: now }),
+                proposed,
+                now: self.clock.now(),
+            };
+            let found = preview(&self.judge.clickhouse, proposal).await;
+            let found = found.map_err(|failure| Not::Yet(failure.to_string()))?;
+            let outlook = &found.outlook;
+            let signals = || outlook.signals.iter();
+            let unknown = signals().find(|one| {
+                one.proposed.is_none() && patch.rates.contains_key(one.signal.as_str())
+            });
+            if let Some(unknown) = unknown {
+                let name = unknown.signal.as_str();
+                wish.leave_out(name);
+                notes.push(format!(
+                    "`{name}` stays: no install sends any, so that nothing can be foreseen"
+                ));
+                continue;
+            }
+            if outlook.changed == 0 {
+                let message = "of the installs of the last 24 hours none would send more";
+                return Err(Not::Refused(message.to_owned()));
+            }
+            let more = signals().filter_map(|one| Some(one.proposed? - one.current));
+            let more = more.sum::<f64>() * found.scale();
+            if more > case.budget {
+                part *= (case.budget / more).max(0.0) * 0.999;
+                continue;
+            }
+            if found.truncated {
+                notes.push(
+                    "too many kinds of spans to read them all: more is to be expected".to_owned(),
+                );
+            }
+            notes.extend(
+                outlook
+                    .unmodelled
+                    .iter()
+                    .map(|section| format!("what `{section}` changes is not foreseen")),
+            );
+            acted.rates = patch.rates;
+            acted.foreseen_events_per_day = more.max(0.0);
+            acted.installs = rounded(as_f64(outlook.changed) * found.scale());
+            acted.notes = notes;
+            acted.written = Some(written);
+            return Ok((value, acted));
+        }
+        let left = case.budget.max(0.0);
+        Err(Not::Refused(match part < 1.0 {
+            true => {
+                format!("nothing fits the {left:.0} events per day that are left of the budget")
+            }
+            false if notes.is_empty() => "the devices send as much already".to_owned(),
+            false => notes.join("; "),
+        }))
+    }
+
+    fn written(&self, case: &Case<'_>, acted: &Acted, patch: &Patch) -> Override {
+        let incident = case.incident;
+        let note = format!("{}: {} {}", incident.title, incident.summary, incident.link);
+        Override {
+            id: id_of(incident),
+            // Within 1,024 bytes whatever the letters are.
+            note: note.chars().take(250).collect(),
+            enabled: true,
+            when: case.when.clone(),
+            patch: patch.value.clone().into(),
+            expires_at: Some(Timestamp::from_micros(acted.until)),
+        }
+    }
+}
+
+fn not(error: SaveError) -> Not {
+    match error {
+        SaveError::Control(error) => error.into(),
+        SaveError::Faults(faults) => {
+            let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+            Not::Refused(format!(
+                "the configuration would have faults: {}",
+                faults.join("; ")
+            ))
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are positive and far below 2^53"
+)]
+fn rounded(count: f64) -> u64 {
+    count.round() as u64
+}
