@@ -103,7 +103,7 @@ bench-queries: check-tools
 ## bench-alerts: whether alert rules find what is slower on simulated fleets, and keep quiet for DAYS days without a change, looked at
 ## every STEP minutes; the fleets are kept in target/bench-alerts
 DAYS ?= 30
-STEP ?= 120
+STEP ?= 180
 .PHONY: bench-alerts
 bench-alerts: check-tools
 	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest

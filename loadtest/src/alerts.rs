@@ -40,7 +40,7 @@ pub(crate) struct AlertsArgs {
     #[arg(long, default_value_t = 30)]
     days: u64,
     /// Minutes from one evaluation to the next in those days.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=720))]
+    #[arg(long, default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=720))]
     step: u64,
     /// Sessions of a day: ten rows each.
     #[arg(long, default_value_t = 20_000)]

@@ -31,7 +31,7 @@ impl Meter {
         let after = spent(bench, &self.data_dir).await?;
         let each = |amount: f64| amount / evaluations.max(1) as f64;
         Ok(format!(
-            "An evaluation: {:.1} questions, {:.1} ms CPU of the engine, {:.1} ms of the process that evaluates.\n",
+            "An evaluation, with what was filled in for it: {:.1} questions, {:.1} ms CPU of the engine, {:.1} ms of the process that evaluates.\n",
             each(after.questions as f64 - self.before.questions as f64),
             each(after.engine_s - self.before.engine_s) * 1e3,
             each(after.askers_s - self.before.askers_s) * 1e3

@@ -250,15 +250,18 @@ impl Stratum {
             };
             let ratio = x / y;
             let spread = xx - 2.0 * ratio * xy + ratio * ratio * yy;
-            let variance = spread.max(0.0) / (y * y) * n / (n - 1.0);
-            (*n > 1.0 && *y > 0.0).then_some((*n, ratio, variance))
+            let spread = spread.max(0.0) * n / (n - 1.0);
+            (*n > 1.0 && *y > 0.0).then_some((*n, ratio, spread, yy / (y * y), *yy))
         };
         let (head, base) = sums.split_at_checked(6)?;
-        let ((head, now, of_now), (base, before, of_before)) = (side(head)?, side(base)?);
+        let (head, now, of_now, one, size) = side(head)?;
+        let (base, before, of_before, other, other_size) = side(base)?;
+        // Both spread alike: a few installs without a single error do not say that there are none.
+        let spread = (of_now + of_before) / (size + other_size);
         let weight = head * base / (head + base);
         Some(Self {
             excess: weight * (now - before),
-            variance: weight * weight * (of_now + of_before),
+            variance: weight * weight * spread * (one + other),
             installs: (counted(head), counted(base)),
         })
     }
@@ -339,6 +342,12 @@ mod tests {
         assert!((p(&few, &few, true) - 0.5).abs() < 1e-6);
         assert!(p(&many, &few, true) < 1e-6);
         assert!(p(&many, &few, false) > 0.99);
+        // 8 in 1,000 against 0 in 60 is no news: 0.008 over sqrt(0.0075 / 1,000 + 0.0075 / 60) is 0.7.
+        let rare: Vec<_> = (0..1_000)
+            .map(|i| (f64::from(u8::from(i < 8)), 1.0))
+            .collect();
+        let none = vec![(0.0, 1.0); 60];
+        assert!((0.2..0.3).contains(&p(&rare, &none, true)));
     }
 
     #[test]
