@@ -1,7 +1,7 @@
 //! Alerts: rules say what is watched, an evaluation says what is so, a state machine says when that is worth an incident.
 //!
-//! [`Rule`] is what somebody writes. [`judge`] answers what holds at a time, with the questions that screens ask too; it keeps
-//! nothing, so that the past is tried with the same words ([`replay`]). [`Evaluator`] keeps the states and the incidents. [`notify`]
+//! [`Rule`] is what somebody writes. [`judge()`] answers what holds at a time, with the questions that screens ask too; it keeps
+//! nothing, so that the past is tried with the same words ([`replay()`]). [`Evaluator`] keeps the states and the incidents. [`notify`]
 //! tells people of them.
 
 mod absence;

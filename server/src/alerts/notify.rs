@@ -1,6 +1,6 @@
 //! Notifications: messages are derived from incidents and from the day that is over, written down, then sent until they arrive.
 //!
-//! Three tasks: [`tell`] turns incidents into messages and [`digests`] makes those of the day, each where the lease is held;
+//! Three tasks: [`tell()`] turns incidents into messages and [`digests()`] makes those of the day, each where the lease is held;
 //! [`deliver`] sends what is written, on every server. A message is written once, by its key; it may be *sent* twice when a server dies
 //! between the receiver's answer and our note of it, with the same key both times.
 
