@@ -112,8 +112,16 @@ describe('a rule as a form', () => {
   });
 
   it('keeps what this page does not know', () => {
-    const rule = { ...BLANK, action: { kind: 'raise_sampling' } } as Rule;
-    expect(toDocument(toForm(rule, 'us'), 'us')).toMatchObject({ action: { kind: 'raise_sampling' } });
+    const action = { tracing: true, hours: 3, sampling: { janks: 1 }, events_per_day: 5 };
+    expect(toDocument(toForm({ ...BLANK, action }, 'us'), 'us').action).toEqual(action);
+  });
+
+  it('raises the share of what is watched, and no more when that is taken back', () => {
+    const form = { ...toForm(BLANK, 'us'), raise: '50', eventsPerDay: '1000' };
+    const rule = toDocument(form, 'us');
+    expect(rule.action).toEqual({ sampling: { spans: 0.5 }, events_per_day: 1000 });
+    expect(toForm(rule, 'us')).toMatchObject({ raise: '50', eventsPerDay: '1000' });
+    expect('action' in toDocument({ ...toForm(rule, 'us'), raise: '' }, 'us')).toBe(false);
   });
 
   it('has no number where none was typed, so that the server says so', () => {

@@ -38,9 +38,15 @@ export interface RuleForm {
   keepMinutes: string;
   leastSamples: string;
   muteWindows: Schemas['MuteWindow'][];
+  /** To how many percent the share of what is watched is raised while it fires; empty: not at all. */
+  raise: string;
+  eventsPerDay: string;
   /** What this page knows nothing of stays as it is. */
   rest: Record<string, unknown>;
 }
+
+/** Signals whose share devices can be told to raise. */
+export const RAISABLE = ['spans', 'frame_windows', 'janks', 'page_loads', 'metrics', 'recompositions'];
 
 export interface Shown {
   /** What stands behind the field. */
@@ -110,6 +116,8 @@ export function toForm(rule: Rule, unit: string): RuleForm {
     keepMinutes: String(rule.keep_minutes ?? 120),
     leastSamples: String(rule.least_samples ?? 100),
     muteWindows: rule.mute_windows ?? [],
+    raise: typed(shares(rule.action)[metric.signal], 0.01),
+    eventsPerDay: String(rule.action?.events_per_day ?? 500_000),
     rest: Object.fromEntries(Object.entries(rule).filter(([name]) => !OWN.includes(name))),
   };
 }
@@ -121,8 +129,11 @@ export function toDocument(form: RuleForm, unit: string): Rule {
       .map((row) => [(row.contains ? 'contains.' : '') + row.name, row.values]),
   );
   const by = form.by.filter(Boolean);
+  const { action: kept, ...rest } = form.rest;
+  const action = raised(form, kept as Action | undefined);
   return {
-    ...form.rest,
+    ...rest,
+    ...(action && { action }),
     name: form.name,
     severity: form.severity,
     owner: form.owner,
@@ -140,6 +151,19 @@ export function toDocument(form: RuleForm, unit: string): Rule {
     least_samples: number(form.leastSamples),
     ...(form.muteWindows.length > 0 && { mute_windows: form.muteWindows }),
   };
+}
+
+type Action = NonNullable<Rule['action']>;
+
+const shares = (action: Rule['action']): Record<string, number | null | undefined> => ({ ...action?.sampling });
+
+/** The action with the share of what is watched as it was typed; none when nothing is left to do. */
+function raised(form: RuleForm, kept: Action | undefined): Action | undefined {
+  const { [form.signal]: _, ...others } = shares(kept);
+  const typed = form.raise.trim() !== '' && RAISABLE.includes(form.signal);
+  const sampling = typed ? { ...others, [form.signal]: number(form.raise, 0.01) } : others;
+  if (!kept?.tracing && Object.keys(sampling).length === 0) return undefined;
+  return { ...kept, sampling, events_per_day: number(form.eventsPerDay) };
 }
 
 function condition(form: RuleForm, factor: number): Rule['condition'] {
