@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(values.seen, 100_000);
         assert!((MOST_VALUES / 4..MOST_VALUES).contains(&values.kept.len()));
         let steps = values.kept.windows(2).map(|two| two[1].0 - two[0].0);
-        assert!(steps.into_iter().all(|step| step == 64.0));
+        assert!(steps.into_iter().all(|step| step == 32.0));
         assert!(values.kept.last().is_some_and(|(last, _)| *last > 99_000.0));
     }
 }
