@@ -30,7 +30,7 @@ async fn every_field_of_a_span_is_stored() {
     server.send(&example()).await;
     insta::assert_snapshot!(
         server
-            .stored("SELECT * EXCEPT (received_at) FROM spans FORMAT Vertical")
+            .stored("SELECT * EXCEPT (received_at, fold) FROM spans FORMAT Vertical")
             .await
     );
 }
@@ -54,7 +54,7 @@ async fn every_field_of_the_other_signals_is_stored() {
         "stacks",
     ] {
         let own = "SELECT * EXCEPT (app_id, install_id, session_id, app_version, build, channel, os_name, os_version, device_model, \
-            device_manufacturer, device_class, locale, user_id, config_revision)";
+            device_manufacturer, device_class, locale, user_id, config_revision, fold)";
         let own = if table == "stacks" { "SELECT *" } else { own };
         all += &format!(
             "# {table}\n{}\n",

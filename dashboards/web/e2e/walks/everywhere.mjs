@@ -84,7 +84,7 @@ async function what_is_not_saved_is_not_lost_by_a_click(reader) {
   await page.goto(`/config?project=${PROJECT}`);
   await page.getByLabel('Base document').fill('{ }');
   const asked = page.waitForEvent('dialog').then((dialog) => dialog.dismiss());
-  await page.getByRole('navigation').getByRole('link', { name: 'Rules' }).click();
+  await page.getByRole('navigation').getByRole('link', { name: 'Rules', exact: true }).click();
   await asked;
   check(new URL(page.url()).pathname === '/config', 'the page was left');
 }
