@@ -30,6 +30,9 @@ fn start() -> Engine {
             "--until-stdin-ends",
             "--log",
             "warn",
+            // A database for each of some hundred tests, all in one engine.
+            "--max-memory-bytes",
+            "17179869184",
             "--engine-dir",
         ])
         .arg(folder.path().join("engine"))
