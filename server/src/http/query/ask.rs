@@ -34,8 +34,8 @@ impl FromRequestParts<Arc<App>> for Asking {
                 "base_app_version" => ask.base_version = Some(value),
                 "by" => ask.by.push(value),
                 "measure" => ask.measures.push(value),
-                "exact" => ask.exact = value == "true",
-                "received" => ask.received = value == "true",
+                "exact" => ask.exact = yes_or_no("exact", &value)?,
+                "received" => ask.received = yes_or_no("received", &value)?,
                 "order" => ask.order = Some(value),
                 "field" => ask.field = Some(value),
                 "limit" => ask.limit = Some(whole("limit", &value, 1)?),
@@ -61,6 +61,12 @@ fn whole(name: &str, value: &str, least: u64) -> Result<u64, Problem> {
 }
 
 /// Clocks of devices are right to the microsecond at best, and years before 1970 or after 2100 are mistakes.
+fn yes_or_no(name: &str, value: &str) -> Result<bool, Problem> {
+    value
+        .parse()
+        .map_err(|_| Problem::unfit_question(format!("`{name}` is `true` or `false`")))
+}
+
 fn time(name: &str, value: &str) -> Result<i64, Problem> {
     const END: i64 = 4_102_444_800_000_000;
     Timestamp::parse(value)
