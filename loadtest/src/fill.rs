@@ -1,11 +1,15 @@
 //! Fills a store with as many events as a large app makes in a month: straight into the raw tables, as fast as ClickHouse takes them,
 //! with the roll-ups made by the views as always. For measuring questions, not the way in.
 
-use anyhow::{Context, Result};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
 
 use crate::clickhouse::ClickHouse;
 use crate::console;
 
+/// Two thousand stacks are classified within seconds.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Rows of one INSERT.
 const ROWS: u64 = 1_000_000;
 
@@ -17,30 +21,35 @@ pub(crate) struct Amount {
 }
 
 /// A table, its rows for each thousand spans, and the statement that makes them.
-const TABLES: [(&str, u64, &str); 6] = [
+const TABLES: [(&str, u64, &str); 7] = [
     ("spans", 1_000, include_str!("fill/spans.sql")),
     ("frame_windows", 200, include_str!("fill/frame_windows.sql")),
     ("janks", 100, include_str!("fill/janks.sql")),
     ("page_loads", 50, include_str!("fill/page_loads.sql")),
     ("metrics", 100, include_str!("fill/metrics.sql")),
+    ("batches", 10, include_str!("fill/batches.sql")),
     ("traffic", 30, include_str!("fill/traffic.sql")),
 ];
 
-const ONCE: [&str; 2] = [
-    include_str!("fill/stacks.sql"),
-    include_str!("fill/stack_classes.sql"),
-];
+/// How many there are, and the statement that makes them.
+const STACKS: (u64, &str) = (2_000, include_str!("fill/stacks.sql"));
 
-/// Adds what is missing: a day that has its last table is whole. Today is the last day.
+/// Adds what is missing: a day that has its last table is whole. Today is the last day. The classes of the stacks are left to the
+/// server: it looks for stacks without one when it starts.
 pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> {
     let today = u64::try_from(crate::clock::now().as_micros() / 86_400_000_000)?;
-    for sql in ONCE {
-        clickhouse.rows(sql).await?;
+    if clickhouse
+        .value::<u64>("SELECT count() FROM stacks")
+        .await?
+        < STACKS.0
+    {
+        clickhouse.rows(STACKS.1).await?;
     }
     for age in (0..amount.days).rev() {
         let day = today - age;
         let of_day = format!("SELECT count() FROM traffic WHERE day = toDate({day})");
-        let whole = amount.spans / amount.days * TABLES[5].1 / 1_000;
+        let (_, share, _) = TABLES[TABLES.len() - 1];
+        let whole = amount.spans / amount.days * share / 1_000;
         if clickhouse.value::<u64>(&of_day).await? >= whole {
             continue;
         }
@@ -55,6 +64,23 @@ pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> 
             let rows = amount.spans / amount.days * share / 1_000;
             add(clickhouse, (table, sql), Place { day, adopted, rows }).await?;
         }
+    }
+    Ok(())
+}
+
+/// Waits until the server has classified all stacks.
+pub(crate) async fn classified(clickhouse: &ClickHouse) -> Result<()> {
+    console::say("waiting for the classes of the stacks ...");
+    let begun = Instant::now();
+    while clickhouse
+        .value::<u64>("SELECT count() FROM stack_class_current")
+        .await?
+        < STACKS.0
+    {
+        if begun.elapsed() > PATIENCE {
+            bail!("the server has not classified all stacks: see its log");
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use unjank_protocol::Timestamp;
 
 use crate::clickhouse::{Access, ClickHouse};
 use crate::console;
-use crate::fill::{Amount, fill};
+use crate::fill::{Amount, classified, fill};
 use crate::server::Server;
 use crate::store;
 
@@ -65,6 +65,10 @@ pub(crate) async fn run(args: &QueriesArgs) -> Result<()> {
         spans: args.spans,
     };
     fill(&clickhouse, amount).await?;
+    server.stop().await?;
+    server.start_again()?;
+    server.ready().await?;
+    classified(&clickhouse).await?;
     console::say("waiting for merges ...");
     while clickhouse
         .value::<u64>("SELECT count() FROM system.merges")
@@ -79,10 +83,13 @@ pub(crate) async fn run(args: &QueriesArgs) -> Result<()> {
         token: server.api_token()?,
         times: args.times,
     };
+    let largest = "SELECT c.group_id FROM janks AS s INNER JOIN stack_class_current AS c ON c.stack_hash = s.stack_hash \
+         GROUP BY c.group_id ORDER BY count() DESC LIMIT 1";
+    let group: String = clickhouse.value(largest).await?;
     let mut text = String::from(
         "| screen | question | source | p50 ms | p95 ms | rows read | bytes read |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    for question in questions(args.days)? {
+    for question in questions(args.days, &group)? {
         let answer = asker.ask(&question).await?;
         let kind = if question.kind == Kind::Overview {
             ""
@@ -142,6 +149,9 @@ impl Asker {
             if !status.is_success() {
                 bail!("{}: {last}", question.path);
             }
+            if is_empty(&last) {
+                bail!("{} is answered with nothing: {last}", question.path);
+            }
             taken.push(begun.elapsed());
         }
         taken.remove(0);
@@ -158,8 +168,15 @@ impl Asker {
     }
 }
 
+/// How long it takes to find nothing says nothing.
+fn is_empty(answer: &Value) -> bool {
+    let lists = ["rows", "series", "events", "spans"].map(|name| &answer[name]);
+    let mut lists = lists.into_iter().chain([&answer["root"]["children"]]);
+    !lists.any(|list| list.as_array().is_some_and(|list| !list.is_empty()))
+}
+
 /// What the screens ask: `overview | screen | path`, or `detail`.
-fn questions(days: u64) -> Result<Vec<Question>> {
+fn questions(days: u64, group: &str) -> Result<Vec<Question>> {
     let now = crate::clock::now().as_micros();
     let time = |days_ago: u64| {
         let ago = i64::try_from(days_ago).unwrap_or_default() * 86_400_000_000;
@@ -192,6 +209,7 @@ fn questions(days: u64) -> Result<Vec<Question>> {
                 path: path
                     .replace("{month}", &month)
                     .replace("{whole_day}", &whole_day)
+                    .replace("{group}", group)
                     .replace("{versions}", versions),
             })
         })

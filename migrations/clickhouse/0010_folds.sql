@@ -5,41 +5,32 @@
 -- very SELECT of these views (`server/src/store/fold.rs`). Rows without a number are rolled up within their own INSERT as
 -- before, and so is what a server of an older version inserts.
 
-ALTER TABLE spans ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+ALTER TABLE spans ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE spans ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+ALTER TABLE frame_windows ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE frame_windows ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+ALTER TABLE janks ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE frame_windows ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+ALTER TABLE page_loads ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE janks ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+ALTER TABLE metrics ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE janks ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+ALTER TABLE app_starts ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE page_loads ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
+ALTER TABLE recompositions ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE page_loads ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+ALTER TABLE sdk_health ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
-ALTER TABLE metrics ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
-
-ALTER TABLE metrics ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
-
-ALTER TABLE app_starts ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
-
-ALTER TABLE app_starts ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
-
-ALTER TABLE recompositions ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
-
-ALTER TABLE recompositions ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
-
-ALTER TABLE sdk_health ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
-
-ALTER TABLE sdk_health ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
-
-ALTER TABLE traffic ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1));
-
-ALTER TABLE traffic ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
+ALTER TABLE traffic ADD COLUMN IF NOT EXISTS fold UInt64 CODEC(Delta, ZSTD(1)),
+    ADD INDEX IF NOT EXISTS fold fold TYPE minmax;
 
 ALTER TABLE spans_to_hourly MODIFY QUERY
 SELECT

@@ -1,6 +1,6 @@
 //! The unjank server as a library: a function of settings, listeners and a shutdown signal.
 //!
-//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task` and `fingerprint` as leaves. See ARCHITECTURE.md.
+//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm` and `fingerprint` as leaves. See ARCHITECTURE.md.
 
 pub mod alerts;
 pub mod cli;
@@ -11,6 +11,7 @@ pub mod control;
 pub mod demo;
 pub mod fingerprint;
 pub mod history;
+pub mod holm;
 pub mod http;
 pub mod ingest;
 pub mod metrics;

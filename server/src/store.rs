@@ -26,6 +26,7 @@ pub use self::embedded::{
     EmbeddedEngine, EngineFile, EngineReady, EngineSettings,
     PASSWORD_VARIABLE as ENGINE_PASSWORD_VARIABLE, library as engine_library,
 };
+pub use self::fold::is_folded;
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;

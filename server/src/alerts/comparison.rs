@@ -6,9 +6,9 @@ use super::devices::{is_mix_shift, kinds_of_devices, standardised};
 use super::judge::{Case, Held, Judge};
 use super::machine::Observed;
 use super::rule::{Compare, Condition, Effect, Worse};
-use super::statistics::holm;
 use super::verdict::{Group, Numbers, Sides, Verdict, finite};
 use super::versions::Version;
+use crate::holm::holm;
 use crate::query::{Ask, Unanswered};
 use crate::store::reads::{Better, Contest, Contestant, Span, Tested, subject};
 

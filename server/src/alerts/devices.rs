@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::comparison::{Contested, Measured, ask, measured};
 use super::judge::{Case, Judge};
-use super::statistics::weighed_change;
 use crate::query::Unanswered;
 use crate::store::reads::{Formula, subject};
 
@@ -66,6 +65,31 @@ pub(super) async fn standardised(
     Ok(changes.collect())
 }
 
+/// The relative change between like and like: the strata's values summed up on both sides with the same weights, those of Mantel and
+/// Haenszel (1959), so that a stratum that one side hardly has hardly counts. Nothing when too little of the base has a counterpart.
+fn weighed_change(
+    head: &BTreeMap<Vec<String>, (f64, f64)>,
+    base: &BTreeMap<Vec<String>, (f64, f64)>,
+    least_samples: f64,
+) -> Option<f64> {
+    let counts = |(value, samples): (f64, f64)| value.is_finite() && samples >= least_samples;
+    let total: f64 = base.values().map(|(_, samples)| samples).sum();
+    let (mut of_head, mut of_base, mut known) = (0.0, 0.0, 0.0);
+    for (stratum, before) in base {
+        let Some(now) = head.get(stratum).filter(|now| counts(**now)) else {
+            continue;
+        };
+        if counts(*before) {
+            let weight = now.1 * before.1 / (now.1 + before.1);
+            of_head += now.0 * weight;
+            of_base += before.0 * weight;
+            known += before.1;
+        }
+    }
+    let enough = known * 2.0 >= total && of_base != 0.0;
+    enough.then(|| (of_head - of_base) / of_base.abs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +100,28 @@ mod tests {
         assert!(!is_mix_shift(0.5, 0.4, true));
         assert!(!is_mix_shift(0.21, 0.19, true), "nearly all of it is left");
         assert!(is_mix_shift(-0.5, 0.0, false));
+    }
+
+    #[test]
+    fn a_shift_of_the_mix_weighs_nothing_and_a_slow_down_of_all_weighs_in_full() {
+        let side = |slow: (f64, f64), fast: (f64, f64)| {
+            BTreeMap::from([
+                (vec!["low".to_owned()], slow),
+                (vec!["high".to_owned()], fast),
+            ])
+        };
+        let base = side((400.0, 100.0), (100.0, 900.0));
+        let shifted = side((400.0, 900.0), (100.0, 100.0));
+        let change = weighed_change(&shifted, &base, 10.0).unwrap();
+        assert!(change.abs() < 1e-12);
+        let slower = side((440.0, 900.0), (110.0, 100.0));
+        let change = weighed_change(&slower, &base, 10.0).unwrap();
+        assert!((change - 0.1).abs() < 1e-12);
+        let others = side((400.0, 900.0), (100.0, 5.0));
+        assert_eq!(
+            weighed_change(&others, &base, 10.0),
+            None,
+            "most of the base is gone"
+        );
     }
 }

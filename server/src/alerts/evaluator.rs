@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::Uuid;
 
 use super::evidence::{evidence, summary};
 use super::judge::{Case, Held, Judge, judge};
@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::metrics::AlertMetrics;
 use crate::store::control::{
     AlertRule, AlertState, Control, ControlError, Evaluated, GroupState, Incident, IncidentKind,
-    IncidentState, Mute,
+    IncidentState, Mute, new_id,
 };
 
 const LEASE: &str = "alerts";
@@ -424,11 +424,4 @@ fn state(
         base,
         incident,
     }
-}
-
-/// A UUID v7 of the time of the evaluation.
-fn new_id(at: i64) -> Uuid {
-    let micros = u64::try_from(at).unwrap_or_default();
-    let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or_default();
-    Uuid::new_v7(Timestamp::from_unix(NoContext, micros / 1_000_000, nanos))
 }

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::action::Action;
 use super::mute_window::MuteWindow;
+use crate::store::control::Severity;
 
 /// What is watched, and when that is worth an incident.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -16,7 +17,7 @@ pub struct Rule {
     /// Names it, for people: 1 to 200 characters.
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
-    #[serde(default)]
+    #[serde(default = "warning")]
     #[schema(inline)]
     pub severity: Severity,
     /// Who looks after it, such as a team. At most 200 characters.
@@ -50,29 +51,6 @@ pub struct Rule {
     /// What an incident does to the remote configuration, for as long as it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
-}
-
-/// How bad it is.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    Info,
-    #[default]
-    Warning,
-    Critical,
-}
-
-impl Severity {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
-    }
 }
 
 /// A number, in the words of `GET …/query/{signal}`.
@@ -201,6 +179,10 @@ impl Rule {
 
 pub(super) fn minutes(minutes: u32) -> i64 {
     i64::from(minutes) * 60_000_000
+}
+
+fn warning() -> Severity {
+    Severity::Warning
 }
 
 fn yes() -> bool {

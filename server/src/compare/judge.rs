@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 
 use super::budgets::{Budgets, Gate, Limit, Policy};
 use super::metric::{Metric, Statistic};
-use super::significance::{Test, holm, least_p, mann_whitney};
+use super::significance::{Test, least_p, mann_whitney};
 use super::{Comparison, Counted, Facts, Row, Side, Verdict};
+use crate::holm::holm;
 use crate::test_run::{Measurable, Measured, Quantity};
 
 /// Values that are to lie beyond a percentile on each side, so that it is more than the whim of one of them.
@@ -27,7 +28,7 @@ pub fn compare(base: &Side, head: &Side, budgets: &Budgets) -> Comparison {
     choose_what_counts(&mut compared, budgets);
     let tests: Vec<Option<Test>> = compared.iter().map(Compared::test).collect();
     let raw: Vec<f64> = tests.iter().flatten().map(|test| test.p).collect();
-    let mut corrected = holm(&raw).into_iter();
+    let mut corrected = holm(&raw, raw.len()).into_iter();
     let rows = compared.iter().zip(tests).map(|(one, test)| {
         let p = test.and_then(|_| corrected.next());
         one.row(test, p, budgets.defaults.significance)

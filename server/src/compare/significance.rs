@@ -51,21 +51,6 @@ pub(super) fn least_p(base: usize, head: usize) -> f64 {
     f64::min(p, 1.0)
 }
 
-/// Corrects for the number of tests, after Holm: the chance of even one false finding stays what was asked for. In the given order.
-pub(super) fn holm(raw: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..raw.len()).collect();
-    order.sort_by(|one, other| raw[*one].total_cmp(&raw[*other]));
-    let mut corrected = vec![1.0; raw.len()];
-    let mut least: f64 = 0.0;
-    for (rank, place) in order.into_iter().enumerate() {
-        #[expect(clippy::cast_precision_loss, reason = "tests are some thousand")]
-        let tests = (raw.len() - rank) as f64;
-        least = least.max((raw[place] * tests).min(1.0));
-        corrected[place] = least;
-    }
-    corrected
-}
-
 fn thinned(values: &[f64]) -> Vec<f64> {
     if values.len() <= MOST_TESTED {
         return values.to_vec();
@@ -166,20 +151,6 @@ mod tests {
     fn nothing_is_said_of_nothing_and_of_what_is_no_number() {
         assert_eq!(mann_whitney(&[], &[1.0]), None);
         assert_eq!(mann_whitney(&[1.0], &[f64::NAN]), None);
-    }
-
-    #[test]
-    fn holm_multiplies_the_smallest_most_and_keeps_the_order() {
-        let corrected = holm(&[0.04, 0.01, 0.03, 0.5]);
-        let expected = [0.09, 0.04, 0.09, 0.5];
-        assert!(
-            corrected
-                .iter()
-                .zip(expected)
-                .all(|(one, other)| close(*one, other)),
-            "{corrected:?}"
-        );
-        assert!(holm(&[]).is_empty());
     }
 
     #[test]

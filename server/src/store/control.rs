@@ -38,6 +38,7 @@ pub use self::alert_rules::{AlertRule, AlertRules, RuleText};
 pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
 pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
+pub use self::change::new_id;
 pub use self::channels::{
     Channel, ChannelFields, ChannelKind, Channels, NewChannel, Severity, channel_id,
 };

@@ -39,7 +39,8 @@ pub(super) const OLD: Duration = Duration::from_secs(10);
 /// And one that no range was added to for so long, which is longer than ranges wait for company.
 pub(super) const QUIET: Duration = Duration::from_secs(2);
 
-pub(super) fn is_folded(table: &str) -> bool {
+#[must_use]
+pub fn is_folded(table: &str) -> bool {
     FOLDED.contains(&table)
 }
 

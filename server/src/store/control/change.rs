@@ -96,7 +96,8 @@ impl<'a> Change<'a> {
 }
 
 /// A UUID v7 of the time of the change, so that ids sort by it.
-pub(super) fn new_id(at: i64) -> Uuid {
+#[must_use]
+pub fn new_id(at: i64) -> Uuid {
     let micros = u64::try_from(at).unwrap_or_default();
     let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or_default();
     Uuid::new_v7(Timestamp::from_unix(NoContext, micros / 1_000_000, nanos))

@@ -2,10 +2,13 @@
 
 /// Makes an enum whose variants have the names they are kept under.
 macro_rules! closed {
-    ($(#[$doc:meta])* $set:ident { $($variant:ident = $name:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $set { $($variant),* }
+    ($(#[doc = $doc:literal])* $set:ident { $($variant:ident = $name:literal),* $(,)? }) => {
+        $(#[doc = $doc])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize,
+        )]
+        pub enum $set { $(#[serde(rename = $name)] $variant),* }
 
         impl $set {
             /// Every name.
@@ -16,6 +19,18 @@ macro_rules! closed {
                 match self { $(Self::$variant => $name),* }
             }
         }
+
+        impl utoipa::PartialSchema for $set {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                utoipa::openapi::schema::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::Type::String)
+                    .enum_values(Some([$($name),*]))
+                    .description(Some(concat!($($doc),*).trim()))
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $set {}
 
         impl std::str::FromStr for $set {
             type Err = $crate::store::control::ControlError;
