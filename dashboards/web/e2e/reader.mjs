@@ -7,6 +7,8 @@ mkdirSync(shots, { recursive: true });
 
 /** A busy machine is slow; nothing waits longer than it takes. */
 const PATIENCE_MS = Number(process.env.UNJANK_E2E_PATIENCE_MS ?? 20_000);
+/** A rule is tried on the past for half a minute. */
+const ANSWERED_MS = 60_000;
 
 /** Answers that a walk asks for on purpose show up in the console as failed requests. */
 const FAILED_REQUEST = /Failed to load resource: the server responded with a status of (\d+)/;
@@ -42,13 +44,17 @@ export class Reader {
     statuses.forEach((status) => this.expected.add(status));
   }
 
+  /** Nothing is asked for any more. What is asked anew is dimmed until it is there. */
+  async settled() {
+    const options = { timeout: ANSWERED_MS };
+    await this.page.waitForLoadState('networkidle', options);
+    const busy = '[aria-busy=true], [role=status][aria-label=Loading]';
+    await this.page.waitForFunction((busy) => !document.querySelector(busy), busy, options);
+  }
+
   /** A picture, and what axe says. */
   async look(name) {
-    await this.page.waitForLoadState('networkidle');
-    // What is asked anew is dimmed until it is there.
-    await this.page.waitForFunction(
-      () => !document.querySelector('[aria-busy=true], [role=status][aria-label=Loading]'),
-    );
+    await this.settled();
     await this.page.screenshot({ path: `${shots}${name}.png` });
     const { violations } = await new AxeBuilder({ page: this.page }).analyze();
     for (const one of violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))) {

@@ -9,16 +9,10 @@ const WINDOW = '20160';
 /** Rounds come each two seconds; a busy machine takes its time. */
 const ROUNDS_MS = 120_000;
 
-/** Nothing is asked for any more. */
-async function settled({ page }) {
-  await page.waitForLoadState('networkidle');
-  await page.waitForFunction(() => !document.querySelector('[aria-busy=true], [role=status][aria-label=Loading]'));
-}
-
 async function open(reader, path, title) {
   await reader.page.goto(path);
   await reader.page.getByRole('heading', { level: 1, name: title }).waitFor();
-  await settled(reader);
+  await reader.settled();
 }
 
 /** What the API answers to whoever is logged in. */
@@ -72,7 +66,6 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
     rows.some((row) => row.includes('checkout') && row.includes(`${LATEST} against ${BEFORE}`)),
     `the preview does not say that checkout got slower: ${rows}`,
   );
-  await settled(reader);
   await reader.look('alerts-new-rule');
 
   reader.expect(422);
@@ -94,7 +87,7 @@ async function it_fires_and_everybody_sees_it(reader, state) {
   while (!(await badge.isVisible())) {
     check(Date.now() < end, 'no round opened an incident');
     await page.reload();
-    await settled(reader);
+    await reader.settled();
   }
   const line = page.getByRole('region', { name: 'Firing incidents' }).getByRole('link').filter({ hasText: 'checkout' });
   await line.waitFor();
@@ -103,7 +96,7 @@ async function it_fires_and_everybody_sees_it(reader, state) {
   await page.waitForURL(/\/incidents\/[0-9a-f-]{36}/);
   state.incident = new URL(page.url()).pathname;
   await page.getByRole('heading', { level: 1, name: RULE }).waitFor();
-  await settled(reader);
+  await reader.settled();
   await page.goBack();
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   await page.goForward();

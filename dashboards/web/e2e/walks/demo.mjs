@@ -23,13 +23,7 @@ const one = async (state, query) =>
 async function open(reader, path, title) {
   await reader.page.goto(path);
   await reader.page.getByRole('heading', { level: 1, name: title }).waitFor();
-  await settled(reader);
-}
-
-/** Nothing is asked for any more. */
-async function settled({ page }) {
-  await page.waitForLoadState('networkidle');
-  await page.waitForFunction(() => !document.querySelector('[aria-busy=true], [role=status][aria-label=Loading]'));
+  await reader.settled();
 }
 
 /** The number of a card. */
@@ -126,26 +120,26 @@ async function the_new_jank_stands_first_and_its_group_and_flame_graph_agree(rea
 
   await page.getByRole('link', { name: NEW_JANK }).click();
   await page.getByRole('heading', { level: 1, name: NEW_JANK }).waitFor();
-  await settled(reader);
+  await reader.settled();
   count(await card(reader, 'Occurrences'), group.count, 'occurrences on the page of the group');
   const low = await one(state, groupOf(`AND device_class = 'low'`));
   await page.getByRole('region', { name: 'By device class' }).getByRole('link', { name: 'low' }).click();
   await page.waitForURL(/device_class=low/);
-  await settled(reader);
+  await reader.settled();
   count(await card(reader, 'Occurrences'), low.count, 'occurrences on slow devices');
   check(low.count < group.count, 'the filter leaves everything');
   await page.reload();
-  await settled(reader);
+  await reader.settled();
   count(await card(reader, 'Occurrences'), low.count, 'occurrences after a reload');
   await page.goBack();
   await page.waitForURL((url) => !url.search.includes('device_class'));
-  await settled(reader);
+  await reader.settled();
   count(await card(reader, 'Occurrences'), group.count, 'occurrences after going back');
 
   await page.getByRole('tab', { name: 'Flame graph' }).click();
   const graph = page.getByRole('application');
   await graph.waitFor();
-  await settled(reader);
+  await reader.settled();
   const said = () => page.locator('p[aria-live=polite]').innerText();
   rounded(/all: ([^,]+),/.exec(await said())[1], group.lost, 'time in the flame graph');
   await graph.focus();
@@ -175,7 +169,7 @@ async function frames_are_those_that_were_counted(reader, state) {
   count(await cell(reader, 'Slow frames by page', 'CheckoutActivity', 'Frames'), checkout.drawn, 'frames of checkout');
   await page.getByRole('link', { name: 'CheckoutActivity' }).first().click();
   await page.waitForURL(/page=CheckoutActivity/);
-  await settled(reader);
+  await reader.settled();
   rounded(await card(reader, 'Slow frames'), checkout.slow, 'with the filter');
   await reader.look('demo-frames');
 }
@@ -214,7 +208,7 @@ async function spans_are_those_that_were_sent_and_are_found_on_the_server(reader
   await page.getByRole('searchbox', { name: 'Find a name' }).fill('onbindviewholder');
   await page.waitForURL(/find=onbindviewholder/);
   await page.getByRole('link', { name: 'checkout', exact: true }).waitFor({ state: 'detached' });
-  await settled(reader);
+  await reader.settled();
   count(await cell(reader, 'Spans', 'onBindViewHolder', 'Count'), methods.count, 'count of what is sampled');
   await reader.look('demo-spans');
 
@@ -264,7 +258,7 @@ async function traces_are_the_spans_that_were_sent(reader, state) {
   await table.getByRole('link', { name: 'checkout' }).first().click();
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   check(new URL(page.url()).pathname.endsWith(slowest.trace), `another trace: ${page.url()} for ${slowest.trace}`);
-  await settled(reader);
+  await reader.settled();
   const trace = await one(
     state,
     `SELECT count() AS spans, uniqExact(thread) AS threads FROM spans WHERE trace_id = toUUID('${slowest.trace}')`,
@@ -273,7 +267,7 @@ async function traces_are_the_spans_that_were_sent(reader, state) {
   count(await card(reader, 'Threads'), trace.threads, 'threads of the trace');
   rounded(await card(reader, 'Duration'), Number(slowest.duration_us) / 1000, 'length of the trace');
   await page.reload();
-  await settled(reader);
+  await reader.settled();
   count(await card(reader, 'Spans'), trace.spans, 'spans after a reload');
   await reader.look('demo-trace');
 }

@@ -172,7 +172,6 @@ async function see(reader, state, suffix) {
   for (const [name, path] of Object.entries(pages)) {
     await page.goto(`${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}&${COMPARED}`);
     await page.locator('h1').waitFor();
-    await page.waitForLoadState('networkidle');
     await reader.look(`data-${name}-${suffix}`);
     await reader.overflow(`data-${name}-${suffix}`);
   }
