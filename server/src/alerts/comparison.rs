@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::devices::{is_mix_shift, kinds_of_devices, standardised};
-use super::judge::{Case, Held, Judge};
+use super::judge::{Case, Held, Judge, MOST_ANSWERED};
 use super::machine::Observed;
 use super::rule::{Compare, Condition, Effect, Worse};
 use super::verdict::{Group, Numbers, Sides, Verdict, finite};
@@ -101,7 +101,7 @@ fn withdrawn<'a>(
 async fn samples_by_version(judge: &Judge, case: &Case<'_>) -> Result<Measured, Unanswered> {
     let mut ask = case.ask(case.now - case.rule.window(), case.now);
     ask.by = vec!["app_id".to_owned(), "app_version".to_owned()];
-    ask.limit = Some(1_000);
+    ask.limit = Some(MOST_ANSWERED);
     measured(judge, case, &ask).await
 }
 
@@ -139,7 +139,8 @@ pub(super) async fn with_last_week(
     judge: &Judge,
     case: &Case<'_>,
 ) -> Result<Vec<Verdict>, Unanswered> {
-    let by_day = subject(&case.rule.metric.signal).is_some_and(|subject| subject.hourly.is_none());
+    let by_day = subject(&case.rule.metric.signal)
+        .is_some_and(|subject| subject.hourly.is_none() && subject.daily.is_some());
     let unit = if by_day || case.rule.window() >= 3 * DAY {
         DAY
     } else {
@@ -268,10 +269,12 @@ async fn doubt(
     let question = ask(case, contested, &contested.head);
     let asked = question.table(case.project, &case.rule.metric.signal, case.now)?;
     let mut reading = asked.reading;
-    // Each side brings its own version.
-    reading
-        .filters
-        .retain(|filter| filter.dimension.name != "app_version");
+    // Each side brings its own version, unless weeks are compared.
+    if contested.head.version.is_some() {
+        reading
+            .filters
+            .retain(|filter| filter.dimension.name != "app_version");
+    }
     // That devices changed is seen where they are not told apart.
     let strata = if seem == Observed::MixShift {
         Vec::new()

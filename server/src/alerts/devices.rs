@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::comparison::{Contested, Measured, ask, measured};
-use super::judge::{Case, Judge};
+use super::judge::{Case, Judge, MOST_ANSWERED};
 use crate::query::Unanswered;
 use crate::store::reads::{Formula, subject};
 
@@ -49,7 +49,7 @@ pub(super) async fn standardised(
     for side in [&contested.head, &contested.base] {
         let mut ask = ask(case, contested, side);
         ask.by.extend(kinds.iter().map(|name| (*name).to_owned()));
-        ask.limit = Some(1_000);
+        ask.limit = Some(MOST_ANSWERED);
         let mut groups: BTreeMap<Vec<String>, Measured> = BTreeMap::new();
         for (mut keys, value) in measured(judge, case, &ask).await? {
             let stratum = keys.split_off(case.rule.metric.by.len());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -203,12 +203,15 @@ impl Evaluator {
             mutes: &mutes,
         };
         let outcome = step.follow(states, &verdicts, done);
+        // However many there are, nobody waits long for what is only said beside the numbers.
+        let until = Instant::now() + PATIENCE;
         for incident in &mut done.opened {
             tracing::info!(rule = rule.name, summary = incident.summary, "an incident");
             let of = |verdict: &&Verdict| verdict.group_key() == incident.group_key;
             if let Some(verdict) = verdicts.iter().find(of) {
                 let mut evidence = evidence(&case, verdict);
-                evidence.moved = moved(&self.judge, &case, verdict).await;
+                let asked = moved(&self.judge, &case, verdict);
+                evidence.moved = timeout_at(until, asked).await.unwrap_or_default();
                 incident.evidence = serde_json::to_string(&evidence).unwrap_or_default();
             }
         }

@@ -14,6 +14,8 @@ use crate::store::reads::{Subject, TableRow, subject};
 
 /// The largest groups of a rule that are watched.
 const MOST_GROUPS: u64 = 200;
+/// The most that a question answers.
+pub(super) const MOST_ANSWERED: u64 = 1_000;
 
 /// Where answers come from.
 #[derive(Clone)]

@@ -77,7 +77,12 @@ pub fn next(standing: Standing, observed: Observed, patience: Patience, now: i64
             match observed {
                 Observed::Bad => begin(since, patience, now),
                 Observed::MixShift if !patience.muted => Next::NoteShift,
-                // A round without an answer does not start the wait anew.
+                // A round without an answer does not start the wait anew; many do.
+                Observed::Unknown
+                    if now - since >= patience.for_us.saturating_add(patience.keep_us) =>
+                {
+                    Next::Stay(Standing::Ok)
+                }
                 Observed::Unknown => Next::Stay(standing),
                 Observed::MixShift | Observed::Good | Observed::Between => Next::Stay(Standing::Ok),
             }
@@ -173,6 +178,17 @@ mod tests {
         };
         assert_eq!(next(OK, Bad, at_once, 100), Next::Open);
         assert_eq!(next(SHIFTED, Bad, at_once, 100), Next::Open);
+    }
+
+    #[test]
+    fn what_nothing_is_heard_of_waits_no_longer_than_an_incident_would_last() {
+        assert_eq!(next(PENDING, Unknown, PATIENCE, 114), Next::Stay(PENDING));
+        assert_eq!(next(PENDING, Unknown, PATIENCE, 115), Next::Stay(OK));
+        let for_ever = Patience {
+            keep_us: i64::MAX,
+            ..PATIENCE
+        };
+        assert_eq!(next(PENDING, Unknown, for_ever, 115), Next::Stay(PENDING));
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn written() -> Vec<Value> {
         json!({
             "name": "Nothing arrives", "severity": "critical",
             "metric": {"signal": "usage", "measure": "count", "by": ["app_id"]},
-            "window_minutes": 30, "for_minutes": 0, "condition": {"kind": "absence"},
+            "window_minutes": 30, "for_minutes": 10, "condition": {"kind": "absence"},
         }),
     ]
 }

@@ -182,6 +182,13 @@ impl Draft {
         set(&mut self.fields.enabled, change.enabled);
         set(&mut self.settings.to, change.to);
         set(&mut self.settings.digest_hour, change.digest_hour);
+        let url = change.url.as_deref();
+        let elsewhere = url.is_some_and(|url| self.secret.leads_elsewhere(url));
+        if elsewhere && self.secret.password.is_some() && change.password.is_none() {
+            return Err(Problem::unfit_channel(
+                "the password is only sent to the server it was given for: with a URL of another, send `password` again, or null",
+            ));
+        }
         set(&mut self.secret.url, change.url);
         set(&mut self.secret.signing_key, change.signing_key);
         if change.username == Some(None) {

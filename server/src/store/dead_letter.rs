@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use unjank_protocol::Signal;
 
 use super::clickhouse::{ClickHouse, Failure};
 use super::columns::{FrameBuilder, Kind};
@@ -153,6 +154,10 @@ impl DeadLetters {
         reason: &str,
         clickhouse: &ClickHouse,
     ) -> Result<(), Failure> {
+        if Signal::from_name(&item.table) == Signal::Other {
+            // It was never counted: these rows are no events.
+            return Ok(());
+        }
         let rows = i64::try_from(item.rows).unwrap_or(i64::MAX);
         let counts = [
             (Outcome::DeadLetter, "refused_by_store", -rows),

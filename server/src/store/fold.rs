@@ -96,6 +96,9 @@ const ONE_BLOCK: [(&str, &str); 3] = [
 /// What the views say of rows with a fold; here it is the fold that is asked for.
 const WITHOUT_FOLD: &str = "WHERE fold = 0";
 
+/// The migration that says so.
+const FOLDS: &str = include_str!("../../../migrations/clickhouse/0010_folds.sql");
+
 const VIEWS: &str = "SELECT t.name AS name, extract(any(t.create_table_query), ' TO [^ (]*\\.`?([^ (`.]+)') AS target, \
      arrayMap(one -> one.2, arraySort(groupArray((c.position, c.name)))) AS columns, any(t.as_select) AS select \
      FROM system.tables AS t INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name \
@@ -112,6 +115,13 @@ impl ClickHouse {
             .param("mark", WITHOUT_FOLD)
             .fetch_all::<View>()
             .await?;
+        let wanted = FOLDS.matches(WITHOUT_FOLD).count();
+        if views.len() < wanted {
+            return Err(Failure::Later(format!(
+                "only {} of the {wanted} views that fill roll-ups read `{WITHOUT_FOLD}`: has somebody changed one?",
+                views.len()
+            )));
+        }
         for view in views {
             let select = view
                 .select

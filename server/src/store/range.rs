@@ -35,7 +35,7 @@ pub(super) struct Range {
     pub(super) last: u64,
     /// Records whose batch was stored before: only counted.
     pub(super) duplicates: Vec<u64>,
-    /// Tables whose block was refused for its content: their rows go record by record.
+    /// Tables, with their columns, whose block was refused for its content: their rows go record by record.
     pub(super) one_by_one: Vec<String>,
     /// The fold that its rows are rolled up with; none: within their INSERT.
     #[serde(default)]

@@ -166,14 +166,14 @@ impl Writer {
         fold.closed = true;
         let fold = *fold;
         (self.fold_at, self.quiet_at) = (later(fold::OLD), later(fold::OLD));
-        self.save().await?;
+        self.save(&self.drain).await?;
         let began = Instant::now();
         self.clickhouse.roll_up(fold, self.drain.log_id).await?;
         let took = began.elapsed().as_secs_f64();
         self.metrics.fold_seconds.observe(took);
         self.drain.fold = None;
         set_unfolded(&self.metrics, None);
-        self.save().await
+        self.save(&self.drain).await
     }
 
     async fn enough_waits(&self) {
@@ -194,7 +194,7 @@ impl Writer {
         let rows = self.send(&range, &records).await?;
         self.drain.done = range.last;
         self.drain.range = None;
-        self.save().await?;
+        self.save(&self.drain).await?;
         self.log.drained(range.last, &records);
         self.metrics.rows.inc_by(rows);
         self.metrics.ranges.inc();
@@ -204,13 +204,14 @@ impl Writer {
     /// Cuts the next range and writes it down.
     async fn cut(&mut self) -> Result<(Range, LogRecords), Failure> {
         let first = self.drain.done + 1;
+        let durable = *self.log.durable().borrow();
         let records = self
             .read(first, self.settings.range_bytes, u64::MAX)
             .await?;
         let mut range = Range {
             first,
             // When nothing reads, there is damage at the end of what was durable: skip to where the log goes on.
-            last: *self.log.durable().borrow(),
+            last: durable,
             duplicates: Vec::new(),
             one_by_one: Vec::new(),
             fold: None,
@@ -231,10 +232,13 @@ impl Writer {
             self.fold_at = later(fold::OLD);
         }
         self.quiet_at = self.quiet_at.max(later(fold::QUIET));
-        range.fold = self.drain.join_fold(rows, received_at);
-        set_unfolded(&self.metrics, self.drain.fold);
-        self.drain.range = Some(range.clone());
-        self.save().await?;
+        // Nothing is sent that is not written down: it counts once it is.
+        let mut next = self.drain.clone();
+        range.fold = next.join_fold(rows, received_at);
+        next.range = Some(range.clone());
+        self.save(&next).await?;
+        set_unfolded(&self.metrics, next.fold);
+        self.drain = next;
         Ok((range, records))
     }
 
@@ -309,13 +313,8 @@ impl Writer {
             return Ok(0);
         };
         let table = frame.table;
-        let one_by_one = |drain: &Drain| {
-            drain
-                .range
-                .as_ref()
-                .is_some_and(|range| range.one_by_one.iter().any(|name| name == table))
-        };
-        if !one_by_one(&self.drain) {
+        let layout = layout(frame);
+        if !range.one_by_one.contains(&layout) {
             let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
             let block = in_fold(Block::join(&frames)?, table, range.fold);
             let rows = block.rows() as u64;
@@ -335,11 +334,11 @@ impl Writer {
                         error,
                         "ClickHouse refused a block for its content: its rows go record by record"
                     );
-                    let range = self.drain.range.as_mut();
-                    range
-                        .into_iter()
-                        .for_each(|range| range.one_by_one.push(table.to_owned()));
-                    self.save().await?;
+                    let mut next = self.drain.clone();
+                    let refused = next.range.as_mut().map(|range| &mut range.one_by_one);
+                    refused.into_iter().for_each(|all| all.push(layout.clone()));
+                    self.save(&next).await?;
+                    self.drain = next;
                 }
                 Err(later) => return Err(later),
             }
@@ -436,12 +435,7 @@ impl Writer {
 
     /// The same rows always get the same token, and no others ever do.
     fn token(&self, what: &str, frame: &Frame<'_>) -> String {
-        format!(
-            "{}:{what}:{}:{:016x}",
-            self.drain.log_id,
-            frame.table,
-            fingerprint(&[frame.key()])
-        )
+        format!("{}:{what}:{}", self.drain.log_id, layout(frame))
     }
 
     async fn read(&self, first: u64, bytes: usize, last: u64) -> Result<LogRecords, Failure> {
@@ -451,8 +445,8 @@ impl Writer {
             .map_err(|error| Failure::Later(format!("the ingest log does not read: {error}")))
     }
 
-    async fn save(&self) -> Result<(), Failure> {
-        let (drain, path) = (self.drain.clone(), self.settings.state.clone());
+    async fn save(&self, drain: &Drain) -> Result<(), Failure> {
+        let (drain, path) = (drain.clone(), self.settings.state.clone());
         let saved = tokio::task::spawn_blocking(move || drain.save(&path)).await;
         match saved {
             Ok(Ok(())) => Ok(()),
@@ -463,6 +457,11 @@ impl Writer {
             Err(error) => Err(Failure::Later(error.to_string())),
         }
     }
+}
+
+/// A table, and which of its columns in which order.
+fn layout(frame: &Frame<'_>) -> String {
+    format!("{}:{:016x}", frame.table, fingerprint(&[frame.key()]))
 }
 
 /// The block, told which fold its rows are rolled up with.

@@ -99,7 +99,13 @@ impl Notifier {
         for channel in due {
             let digest = match made.take().filter(|made| made.project == channel.project) {
                 Some(made) => made,
-                None => digest_of(&self.clickhouse, &channel.project, day, now).await?,
+                None => match digest_of(&self.clickhouse, &channel.project, day, now).await {
+                    Ok(digest) => digest,
+                    Err(error) => {
+                        tracing::warn!(%error, project = channel.project, "the daily digest of a project waits");
+                        continue;
+                    }
+                },
             };
             let written = NewNotification {
                 project: channel.project.clone(),

@@ -55,6 +55,15 @@ pub struct ChannelSecret {
     pub password: Option<String>,
 }
 
+impl ChannelSecret {
+    /// Whether a URL is of another server than the one that is kept.
+    #[must_use]
+    pub fn leads_elsewhere(&self, url: &str) -> bool {
+        let origin = |url: &str| Url::parse(url).map(|url| url.origin()).ok();
+        origin(url) != origin(&self.url)
+    }
+}
+
 impl std::fmt::Debug for ChannelSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ChannelSecret(***)")

@@ -86,6 +86,7 @@ impl ClickHouse {
 
 impl Contest<'_> {
     fn statement(&self, database: &str) -> Option<Statement> {
+        self.reading.subject.dimension("install_id")?;
         let of = self.of(self.reading.measures.first()?)?;
         let (value, sums) = match of {
             Of::Value(value) => (format!("toFloat64({value}) AS x, 0. AS y"), false),

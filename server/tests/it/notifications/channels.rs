@@ -29,6 +29,11 @@ async fn what_is_secret_goes_in_and_never_comes_out() {
         receiver.url.trim_start_matches("http://")
     );
     assert_eq!(renamed.body["least_severity"], "info");
+    // Whoever may change the address does not learn the password by that.
+    let moved = json!({"url": "https://elsewhere.example.com/x"});
+    let moved = server.call(&token, Method::PATCH, &path, Some(moved)).await;
+    assert_eq!(moved.status, 422);
+    assert!(moved.body["detail"].as_str().unwrap().contains("password"));
     // What was not said is as it was.
     assert_eq!(
         test(&server, &token, &id).await.body,
