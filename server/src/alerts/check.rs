@@ -141,6 +141,13 @@ impl Rule {
     }
 
     fn check_condition(&self, subject: &'static Subject, faults: &mut Vec<RuleFault>) {
+        let compares = !matches!(self.condition, Condition::Absence {});
+        if compares && subject.is_by_day() && !self.window_minutes.is_multiple_of(DAY_MINUTES) {
+            faults.push(fault(
+                "window_minutes",
+                "this signal is kept by the day: a window is of whole days, such as 1440",
+            ));
+        }
         match &self.condition {
             Condition::Threshold {
                 above,
@@ -168,11 +175,9 @@ impl Rule {
                 let whole = self.window_minutes >= 60
                     && self.window_minutes.is_multiple_of(60)
                     && self.window_minutes <= WEEK_MINUTES;
-                let days = subject.daily.is_some() && subject.hourly.is_none()
-                    || self.window_minutes >= 3 * DAY_MINUTES;
+                let days = self.window_minutes >= 3 * DAY_MINUTES;
                 if !whole || days && !self.window_minutes.is_multiple_of(DAY_MINUTES) {
-                    let message = "against last week a window is of whole hours, of whole days from three days on and for signals that \
-                                   are kept by the day, and no longer than a week";
+                    let message = "against last week a window is of whole hours, of whole days from three days on, and no longer than a week";
                     faults.push(fault("window_minutes", message));
                 }
             }

@@ -10,7 +10,7 @@ use super::verdict::{Group, Numbers, Sides, Verdict, finite};
 use super::versions::Version;
 use crate::holm::holm;
 use crate::query::{Ask, Unanswered};
-use crate::store::reads::{Better, Contest, Contestant, Span, Tested, subject};
+use crate::store::reads::{Better, Contest, Contestant, Span, Subject, Tested, subject};
 
 const WEEK: i64 = 7 * 86_400_000_000;
 const HOUR: i64 = 3_600_000_000;
@@ -44,7 +44,7 @@ pub(super) async fn with_version_before(
         let (Some(head), before) = (used.next(), used.next()) else {
             continue;
         };
-        if head.first_seen >= case.now {
+        if head.first_seen >= case.until() {
             continue;
         }
         let held: Vec<&Held> = case
@@ -111,9 +111,10 @@ fn of_versions(
     (head, base): (&Version, &Version),
     compare: Compare,
 ) -> Contested {
+    let to = case.until();
     let span = Span {
-        from: (case.now - case.rule.window()).max(head.first_seen),
-        to: case.now,
+        from: (to - case.rule.window()).max(head.first_seen),
+        to,
     };
     // Both as old: so much earlier as the base was seen earlier.
     let shift = match compare {
@@ -139,8 +140,7 @@ pub(super) async fn with_last_week(
     judge: &Judge,
     case: &Case<'_>,
 ) -> Result<Vec<Verdict>, Unanswered> {
-    let by_day = subject(&case.rule.metric.signal)
-        .is_some_and(|subject| subject.hourly.is_none() && subject.daily.is_some());
+    let by_day = subject(&case.rule.metric.signal).is_some_and(Subject::is_by_day);
     let unit = if by_day || case.rule.window() >= 3 * DAY {
         DAY
     } else {

@@ -145,7 +145,7 @@ impl Evaluator {
         now: i64,
         round: &mut Round,
     ) -> Result<&'static str, ControlError> {
-        let mut done = Evaluated::of((row.id, row.revision), now);
+        let mut done = Evaluated::of((row.id, row.revision), row.evaluated_at, now);
         match self.judged(row, now, &mut done).await? {
             Ok(outcome) => done.outcome = outcome,
             Err(error) => {

@@ -76,6 +76,15 @@ impl Case<'_> {
         }
     }
 
+    /// Up to when is looked: now, or the end of the last whole day of what is kept by the day.
+    pub(super) fn until(&self) -> i64 {
+        const DAY: i64 = 86_400_000_000;
+        match subject(&self.rule.metric.signal) {
+            Some(subject) if subject.is_by_day() => self.now.div_euclid(DAY) * DAY,
+            _ => self.now,
+        }
+    }
+
     pub(super) fn group(&self, keys: &[String]) -> Group {
         let names = self.rule.metric.by.iter().cloned();
         names.zip(keys.iter().cloned()).collect()

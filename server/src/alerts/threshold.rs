@@ -7,7 +7,8 @@ use super::verdict::{Numbers, Sides, Verdict, finite};
 use crate::query::Unanswered;
 
 pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unanswered> {
-    let (from, to) = (case.now - case.rule.window(), case.now);
+    let to = case.until();
+    let from = to - case.rule.window();
     let rows = judge.rows(case, &case.ask(from, to)).await?;
     let verdicts = rows.into_iter().map(|row| {
         let value = row.now.first().copied().and_then(finite);

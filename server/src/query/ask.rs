@@ -142,8 +142,11 @@ impl Ask {
             measures: self.measures(subject)?,
             at_least: None,
             received: self.received,
-            exact: self.exact && !in_steps && matches!(subject.time, Time::Instant(_)),
+            exact: false,
         };
+        // Periods that are compared stay as long as they are: a widened one would have more of everything.
+        let exact = self.exact || matches!(reading.base, Some(Base::Period(_)));
+        reading.exact = exact && !in_steps && matches!(subject.time, Time::Instant(_));
         if self.received && subject.arrival().is_none() {
             return Err(AskError(format!(
                 "of {} it is not known when they arrived",
@@ -159,8 +162,7 @@ impl Ask {
                 .filter(|filter| filter.dimension.name == lead)
                 .any(|filter| matches!(&filter.wanted, Wanted::OneOf(values) if values.len() == 1))
         });
-        let finest_is_day = subject.hourly.is_none() && subject.daily.is_some();
-        let step_s = step_of(reading.span, finest_is_day, of_one);
+        let step_s = step_of(reading.span, subject.is_by_day(), of_one);
         if !reading.received {
             reading.grain = grain_of(&reading, in_steps.then_some(step_s));
         }

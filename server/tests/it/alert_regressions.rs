@@ -223,3 +223,41 @@ async fn of_shares_it_is_told_too_how_sure_it_is() {
     let p = numbers["p"].as_f64().unwrap();
     assert!((1e-6..1e-4).contains(&p), "{p}");
 }
+
+/// What installs send at noon of what they did half an hour before.
+async fn noon(watched: &Watched, day: &str, (version, installs, millis): (&str, u64, u64)) {
+    for place in 0..installs {
+        let mut batch = install(version, "high", millis * (80 + place * 37 % 41) / 100);
+        batch["sent_at"] = json!(format!("{day}T12:00:00Z"));
+        let spans = batch["spans"].as_array_mut().unwrap();
+        spans
+            .iter_mut()
+            .for_each(|span| span["start"] = json!(format!("{day}T11:30:00Z")));
+        watched.send(batch).await;
+    }
+    watched.server.drained().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn against_last_week_only_what_is_watched_is_compared() {
+    let watched = Watched::start().await;
+    noon(&watched, "2026-11-20", ("4.11.0", 150, 100)).await;
+    noon(&watched, "2026-11-20", ("4.12.0", 60, 100)).await;
+    watched.server.pass(Duration::from_hours(7 * 24));
+    // Most got faster; those that are watched did not.
+    noon(&watched, "2026-11-27", ("4.11.0", 150, 60)).await;
+    noon(&watched, "2026-11-27", ("4.12.0", 60, 130)).await;
+    watched.server.pass(Duration::from_mins(10));
+    watched
+        .rule(json!({
+            "name": "Slower than last week",
+            "metric": {"signal": "spans", "measure": "p75_us", "filters": {"app_version": ["4.12.0"]}},
+            "window_minutes": 60, "for_minutes": 0, "least_samples": 100,
+            "condition": {"kind": "last_week", "effect": {"least_relative": 0.1}},
+        }))
+        .await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let numbers = &found[0]["evidence"]["numbers"];
+    assert_eq!(numbers["installs"], json!([60, 60]), "{numbers}");
+    assert!(numbers["p_corrected"].as_f64().unwrap() < 0.001);
+}

@@ -3,6 +3,7 @@
 mod access;
 mod documents;
 mod engines;
+mod evaluations;
 mod people;
 pub(crate) mod place;
 

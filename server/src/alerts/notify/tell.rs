@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{StreamExt as _, iter};
-use tokio::time::interval;
+use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::alertmanager::REFRESH;
@@ -18,7 +18,10 @@ const EVERY: Duration = Duration::from_secs(1);
 const LEASE: i64 = 10 * SECOND;
 /// How long the delivery log is kept.
 const KEPT: i64 = 30 * 86_400 * SECOND;
-const AT_A_TIME: usize = 8;
+/// Of Alertmanagers that are reminded, so that some that are away keep none of the others from it.
+const AT_A_TIME: usize = 32;
+/// Less than the lease: nobody else may tell an end meanwhile.
+const REMINDED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Until `shutdown`.
 pub async fn tell(notifier: Arc<Notifier>, shutdown: CancellationToken) {
@@ -49,7 +52,12 @@ impl Notifier {
         // Before the ends of incidents are told: what is sent here must not arrive after them.
         if now.saturating_sub(*refreshed) >= REFRESH {
             *refreshed = now;
-            self.refresh(now).await?;
+            match timeout(REMINDED_WITHIN, self.refresh(now)).await {
+                Ok(reminded) => reminded?,
+                Err(_) => {
+                    tracing::warn!("some Alertmanagers take too long to hear what still fires");
+                }
+            }
             self.control.forget_notifications(now - KEPT).await?;
         }
         let before = now - self.group_wait;

@@ -137,6 +137,8 @@ impl AlertState {
 pub struct Evaluated {
     pub rule: Uuid,
     pub revision: i64,
+    /// When the rule was evaluated before, as far as this evaluation knew when it began.
+    pub before: Option<i64>,
     pub at: i64,
     pub outcome: &'static str,
     pub error: Option<String>,
@@ -152,10 +154,11 @@ pub struct Evaluated {
 impl Evaluated {
     /// An evaluation of a rule at a revision, of which nothing is known yet.
     #[must_use]
-    pub fn of((rule, revision): (Uuid, i64), at: i64) -> Self {
+    pub fn of((rule, revision): (Uuid, i64), before: Option<i64>, at: i64) -> Self {
         Self {
             rule,
             revision,
+            before,
             at,
             outcome: "failed",
             error: None,
@@ -189,8 +192,9 @@ macro_rules! incidents_where {
 const STATES: &str = "SELECT group_key, state, since, seen_at, base, incident FROM alert_states WHERE rule = $1 ORDER BY group_key";
 /// Holds the rule for the transaction, if it still is the one that was evaluated.
 const HOLD: &str = "UPDATE alert_rules SET revision = revision WHERE id = $1 AND revision = $2 AND enabled AND deleted_at IS NULL";
+/// Only over the evaluation that was known: two servers may both believe that they have the lease when their clocks differ.
 const NOTE: &str = "INSERT INTO alert_evaluations (rule, evaluated_at, outcome, error) VALUES ($1, $2, $3, $4) \
-     ON CONFLICT (rule) DO UPDATE SET evaluated_at = $2, outcome = $3, error = $4";
+     ON CONFLICT (rule) DO UPDATE SET evaluated_at = $2, outcome = $3, error = $4 WHERE alert_evaluations.evaluated_at = $5";
 const SET_STATE: &str = "INSERT INTO alert_states (rule, group_key, state, since, seen_at, base, incident) \
      VALUES ($1, $2, $3, $4, $5, $6, $7) \
      ON CONFLICT (rule, group_key) DO UPDATE SET state = $3, since = $4, seen_at = $5, base = $6, incident = $7";
@@ -211,7 +215,8 @@ pub trait Incidents: Backend {
         records(self, STATES, values![rule], AlertState::read).await
     }
 
-    /// Keeps what an evaluation found. `false`: the rule was changed, switched off or deleted meanwhile, and nothing is kept.
+    /// Keeps what an evaluation found. `false`: the rule was changed, switched off, deleted or evaluated by another meanwhile, and
+    /// nothing is kept.
     async fn keep_evaluation(&self, done: Evaluated) -> Result<bool, ControlError> {
         let (rule, at) = (done.rule, done.at);
         let mut statements = self.begin().await?;
@@ -221,8 +226,10 @@ pub trait Incidents: Backend {
         if held == 0 {
             return Ok(false);
         }
-        let note = values![rule, at, done.outcome, done.error];
-        statements.execute(NOTE, note).await?;
+        let note = values![rule, at, done.outcome, done.error, done.before.unwrap_or(0)];
+        if statements.execute(NOTE, note).await? == 0 {
+            return Ok(false);
+        }
         for group in done.ok {
             statements.execute(SET_OK, values![rule, group]).await?;
         }

@@ -62,6 +62,12 @@ pub enum Kept {
 }
 
 impl Subject {
+    /// Whether the day is the finest that is known of its time.
+    #[must_use]
+    pub fn is_by_day(&self) -> bool {
+        self.hourly.is_none() && self.daily.is_some()
+    }
+
     #[must_use]
     pub fn dimension(&self, name: &str) -> Option<&'static Dimension> {
         let dimensions = self.dimensions.iter().chain(self.common());

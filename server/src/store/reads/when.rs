@@ -4,8 +4,11 @@ use super::define::Time;
 use super::statement::{Grain, Reading, Span, Statement};
 
 impl Reading {
-    /// When a row happened, in seconds since the epoch.
+    /// When a row happened, or arrived where that is asked, in seconds since the epoch.
     pub(super) fn seconds(&self) -> String {
+        if self.received {
+            return "toUnixTimestamp(s.received_at)".to_owned();
+        }
         match (self.grain, self.subject.time) {
             (Grain::Hourly, _) => "toUnixTimestamp(s.hour)".to_owned(),
             (Grain::Daily, _) => "toUnixTimestamp(toDateTime(s.day, 'UTC'))".to_owned(),

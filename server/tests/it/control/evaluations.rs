@@ -1,0 +1,54 @@
+//! Evaluations of alert rules: what one server kept, no other undoes unknowingly.
+
+use futures_util::future::join_all;
+use unjank_server::store::control::{AlertRule, Evaluated, RuleText};
+
+use super::place::Place;
+use super::{ANN, at, on_both_engines, with_project};
+
+on_both_engines![
+    of_two_that_began_alike_one_is_kept,
+    what_began_before_the_last_is_not_kept,
+];
+
+async fn rule(place: &Place) -> AlertRule {
+    with_project(&*place.control, "shop").await;
+    let text = RuleText {
+        document: "{}".to_owned(),
+        name: "a rule".to_owned(),
+        enabled: true,
+        ends: None,
+    };
+    let rule = place.control.create_alert_rule("shop", text, &ANN, at(1));
+    rule.await.unwrap()
+}
+
+async fn of_two_that_began_alike_one_is_kept(place: Place) {
+    let rule = rule(&place).await;
+    let handles = [place.control.clone(), place.another().await];
+    let mut before = None;
+    for n in 2..6 {
+        let evaluations = (0..8_usize).map(|server| {
+            let done = Evaluated::of((rule.id, rule.revision), before, at(n));
+            handles[server % 2].keep_evaluation(done)
+        });
+        let kept = join_all(evaluations).await;
+        let kept = kept.into_iter().filter(|kept| *kept == Ok(true)).count();
+        assert_eq!(kept, 1, "evaluation {n}");
+        before = Some(at(n));
+    }
+}
+
+async fn what_began_before_the_last_is_not_kept(place: Place) {
+    let rule = rule(&place).await;
+    let keep = |before, now| {
+        let done = Evaluated::of((rule.id, rule.revision), before, now);
+        place.control.keep_evaluation(done)
+    };
+    assert!(keep(None, at(2)).await.unwrap());
+    assert!(keep(Some(at(2)), at(100)).await.unwrap());
+    // It saw the states of before, however far its clock is.
+    assert!(!keep(Some(at(2)), at(3)).await.unwrap());
+    assert!(!keep(Some(at(2)), at(200)).await.unwrap());
+    assert!(keep(Some(at(100)), at(101)).await.unwrap());
+}
