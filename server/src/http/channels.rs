@@ -17,7 +17,7 @@ use super::problem::Problem;
 use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, Parcel};
 use crate::app::App;
 use crate::store::control::{
-    Channel, ChannelFields, ChannelKind, Hidden, NewChannel, Severity, channel_id,
+    Channel, ChannelFields, ChannelKind, Hidden, NewChannel, Severity, new_id,
 };
 
 /// A channel, without what is secret.
@@ -237,7 +237,7 @@ pub(super) async fn create(
     let kind = kind
         .ok_or_else(|| Problem::unfit_channel("`kind` is webhook, alertmanager, slack or email"))?;
     let now = app.clock.now();
-    let id = channel_id(now);
+    let id = new_id(now);
     let mut draft = Draft::new(kind);
     draft.change(change)?;
     let new = NewChannel {

@@ -39,9 +39,7 @@ pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
 pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
 pub use self::change::new_id;
-pub use self::channels::{
-    Channel, ChannelFields, ChannelKind, Channels, NewChannel, Severity, channel_id,
-};
+pub use self::channels::{Channel, ChannelFields, ChannelKind, Channels, NewChannel, Severity};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;

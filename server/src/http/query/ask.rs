@@ -60,13 +60,13 @@ fn whole(name: &str, value: &str, least: u64) -> Result<u64, Problem> {
         .ok_or_else(|| Problem::unfit_question(format!("`{name}` is a whole number from {least}")))
 }
 
-/// Clocks of devices are right to the microsecond at best, and years before 1970 or after 2100 are mistakes.
 fn yes_or_no(name: &str, value: &str) -> Result<bool, Problem> {
     value
         .parse()
         .map_err(|_| Problem::unfit_question(format!("`{name}` is `true` or `false`")))
 }
 
+/// Clocks of devices are right to the microsecond at best, and years before 1970 or after 2100 are mistakes.
 fn time(name: &str, value: &str) -> Result<i64, Problem> {
     const END: i64 = 4_102_444_800_000_000;
     Timestamp::parse(value)

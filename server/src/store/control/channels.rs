@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::audit::{Action, Actor};
 use super::backend::{Backend, Row, Value, Values, values};
-use super::change::{Change, Entry, new_id, records, row};
+use super::change::{Change, Entry, records, row};
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
@@ -247,10 +247,4 @@ pub trait Channels: Backend {
     async fn alertmanagers(&self) -> Result<Vec<Channel>, ControlError> {
         records(self, ALERTMANAGERS, values![], Channel::read).await
     }
-}
-
-/// An id for a channel that is about to be made.
-#[must_use]
-pub fn channel_id(at: i64) -> Uuid {
-    new_id(at)
 }

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use unjank_server::store::control::{
     Attempt, ChannelFields, ChannelKind, Hidden, NewChannel, NotificationFilter, Severity, Untold,
-    channel_id,
+    new_id,
 };
 use uuid::Uuid;
 
@@ -30,7 +30,7 @@ async fn with_channel(place: &Place) -> Uuid {
         enabled: true,
     };
     let new = NewChannel {
-        id: channel_id(at(1)),
+        id: new_id(at(1)),
         project: "default".to_owned(),
         kind: ChannelKind::Webhook,
         fields,
