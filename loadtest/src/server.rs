@@ -1,9 +1,7 @@
 //! A server of one's own: started, found ready, killed, started again.
 
-use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::net::TcpListener;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -142,7 +140,7 @@ impl Server {
             return Ok(false);
         };
         let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        if !is_engine(&cmdline, &self.binary) {
+        if !is_engine(&cmdline, &self.data_dir.canonicalize()?) {
             return Ok(false);
         }
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
@@ -204,13 +202,10 @@ impl Drop for Server {
     }
 }
 
-/// Whether a process is an engine of `binary`: nothing else may be killed by a number from a file.
-fn is_engine(cmdline: &[u8], binary: &Path) -> bool {
-    let mut arguments = cmdline.split(|byte| *byte == 0);
-    let program = Path::new(OsStr::from_bytes(arguments.next().unwrap_or_default()));
-    program.file_name().is_some()
-        && program.file_name() == binary.file_name()
-        && arguments.next() == Some(b"engine".as_slice())
+/// Whether a process is the engine of `data_dir`: nothing else may be killed by a number from a file.
+fn is_engine(cmdline: &[u8], data_dir: &Path) -> bool {
+    let argument = format!("\"--path={}\"", data_dir.join("engine").display());
+    String::from_utf8_lossy(cmdline).contains(&argument)
 }
 
 fn log_path(data_dir: &Path) -> PathBuf {
@@ -257,13 +252,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_unjank_engine_is_taken_for_one() {
-        let binary = Path::new("target/release/unjank");
-        let engine = |cmdline: &[u8]| is_engine(cmdline, binary);
-        assert!(engine(b"/opt/unjank\0engine\0--data-dir\0/x\0"));
-        assert!(!engine(b"/opt/unjank\0serve\0"));
-        assert!(!engine(b"/opt/unjank\0sql\0engine\0"));
-        assert!(!engine(b"/usr/bin/vim\0engine\0"));
+    fn only_the_engine_of_the_data_folder_is_taken_for_one() {
+        let engine = |cmdline: &[u8]| is_engine(cmdline, Path::new("/data/d"));
+        let of = |folder: &str| {
+            format!("/opt/unjank\0clickhouse\0{{\"arguments\":[\"--path={folder}/engine\"]}}\0")
+        };
+        assert!(engine(of("/data/d").as_bytes()));
+        assert!(!engine(of("/data/other").as_bytes()));
+        assert!(!engine(b"/opt/unjank\0serve\0--data-dir\0/data/d\0"));
         assert!(!engine(b""));
     }
 }

@@ -13,6 +13,7 @@ mod openapi;
 mod output;
 mod server;
 mod sql;
+mod store_in_use;
 mod token;
 mod user;
 
@@ -22,9 +23,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use self::store_in_use::{USUAL_PATIENCE, store_in_use};
 use crate::config::{Serve, Shared};
-use crate::serve::external;
-use crate::store::{ClickHouse, EngineFile, Target};
 
 /// Performance of apps in the field: devices report, unjank keeps, classifies and answers.
 #[derive(Parser, Debug)]
@@ -51,14 +51,14 @@ enum Command {
     Serve(Box<Serve>),
     /// Fill a fresh data folder with a month of a made-up shop, and serve it.
     Demo(Box<demo::DemoArgs>),
-    /// Run only the embedded ClickHouse, over ClickHouse's HTTP interface.
+    /// Run only the embedded ClickHouse, for any ClickHouse client.
     Engine(engine::EngineArgs),
+    /// The process of an engine.
+    #[command(hide = true, name = "clickhouse")]
+    Host(engine::HostArgs),
     /// Bring ClickHouse's schema up to date and exit. `serve` does the same at start.
     Migrate,
     /// Run one read-only query against the store the server uses, tab-separated by default.
-    #[command(
-        after_help = "Example: unjank sql 'SELECT name, count() FROM spans GROUP BY name ORDER BY 2 DESC LIMIT 10'"
-    )]
     Sql(sql::SqlArgs),
     /// Ask a running server whether it can accept batches; exit code 0 when it can.
     Healthcheck(healthcheck::HealthcheckArgs),
@@ -93,6 +93,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Serve(serve) => server::run(&shared, &serve),
         Command::Demo(demo) => demo::run(&shared, &demo),
         Command::Engine(engine) => engine::run(&shared, &engine),
+        Command::Host(host) => engine::host(&host),
         Command::Migrate => server::migrate(&shared),
         Command::Sql(sql) => sql::run(&shared, &sql),
         Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),
@@ -140,27 +141,4 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?)
-}
-
-/// The ClickHouse the server uses: by its URL, or the embedded engine of a running server.
-fn store_in_use(shared: &Shared) -> anyhow::Result<ClickHouse> {
-    let target = match &shared.clickhouse_url {
-        Some(url) => external(shared, url),
-        None => {
-            let file = shared.data_dir.join("engine.json");
-            let engine = EngineFile::read(&file).map_err(|error| {
-                anyhow::anyhow!("no embedded engine runs under {} ({error}): start `unjank serve`, or name a store with --clickhouse-url", shared.data_dir.display())
-            })?;
-            Target {
-                url: engine.url,
-                user: engine.user,
-                password: engine.password,
-                database: shared.clickhouse_database.clone(),
-                compress: false,
-            }
-        }
-    };
-    let clickhouse = ClickHouse::away(&shared.clickhouse_database);
-    clickhouse.point_at(Some(&target));
-    Ok(clickhouse)
 }

@@ -2,6 +2,7 @@
 //!
 //! Precedence: flag, then environment, then file, then default. The doc comments are `--help` and the reference.
 
+mod engine;
 mod notifications;
 
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser};
 
+pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::notifications::Notifications;
 
 use crate::control::IngestKeys;
@@ -111,7 +113,12 @@ pub struct Shared {
     )]
     pub engine_library: Option<PathBuf>,
 
-    /// The program that runs as `… engine`. Unset: this one.
+    /// The program `clickhouse`, to use instead of the embedded engine's library. Unset: the library, and where there is none,
+    /// `clickhouse` on the PATH.
+    #[arg(long, env = "UNJANK_ENGINE_BINARY", value_name = "FILE", global = true)]
+    pub engine_binary: Option<PathBuf>,
+
+    /// The program that runs as `… clickhouse`. Unset: this one.
     #[arg(
         long,
         env = "UNJANK_ENGINE_PROGRAM",
@@ -124,6 +131,16 @@ pub struct Shared {
     /// Where fetched libraries are cached. Unset: `unjank/engine` in the user's cache folder.
     #[arg(long, env = "UNJANK_CACHE_DIR", value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
+}
+
+impl Shared {
+    /// The program whose process becomes the embedded engine.
+    pub fn engine_program(&self) -> std::io::Result<PathBuf> {
+        match &self.engine_program {
+            Some(program) => Ok(program.clone()),
+            None => std::env::current_exe(),
+        }
+    }
 }
 
 /// Settings of `unjank serve`.
@@ -217,6 +234,16 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_RETENTION_DAILY_DAYS", value_name = "DAYS", default_value_t = 400, value_parser = clap::value_parser!(u64).range(0..=36_500))]
     pub retention_daily_days: u64,
 
+    /// The address of the embedded engine's HTTP interface, for Grafana and other clients. Port 0 takes a free port, which
+    /// `engine.json` in the data folder names. Keep it on loopback.
+    #[arg(
+        long,
+        env = "UNJANK_ENGINE_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:0"
+    )]
+    pub engine_listen: SocketAddr,
+
     /// The most memory the embedded engine may use, in bytes.
     #[arg(long, env = "UNJANK_ENGINE_MAX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 4 << 30)]
     pub engine_max_memory_bytes: u64,
@@ -248,6 +275,9 @@ pub struct Serve {
     /// How long shutdown may take to drain the ingest log, in milliseconds. What is left is drained at the next start.
     #[arg(long, env = "UNJANK_SHUTDOWN_TIMEOUT_MS", value_name = "MS", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(0..=600_000))]
     pub shutdown_timeout_ms: u64,
+
+    #[command(flatten)]
+    pub engine: Engine,
 
     #[command(flatten)]
     pub notifications: Notifications,

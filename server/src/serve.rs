@@ -5,7 +5,7 @@ mod notifier;
 mod target;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use self::background::{
 use self::target::connect;
 use crate::app::App;
 use crate::clock::Clock;
-use crate::config::{Serve, Shared};
+use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
 use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot};
 use crate::history::{DryRuns, ProgressBoard};
@@ -75,6 +75,9 @@ const RANGE_BYTES: usize = 48 << 20;
 const EAGER_BYTES: u64 = 32 << 20;
 /// Questions of people that are answered at a time: each uses all cores it finds.
 const QUESTIONS: usize = 6;
+
+/// The engine steps back for the server: devices are answered before parts are merged.
+const ENGINE_NICE: i32 = 10;
 
 /// What a server is given besides its settings.
 pub struct Surroundings {
@@ -346,23 +349,23 @@ fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> a
         return Ok(());
     }
     let engine = EngineSettings {
-        program: engine_program(shared)?,
+        program: shared.engine_program()?,
         data_dir: shared.data_dir.clone(),
+        engine_dir: shared.data_dir.join("engine"),
+        binary: shared.engine_binary.clone(),
         library: shared.engine_library.clone(),
         cache_dir: shared.cache_dir.clone(),
+        listen: settings.engine_listen,
+        tcp_listen: settings.engine.engine_tcp_listen,
+        database: shared.clickhouse_database.clone(),
+        passwords: engine_passwords(),
+        sources: settings.engine.sources(),
         max_memory_bytes: settings.engine_max_memory_bytes,
-        log: shared.log.clone(),
+        nice: ENGINE_NICE,
     };
     let engine = EmbeddedEngine::new(engine, clickhouse, app.metrics.engine_restarts.clone());
     tasks.spawn("engine", engine.run(tasks.shutdown()));
     Ok(())
-}
-
-fn engine_program(shared: &Shared) -> anyhow::Result<PathBuf> {
-    match &shared.engine_program {
-        Some(program) => Ok(program.clone()),
-        None => Ok(std::env::current_exe()?),
-    }
 }
 
 fn start_listeners(
@@ -434,6 +437,11 @@ fn instance_secret(shared: &Shared) -> anyhow::Result<InstanceSecret> {
 
 fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
     let folder = &shared.data_dir;
-    std::fs::create_dir_all(folder)
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .recursive(true)
+        .create(folder)
         .with_context(|| format!("the data folder {} cannot be made", folder.display()))
 }

@@ -19,12 +19,11 @@ mod stored_stacks;
 mod tally;
 mod writer;
 
-pub use self::clickhouse::{ClickHouse, Failure, Target};
+pub use self::clickhouse::{ClickHouse, Failure, Login, Target};
 pub use self::columns::{FrameBuilder, Inner, Kind, Layout};
 pub use self::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
 pub use self::embedded::{
-    EmbeddedEngine, EngineFile, EngineReady, EngineSettings,
-    PASSWORD_VARIABLE as ENGINE_PASSWORD_VARIABLE, library as engine_library,
+    EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
 };
 pub use self::fold::is_folded;
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};

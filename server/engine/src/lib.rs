@@ -1,30 +1,21 @@
-//! ClickHouse's HTTP interface over the embedded ClickHouse library.
+//! Runs ClickHouse beside the server: the embedded library or a `clickhouse` program, in a process of its own.
 //!
-//! [`serve()`] runs it; [`library`] finds the library, or fetches it. The server's own client code then speaks to an
-//! embedded engine and to a ClickHouse server in the same way. Nothing here knows what is stored.
-//!
-//! The way of a request: `http` authenticates it and finds it a place, `execute` runs its statement on a thread of its
-//! own, fed by `input` and answering through `output`. `ffi` is the only file that calls C.
+//! [`Engine::start`] writes the configuration, starts the process and waits until ClickHouse listens. The process begins
+//! as [`host::run`], which limits what it may do and then becomes ClickHouse. Nothing here knows what is stored.
 
-mod blocks;
-mod body;
+mod clickhouse;
+mod configuration;
+mod confine;
 mod engine;
-mod exception;
-mod execute;
-mod ffi;
-mod flush;
-mod formats;
-mod http;
-mod input;
+pub mod host;
 pub mod library;
-mod multipart;
+mod log;
 mod options;
-mod output;
-mod request;
-mod running;
-mod serve;
-mod sessions;
-mod sql;
+mod port;
+mod private;
+mod terminal;
 
-pub use options::EngineOptions;
-pub use serve::serve;
+pub use clickhouse::{ClickHouse, Search, locate};
+pub use engine::Engine;
+pub use options::{EngineOptions, HostProgram, Role, Source, User};
+pub use port::Ports;

@@ -6,110 +6,66 @@
 mod fetch;
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use fetch::{Npm, unpack};
+use anyhow::{Context, bail, ensure};
 
 /// The version of the library's package.
 pub const VERSION: &str = "26.7.3-stable.1";
 
-/// A platform whose package is known.
+const FILE: &str = "libchdb.so";
+
+/// A platform that has a package.
 #[derive(Clone, Copy, Debug)]
 struct Platform {
     name: &'static str,
-    /// The hash npm calls `integrity`.
-    integrity: &'static str,
+    /// The hash that npm calls `integrity`. None: npm alone checks the package, by the registry's hash.
+    integrity: Option<&'static str>,
 }
 
-/// The platform this program was built for, when its package is known.
-const PLATFORM: Option<Platform> = if cfg!(all(
-    target_os = "linux",
-    target_arch = "x86_64",
-    target_env = "gnu"
-)) {
-    Some(Platform {
-        name: "linux-x64-gnu",
-        integrity: "sha512-XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==",
-    })
-} else {
-    None
-};
-
-const FILE: &str = "libchdb.so";
-
-/// Why there is no library.
-#[derive(Debug, thiserror::Error)]
-pub enum LibraryError {
-    #[error("the engine's library {0} is not a file")]
-    NoSuchFile(PathBuf),
-    #[error(
-        "the engine's library cannot be fetched for this platform ({os}, {arch}): give the path of a libchdb of version {VERSION}, or use a ClickHouse server by its URL"
-    )]
-    UnknownPlatform {
-        os: &'static str,
-        arch: &'static str,
-    },
-    #[error(
-        "npm is needed once, to fetch the engine's library: install Node.js, give the library's path, or use a ClickHouse server by its URL"
-    )]
-    NoNpm,
-    #[error("npm could not fetch {package}: {reason}")]
-    Npm { package: String, reason: String },
-    #[error(
-        "the fetched {package} is not the one expected ({found} instead of {expected}): it is not used"
-    )]
-    Integrity {
-        package: String,
-        expected: String,
-        found: String,
-    },
-    #[error("the fetched {0} holds no library")]
-    NoMember(String),
-    #[error(
-        "the disk of {0} is full: the engine's library needs 750 MB there while it is unpacked"
-    )]
-    DiskFull(PathBuf),
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
-}
-
-impl LibraryError {
-    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| {
-            if source.kind() == io::ErrorKind::StorageFull {
-                Self::DiskFull(path)
-            } else {
-                Self::Io { path, source }
-            }
-        }
+impl Platform {
+    /// The platform of this program. Only the library for Linux on x86-64 with glibc was ever run here.
+    fn current() -> Option<Self> {
+        let (name, integrity) = match (std::env::consts::OS, std::env::consts::ARCH) {
+            ("linux", "x86_64") if cfg!(target_env = "gnu") => (
+                "linux-x64-gnu",
+                Some(
+                    "sha512-XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==",
+                ),
+            ),
+            ("linux", "aarch64") if cfg!(target_env = "gnu") => ("linux-arm64-gnu", None),
+            ("macos", "aarch64") => ("darwin-arm64", None),
+            ("macos", "x86_64") => ("darwin-x64", None),
+            _ => return None,
+        };
+        Some(Self { name, integrity })
     }
 }
 
-/// Finds the library, or fetches it into `cache_dir`: `explicit` when given, else
+/// Finds the library, or fetches it into `cache_dir`: `explicit` when it is given, else
 /// `cache_dir/<version>-<platform>/libchdb.so`. `progress` gets a sentence for each step that takes long.
 ///
 /// Any number of processes may do this at once: one fetches, the others wait for it.
 ///
 /// # Errors
-/// Each variant of [`LibraryError`] is a sentence for the one who started the program.
+/// Each is a sentence for the person who started the program.
 pub fn locate_or_fetch(
     explicit: Option<&Path>,
     cache_dir: &Path,
     progress: &dyn Fn(&str),
-) -> Result<PathBuf, LibraryError> {
+) -> anyhow::Result<PathBuf> {
     if let Some(path) = explicit {
-        return if path.is_file() {
-            Ok(path.to_owned())
-        } else {
-            Err(LibraryError::NoSuchFile(path.to_owned()))
-        };
+        ensure!(
+            path.is_file(),
+            "the engine's library {} is not a file",
+            path.display()
+        );
+        return Ok(path.to_owned());
     }
-    let platform = PLATFORM.ok_or(LibraryError::UnknownPlatform {
-        os: std::env::consts::OS,
-        arch: std::env::consts::ARCH,
-    })?;
+    let Some(platform) = Platform::current() else {
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        bail!("there is no ClickHouse library for this platform ({os}, {arch})");
+    };
     fetch_once(platform, cache_dir, Path::new("npm"), progress)
 }
 
@@ -118,46 +74,42 @@ fn fetch_once(
     cache_dir: &Path,
     npm: &Path,
     progress: &dyn Fn(&str),
-) -> Result<PathBuf, LibraryError> {
+) -> anyhow::Result<PathBuf> {
     let folder = cache_dir.join(format!("{VERSION}-{}", platform.name));
     let library = folder.join(FILE);
     if library.is_file() {
         return Ok(library);
     }
-    std::fs::create_dir_all(&folder).map_err(LibraryError::io(&folder))?;
-    let lock_path = folder.join("fetch.lock");
-    let lock = File::create(&lock_path).map_err(LibraryError::io(&lock_path))?;
+    let package = format!("@chdb/lib-{}@{VERSION}", platform.name);
+    let at = || format!("the cache folder {}", folder.display());
+    std::fs::create_dir_all(&folder).with_context(at)?;
+    let lock = File::create(folder.join("fetch.lock")).with_context(at)?;
     if lock.try_lock().is_err() {
         progress("another process fetches the engine's library; waiting for it");
-        lock.lock().map_err(LibraryError::io(&lock_path))?;
+        lock.lock().with_context(at)?;
     }
     if library.is_file() {
         return Ok(library);
     }
-    let package = format!("@chdb/lib-{}@{VERSION}", platform.name);
     progress(&format!(
         "fetching the engine's library once: {package}, about 170 MB"
     ));
     let work = tempfile::Builder::new()
         .prefix("fetch-")
         .tempdir_in(&folder)
-        .map_err(LibraryError::io(&folder))?;
-    let tarball = Npm::new(npm).pack(&package, work.path())?;
+        .with_context(at)?;
+    let tarball = fetch::pack(npm, &package, work.path())?;
     progress("unpacking the engine's library");
-    unpack(
-        &tarball,
-        &package,
-        platform.integrity,
-        &work.path().join(FILE),
-    )?;
-    std::fs::rename(work.path().join(FILE), &library).map_err(LibraryError::io(&library))?;
+    let fresh = work.path().join(FILE);
+    fetch::unpack(&tarball, &package, platform.integrity, &fresh)?;
+    std::fs::rename(&fresh, &library).with_context(at)?;
     File::open(&folder)
         .and_then(|folder| folder.sync_all())
-        .map_err(LibraryError::io(&folder))?;
+        .with_context(at)?;
     progress(&format!("the engine's library is in {}", library.display()));
     Ok(library)
 }
 
 #[cfg(test)]
-#[path = "library/tests.rs"]
+#[path = "../tests/unit/library.rs"]
 mod tests;

@@ -1,73 +1,78 @@
 //! How an engine is run.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How an engine is run. Start from `default()` and give at least `data_dir` and `library`.
-#[derive(Clone)]
+use serde::{Deserialize, Serialize};
+
+use crate::clickhouse::ClickHouse;
+
+/// How an engine is run. Its process gets these options too, without the secrets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineOptions {
-    /// The folder of the data; made when it is missing, and used by one engine at a time.
+    /// The folder of ClickHouse's data, created when it is missing. One engine uses it at a time.
     pub data_dir: PathBuf,
-    /// The library, as [`crate::library::locate_or_fetch`] finds it.
-    pub library: PathBuf,
-    /// The only user.
-    pub user: String,
-    /// Its password. Empty: none is asked for.
-    pub password: String,
-    /// The most memory the engine's statements and merges take together, in bytes.
+    pub clickhouse: ClickHouse,
+    /// The program whose process becomes ClickHouse.
+    #[serde(skip)]
+    pub host: HostProgram,
+    /// The database that writers write and readers read.
+    pub database: String,
+    #[serde(skip)]
+    pub users: Vec<User>,
+    /// What administrators may read and write outside the data folder. Empty: nothing.
+    pub sources: Vec<Source>,
+    /// The most memory that queries and merges take together, in bytes.
     pub max_memory_bytes: u64,
-    /// How many statements run at once; more wait for `queue_patience`, then get an error.
-    pub max_connections: usize,
-    /// How many threads one statement uses. `None`: as many as the machine has.
-    pub threads: Option<usize>,
-    /// How many HTTP connections are open at once; more wait to be accepted.
-    pub max_clients: usize,
-    /// How many sessions (`session_id`) exist at once.
-    pub max_sessions: usize,
-    /// How long a statement waits for a free place.
-    pub queue_patience: Duration,
-    /// A client that sends nothing, or takes nothing, for this long in mid-request is gone.
-    pub stall: Duration,
-    /// How large an answer may grow that `wait_end_of_query` holds back, in bytes of disk.
-    pub largest_held_answer: u64,
-    /// How long running statements may go on at shutdown before they are cancelled.
+    /// How far the engine steps back for other processes: 0 to 19, as in `nice`.
+    pub nice: i32,
+    /// How long running queries may go on when the engine ends. Then they are cancelled.
     pub shutdown_patience: Duration,
     /// How long to wait for another engine to leave the data folder.
     pub lock_patience: Duration,
 }
 
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self {
-            data_dir: PathBuf::new(),
-            library: PathBuf::new(),
-            user: "default".to_owned(),
-            password: String::new(),
-            max_memory_bytes: 4 << 30,
-            max_connections: 32,
-            threads: None,
-            max_clients: 1024,
-            max_sessions: 256,
-            queue_patience: Duration::from_secs(10),
-            stall: Duration::from_secs(120),
-            largest_held_answer: 16 << 30,
-            shutdown_patience: Duration::from_secs(8),
-            lock_patience: Duration::from_secs(10),
-        }
-    }
+/// A program that calls [`crate::host::run`] with its last argument.
+#[derive(Clone, Debug, Default)]
+pub struct HostProgram {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+}
+
+/// Somebody who may log in.
+#[derive(Clone)]
+pub struct User {
+    pub name: String,
+    pub password: String,
+    pub role: Role,
 }
 
 /// Without the password.
-impl std::fmt::Debug for EngineOptions {
+impl std::fmt::Debug for User {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("EngineOptions")
-            .field("data_dir", &self.data_dir)
-            .field("library", &self.library)
-            .field("user", &self.user)
-            .field("max_memory_bytes", &self.max_memory_bytes)
-            .field("max_connections", &self.max_connections)
-            .field("threads", &self.threads)
-            .finish_non_exhaustive()
+        write!(formatter, "{} ({:?})", self.name, self.role)
     }
+}
+
+/// What a user may do. No role reaches files, other servers or programs; an administrator does when `sources` say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Reads and writes the tables of the database, and changes its schema.
+    Writer,
+    /// Reads the database and what `system` says about it.
+    Reader,
+    /// Every database, and `system`.
+    Admin,
+}
+
+/// Something outside the data folder, by ClickHouse's name for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// `file()`: files in the data folder. Where the system cannot confine processes: all files that the user of unjank can open.
+    File,
+    Url,
+    S3,
+    Remote,
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use unjank_protocol::Timestamp;
 
-use super::{runtime, store_in_use};
+use super::{USUAL_PATIENCE, runtime, store_in_use};
 use crate::alerts::{Judge, Replay, Rule, replay};
 use crate::config::Shared;
 
@@ -45,8 +45,10 @@ struct Simulate {
 
 pub(super) fn run(shared: &Shared, args: &AlertsArgs, out: impl Write) -> anyhow::Result<()> {
     let Command::Simulate(simulate) = &args.command;
-    let judge = Judge::of_the_past(store_in_use(shared)?);
-    runtime()?.block_on(simulated(&judge, simulate, out))
+    runtime()?.block_on(async {
+        let judge = Judge::of_the_past(store_in_use(shared, USUAL_PATIENCE).await?);
+        simulated(&judge, simulate, out).await
+    })
 }
 
 async fn simulated(judge: &Judge, args: &Simulate, mut out: impl Write) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use unjank_protocol::Timestamp;
 
-use super::{runtime, store_in_use};
+use super::{USUAL_PATIENCE, runtime, store_in_use};
 use crate::config::Shared;
 use crate::store::{DeadLetter, DeadLetters};
 
@@ -77,8 +77,8 @@ fn each(
     } else {
         items.ids.clone()
     };
-    let clickhouse = store_in_use(shared)?;
     let runtime = runtime()?;
+    let clickhouse = runtime.block_on(store_in_use(shared, USUAL_PATIENCE))?;
     let mut failed = 0;
     for id in &ids {
         let done = if retry {

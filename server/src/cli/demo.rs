@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use unjank_protocol::Timestamp;
 
 use super::runtime;
-use super::server::{listeners, watch_signals};
+use super::server::{keep_files_private, listeners, watch_signals};
 use crate::app::App;
 use crate::config::{Serve, Shared};
 use crate::demo::{self, DemoClock, DemoFile, Plan, Sent};
@@ -59,6 +59,7 @@ pub(super) fn run(shared: &Shared, args: &DemoArgs) -> anyhow::Result<()> {
             shared.data_dir.display()
         );
     }
+    keep_files_private();
     let runtime = runtime()?;
     let result = runtime.block_on(seed_and_serve(shared, args, held.is_some()));
     // A thread stuck in a system call must not keep a server from ending.

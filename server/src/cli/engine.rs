@@ -1,29 +1,28 @@
-//! `unjank engine`: the embedded ClickHouse in a process of its own.
+//! `unjank engine`: the embedded ClickHouse without the server. `unjank clickhouse`: the process that it runs in.
 
 use std::io::Write;
 use std::net::SocketAddr;
 
 use clap::Args;
+use serde::Serialize;
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
-use unjank_engine::EngineOptions;
 
 use super::runtime;
-use crate::config::Shared;
-use crate::store::{ENGINE_PASSWORD_VARIABLE, EngineReady, engine_library};
+use super::server::keep_files_private;
+use crate::config::{Engine, Shared, engine_passwords};
+use crate::store::EngineSettings;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "The password of the user `default` comes from the environment variable UNJANK_ENGINE_PASSWORD."
-)]
+#[command(after_help = "\
+Users, and where their passwords come from:
+  admin   every database. Exists only with UNJANK_ENGINE_PASSWORD
+  writer  reads and writes the database of --clickhouse-database. UNJANK_ENGINE_WRITER_PASSWORD, else random
+  reader  reads that database, and what `system` says about it. UNJANK_ENGINE_READER_PASSWORD, else random
+Random passwords are in engine.json in the data folder, which only you can read. `unjank sql` reads it.")]
 pub(super) struct EngineArgs {
-    /// Where to listen; port 0 takes a free one. Keep it on loopback.
+    /// The address of ClickHouse's HTTP interface; port 0 takes a free port. Keep it on loopback.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8123")]
     listen: SocketAddr,
-
-    /// The library (libchdb.so). Unset: fetched once with npm and cached.
-    #[arg(long, value_name = "FILE")]
-    library: Option<std::path::PathBuf>,
 
     /// The folder of the engine's data. Unset: `engine` under the data folder.
     #[arg(long, value_name = "DIR")]
@@ -37,61 +36,94 @@ pub(super) struct EngineArgs {
     #[arg(long)]
     fetch_only: bool,
 
-    /// How far it steps back for other processes, 0 to 19: a supervised one lets its server answer devices first.
+    /// How far it steps back for other processes, 0 to 19.
     #[arg(long, value_name = "LEVEL", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=19))]
     nice: i32,
 
-    /// End when standard input ends: how a supervisor takes its engine along.
+    /// End when standard input ends, so that the engine never outlives the program that started it.
     #[arg(long)]
     until_stdin_ends: bool,
+
+    #[command(flatten)]
+    engine: Engine,
+}
+
+/// What the command prints when ClickHouse answers.
+#[derive(Serialize)]
+struct Ready {
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp: Option<SocketAddr>,
+    pid: u32,
 }
 
 pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a password is not a setting: it never stands in a file or an argument"
-    )]
-    let password = std::env::var(ENGINE_PASSWORD_VARIABLE).unwrap_or_default();
-    anyhow::ensure!(
-        !password.is_empty() || args.listen.ip().is_loopback(),
-        "set {ENGINE_PASSWORD_VARIABLE} before listening on {}, which is not loopback",
-        args.listen
-    );
-    let explicit = args.library.as_deref().or(shared.engine_library.as_deref());
-    let library = engine_library(explicit, shared.cache_dir.as_deref())?;
-    if args.fetch_only {
-        return Ok(writeln!(std::io::stdout(), "{}", library.display())?);
-    }
-    // Before there are threads, so that all have it.
-    if args.nice > 0
-        && let Err(error) = rustix::process::nice(args.nice)
-    {
-        tracing::warn!(%error, "the engine keeps its priority");
-    }
-    let options = EngineOptions {
-        data_dir: args
-            .engine_dir
+    let engine_dir = &args.engine_dir;
+    let settings = EngineSettings {
+        program: shared.engine_program()?,
+        data_dir: engine_dir
+            .clone()
+            .unwrap_or_else(|| shared.data_dir.clone()),
+        engine_dir: engine_dir
             .clone()
             .unwrap_or_else(|| shared.data_dir.join("engine")),
-        library,
-        password,
+        binary: shared.engine_binary.clone(),
+        library: shared.engine_library.clone(),
+        cache_dir: shared.cache_dir.clone(),
+        listen: args.listen,
+        tcp_listen: args.engine.engine_tcp_listen,
+        database: shared.clickhouse_database.clone(),
+        passwords: engine_passwords(),
+        sources: args.engine.sources(),
         max_memory_bytes: args.max_memory_bytes,
-        ..EngineOptions::default()
+        nice: args.nice,
     };
-    runtime()?.block_on(async {
-        let listener = TcpListener::bind(args.listen).await?;
-        let ready = EngineReady {
-            url: format!("http://{}", listener.local_addr()?),
-        };
-        let until_stdin_ends = args.until_stdin_ends;
-        let on_ready = move || {
-            let mut out = std::io::stdout().lock();
-            serde_json::to_writer(&mut out, &ready)?;
-            writeln!(out)?;
-            anyhow::Ok(out.flush()?)
-        };
-        unjank_engine::serve(options, listener, on_ready, ended(until_stdin_ends)).await
-    })
+    if args.fetch_only {
+        let clickhouse = settings.clickhouse()?;
+        return Ok(writeln!(
+            std::io::stdout(),
+            "{}",
+            clickhouse.path().display()
+        )?);
+    }
+    for address in [Some(args.listen), args.engine.engine_tcp_listen]
+        .into_iter()
+        .flatten()
+    {
+        if !address.ip().is_loopback() {
+            tracing::warn!(%address, "ClickHouse can be reached from other machines, and passwords travel unencrypted");
+        }
+    }
+    keep_files_private();
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve(&settings, args.until_stdin_ends));
+    // Reading standard input cannot be called off.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(settings: &EngineSettings, until_stdin_ends: bool) -> anyhow::Result<()> {
+    let ports = settings.ports()?;
+    let ended = ended(until_stdin_ends);
+    tokio::pin!(ended);
+    let mut started = tokio::select! {
+        started = settings.start(&ports) => started?,
+        () = &mut ended => return Ok(()),
+    };
+    started.announce(&settings.data_dir)?;
+    let ready = Ready {
+        url: started.file.url.clone(),
+        tcp: started.file.tcp,
+        pid: started.file.pid,
+    };
+    let mut out = std::io::stdout();
+    writeln!(out, "{}", serde_json::to_string(&ready)?)?;
+    out.flush()?;
+    tokio::select! {
+        status = started.engine.ended() => anyhow::bail!("ClickHouse ended: {}", status?),
+        () = &mut ended => {}
+    }
+    started.stop(&settings.data_dir).await
 }
 
 /// Resolves at SIGINT or SIGTERM, and when standard input ends if asked.
@@ -113,7 +145,16 @@ async fn ended(until_stdin_ends: bool) {
     tokio::select! {
         () = stdin => {}
         () = terminated => {}
-        // A supervised engine leaves Ctrl-C to its supervisor, which drains first.
-        _ = tokio::signal::ctrl_c(), if !until_stdin_ends => {}
+        _ = tokio::signal::ctrl_c() => {}
     }
+}
+
+/// The process of an engine: started by [`EngineSettings::start`], never by hand.
+#[derive(Args, Debug)]
+pub(super) struct HostArgs {
+    instructions: String,
+}
+
+pub(super) fn host(args: &HostArgs) -> anyhow::Result<()> {
+    unjank_engine::host::run(&args.instructions)
 }

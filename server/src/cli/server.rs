@@ -14,6 +14,7 @@ use crate::serve::{Listeners, serve};
 use crate::store::{self, ClickHouse};
 
 pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
+    keep_files_private();
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let listeners = listeners(settings).await?;
@@ -26,6 +27,11 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     // A thread stuck in a system call must not keep a server from ending.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
+}
+
+/// Whatever this process creates, only its owner can open.
+pub(super) fn keep_files_private() {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
 pub(super) async fn listeners(settings: &Serve) -> anyhow::Result<Listeners> {

@@ -6,14 +6,18 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Shared;
-use crate::store::{ClickHouse, Target, migrate};
+use crate::store::{ClickHouse, Login, Target, migrate};
 
 /// A ClickHouse server by its URL.
 pub(crate) fn external(shared: &Shared, url: &str) -> Target {
-    Target {
-        url: url.to_owned(),
+    let login = Login {
         user: shared.clickhouse_user.clone(),
         password: shared.clickhouse_password.reveal().to_owned(),
+    };
+    Target {
+        url: url.to_owned(),
+        writer: login.clone(),
+        reader: login,
         database: shared.clickhouse_database.clone(),
         compress: !is_loopback(url),
     }

@@ -15,15 +15,31 @@ use super::native::{BadFrame, Block};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub url: String,
-    pub user: String,
-    pub password: String,
+    /// Who inserts rows and changes the schema.
+    pub writer: Login,
+    /// Who asks questions: the same as the writer where there is only one user.
+    pub reader: Login,
     pub database: String,
     /// Compress what is sent: worth it across a network, not on loopback.
     pub compress: bool,
 }
 
+/// A user of ClickHouse.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    pub user: String,
+    pub password: String,
+}
+
+/// Without the password.
+impl std::fmt::Debug for Login {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.user)
+    }
+}
+
 impl Target {
-    pub fn client(&self) -> Client {
+    fn client(&self, login: &Login) -> Client {
         let compression = if self.compress {
             Compression::Lz4
         } else {
@@ -31,12 +47,12 @@ impl Target {
         };
         let client = Client::default()
             .with_url(&self.url)
-            .with_user(&self.user)
+            .with_user(&login.user)
             .with_compression(compression);
-        if self.password.is_empty() {
+        if login.password.is_empty() {
             client
         } else {
-            client.with_password(&self.password)
+            client.with_password(&login.password)
         }
     }
 }
@@ -108,8 +124,13 @@ fn exception_code(text: &str) -> Option<u32> {
 /// A handle that follows ClickHouse when it moves: the embedded engine comes back on another port.
 #[derive(Clone)]
 pub struct ClickHouse {
-    client: Arc<ArcSwapOption<Client>>,
+    clients: Arc<ArcSwapOption<Clients>>,
     database: Arc<str>,
+}
+
+struct Clients {
+    writer: Client,
+    reader: Client,
 }
 
 /// An INSERT that takes longer has lost its server; the same range is sent again.
@@ -129,7 +150,7 @@ impl ClickHouse {
     /// A handle to nothing yet.
     pub fn away(database: &str) -> Self {
         Self {
-            client: Arc::default(),
+            clients: Arc::default(),
             database: Arc::from(database),
         }
     }
@@ -140,16 +161,27 @@ impl ClickHouse {
 
     /// Points the handle at `target`, or at nothing.
     pub fn point_at(&self, target: Option<&Target>) {
-        self.client
-            .store(target.map(|target| Arc::new(target.client())));
+        let clients = target.map(|target| Clients {
+            writer: target.client(&target.writer),
+            reader: target.client(&target.reader),
+        });
+        self.clients.store(clients.map(Arc::new));
     }
 
+    /// A client that may write.
     pub fn client(&self) -> Result<Client, Failure> {
-        let client = self
-            .client
+        Ok(self.clients()?.writer.clone())
+    }
+
+    /// A client that may only read, where ClickHouse has a user for that.
+    pub fn reader(&self) -> Result<Client, Failure> {
+        Ok(self.clients()?.reader.clone())
+    }
+
+    fn clients(&self) -> Result<Arc<Clients>, Failure> {
+        self.clients
             .load_full()
-            .ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))?;
-        Ok((*client).clone())
+            .ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))
     }
 
     /// Whether ClickHouse answers.

@@ -1,82 +1,212 @@
 //! The embedded engine: started when no ClickHouse URL is given, watched, and started again when it dies.
 //!
-//! It runs in a process of its own (`unjank engine`), so that its crash is not ours. It ends when its standard input does:
-//! a server that is killed takes it along.
+//! ClickHouse runs in a process of its own, so a crash of it leaves the server alone. It ends when the server does, also when
+//! the server is killed.
 
+use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use unjank_engine::{Engine, EngineOptions, HostProgram, Ports, Role, Search, Source, User};
 use uuid::Uuid;
 
-use super::clickhouse::{ClickHouse, Target};
+use super::clickhouse::{ClickHouse, Login, Target};
 use super::migrations::migrate;
 use super::range::replace_durably;
 
+/// The names of the engine's users.
+const WRITER: &str = "writer";
+const READER: &str = "reader";
+const ADMIN: &str = "admin";
+
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
-    /// The program to start: `unjank` itself.
+    /// The program whose process becomes ClickHouse: `unjank` itself.
     pub program: PathBuf,
-    /// The engine's data goes to `engine` in it, its address and password to `engine.json`.
+    /// `engine.json` is written here.
     pub data_dir: PathBuf,
+    /// The folder of ClickHouse's data.
+    pub engine_dir: PathBuf,
+    /// `clickhouse`, when the library is not to be used.
+    pub binary: Option<PathBuf>,
     /// The library, when it is not to be fetched.
     pub library: Option<PathBuf>,
     pub cache_dir: Option<PathBuf>,
+    pub listen: SocketAddr,
+    pub tcp_listen: Option<SocketAddr>,
+    pub database: String,
+    pub passwords: EnginePasswords,
+    pub sources: Vec<Source>,
     pub max_memory_bytes: u64,
-    /// The engine's log filter.
-    pub log: String,
+    pub nice: i32,
 }
 
-/// `engine.json`: how to reach the running engine. Readable by its owner only.
+/// Passwords that the operator chose.
+#[derive(Clone, Default)]
+pub struct EnginePasswords {
+    /// Without one there is no administrator.
+    pub admin: Option<String>,
+    /// Without one the password is random, and another one at each start.
+    pub writer: Option<String>,
+    pub reader: Option<String>,
+}
+
+/// Without the passwords.
+impl std::fmt::Debug for EnginePasswords {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("***")
+    }
+}
+
+/// `engine.json`: how to reach the running engine. Only its owner can read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineFile {
     pub url: String,
+    /// Where ClickHouse's native protocol is spoken, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<SocketAddr>,
+    /// Who writes the tables.
     pub user: String,
     pub password: String,
+    /// Who only reads them.
+    pub reader_user: String,
+    pub reader_password: String,
+    /// ClickHouse's process.
     pub pid: u32,
 }
 
 impl EngineFile {
-    pub fn read(path: &Path) -> std::io::Result<Self> {
-        serde_json::from_slice(&std::fs::read(path)?).map_err(std::io::Error::other)
+    fn path(data_dir: &Path) -> PathBuf {
+        data_dir.join("engine.json")
     }
 
-    fn write(&self, path: &Path) -> std::io::Result<()> {
-        replace_durably(
-            path,
-            &serde_json::to_vec(self).map_err(std::io::Error::other)?,
-        )?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    pub fn read(data_dir: &Path) -> std::io::Result<Self> {
+        let bytes = std::fs::read(Self::path(data_dir))?;
+        serde_json::from_slice(&bytes).map_err(std::io::Error::other)
+    }
+
+    fn write(&self, data_dir: &Path) -> std::io::Result<()> {
+        let bytes = serde_json::to_vec(self).map_err(std::io::Error::other)?;
+        replace_durably(&Self::path(data_dir), &bytes)
+    }
+
+    fn remove(data_dir: &Path) {
+        if let Err(error) = std::fs::remove_file(Self::path(data_dir)) {
+            tracing::debug!(%error, "engine.json stays");
         }
-        Ok(())
+    }
+
+    /// The engine as a store: `database` in it.
+    pub fn target(&self, database: &str) -> Target {
+        let login = |user: &str, password: &str| Login {
+            user: user.to_owned(),
+            password: password.to_owned(),
+        };
+        Target {
+            url: self.url.clone(),
+            writer: login(&self.user, &self.password),
+            reader: login(&self.reader_user, &self.reader_password),
+            database: database.to_owned(),
+            compress: false,
+        }
     }
 }
 
-/// What the engine prints when it is ready.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct EngineReady {
-    pub url: String,
+/// A started engine, and what its users log in with.
+pub struct StartedEngine {
+    pub engine: Engine,
+    pub file: EngineFile,
 }
 
-/// The engine's library: where it is said to be, in the cache, or fetched into it.
-pub fn library(explicit: Option<&Path>, cache_dir: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let cache_dir = match cache_dir {
-        Some(folder) => folder.to_owned(),
-        None => default_cache_dir()?,
-    };
-    Ok(unjank_engine::library::locate_or_fetch(
-        explicit,
-        &cache_dir,
-        &|message| tracing::info!("{message}"),
-    )?)
+impl EngineSettings {
+    /// Which ClickHouse runs. Fetches the library if that is needed.
+    pub fn clickhouse(&self) -> anyhow::Result<unjank_engine::ClickHouse> {
+        let cache_dir = match &self.cache_dir {
+            Some(folder) => folder.clone(),
+            None => default_cache_dir()?,
+        };
+        let search_path = std::env::var_os("PATH");
+        let search = Search {
+            binary: self.binary.as_deref(),
+            library: self.library.as_deref(),
+            cache_dir: &cache_dir,
+            path: search_path.as_deref(),
+        };
+        unjank_engine::locate(search, &|message| tracing::info!("{message}"))
+    }
+
+    /// Reserves the engine's addresses.
+    pub fn ports(&self) -> anyhow::Result<Ports> {
+        Ports::reserve(self.listen, self.tcp_listen)
+    }
+
+    /// Starts an engine and returns when it answers.
+    pub async fn start(&self, ports: &Ports) -> anyhow::Result<StartedEngine> {
+        let settings = self.clone();
+        let clickhouse = tokio::task::spawn_blocking(move || settings.clickhouse()).await??;
+        let chosen = &self.passwords;
+        let or_random = |password: &Option<String>| {
+            password
+                .clone()
+                .unwrap_or_else(|| Uuid::new_v4().simple().to_string())
+        };
+        let user = |name: &str, password: String, role| User {
+            name: name.to_owned(),
+            password,
+            role,
+        };
+        let writer = user(WRITER, or_random(&chosen.writer), Role::Writer);
+        let reader = user(READER, or_random(&chosen.reader), Role::Reader);
+        let admin = chosen
+            .admin
+            .clone()
+            .map(|password| user(ADMIN, password, Role::Admin));
+        let mut users = vec![writer.clone(), reader.clone()];
+        users.extend(admin);
+        let options = EngineOptions {
+            data_dir: self.engine_dir.clone(),
+            clickhouse,
+            host: HostProgram {
+                program: self.program.clone(),
+                arguments: vec![OsString::from("clickhouse")],
+            },
+            database: self.database.clone(),
+            users,
+            sources: self.sources.clone(),
+            max_memory_bytes: self.max_memory_bytes,
+            nice: self.nice,
+            shutdown_patience: SHUTDOWN_PATIENCE,
+            lock_patience: LOCK_PATIENCE,
+        };
+        let engine = Engine::start(&options, ports).await?;
+        let file = EngineFile {
+            url: engine.url(),
+            tcp: engine.tcp_address(),
+            user: writer.name,
+            password: writer.password,
+            reader_user: reader.name,
+            reader_password: reader.password,
+            pid: engine.pid().unwrap_or_default(),
+        };
+        Ok(StartedEngine { engine, file })
+    }
+}
+
+impl StartedEngine {
+    /// Says in `engine.json` where the engine is.
+    pub fn announce(&self, data_dir: &Path) -> std::io::Result<()> {
+        self.file.write(data_dir)
+    }
+
+    /// Ends the engine in order.
+    pub async fn stop(self, data_dir: &Path) -> anyhow::Result<()> {
+        EngineFile::remove(data_dir);
+        self.engine.stop().await
+    }
 }
 
 /// `~/.cache/unjank/engine`, by the XDG rules.
@@ -92,15 +222,30 @@ fn default_cache_dir() -> anyhow::Result<PathBuf> {
     Ok(base.join("unjank").join("engine"))
 }
 
-/// The name of the environment variable that hands the engine its password: arguments are visible to everyone.
-pub const PASSWORD_VARIABLE: &str = "UNJANK_ENGINE_PASSWORD";
-
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// An engine that lived this long did not fail at start.
 const HEALTHY: Duration = Duration::from_secs(60);
-const START_PATIENCE: Duration = Duration::from_secs(120);
-const STOP_PATIENCE: Duration = Duration::from_secs(20);
+/// How long queries may go on when the engine ends.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
+/// An engine whose server was killed ends within its own patience.
+const LOCK_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the engine's logs of queries and parts go back. They are bounded in size as well.
+const LOGGED_DAYS: u32 = 7;
+const FORGET_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// Drops what is too old from the engine's logs, for ever.
+async fn forget_queries(clickhouse: &ClickHouse) {
+    loop {
+        for table in ["query_log", "part_log"] {
+            if let Err(failure) = clickhouse.forget_log(table, LOGGED_DAYS).await {
+                tracing::debug!(%failure, table, "nothing was dropped from the engine's log");
+            }
+        }
+        sleep(FORGET_INTERVAL).await;
+    }
+}
 
 /// Supervises one engine.
 pub struct EmbeddedEngine {
@@ -122,18 +267,23 @@ impl EmbeddedEngine {
         }
     }
 
-    /// Keeps an engine running until `shutdown`, then ends it cleanly.
+    /// Keeps an engine running until `shutdown`, then ends it in order.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut pause = FIRST_PAUSE;
+        // The same port in every life: between two of them nobody else can listen there.
+        let mut ports = None;
         while !shutdown.is_cancelled() {
             let started = Instant::now();
-            match self.live(&shutdown).await {
+            match self.live(&mut ports, &shutdown).await {
                 Ok(()) => break,
                 Err(error) => {
-                    tracing::error!(%error, restart_in_ms = pause.as_millis(), "the embedded engine is down; events are kept in the ingest log");
+                    tracing::error!(
+                        error = format!("{error:#}"),
+                        restart_in_ms = pause.as_millis(),
+                        "the embedded engine is down; events are kept in the ingest log"
+                    );
                 }
             }
-            self.clickhouse.point_at(None);
             if started.elapsed() >= HEALTHY {
                 pause = FIRST_PAUSE;
             }
@@ -147,100 +297,43 @@ impl EmbeddedEngine {
     }
 
     /// One life of the engine. `Ok` only at shutdown.
-    async fn live(&self, shutdown: &CancellationToken) -> anyhow::Result<()> {
-        let password = Uuid::new_v4().simple().to_string();
-        let (explicit, cache_dir) = (
-            self.settings.library.clone(),
-            self.settings.cache_dir.clone(),
-        );
-        let library =
-            tokio::task::spawn_blocking(move || library(explicit.as_deref(), cache_dir.as_deref()))
-                .await??;
-        let mut child = self.spawn(&password, &library)?;
-        // Taken out, since waiting for a child closes its standard input, which would end it.
-        let lifeline = child.stdin.take();
-        let (url, _stdout) = tokio::select! {
-            ready = ready_line(&mut child) => ready?,
-            () = shutdown.cancelled() => return stop(child, lifeline).await,
+    async fn live(
+        &self,
+        ports: &mut Option<Ports>,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<()> {
+        let settings = &self.settings;
+        let ports = match ports {
+            Some(ports) => &*ports,
+            None => ports.insert(settings.ports()?),
         };
-        let target = Target {
-            url: url.clone(),
-            user: "default".to_owned(),
-            password: password.clone(),
-            database: self.clickhouse.database().to_owned(),
-            compress: false,
+        let mut started = tokio::select! {
+            started = settings.start(ports) => started?,
+            () = shutdown.cancelled() => return Ok(()),
         };
+        let target = started.file.target(self.clickhouse.database());
         let fresh = ClickHouse::away(self.clickhouse.database());
         fresh.point_at(Some(&target));
-        migrate(&fresh).await?;
-        let pid = child.id().unwrap_or_default();
-        EngineFile {
-            url,
-            user: target.user.clone(),
-            password,
-            pid,
-        }
-        .write(&self.settings.data_dir.join("engine.json"))?;
-        self.clickhouse.point_at(Some(&target));
-        tracing::info!(url = target.url, pid, "the embedded engine is ready");
         tokio::select! {
-            status = child.wait() => anyhow::bail!("it ended: {}", status?),
-            () = shutdown.cancelled() => {}
+            migrated = migrate(&fresh) => drop(migrated?),
+            status = started.engine.ended() => anyhow::bail!("it ended: {}", status?),
         }
-        self.clickhouse.point_at(None);
-        stop(child, lifeline).await
-    }
-
-    fn spawn(&self, password: &str, library: &Path) -> anyhow::Result<Child> {
-        let settings = &self.settings;
-        let child = Command::new(&settings.program)
-            .arg("engine")
-            .arg("--data-dir")
-            .arg(&settings.data_dir)
-            .arg("--library")
-            .arg(library)
-            .args(["--listen", "127.0.0.1:0", "--until-stdin-ends"])
-            .args(["--nice", "10"])
-            .arg("--max-memory-bytes")
-            .arg(settings.max_memory_bytes.to_string())
-            .args(["--log", &settings.log])
-            .env(PASSWORD_VARIABLE, password)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| {
-                anyhow::anyhow!("{} does not start: {error}", settings.program.display())
-            })?;
-        Ok(child)
-    }
-}
-
-type Stdout = tokio::io::Lines<BufReader<tokio::process::ChildStdout>>;
-
-async fn ready_line(child: &mut Child) -> anyhow::Result<(String, Stdout)> {
-    let stdout = child
-        .stdout
-        .take()
-        .ok_or_else(|| anyhow::anyhow!("it has no standard output"))?;
-    let mut lines = BufReader::new(stdout).lines();
-    let line = timeout(START_PATIENCE, lines.next_line())
-        .await
-        .map_err(|_| anyhow::anyhow!("it did not get ready within {START_PATIENCE:?}"))??;
-    let Some(line) = line else {
-        anyhow::bail!("it ended before it was ready: {}", child.wait().await?);
-    };
-    let ready: EngineReady = serde_json::from_str(&line)?;
-    Ok((ready.url, lines))
-}
-
-async fn stop(mut child: Child, lifeline: Option<ChildStdin>) -> anyhow::Result<()> {
-    drop(lifeline);
-    if timeout(STOP_PATIENCE, child.wait()).await.is_err() {
-        tracing::warn!(
-            "the embedded engine did not end by itself and is killed; nothing is lost, it recovers at the next start"
+        started.announce(&settings.data_dir)?;
+        self.clickhouse.point_at(Some(&target));
+        tracing::info!(
+            url = target.url,
+            pid = started.file.pid,
+            "the embedded engine is ready"
         );
-        child.kill().await?;
+        let ended = tokio::select! {
+            ended = started.engine.ended() => Some(ended),
+            () = shutdown.cancelled() => None,
+            () = forget_queries(&fresh) => None,
+        };
+        self.clickhouse.point_at(None);
+        match ended {
+            Some(status) => anyhow::bail!("it ended: {}", status?),
+            None => started.stop(&settings.data_dir).await,
+        }
     }
-    Ok(())
 }

@@ -90,11 +90,25 @@ impl Drain {
 pub(super) fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut fresh = PathBuf::from(path);
     fresh.set_extension("new");
-    let mut file = File::create(&fresh)?;
+    // A file that a crash left behind may have any mode.
+    match fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = private_file().open(&fresh)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&fresh, path)?;
     sync_folder(path)
+}
+
+/// A new file that only its owner can open.
+fn private_file() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// Makes the creation, renaming or deletion of `path` itself durable.

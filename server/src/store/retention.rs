@@ -47,6 +47,14 @@ impl Retention {
 }
 
 impl ClickHouse {
+    /// Drops rows of a log of ClickHouse's own (such as `query_log`) that are older than so many days.
+    pub(super) async fn forget_log(&self, table: &str, days: u32) -> Result<(), Failure> {
+        let sql = format!(
+            "ALTER TABLE system.{table} DELETE WHERE event_time < now() - toIntervalDay({days})"
+        );
+        Ok(self.client()?.query_raw(&sql).execute().await?)
+    }
+
     /// Has every table keep its rows as long as asked. Answers the tables that kept them for another time before.
     pub async fn keep(&self, retention: Retention) -> Result<Vec<String>, Failure> {
         let client = self.client()?;

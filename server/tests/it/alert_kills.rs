@@ -9,7 +9,7 @@ use unjank_server::clock::Clock;
 use uuid::Uuid;
 
 use crate::alerts::{slow_checkout, spans};
-use crate::engine::{PASSWORD, engine};
+use crate::engine::{PASSWORD, USER, engine};
 use crate::processes::{Program, unjank};
 
 const GROUPS: usize = 8;
@@ -34,6 +34,8 @@ impl Pair {
             &[
                 "--clickhouse-url",
                 clickhouse,
+                "--clickhouse-user",
+                USER,
                 "--clickhouse-password",
                 PASSWORD,
             ],

@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::{PASSWORD, UNJANK, engine};
+use crate::engine::{PASSWORD, UNJANK, USER, engine};
 use crate::server::{Server, batch, span};
 
 const PERIOD: [&str; 4] = [
@@ -23,6 +23,7 @@ async fn compare(server: &Server, arguments: &[&str]) -> Output {
     command.arg("compare").args(arguments).args(PERIOD);
     command.arg("--data-dir").arg(server.data_dir());
     command.args(["--clickhouse-url", &engine().url]);
+    command.args(["--clickhouse-user", USER]);
     command.args(["--clickhouse-password", PASSWORD]);
     command.args(["--clickhouse-database", server.database()]);
     command.env_remove("GITHUB_STEP_SUMMARY");

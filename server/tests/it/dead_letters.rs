@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::engine::{PASSWORD, UNJANK, engine};
+use crate::engine::{PASSWORD, UNJANK, USER, engine};
 use crate::server::{Server, spans};
 
 /// Runs `unjank dead-letter …` against the test's server; answers what it prints.
@@ -17,6 +17,8 @@ fn dead_letter(server: &Server, arguments: &[&str]) -> String {
         .args([
             "--clickhouse-url",
             &engine().url,
+            "--clickhouse-user",
+            USER,
             "--clickhouse-password",
             PASSWORD,
             "--clickhouse-database",

@@ -13,6 +13,8 @@ pub(crate) struct Engine {
     _folder: tempfile::TempDir,
 }
 
+/// The administrator, since each test has a database of its own. What the server needs is tried by `processes`, with its own users.
+pub(crate) const USER: &str = "admin";
 pub(crate) const PASSWORD: &str = "test";
 
 pub(crate) fn engine() -> &'static Engine {

@@ -16,7 +16,7 @@ use unjank_server::config::{Serve, Shared};
 use unjank_server::{Listeners, serve};
 use uuid::Uuid;
 
-use crate::engine::{PASSWORD, engine};
+use crate::engine::{PASSWORD, USER, engine};
 
 /// 2026-11-20T12:00:00Z: the time the example batch was sent at.
 pub(crate) const NOW: i64 = 1_795_176_000_000_000;
@@ -88,6 +88,8 @@ impl Server {
             data_dir,
             "--clickhouse-url",
             clickhouse,
+            "--clickhouse-user",
+            USER,
             "--clickhouse-password",
             PASSWORD,
         ];
@@ -205,7 +207,7 @@ impl Server {
             .post(&engine().url)
             .query(&[("database", self.database.as_str())]);
         let response = request
-            .basic_auth("default", Some(PASSWORD))
+            .basic_auth(USER, Some(PASSWORD))
             .body(sql.to_owned())
             .send()
             .await

@@ -8,7 +8,7 @@ const { ClickHouseLogLevel, createClient } = createRequire(import.meta.url)(proc
 const FAILS_LATE = 'SELECT throwIf(number = 700000) AS x, rand64() AS r FROM numbers(2000000)'
 
 const client = (more = {}) =>
-  createClient({ log: { level: ClickHouseLogLevel.OFF }, url: process.env.ENGINE_URL, username: 'default', password: process.env.ENGINE_PASSWORD, ...more })
+  createClient({ log: { level: ClickHouseLogLevel.OFF }, url: process.env.ENGINE_URL, username: 'admin', password: process.env.ENGINE_PASSWORD, ...more })
 
 const memory = () =>
   Number(readFileSync(`/proc/${process.env.ENGINE_PID}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024
@@ -113,7 +113,7 @@ const works = {
 
   async idsAndConcurrency() {
     const c = client({ max_open_connections: 16 })
-    const answer = await c.query({ query: 'SELECT number FROM numbers(1000)', format: 'JSONEachRow', query_id: 'javascript-1' })
+    const answer = await c.query({ query: 'SELECT number FROM numbers(1000)', format: 'JSONEachRow', query_id: 'javascript-1', clickhouse_settings: { wait_end_of_query: 1 } })
     assert.equal(answer.query_id, 'javascript-1')
     assert.equal(answer.response_headers['x-clickhouse-query-id'], 'javascript-1')
     assert.equal(JSON.parse(answer.response_headers['x-clickhouse-summary']).result_rows, '1000')
@@ -125,7 +125,7 @@ const works = {
   },
 
   async cancelled() {
-    const c = client()
+    const c = client({ username: 'reader' })
     const controller = new AbortController()
     const asked = c.query({ query: 'SELECT max(sipHash64(number)) FROM numbers(1000000000000)', abort_signal: controller.signal })
     setTimeout(() => controller.abort(), 500)

@@ -7,6 +7,7 @@ import time
 import urllib.parse
 
 import clickhouse_connect
+import clickhouse_driver
 from clickhouse_connect.driver.exceptions import DatabaseError
 
 url = urllib.parse.urlparse(os.environ["ENGINE_URL"])
@@ -15,7 +16,7 @@ FAILS_LATE = "SELECT throwIf(number = 700000) AS x, rand64() AS r FROM numbers(2
 
 
 def client(**more):
-    options = {"host": url.hostname, "port": url.port, "username": "default", "password": PASSWORD}
+    options = {"host": url.hostname, "port": url.port, "username": "admin", "password": PASSWORD}
     return clickhouse_connect.get_client(**{**options, **more})
 
 
@@ -118,7 +119,7 @@ def streaming():
 
 def ids_and_summaries():
     c = client()
-    found = c.query("SELECT number FROM numbers(1000)", settings={"query_id": "python-1"})
+    found = c.query("SELECT number FROM numbers(1000)", settings={"query_id": "python-1", "wait_end_of_query": 1})
     assert found.query_id == "python-1" and found.summary["result_rows"] == "1000", found.summary
     # Without a session of its own, each thread's statement is free to run.
     shared = client(autogenerate_session_id=False)
@@ -136,7 +137,8 @@ def ids_and_summaries():
 
 
 def cancelled():
-    c = client(autogenerate_session_id=False, send_receive_timeout=1, query_retries=0)
+    # ClickHouse ends the queries of readers whose connection is gone.
+    c = client(username="reader", autogenerate_session_id=False, send_receive_timeout=1, query_retries=0)
     began = time.monotonic()
     try:
         c.query("SELECT max(sipHash64(number)) FROM numbers(1000000000000)")
@@ -153,6 +155,23 @@ def cancelled():
         time.sleep(0.05)
 
 
-for work in [tables_and_formats, packing, parameters, settings, errors, streaming, ids_and_summaries, cancelled]:
+def native():
+    """ClickHouse's native protocol, as `clickhouse-client` and Grafana's native mode speak it."""
+    host, port = os.environ["ENGINE_TCP"].split(":")
+    c = clickhouse_driver.Client(host, int(port), user="writer", password=PASSWORD, database="default")
+    c.execute("CREATE DATABASE IF NOT EXISTS unjank")
+    c.execute("CREATE TABLE unjank.native (a UInt64, s LowCardinality(String)) ENGINE = MergeTree ORDER BY a")
+    assert c.execute("INSERT INTO unjank.native VALUES", [(i, f"k{i % 3}") for i in range(10000)]) == 10000
+    reader = clickhouse_driver.Client(host, int(port), user="reader", password=PASSWORD, database="unjank")
+    assert reader.execute("SELECT count(), uniqExact(s) FROM native") == [(10000, 3)]
+    for user, password, code in [("default", "", 700), ("reader", "", 516), ("admin", "wrong", 516)]:
+        try:
+            clickhouse_driver.Client(host, int(port), user=user, password=password).execute("SELECT 1")
+            raise SystemExit(f"{user} got in")
+        except clickhouse_driver.errors.ServerException as error:
+            assert error.code == code, (user, error.code)
+
+
+for work in [native, tables_and_formats, packing, parameters, settings, errors, streaming, ids_and_summaries, cancelled]:
     work()
     print(work.__name__, "ok")

@@ -1,12 +1,10 @@
-//! Writing: formats, blocks, exactly once, and clients that go away.
-
-use std::time::Duration;
+//! What the server relies on when it writes: tokens, one part a block, and clients that go away.
 
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::support::{PASSWORD, encode, refused, shared};
+use crate::support::{PASSWORD, encode, shared, until};
 
 /// `count` rows as one block in ClickHouse's Native format, made by the engine itself.
 async fn native_block(select: &str, count: u32) -> Bytes {
@@ -37,187 +35,6 @@ async fn insert(database: &str, text: &str, more: &[(&str, &str)], body: Bytes) 
         "{text}: {}",
         answer.text().await.unwrap()
     );
-}
-
-#[tokio::test]
-async fn every_format_round_trips() {
-    let engine = shared();
-    let database = engine.database("every_format").await;
-    let database = [("database", database.as_str())];
-    let columns = "a Int64, s String, l LowCardinality(String), n Nullable(Float64), t DateTime64(3), r Array(UInt8), u UUID";
-    engine
-        .ask(
-            &database,
-            &format!("CREATE TABLE source ({columns}) ENGINE = MergeTree ORDER BY a"),
-        )
-        .await;
-    engine.ask(&database, "INSERT INTO source SELECT number, 'tab\t;\\'x\\n' || number, toString(number % 7), if(number % 3 = 0, NULL, number / 4), toDateTime64('2026-01-01 00:00:00', 3) + number, [1, number % 5], toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0') FROM numbers(20000)").await;
-    let sum = "SELECT count(), sum(cityHash64(*)) FROM ";
-    let expected = engine.ask(&database, &format!("{sum} source")).await;
-    let formats = [
-        "Native",
-        "RowBinary",
-        "RowBinaryWithNames",
-        "RowBinaryWithNamesAndTypes",
-        "JSONEachRow",
-        "JSONCompactEachRow",
-        "CSV",
-        "CSVWithNames",
-        "TSV",
-        "TSVWithNamesAndTypes",
-        "Values",
-        "Parquet",
-        "ArrowStream",
-        "MsgPack",
-        "JSON",
-        "Avro",
-    ];
-    for format in formats {
-        // Avro and MsgPack have no type for some columns; these go as text or numbers of another kind.
-        let select = if matches!(format, "Avro" | "MsgPack") {
-            "a, s, l, n"
-        } else {
-            "*"
-        };
-        let answer = engine
-            .post(&database)
-            .body(format!("SELECT {select} FROM source FORMAT {format}"))
-            .send()
-            .await
-            .unwrap();
-        let data = answer.bytes().await.unwrap();
-        engine
-            .ask(&database, "CREATE OR REPLACE TABLE target AS source")
-            .await;
-        let columns = if select == "*" { "" } else { "(a, s, l, n)" };
-        insert(
-            "every_format",
-            &format!("INSERT INTO target {columns} FORMAT {format}"),
-            &[],
-            data,
-        )
-        .await;
-        let found = if select == "*" {
-            engine.ask(&database, &format!("{sum} target")).await
-        } else {
-            let pair = "SELECT count(), sum(cityHash64(a, s, l, n)) FROM ";
-            assert_eq!(
-                engine.ask(&database, &format!("{pair} target")).await,
-                engine.ask(&database, &format!("{pair} source")).await,
-                "{format}"
-            );
-            continue;
-        };
-        assert_eq!(found, expected, "{format}");
-    }
-}
-
-#[tokio::test]
-async fn data_may_follow_the_statement_in_the_body() {
-    let engine = shared();
-    let database = engine.database("inline_data").await;
-    let database = [("database", database.as_str())];
-    engine
-        .ask(
-            &database,
-            "CREATE TABLE t (a Int32, s String) ENGINE = Memory",
-        )
-        .await;
-    engine
-        .ask(
-            &database,
-            "INSERT INTO t VALUES (1, 'x;y'), (2, 'it\\'s'); ",
-        )
-        .await;
-    engine
-        .ask(
-            &database,
-            "INSERT INTO t FORMAT JSONEachRow {\"a\":3,\"s\":\"SELECT\"}",
-        )
-        .await;
-    engine
-        .ask(
-            &database,
-            "INSERT INTO t (s, a) SETTINGS max_threads = 1 FORMAT CSV\nz,4\n",
-        )
-        .await;
-    engine
-        .ask(&[database[0], ("query", "INSERT INTO t")], "(5, 'v')")
-        .await;
-    engine
-        .ask(
-            &[
-                database[0],
-                ("query", "INSERT INTO t"),
-                ("default_format", "TSV"),
-            ],
-            "6\tw\n",
-        )
-        .await;
-    engine
-        .ask(
-            &[database[0], ("query", "INSERT INTO t VALUES")],
-            "(7, 'u')",
-        )
-        .await;
-    engine
-        .ask(&[database[0], ("query", "INSERT INTO t FORMAT CSV")], "")
-        .await;
-    engine
-        .ask(
-            &[database[0], ("param_table", "t")],
-            "INSERT INTO {table:Identifier} FORMAT CSV\n8,q\n",
-        )
-        .await;
-    engine
-        .ask(&database, "INSERT INTO t SELECT 9, 'selected'")
-        .await;
-    let rows = engine
-        .ask(
-            &database,
-            "SELECT groupArray((a, s)) FROM (SELECT * FROM t ORDER BY a)",
-        )
-        .await;
-    assert_eq!(
-        rows,
-        "[(1,'x;y'),(2,'it\\'s'),(3,'SELECT'),(4,'z'),(5,'v'),(6,'w'),(7,'u'),(8,'q'),(9,'selected')]\n"
-    );
-}
-
-#[tokio::test]
-async fn binary_data_may_look_like_sql() {
-    let engine = shared();
-    let database = engine.database("binary_sql").await;
-    engine
-        .ask(
-            &[("database", &database)],
-            "CREATE TABLE t (s String) ENGINE = Memory",
-        )
-        .await;
-    let text = b"'; -- \n\n/* \\ ` \0 $x$ INSERT INTO t VALUES (".repeat(100);
-    let mut row = vec![
-        u8::try_from(text.len() & 0x7f | 0x80).unwrap(),
-        u8::try_from(text.len() >> 7).unwrap(),
-    ];
-    row.extend_from_slice(&text);
-    let mut body = b"INSERT INTO t FORMAT RowBinary\n".to_vec();
-    for _ in 0..1000 {
-        body.extend_from_slice(&row);
-    }
-    let answer = engine
-        .post(&[("database", &database)])
-        .body(body)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
-    let found = engine
-        .ask(
-            &[("database", &database)],
-            "SELECT count(), uniqExact(s), any(length(s)) FROM t",
-        )
-        .await;
-    assert_eq!(found, format!("1000\t1\t{}\n", text.len()));
 }
 
 async fn exactly_once_tables(name: &str) {
@@ -300,78 +117,6 @@ async fn one_block_sent_is_one_part_stored_for_each_partition() {
 }
 
 #[tokio::test]
-async fn an_insert_is_counted() {
-    let engine = shared();
-    let database = engine.database("counted").await;
-    engine
-        .ask(
-            &[("database", &database)],
-            "CREATE TABLE t (a UInt64) ENGINE = Memory",
-        )
-        .await;
-    let answer = engine
-        .post(&[
-            ("database", &database),
-            ("query", "INSERT INTO t FORMAT TSV"),
-        ])
-        .body("1\n2\n3\n")
-        .send()
-        .await
-        .unwrap();
-    let summary: serde_json::Value =
-        serde_json::from_str(answer.headers()["x-clickhouse-summary"].to_str().unwrap()).unwrap();
-    assert_eq!(
-        (&summary["written_rows"], &summary["written_bytes"]),
-        (&"3".into(), &"24".into())
-    );
-}
-
-#[tokio::test]
-async fn refused_data_stores_nothing() {
-    let engine = shared();
-    let database = engine.database("refused_data").await;
-    let database = [("database", database.as_str())];
-    engine.ask(&database, "CREATE TABLE t (a UInt64, CONSTRAINT small CHECK a < 1000000) ENGINE = MergeTree ORDER BY a").await;
-    let mut rows: String = (0..300_000).map(|number| format!("{number}\n")).collect();
-    let sent = |rows: String| {
-        engine
-            .post(&[database[0], ("query", "INSERT INTO t FORMAT TSV")])
-            .body(rows)
-            .send()
-    };
-    rows.push_str("not a number\n");
-    assert_eq!(refused(sent(rows.clone()).await.unwrap()).await, (27, 400));
-    assert_eq!(
-        refused(sent("1000001\n".to_owned()).await.unwrap()).await,
-        (469, 400)
-    );
-    let answer = engine
-        .post(&[database[0], ("query", "INSERT INTO t FORMAT Native")])
-        .body(b"\x01\x05garbage".to_vec())
-        .send()
-        .await
-        .unwrap();
-    assert_ne!(answer.status(), 200);
-    let answer = engine
-        .post(&[database[0], ("query", "INSERT INTO t FORMAT RowBinary")])
-        .body(b"\x01\x02\x03".to_vec())
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(refused(answer).await, (33, 400));
-    assert_eq!(
-        engine
-            .refusal(
-                &[database[0], ("query", "INSERT INTO nowhere FORMAT TSV")],
-                "1\n"
-            )
-            .await,
-        (60, 404)
-    );
-    assert_eq!(engine.ask(&database, "SELECT count() FROM t").await, "0\n");
-}
-
-#[tokio::test]
 async fn a_client_that_goes_away_in_mid_insert_stores_nothing() {
     let engine = shared();
     let database = engine.database("gone_client").await;
@@ -382,9 +127,10 @@ async fn a_client_that_goes_away_in_mid_insert_stores_nothing() {
             "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a",
         )
         .await;
-    let address = engine.url.strip_prefix("http://").unwrap();
+    let address = engine.address();
     let target = encode(&[
         database[0],
+        ("user", "admin"),
         ("password", PASSWORD),
         ("query", "INSERT INTO t FORMAT TSV"),
     ]);
@@ -411,44 +157,6 @@ async fn a_client_that_goes_away_in_mid_insert_stores_nothing() {
 }
 
 #[tokio::test]
-async fn a_stream_of_inserts_is_stored_as_it_comes() {
-    let engine = shared();
-    let database = engine.database("slow_stream").await;
-    engine
-        .ask(
-            &[("database", &database)],
-            "CREATE TABLE t (a UInt64) ENGINE = Memory",
-        )
-        .await;
-    let (sender, receiver) = tokio::sync::mpsc::channel::<Result<Bytes, std::io::Error>>(1);
-    let body = reqwest::Body::wrap_stream(crate::support::Receiving(receiver));
-    let sending = async move {
-        for number in 0..20 {
-            sender
-                .send(Ok(Bytes::from(format!("{number}\n"))))
-                .await
-                .unwrap();
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let request = engine
-        .post(&[
-            ("database", &database),
-            ("query", "INSERT INTO t FORMAT TSV"),
-        ])
-        .body(body)
-        .send();
-    let (answer, ()) = tokio::join!(request, sending);
-    assert_eq!(answer.unwrap().status(), 200);
-    assert_eq!(
-        engine
-            .ask(&[("database", &database)], "SELECT count(), sum(a) FROM t")
-            .await,
-        "20\t190\n"
-    );
-}
-
-#[tokio::test]
 async fn merges_and_lifetimes_work_in_the_background() {
     let engine = shared();
     let database = engine.database("background").await;
@@ -464,11 +172,8 @@ async fn merges_and_lifetimes_work_in_the_background() {
             )
             .await;
     }
-    crate::support::until(|| async {
-        engine.ask(&database, "SELECT count() FROM t").await == "12\n"
-    })
-    .await;
-    crate::support::until(|| async {
+    until(|| async { engine.ask(&database, "SELECT count() FROM t").await == "12\n" }).await;
+    until(|| async {
         let parts = engine
             .ask(
                 &database,

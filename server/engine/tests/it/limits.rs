@@ -5,108 +5,16 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Engine, PASSWORD, Setup, encode, refused, shared, spawn, until};
+use crate::support::{PASSWORD, TestEngine, encode, shared, spawn};
 
 const ENDLESS: &str = "SELECT max(sipHash64(number)) FROM numbers(1000000000000)";
 
-#[tokio::test]
-async fn too_many_statements_wait_and_then_are_refused() {
-    let setup = Setup {
-        max_connections: 2,
-        queue_patience: Duration::from_millis(500),
-        ..Setup::default()
-    };
-    let engine = Engine::start(&setup).unwrap();
-    let hold = |seconds: u32| {
-        let text = format!(
-            "SELECT sleepEachRow(1) FROM numbers({seconds}) SETTINGS function_sleep_max_microseconds_per_block = 0"
-        );
-        spawn(engine.post(&[]).body(text).send())
-    };
-    let holders = [hold(3), hold(3)];
-    engine_is_full(&engine).await;
-    let asked = Instant::now();
-    let answer = engine.post(&[]).body("SELECT 1").send().await.unwrap();
-    assert_eq!(refused(answer).await, (202, 503));
-    assert!(asked.elapsed() >= Duration::from_millis(450));
-    for holder in holders {
-        assert_eq!(holder.await.unwrap().unwrap().status(), 200);
-    }
-    assert_eq!(engine.ask(&[], "SELECT 1").await, "1\n");
-    assert!(engine.end());
-}
-
-async fn engine_is_full(engine: &Engine) {
-    until(|| async {
-        engine
-            .post(&[])
-            .body("SELECT 1")
-            .send()
-            .await
-            .unwrap()
-            .status()
-            == 503
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn many_statements_at_once_all_end_well() {
-    let engine = shared();
-    let asked: Vec<_> = (0..200)
-        .map(|number| {
-            spawn(
-                engine
-                    .post(&[("param_n", &number.to_string())])
-                    .body("SELECT {n:UInt32}, count() FROM numbers(100000)")
-                    .send(),
-            )
-        })
-        .collect();
-    for (number, answer) in asked.into_iter().enumerate() {
-        assert_eq!(
-            answer.await.unwrap().unwrap().text().await.unwrap(),
-            format!("{number}\t100000\n")
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_client_that_goes_away_stops_its_statement() {
-    let engine = Engine::start(&Setup::default()).unwrap();
-    // One that has not answered yet, one that streams, one that nobody reads.
-    for text in [
-        ENDLESS,
-        "SELECT number FROM numbers(1000000000000)",
-        "SELECT 1, number FROM numbers(1000000000000) FORMAT JSONCompact",
-    ] {
-        let mut stream = send(&engine, text).await;
-        engine.until_running("1000000000000", 1).await;
-        if text != ENDLESS {
-            let mut bytes = vec![0; 100_000];
-            stream.read_exact(&mut bytes).await.unwrap();
-        }
-        drop(stream);
-        engine.until_running("1000000000000", 0).await;
-    }
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    let before = engine.cpu();
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(
-        engine.cpu() - before < Duration::from_millis(200),
-        "something still computes"
-    );
-    assert_eq!(engine.ask(&[], "SELECT 1").await, "1\n");
-    assert!(engine.end());
-}
-
-async fn send(engine: &Engine, text: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(engine.url.strip_prefix("http://").unwrap())
-        .await
-        .unwrap();
-    let target = encode(&[("password", PASSWORD)]);
+/// Sends a reader's query and leaves its answer unread.
+async fn send(engine: &TestEngine, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(engine.address()).await.unwrap();
+    let target = encode(&[("user", "reader"), ("password", PASSWORD)]);
     let request = format!(
-        "POST /?{target} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{text}",
+        "POST /?{target} HTTP/1.0\r\nHost: x\r\nContent-Length: {}\r\n\r\n{text}",
         text.len()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -114,107 +22,121 @@ async fn send(engine: &Engine, text: &str) -> TcpStream {
 }
 
 #[tokio::test]
-async fn a_large_answer_takes_little_memory() {
-    let engine = Engine::start(&Setup::default()).unwrap();
-    engine
-        .ask(
-            &[],
-            "SELECT count() FROM numbers(1000000) GROUP BY number % 10",
-        )
-        .await;
-    let before = engine.memory();
-    let mut answer = engine
-        .post(&[])
-        .body("SELECT number, repeat('x', 100) FROM numbers(10000000) FORMAT RowBinary")
-        .send()
-        .await
-        .unwrap();
-    let mut bytes = 0;
-    let mut most = 0;
-    while let Some(chunk) = answer.chunk().await.unwrap() {
-        bytes += chunk.len();
-        most = most.max(engine.memory());
-    }
-    assert_eq!(bytes, 10_000_000 * 109);
-    assert!(
-        most < before + (200 << 20),
-        "{} MiB more",
-        (most - before) >> 20
-    );
-    assert!(engine.end());
-}
-
-#[tokio::test]
-async fn a_client_that_stops_reading_holds_the_statement_and_then_loses_it() {
-    let engine = Engine::start(&Setup {
-        stall: Duration::from_secs(1),
-        ..Setup::default()
-    })
-    .unwrap();
-    let stream = send(&engine, "SELECT number FROM numbers(1000000000000)").await;
-    engine.until_running("1000000000000", 1).await;
-    engine.until_running("1000000000000", 0).await;
-    drop(stream);
-    assert!(engine.end());
-}
-
-#[tokio::test]
-async fn a_client_that_stops_sending_is_given_up() {
-    let engine = Engine::start(&Setup {
-        stall: Duration::from_secs(1),
-        ..Setup::default()
-    })
-    .unwrap();
-    engine
-        .ask(&[], "CREATE TABLE stalled (a Int32) ENGINE = Memory")
-        .await;
-    let mut stream = TcpStream::connect(engine.url.strip_prefix("http://").unwrap())
-        .await
-        .unwrap();
-    let target = encode(&[
-        ("password", PASSWORD),
-        ("query", "INSERT INTO stalled FORMAT TSV"),
-    ]);
-    stream
-        .write_all(
-            format!("POST /?{target} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n1\n")
-                .as_bytes(),
-        )
-        .await
-        .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.contains("Code: 33. DB::Exception: "), "{answer}");
-    assert_eq!(engine.ask(&[], "SELECT count() FROM stalled").await, "0\n");
-    assert!(engine.end());
-}
-
-#[tokio::test]
-async fn a_statement_has_a_longest_length() {
+async fn fifty_readers_at_once_are_all_answered() {
     let engine = shared();
-    let text = format!("SELECT 1 -- {}", "x".repeat(17 << 20));
-    assert_eq!(
-        engine
-            .refusal(&[("max_query_size", "100000000")], &text)
-            .await,
-        (62, 400)
-    );
+    let asked: Vec<_> = (0..50)
+        .map(|number: u32| {
+            let request = engine.request("reader", &[("param_n", &number.to_string())]);
+            spawn(request.body("SELECT {n:UInt32}, count() FROM numbers(3000000) WHERE sipHash64(number) != 0").send())
+        })
+        .collect();
+    for (number, answer) in asked.into_iter().enumerate() {
+        let text = answer.await.unwrap().unwrap().text().await.unwrap();
+        assert_eq!(text, format!("{number}\t3000000\n"));
+    }
 }
 
 #[tokio::test]
-async fn memory_is_bounded_for_all_statements_together() {
-    let engine = Engine::start(&Setup {
-        max_memory_bytes: 700 << 20,
-        ..Setup::default()
-    })
-    .unwrap();
-    let (code, _) = engine
-        .refusal(
-            &[],
-            "SELECT length(groupArray(repeat('x', 1000))) FROM numbers(10000000)",
-        )
-        .await;
-    assert_eq!(code, 241);
+async fn a_client_that_goes_away_ends_its_query() {
+    let engine = TestEngine::start().await;
+    // One that has not answered yet, and one that streams.
+    for text in [ENDLESS, "SELECT number FROM numbers(1000000000000)"] {
+        let mut stream = send(&engine, text).await;
+        engine.until_running("1000000000000", 1).await;
+        if text != ENDLESS {
+            stream.read_exact(&mut [0; 100_000]).await.unwrap();
+        }
+        drop(stream);
+        engine.until_running("1000000000000", 0).await;
+    }
     assert_eq!(engine.ask(&[], "SELECT 1").await, "1\n");
-    assert!(engine.end());
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_query_can_be_killed() {
+    let engine = shared();
+    let request = engine.request("reader", &[("query_id", "to-be-killed")]);
+    let request = spawn(
+        request
+            .body(format!("{ENDLESS} SETTINGS max_threads = 1"))
+            .send(),
+    );
+    engine.until_running("max_threads = 1", 1).await;
+    engine
+        .ask(&[], "KILL QUERY WHERE query_id = 'to-be-killed' SYNC")
+        .await;
+    let answer = request.await.unwrap().unwrap();
+    assert_eq!(crate::support::refused(answer).await, 394);
+}
+
+#[tokio::test]
+async fn a_slow_query_ends_at_its_limit() {
+    let engine = shared();
+    let begun = Instant::now();
+    let text = format!("{ENDLESS} SETTINGS max_execution_time = 1");
+    assert_eq!(engine.refusal("reader", &text).await, 159);
+    assert!(begun.elapsed() < Duration::from_secs(15));
+}
+
+#[tokio::test]
+async fn ten_gigabytes_stream_in_flat_memory() {
+    let engine = TestEngine::start().await;
+    let text = "SELECT repeat('x', 1000) FROM numbers(10000000) FORMAT RowBinary";
+    let mut stream = send(&engine, text).await;
+    let mut buffer = vec![0; 1 << 20];
+    let mut bytes = 0;
+    // Resident memory, after each hundred megabytes.
+    let mut resident = Vec::new();
+    loop {
+        let count = stream.read(&mut buffer).await.unwrap();
+        if count == 0 {
+            break;
+        }
+        bytes += count;
+        if bytes / (100 << 20) >= resident.len() {
+            resident.push(engine.memory());
+        }
+    }
+    // Each string has two bytes of length before it; the rest is the head of the answer.
+    assert!((10_020_000_000..10_020_010_000).contains(&bytes), "{bytes}");
+    let (first, rest) = resident.split_at(10);
+    let most = |of: &[u64]| of.iter().max().unwrap() >> 20;
+    assert!(most(rest) < most(first) + 200, "{resident:?}");
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn memory_is_bounded_for_all_queries_together() {
+    let engine = TestEngine::start_with(|options| options.max_memory_bytes = 700 << 20).await;
+    let large = "SELECT length(groupArray(repeat('x', 1000))) FROM numbers(10000000)";
+    for _ in 0..3 {
+        assert_eq!(engine.refusal("reader", large).await, 241);
+        assert_eq!(engine.ask(&[], "SELECT 1").await, "1\n");
+    }
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn the_log_of_queries_says_which_was_slow_and_stays_small() {
+    let engine = TestEngine::start().await;
+    let slow = "SELECT sleep(0.3), 'the slow one'";
+    engine.ask_as("reader", &[], slow).await;
+    for number in 0..200 {
+        engine
+            .ask_as("reader", &[], &format!("SELECT {number}"))
+            .await;
+    }
+    let slowest = "SELECT query, query_duration_ms >= 300 FROM system.query_log WHERE type != 'QueryStart' ORDER BY query_duration_ms DESC LIMIT 1";
+    crate::support::until(|| async {
+        engine
+            .ask_as("reader", &[], slowest)
+            .await
+            .replace('\\', "")
+            == format!("{slow}\t1\n")
+    })
+    .await;
+    let kept = "SELECT engine, match(engine_full, 'max_bytes_to_keep = \\\\d+') FROM system.tables WHERE database = 'system' AND name = 'query_log'";
+    assert_eq!(engine.ask_as("reader", &[], kept).await, "Memory\t1\n");
+    engine.stop().await;
 }

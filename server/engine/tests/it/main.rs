@@ -1,14 +1,12 @@
-//! The engine through its HTTP interface: each test speaks to a real engine in a process of its own.
+//! The engine as its users meet it: a real ClickHouse in a process of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod compression;
-mod errors;
+mod access;
 mod inserts;
 mod lifecycle;
 mod limits;
 mod peers;
-mod queries;
 mod rust_client;
-mod sessions;
+mod stand_in;
 mod support;

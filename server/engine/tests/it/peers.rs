@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Engine, PASSWORD, Setup};
+use crate::support::{PASSWORD, TestEngine};
 
 fn installed(path: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -17,14 +17,24 @@ fn installed(path: &str) -> PathBuf {
     path
 }
 
-fn run(command: &mut Command) {
-    let engine = Engine::start(&Setup::default()).unwrap();
-    let output = command
-        .env("ENGINE_URL", &engine.url)
-        .env("ENGINE_PASSWORD", PASSWORD)
-        .env("ENGINE_PID", engine.pid().to_string())
-        .output()
-        .unwrap();
+async fn run(mut command: Command) {
+    let engine = TestEngine::start_native().await;
+    engine
+        .ask(&[], "CREATE DATABASE IF NOT EXISTS default")
+        .await;
+    let tcp = engine.engine.tcp_address().unwrap();
+    let pid = engine.pid().to_string();
+    let url = engine.url.clone();
+    let run = move || {
+        command
+            .env("ENGINE_URL", url)
+            .env("ENGINE_TCP", tcp.to_string())
+            .env("ENGINE_PASSWORD", PASSWORD)
+            .env("ENGINE_PID", pid)
+            .output()
+            .unwrap()
+    };
+    let output = tokio::task::spawn_blocking(run).await.unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         output.status.success(),
@@ -32,20 +42,22 @@ fn run(command: &mut Command) {
         text(&output.stdout),
         text(&output.stderr)
     );
-    assert!(engine.end());
+    engine.stop().await;
 }
 
-#[test]
-fn the_python_client_finds_what_it_expects() {
+#[tokio::test]
+async fn the_python_clients_find_what_they_expect() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/connect.py");
-    run(Command::new(installed("venv/bin/python")).arg(script));
+    let mut command = Command::new(installed("venv/bin/python"));
+    command.arg(script);
+    run(command).await;
 }
 
-#[test]
-fn the_javascript_client_finds_what_it_expects() {
+#[tokio::test]
+async fn the_javascript_client_finds_what_it_expects() {
     let modules = installed("node_modules/@clickhouse/client");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/client.mjs");
-    run(Command::new("node")
-        .arg(script)
-        .env("CLIENT_MODULE", modules));
+    let mut command = Command::new("node");
+    command.arg(script).env("CLIENT_MODULE", modules);
+    run(command).await;
 }

@@ -17,7 +17,7 @@ struct Event {
 fn client(database: &str, compression: Compression) -> Client {
     Client::default()
         .with_url(&shared().url)
-        .with_user("default")
+        .with_user("admin")
         .with_password(PASSWORD)
         .with_database(database)
         .with_compression(compression)

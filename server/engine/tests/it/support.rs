@@ -1,217 +1,229 @@
 //! Engines to test, and requests to them.
-//!
-//! The library is global to a process, so every engine runs in a child: this very test binary, told by a variable to be
-//! an engine (see `engine_process`).
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use reqwest::{RequestBuilder, Response};
-use serde::{Deserialize, Serialize};
-use tokio::io::AsyncReadExt;
-use unjank_engine::{EngineOptions, library, serve};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use unjank_engine::{ClickHouse, Engine, EngineOptions, HostProgram, Ports, Role, User, library};
 
-/// Tells a child to be an engine, and which.
-const ROLE: &str = "UNJANK_ENGINE_UNDER_TEST";
-pub(crate) const PASSWORD: &str = "a secret: 'quoted' & more";
+/// The host, the stand-in for `clickhouse` and the intruder.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_engine-under-test");
+pub(crate) const PASSWORD: &str = "a secret: 'quoted' & <more>";
 
-/// How an engine under test is run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Setup {
-    pub(crate) data_dir: PathBuf,
-    pub(crate) max_memory_bytes: u64,
-    pub(crate) max_connections: usize,
-    pub(crate) queue_patience: Duration,
-    pub(crate) stall: Duration,
-    pub(crate) max_sessions: usize,
-    pub(crate) shutdown_patience: Duration,
-    pub(crate) lock_patience: Duration,
-    /// The data folder goes when the engine ends.
-    pub(crate) throw_away: bool,
-}
-
-impl Default for Setup {
-    fn default() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!(
-            "engine-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        Self {
-            data_dir: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name),
-            max_memory_bytes: 3 << 30,
-            max_connections: 32,
-            queue_patience: Duration::from_secs(30),
-            stall: Duration::from_secs(30),
-            max_sessions: 64,
-            shutdown_patience: Duration::from_secs(8),
-            lock_patience: Duration::from_secs(10),
-            throw_away: true,
-        }
+/// How an engine under test runs on `data_dir`: with all roles, on free ports.
+pub(crate) fn options(data_dir: &Path) -> EngineOptions {
+    let user = |name: &str, role| User {
+        name: name.to_owned(),
+        password: PASSWORD.to_owned(),
+        role,
+    };
+    EngineOptions {
+        data_dir: data_dir.to_owned(),
+        clickhouse: ClickHouse::Library(library_path()),
+        host: HostProgram {
+            program: PathBuf::from(PROGRAM),
+            arguments: vec![OsString::from("host")],
+        },
+        database: "unjank".to_owned(),
+        users: vec![
+            user("admin", Role::Admin),
+            user("writer", Role::Writer),
+            user("reader", Role::Reader),
+        ],
+        sources: Vec::new(),
+        max_memory_bytes: 3 << 30,
+        nice: 0,
+        shutdown_patience: Duration::from_secs(5),
+        lock_patience: Duration::from_secs(10),
     }
 }
 
-/// An engine in a child process.
-pub(crate) struct Engine {
-    pub(crate) url: String,
+pub(crate) fn library_path() -> PathBuf {
+    let cache = std::env::home_dir().unwrap().join(".cache/unjank/engine");
+    library::locate_or_fetch(None, &cache, &|_| {}).unwrap()
+}
+
+/// Free ports, for the native protocol too if that is wanted.
+pub(crate) fn ports(native: bool) -> Ports {
+    let any = "127.0.0.1:0".parse().unwrap();
+    Ports::reserve(any, native.then_some(any)).unwrap()
+}
+
+/// An engine of a test's own.
+pub(crate) struct TestEngine {
+    pub(crate) engine: Engine,
     pub(crate) client: reqwest::Client,
-    child: Child,
-    lifeline: Option<ChildStdin>,
+    pub(crate) url: String,
+    _ports: Ports,
+    /// Its data, for as long as it lives.
+    _folder: Option<TempDir>,
 }
 
-/// The engine that all tests without special wishes share.
-pub(crate) fn shared() -> &'static Engine {
-    static SHARED: OnceLock<Engine> = OnceLock::new();
-    SHARED.get_or_init(|| Engine::start(&Setup::default()).unwrap())
-}
+impl TestEngine {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
 
-impl Engine {
-    /// Starts an engine, or answers with what it said instead of starting.
-    #[expect(
-        clippy::zombie_processes,
-        reason = "its `Drop` waits for it, and a test that panics here has no engine"
-    )]
-    pub(crate) fn start(setup: &Setup) -> Result<Self, String> {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "support::engine_process", "--nocapture"])
-            .env(ROLE, serde_json::to_string(setup).unwrap())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lifeline = child.stdin.take();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        loop {
-            let line = lines
-                .next()
-                .expect("the engine ended without a word")
-                .unwrap();
-            if let Some((_, url)) = line.split_once("ENGINE READY ") {
-                // The rest of its output is of no interest, but the pipe must not fill up.
-                std::thread::spawn(move || lines.for_each(drop));
-                return Ok(Self {
-                    url: url.to_owned(),
-                    client: reqwest::Client::builder()
-                        .pool_max_idle_per_host(0)
-                        .build()
-                        .unwrap(),
-                    child,
-                    lifeline,
-                });
-            }
-            if let Some((_, error)) = line.split_once("ENGINE FAILED ") {
-                child.wait().unwrap();
-                return Err(error.to_owned());
-            }
+    /// Starts an engine that speaks the native protocol as well.
+    pub(crate) async fn start_native() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = options(&folder.path().join("engine"));
+        Self {
+            _folder: Some(folder),
+            ..Self::with_ports(&options, ports(true)).await
         }
     }
 
-    /// Ends it as a supervisor would, and answers whether it ended well.
-    pub(crate) fn end(mut self) -> bool {
-        drop(self.lifeline.take());
-        self.child.wait().unwrap().success()
+    /// Starts an engine whose options `change` has changed.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut EngineOptions)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = options(&folder.path().join("engine"));
+        change(&mut options);
+        Self {
+            _folder: Some(folder),
+            ..Self::on(&options).await
+        }
     }
 
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    pub(crate) async fn on(options: &EngineOptions) -> Self {
+        Self::with_ports(options, ports(false)).await
     }
 
-    /// A request with the right password.
-    pub(crate) fn post(&self, parameters: &[(&str, &str)]) -> RequestBuilder {
+    pub(crate) async fn with_ports(options: &EngineOptions, ports: Ports) -> Self {
+        let engine = Engine::start(options, &ports).await.unwrap();
+        Self {
+            _ports: ports,
+            url: engine.url(),
+            client: reqwest::Client::builder()
+                .pool_max_idle_per_host(0)
+                .build()
+                .unwrap(),
+            engine,
+            _folder: None,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.engine.pid().unwrap()
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let killed = std::process::Command::new("kill")
+            .args([name, &self.pid().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+    }
+
+    /// A request of a user.
+    pub(crate) fn request(&self, user: &str, parameters: &[(&str, &str)]) -> RequestBuilder {
         self.client
             .post(format!("{}/?{}", self.url, encode(parameters)))
-            .header("X-ClickHouse-User", "default")
+            .header("X-ClickHouse-User", user)
             .header("X-ClickHouse-Key", PASSWORD)
     }
 
-    /// The answer to a statement that must succeed.
+    pub(crate) fn post(&self, parameters: &[(&str, &str)]) -> RequestBuilder {
+        self.request("admin", parameters)
+    }
+
+    /// The answer to an administrator's query that must succeed.
     pub(crate) async fn ask(&self, parameters: &[(&str, &str)], text: &str) -> String {
-        let answer = self
-            .post(parameters)
-            .body(text.to_owned())
-            .send()
-            .await
-            .unwrap();
+        self.ask_as("admin", parameters, text).await
+    }
+
+    pub(crate) async fn ask_as(
+        &self,
+        user: &str,
+        parameters: &[(&str, &str)],
+        text: &str,
+    ) -> String {
+        let request = self.request(user, parameters).body(text.to_owned());
+        let answer = request.send().await.unwrap();
         let status = answer.status();
         let body = answer.text().await.unwrap();
-        assert_eq!(status, 200, "{text}: {body}");
+        assert_eq!(status, 200, "{user}: {text}: {body}");
         body
     }
 
-    /// The code and the status of a statement that must fail.
-    pub(crate) async fn refusal(&self, parameters: &[(&str, &str)], text: &str) -> (u32, u16) {
-        refused(
-            self.post(parameters)
-                .body(text.to_owned())
-                .send()
-                .await
-                .unwrap(),
-        )
-        .await
+    /// The error code of a query that must fail.
+    pub(crate) async fn refusal(&self, user: &str, text: &str) -> u32 {
+        let request = self.request(user, &[]).body(text.to_owned());
+        refused(request.send().await.unwrap()).await
     }
 
-    /// How many statements run besides the one that asks.
+    /// How many queries run besides the one that asks.
     pub(crate) async fn running(&self, like: &str) -> u32 {
         let text = format!(
             "SELECT count() FROM system.processes WHERE query LIKE '%{like}%' AND query NOT LIKE '%system.processes%'"
         );
-        self.ask(&[], &text).await.trim().parse().unwrap()
+        self.ask_as("reader", &[], &text)
+            .await
+            .trim()
+            .parse()
+            .unwrap()
     }
 
-    /// Waits until `running` is as asked.
     pub(crate) async fn until_running(&self, like: &str, count: u32) {
         until(|| async { self.running(like).await == count }).await;
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Resident memory in bytes.
     pub(crate) fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS"))
-            .unwrap();
-        line.split_whitespace()
-            .nth(1)
-            .unwrap()
-            .parse::<u64>()
-            .unwrap()
-            * 1024
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS"));
+        let kilobytes = line.unwrap().split_whitespace().nth(1).unwrap();
+        kilobytes.parse::<u64>().unwrap() * 1024
     }
 
     /// Processor time used so far.
     pub(crate) fn cpu(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let fields: Vec<&str> = stat
             .rsplit(')')
             .next()
             .unwrap()
             .split_whitespace()
             .collect();
-        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-        Duration::from_millis(ticks * 10)
+        let ticks = |place: usize| fields[place].parse::<u64>().unwrap();
+        Duration::from_millis((ticks(11) + ticks(12)) * 10)
     }
 
+    pub(crate) async fn stop(self) {
+        self.engine.stop().await.unwrap();
+    }
+}
+
+/// The engine that tests without special wishes share, each with a database of its own.
+pub(crate) fn shared() -> &'static TestEngine {
+    static SHARED: OnceLock<TestEngine> = OnceLock::new();
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let runtime = RUNTIME.get_or_init(|| Runtime::new().unwrap());
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        spawn_on(runtime, async move {
+            sender.send(TestEngine::start().await).unwrap_or_default();
+        });
+        receiver.recv().unwrap()
+    })
+}
+
+fn spawn_on(runtime: &Runtime, work: impl Future<Output = ()> + Send + 'static) {
+    drop(runtime.spawn(work));
+}
+
+impl TestEngine {
     /// A database for one test.
     pub(crate) async fn database(&self, name: &str) -> String {
         self.ask(&[], &format!("CREATE DATABASE `{name}`")).await;
         name.to_owned()
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        drop(self.lifeline.take());
-        drop(self.child.wait());
     }
 }
 
@@ -239,21 +251,12 @@ pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
         .expect("it does not become so");
 }
 
-pub(crate) async fn refused(answer: Response) -> (u32, u16) {
-    let status = answer.status().as_u16();
+pub(crate) async fn refused(answer: Response) -> u32 {
+    let status = answer.status();
     let header = answer.headers().get("x-clickhouse-exception-code").cloned();
     let body = answer.text().await.unwrap();
-    let code = header
-        .unwrap_or_else(|| panic!("{status} {body}"))
-        .to_str()
-        .unwrap()
-        .parse()
-        .unwrap();
-    assert!(
-        body.starts_with(&format!("Code: {code}. DB::Exception: ")),
-        "{body}"
-    );
-    (code, status)
+    let code = header.unwrap_or_else(|| panic!("{status} {body}"));
+    code.to_str().unwrap().parse().unwrap()
 }
 
 pub(crate) fn encode(parameters: &[(&str, &str)]) -> String {
@@ -266,79 +269,4 @@ pub(crate) fn encode(parameters: &[(&str, &str)]) -> String {
         .iter()
         .map(|(name, value)| format!("{}={}&", escape(name), escape(value)))
         .collect()
-}
-
-/// No test: what a child runs when it is told to be an engine.
-#[test]
-fn engine_process() {
-    let Some(setup) = std::env::var_os(ROLE) else {
-        return;
-    };
-    let setup: Setup = serde_json::from_str(setup.to_str().unwrap()).unwrap();
-    let data_dir = setup.data_dir.clone();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let served = runtime.block_on(serve_until_stdin_ends(setup.clone()));
-    runtime.shutdown_background();
-    if setup.throw_away {
-        std::fs::remove_dir_all(data_dir).unwrap();
-    }
-    if let Err(error) = served {
-        say(&format!("ENGINE FAILED {error:#}"));
-    }
-}
-
-async fn serve_until_stdin_ends(setup: Setup) -> anyhow::Result<()> {
-    let cache = std::env::home_dir().unwrap().join(".cache/unjank/engine");
-    let library = library::locate_or_fetch(None, &cache, &say)?;
-    let options = EngineOptions {
-        data_dir: setup.data_dir,
-        library,
-        password: PASSWORD.to_owned(),
-        max_memory_bytes: setup.max_memory_bytes,
-        max_connections: setup.max_connections,
-        queue_patience: setup.queue_patience,
-        stall: setup.stall,
-        max_sessions: setup.max_sessions,
-        shutdown_patience: setup.shutdown_patience,
-        lock_patience: setup.lock_patience,
-        ..EngineOptions::default()
-    };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    let on_ready = move || {
-        say(&format!("ENGINE READY {url}"));
-        Ok(())
-    };
-    let ended = async {
-        let mut bytes = [0; 16];
-        while tokio::io::stdin()
-            .read(&mut bytes)
-            .await
-            .is_ok_and(|count| count > 0)
-        {}
-    };
-    serve(options, listener, on_ready, ended).await
-}
-
-/// Past the test harness, which may capture what is printed.
-fn say(line: &str) {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{line}")
-        .and_then(|()| out.flush())
-        .unwrap();
-}
-
-/// A channel as the stream a request's body is made of.
-pub(crate) struct Receiving<T>(pub(crate) tokio::sync::mpsc::Receiver<T>);
-
-impl<T> futures_util::Stream for Receiving<T> {
-    type Item = T;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<T>> {
-        self.0.poll_recv(context)
-    }
 }

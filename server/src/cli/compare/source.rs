@@ -8,7 +8,7 @@ use anyhow::bail;
 
 use crate::cli::choice::Choice;
 use crate::cli::export::of_file;
-use crate::cli::store_in_use;
+use crate::cli::{USUAL_PATIENCE, store_in_use};
 use crate::clock::Clock;
 use crate::compare::Side;
 use crate::config::Shared;
@@ -84,12 +84,11 @@ pub(super) async fn sides(
     head: &[Source],
 ) -> anyhow::Result<(Side, Side)> {
     let from_store = |source: &Source| matches!(source, Source::Stored { .. });
-    let store = base
-        .iter()
-        .chain(head)
-        .any(from_store)
-        .then(|| store_in_use(shared))
-        .transpose()?;
+    let store = if base.iter().chain(head).any(from_store) {
+        Some(store_in_use(shared, USUAL_PATIENCE).await?)
+    } else {
+        None
+    };
     if store.is_none() && !choice.is_open() {
         bail!("--from, --to and --filter are for what is stored, not for report files");
     }

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::cli::choice::Choice;
 use crate::cli::output::{Output, OutputArgs};
-use crate::cli::store_in_use;
+use crate::cli::{USUAL_PATIENCE, store_in_use};
 use crate::clock::Clock;
 use crate::config::Shared;
 use crate::query::recorded;
@@ -92,7 +92,14 @@ async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun>
             .await?
             .unwrap_or_else(Rules::built_in),
     };
-    let run = recorded(&store_in_use(shared)?, project, &ask, now, &rules).await?;
+    let run = recorded(
+        &store_in_use(shared, USUAL_PATIENCE).await?,
+        project,
+        &ask,
+        now,
+        &rules,
+    )
+    .await?;
     if run.is_empty() {
         bail!("no events match: look at --from, --to, --project and --filter");
     }

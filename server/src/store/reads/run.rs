@@ -105,7 +105,7 @@ impl ClickHouse {
     /// A read-only question with limits.
     pub(in crate::store) fn question(&self, sql: &str) -> Result<Query, Failure> {
         // The text has no `?` that stands for a value: all are server-side parameters.
-        let query = self.client()?.query_raw(sql);
+        let query = self.reader()?.query_raw(sql);
         Ok(query
             .with_setting("readonly", "2")
             .with_setting("max_execution_time", MAX_SECONDS.to_string())

@@ -51,7 +51,7 @@ impl FakeNpm {
         Self::new(tarball, "sleep 0.1; cp TARBALL \"$5/x.tgz\"")
     }
 
-    fn fetch(&self, platform: Platform) -> Result<PathBuf, LibraryError> {
+    fn fetch(&self, platform: Platform) -> anyhow::Result<PathBuf> {
         fetch_once(
             platform,
             &self.folder.path().join("cache"),
@@ -83,7 +83,7 @@ fn platform(tarball: &[u8]) -> Platform {
     let integrity = fetch::integrity_of(&mut &*tarball).unwrap();
     Platform {
         name: "test",
-        integrity: integrity.leak(),
+        integrity: Some(integrity.leak()),
     }
 }
 
@@ -121,7 +121,10 @@ fn a_tampered_tarball_is_refused_and_leaves_nothing() {
     let expected = platform(&tarball(GOOD));
     let npm = FakeNpm::with(&tarball(&[("package/libchdb.so", b"another library")]));
     let error = npm.fetch(expected).unwrap_err();
-    assert!(matches!(error, LibraryError::Integrity { .. }), "{error}");
+    assert!(
+        error.to_string().contains("is not the expected one"),
+        "{error}"
+    );
     assert_eq!(npm.left(), ["fetch.lock"]);
 }
 
@@ -129,7 +132,7 @@ fn a_tampered_tarball_is_refused_and_leaves_nothing() {
 fn a_package_without_the_library_is_refused() {
     let packed = tarball(&[("package/other.so", b"x"), ("libchdb.so", b"x")]);
     let error = FakeNpm::with(&packed).fetch(platform(&packed)).unwrap_err();
-    assert!(matches!(error, LibraryError::NoMember(_)), "{error}");
+    assert!(error.to_string().contains("holds no library"), "{error}");
 }
 
 #[test]
@@ -155,17 +158,15 @@ fn a_missing_npm_is_said_in_one_sentence() {
         &|_| {},
     )
     .unwrap_err();
-    assert!(matches!(error, LibraryError::NoNpm), "{error}");
+    assert!(error.to_string().contains("npm is needed once"), "{error}");
 }
 
 #[test]
 fn a_given_path_is_taken_or_refused() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("lib.so");
-    assert!(matches!(
-        locate_or_fetch(Some(&file), folder.path(), &|_| {}),
-        Err(LibraryError::NoSuchFile(_))
-    ));
+    let error = locate_or_fetch(Some(&file), folder.path(), &|_| {}).unwrap_err();
+    assert!(error.to_string().contains("is not a file"), "{error}");
     std::fs::write(&file, "x").unwrap();
     assert_eq!(
         locate_or_fetch(Some(&file), folder.path(), &|_| {}).unwrap(),

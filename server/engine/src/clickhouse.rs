@@ -1,0 +1,81 @@
+//! Which ClickHouse runs: a program that the operator names, the embedded library, or the `clickhouse` of the system.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::library;
+
+/// What the engine's process becomes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClickHouse {
+    /// libchdb: the whole of `clickhouse local` as a library.
+    Library(PathBuf),
+    /// The program `clickhouse`, run as `clickhouse local`.
+    Program(PathBuf),
+}
+
+impl ClickHouse {
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Library(path) | Self::Program(path) => path,
+        }
+    }
+}
+
+/// Where to look for ClickHouse.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// A program, before everything else.
+    pub binary: Option<&'a Path>,
+    /// A library, instead of the one of this platform.
+    pub library: Option<&'a Path>,
+    /// Where the library of this platform is kept, and fetched to once.
+    pub cache_dir: &'a Path,
+    /// Folders with programs, as in `PATH`: for `clickhouse`, when there is no library.
+    pub path: Option<&'a OsStr>,
+}
+
+/// Finds ClickHouse. `progress` gets a sentence for each step that takes long.
+///
+/// # Errors
+/// When a given file is not there, and when there is neither a library nor a program.
+pub fn locate(search: Search<'_>, progress: &dyn Fn(&str)) -> anyhow::Result<ClickHouse> {
+    if let Some(binary) = search.binary {
+        ensure!(
+            is_program(binary),
+            "{} is not a program: --engine-binary names the program `clickhouse`",
+            binary.display()
+        );
+        return Ok(ClickHouse::Program(binary.to_owned()));
+    }
+    let library = library::locate_or_fetch(search.library, search.cache_dir, progress);
+    if library.is_ok() || search.library.is_some() {
+        return library.map(ClickHouse::Library);
+    }
+    let found = search
+        .path
+        .into_iter()
+        .flat_map(std::env::split_paths)
+        .map(|folder| folder.join("clickhouse"))
+        .find(|path| is_program(path));
+    match found {
+        Some(program) => Ok(ClickHouse::Program(program)),
+        None => library.map(ClickHouse::Library).context(
+            "no ClickHouse was found: install it so that `clickhouse` is on the PATH (macOS: `brew install --cask clickhouse`; Linux: the package `clickhouse-common-static` of packages.clickhouse.com)",
+        ),
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+#[path = "../tests/unit/clickhouse.rs"]
+mod tests;

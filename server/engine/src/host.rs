@@ -1,0 +1,124 @@
+//! The process that becomes ClickHouse: it takes the data folder, limits what it may do, and then runs `clickhouse local`.
+
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
+use std::fs::{File, TryLockError};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::clickhouse::ClickHouse;
+use crate::confine::confine;
+use crate::options::EngineOptions;
+
+/// Becomes ClickHouse. `instructions` are what [`crate::Engine::start`] gives its process as the last argument: options and the
+/// arguments of `clickhouse local`. Returns when ClickHouse ends in order.
+///
+/// # Errors
+/// When the data folder is in use, when ClickHouse does not load, and when it ends with an error.
+pub fn run(instructions: &str) -> anyhow::Result<()> {
+    let (options, arguments): (EngineOptions, Vec<String>) = serde_json::from_str(instructions)?;
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    // Held until the process ends, by ClickHouse too.
+    let lock = lock(&options.data_dir, options.lock_patience)?;
+    rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())?;
+    if let Err(error) = rustix::process::nice(options.nice) {
+        tracing::warn!(%error, "the engine keeps its priority");
+    }
+    // ClickHouse looks into the folder where it was started.
+    std::env::set_current_dir(&options.data_dir)?;
+    if !confine(&options).context("ClickHouse cannot be confined to its data folder")? {
+        tracing::warn!(
+            "this system cannot confine ClickHouse to its data folder (Linux 5.13 and later can): everyone with a password of ClickHouse can read the files that this user can read"
+        );
+    }
+    match &options.clickhouse {
+        ClickHouse::Library(library) => {
+            run_library(library, arguments.into_iter().map(OsString::from))
+        }
+        ClickHouse::Program(program) => {
+            let mut command = std::process::Command::new(program);
+            let error = command.arg("local").args(arguments).exec();
+            Err(error).with_context(|| format!("{} does not start", program.display()))
+        }
+    }
+}
+
+/// Takes the folder for this process, waiting for another one to leave.
+fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
+    let path = folder.join("unjank-engine.lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    let until = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Err(TryLockError::WouldBlock) => anyhow::bail!(
+                "another engine uses the data folder {}: stop it, or give this one another folder",
+                folder.display(),
+            ),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("{} cannot be locked", path.display()));
+            }
+        }
+    }
+}
+
+/// A function of the library that takes the arguments of a program, and one that finds the error in what that answers.
+type Run = unsafe extern "C" fn(c_int, *mut *mut c_char) -> *mut c_void;
+type Error = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+
+/// Runs `clickhouse local` with these arguments, in this process.
+///
+/// # Errors
+/// When the library does not load, and when ClickHouse ends with an error.
+#[expect(unsafe_code, reason = "loading a library and calling its C functions")]
+pub fn run_library(
+    library: &Path,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> anyhow::Result<()> {
+    let texts: Vec<CString> = std::iter::once(OsString::from("clickhouse"))
+        .chain(arguments)
+        .map(|argument| CString::new(argument.as_bytes()))
+        .collect::<Result<_, _>>()?;
+    let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr().cast_mut()).collect();
+    let failed = || {
+        format!(
+            "the ClickHouse library {} cannot be loaded",
+            library.display()
+        )
+    };
+    // SAFETY: the file is the ClickHouse library, whose initializers only set up its own globals. It is never unloaded.
+    let library = unsafe { libloading::Library::new(library) }.with_context(failed)?;
+    let library = Box::leak(Box::new(library));
+    // SAFETY: the symbols have the types that the library's header `chdb.h` declares. The strings are NUL-terminated, as many as
+    // counted, and outlive the call. The answer is null or a result that owns its error text and is never freed.
+    let message = unsafe {
+        let run = library
+            .get::<Run>(b"chdb_query_cmdline\0")
+            .with_context(failed)?;
+        let error = library
+            .get::<Error>(b"chdb_result_error\0")
+            .with_context(failed)?;
+        let result = run(c_int::try_from(pointers.len())?, pointers.as_mut_ptr());
+        anyhow::ensure!(!result.is_null(), "ClickHouse ended without a result");
+        let message = error(result);
+        (!message.is_null()).then(|| CStr::from_ptr(message).to_string_lossy())
+    };
+    let Some(message) = message else {
+        return Ok(());
+    };
+    anyhow::bail!(
+        "{}",
+        message.split(", Stack trace").next().unwrap_or_default()
+    )
+}
