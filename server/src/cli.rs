@@ -53,7 +53,7 @@ enum Command {
     Demo(Box<demo::DemoArgs>),
     /// Run only the embedded ClickHouse, for any ClickHouse client.
     Engine(engine::EngineArgs),
-    /// The process of an engine.
+    /// Internal: the process that becomes ClickHouse.
     #[command(hide = true, name = "clickhouse")]
     Host(engine::HostArgs),
     /// Bring ClickHouse's schema up to date and exit. `serve` does the same at start.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
 use crate::library;
@@ -51,24 +51,29 @@ pub fn locate(search: Search<'_>, progress: &dyn Fn(&str)) -> anyhow::Result<Cli
             "{} is not a program: --engine-binary names the program `clickhouse`",
             binary.display()
         );
-        return Ok(ClickHouse::Program(binary.to_owned()));
+        return Ok(ClickHouse::Program(std::path::absolute(binary)?));
     }
-    let library = library::locate_or_fetch(search.library, search.cache_dir, progress);
-    if library.is_ok() || search.library.is_some() {
-        return library.map(ClickHouse::Library);
-    }
+    let error = match library::locate_or_fetch(search.library, search.cache_dir, progress) {
+        Ok(library) => return Ok(ClickHouse::Library(std::path::absolute(library)?)),
+        Err(error) if search.library.is_some() => return Err(error),
+        Err(error) => error,
+    };
     let found = search
         .path
         .into_iter()
         .flat_map(std::env::split_paths)
         .map(|folder| folder.join("clickhouse"))
         .find(|path| is_program(path));
-    match found {
-        Some(program) => Ok(ClickHouse::Program(program)),
-        None => library.map(ClickHouse::Library).context(
+    let Some(program) = found else {
+        return Err(error.context(
             "no ClickHouse was found: install it so that `clickhouse` is on the PATH (macOS: `brew install --cask clickhouse`; Linux: the package `clickhouse-common-static` of packages.clickhouse.com)",
-        ),
-    }
+        ));
+    };
+    progress(&format!(
+        "there is no library ({error:#}): {} is used",
+        program.display()
+    ));
+    Ok(ClickHouse::Program(std::path::absolute(program)?))
 }
 
 fn is_program(path: &Path) -> bool {

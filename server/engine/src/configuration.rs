@@ -15,12 +15,7 @@ pub(crate) fn config(
 ) -> String {
     let memory = options.max_memory_bytes;
     let tcp = tcp.map_or_else(String::new, |tcp| {
-        let port = format!("<tcp_port>{}</tcp_port>", tcp.port());
-        if tcp.ip() == http.ip() {
-            port
-        } else {
-            format!("<listen_host>{}</listen_host>{port}", tcp.ip())
-        }
+        format!("<tcp_port>{}</tcp_port>", tcp.port())
     });
     include_str!("../clickhouse/config.xml")
         .replace("{http_host}", &http.ip().to_string())
@@ -54,6 +49,10 @@ pub(crate) fn users(options: &EngineOptions) -> String {
         .collect();
     include_str!("../clickhouse/users.xml")
         .replace("{database}", &escape(&options.database))
+        .replace(
+            "{reader_memory}",
+            &(options.max_memory_bytes / 2).to_string(),
+        )
         .replace("{sources}", &sources)
         .replace("{users}", &users)
 }

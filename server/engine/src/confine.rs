@@ -19,7 +19,7 @@ use crate::options::Source;
 #[cfg(target_os = "linux")]
 const READABLE: &str = "/dev/random /dev/urandom /etc/hosts /etc/ld.so.cache /etc/localtime /etc/nsswitch.conf /etc/resolv.conf \
     /etc/ssl/certs /lib /lib64 /proc/cpuinfo /proc/diskstats /proc/filesystems /proc/loadavg /proc/meminfo /proc/pressure \
-    /proc/self /proc/stat /proc/sys /proc/uptime /proc/vmstat /sys /usr/lib /usr/lib64 /usr/share/zoneinfo";
+    /proc/self /proc/stat /proc/sys /proc/uptime /proc/vmstat /sys/block /sys/devices/system /sys/fs/cgroup /usr/lib /usr/lib64 /usr/share/zoneinfo";
 
 /// Confines this process for good. Answers whether the system can do that.
 ///
@@ -29,7 +29,10 @@ const READABLE: &str = "/dev/random /dev/urandom /etc/hosts /etc/ld.so.cache /et
 pub(crate) fn confine(options: &EngineOptions) -> anyhow::Result<bool> {
     let abi = ABI::V5;
     let read = AccessFs::from_read(abi);
+    // Without `Refer` the kernel would refuse all links and renames between folders, which ClickHouse needs.
     let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::SoftRequirement)
+        .handle_access(AccessFs::Refer)?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(abi))?;
     let reaches_others = options.sources.iter().any(|source| *source != Source::File);
@@ -52,15 +55,12 @@ pub(crate) fn confine(options: &EngineOptions) -> anyhow::Result<bool> {
     if let Ok(null) = PathFd::new("/dev/null") {
         ruleset = ruleset.add_rule(PathBeneath::new(null, write))?;
     }
-    let programs = match options.clickhouse {
-        ClickHouse::Library(_) => "",
-        // A program may be a script, or be started by one.
-        ClickHouse::Program(_) => "/usr/bin /bin",
+    // A library is mapped, a program and its loader are executed.
+    let read = match options.clickhouse {
+        ClickHouse::Library(_) => read & !AccessFs::Execute,
+        ClickHouse::Program(_) => read,
     };
-    for path in READABLE
-        .split_whitespace()
-        .chain(programs.split_whitespace())
-    {
+    for path in READABLE.split_whitespace() {
         if let Ok(file) = PathFd::new(path) {
             let is_folder = std::path::Path::new(path).is_dir();
             let access = if is_folder {

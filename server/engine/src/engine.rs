@@ -2,35 +2,39 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use tempfile::TempDir;
+use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::configuration;
-use crate::log::{self, LastWords};
+use crate::log::{self, LastError};
 use crate::options::EngineOptions;
 use crate::port::Ports;
 use crate::private;
-use crate::terminal::{self, Terminal};
+use crate::terminal;
 
 /// A data folder of many parts takes a while to open.
-const START_PATIENCE: Duration = Duration::from_secs(120);
+const START_PATIENCE: Duration = Duration::from_secs(600);
 /// After its queries were cancelled, how long the process may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(12);
 
-/// A running ClickHouse. Dropped, it is killed: nothing that was stored is lost.
+/// A running ClickHouse. Dropping it kills ClickHouse; stored data is safe.
 #[derive(Debug)]
 pub struct Engine {
     child: Child,
     /// ClickHouse ends in order when this closes, so it never outlives the process that started it.
-    terminal: Option<Terminal>,
+    terminal: Option<OwnedFd>,
     http: SocketAddr,
     native: Option<SocketAddr>,
-    last_words: LastWords,
+    last_error: LastError,
     shutdown_patience: Duration,
 }
 
@@ -56,37 +60,50 @@ impl Engine {
         let (http, native) = (ports.http()?, ports.native()?);
         let start = Start::write(options, http, native).with_context(failed)?;
         let (terminal, stdin) = terminal::open().context("a terminal cannot be opened")?;
-        let mut child = spawn(options, &start, stdin)?;
-        let last_words = LastWords::default();
-        if let Some(output) = child.stderr.take() {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "it ends with the process whose output it reads"
-            )]
-            drop(tokio::spawn(log::forward(output, last_words.clone())));
-        }
+        // A socket: SQL that opens /proc/self/fd/2 could steal the lines of a pipe.
+        let (output, stderr) = StdUnixStream::pair()?;
+        output.set_nonblocking(true)?;
+        let child = spawn(options, &start, stdin, stderr)?;
+        let last_error = LastError::default();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it ends with the process whose output it reads"
+        )]
+        drop(tokio::spawn(log::forward(
+            UnixStream::from_std(output)?,
+            last_error.clone(),
+        )));
         let mut engine = Self {
             child,
             terminal: Some(terminal),
             http,
             native,
-            last_words,
+            last_error,
             shutdown_patience: options.shutdown_patience,
         };
         let ready = timeout(START_PATIENCE, engine.until(&start)).await;
-        // ClickHouse has read it, and nobody needs the hashes of its passwords.
-        remove(&start.folder)?;
-        ready.with_context(|| format!("ClickHouse was not ready after {START_PATIENCE:?}"))??;
+        let Ok(ready) = ready else {
+            bail!(
+                "ClickHouse was not ready after {START_PATIENCE:?}: {}",
+                engine.last_error
+            )
+        };
+        ready?;
         remove_leftovers(&options.data_dir)?;
         Ok(engine)
     }
 
+    /// Returns when ClickHouse has written the file `ready`.
     async fn until(&mut self, start: &Start) -> anyhow::Result<()> {
-        while !start.is_done() {
+        while !start.folder.path().join("ready").exists() {
             if let Some(status) = self.child.try_wait()? {
-                // Its last words may still be on their way.
-                sleep(Duration::from_millis(50)).await;
-                bail!("ClickHouse did not start ({status}): {}", self.last_words);
+                // Its last lines may still be on their way.
+                sleep(Duration::from_millis(100)).await;
+                bail!("ClickHouse did not start ({status}): {}", self.last_error);
+            }
+            // At a terminal it does not end when its first statements fail.
+            if self.last_error.is_of_statement() {
+                bail!("ClickHouse did not start: {}", self.last_error);
             }
             sleep(Duration::from_millis(5)).await;
         }
@@ -108,12 +125,12 @@ impl Engine {
         self.child.id()
     }
 
-    /// Waits until ClickHouse ends by itself.
-    ///
-    /// # Errors
-    /// When the process cannot be waited for.
-    pub async fn ended(&mut self) -> std::io::Result<ExitStatus> {
-        self.child.wait().await
+    /// Waits until ClickHouse ends by itself, and answers how it ended.
+    pub async fn ended(&mut self) -> String {
+        match self.child.wait().await {
+            Ok(status) => format!("ClickHouse ended ({status}): {}", self.last_error),
+            Err(error) => format!("ClickHouse cannot be waited for: {error}"),
+        }
     }
 
     /// Ends ClickHouse: it accepts nothing more, lets running queries finish for a while, cancels the rest, and closes its tables.
@@ -131,18 +148,19 @@ impl Engine {
         ensure!(
             status.success(),
             "ClickHouse ended with an error ({status}): {}",
-            self.last_words
+            self.last_error
         );
         Ok(())
     }
 }
 
-/// The folder of the files that ClickHouse starts with.
+/// The folder of the files that ClickHouse starts with. It goes when ClickHouse has read them: nobody needs the hashes of
+/// passwords any more.
 struct Start {
-    folder: PathBuf,
+    folder: TempDir,
 }
 
-/// What such folders are named, before the number of the process that supervises.
+/// What the names of such folders begin with.
 const START: &str = "start-";
 
 impl Start {
@@ -151,12 +169,10 @@ impl Start {
         http: SocketAddr,
         native: Option<SocketAddr>,
     ) -> std::io::Result<Self> {
-        let name = format!("{START}{}", std::process::id());
-        let start = Self {
-            folder: options.data_dir.join(name),
-        };
-        remove(&start.folder)?;
-        private::folder(&start.folder)?;
+        let folder = tempfile::Builder::new()
+            .prefix(START)
+            .tempdir_in(&options.data_dir)?;
+        let start = Self { folder };
         let users_file = start.file("users.xml");
         let config = configuration::config(options, http, native, &users_file);
         let native = native.map_or("", |_| "SYSTEM START LISTEN TCP;\n");
@@ -173,35 +189,30 @@ impl Start {
         Ok(start)
     }
 
-    /// ClickHouse writes the file `ready` when it listens.
-    fn is_done(&self) -> bool {
-        self.folder.join("ready").exists()
-    }
-
     fn file(&self, name: &str) -> String {
-        self.folder.join(name).to_string_lossy().into_owned()
+        self.folder.path().join(name).to_string_lossy().into_owned()
     }
 }
 
-fn remove(folder: &Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Removes the folder of a supervisor that was killed while its engine started.
+/// Removes folders of supervisors that were killed while their engines started, an hour ago or earlier.
 fn remove_leftovers(data_dir: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(data_dir)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(START) {
-            remove(&entry.path())?;
+        let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
+        let is_start = entry.file_name().to_string_lossy().starts_with(START);
+        if is_start && age > Duration::from_secs(3_600) {
+            std::fs::remove_dir_all(entry.path())?;
         }
     }
     Ok(())
 }
 
-fn spawn(options: &EngineOptions, start: &Start, stdin: File) -> anyhow::Result<Child> {
+fn spawn(
+    options: &EngineOptions,
+    start: &Start,
+    stdin: File,
+    stderr: StdUnixStream,
+) -> anyhow::Result<Child> {
     let arguments = [
         format!("--config-file={}", start.file("config.xml")),
         format!("--path={}", options.data_dir.display()),
@@ -228,7 +239,7 @@ fn spawn(options: &EngineOptions, start: &Start, stdin: File) -> anyhow::Result<
         .env("CLICKHOUSE_HISTORY_FILE", "/dev/null")
         .stdin(stdin)
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
+        .stderr(OwnedFd::from(stderr))
         // Ctrl-C is for the supervisor, which ends ClickHouse in order.
         .process_group(0)
         .kill_on_drop(true)

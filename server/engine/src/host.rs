@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::fs::{File, TryLockError};
+use std::io::{IsTerminal, stdin};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -31,7 +32,7 @@ pub fn run(instructions: &str) -> anyhow::Result<()> {
     std::env::set_current_dir(&options.data_dir)?;
     if !confine(&options).context("ClickHouse cannot be confined to its data folder")? {
         tracing::warn!(
-            "this system cannot confine ClickHouse to its data folder (Linux 5.13 and later can): everyone with a password of ClickHouse can read the files that this user can read"
+            "this system cannot confine ClickHouse to its data folder (Linux 5.19 and later can): everyone with a password of ClickHouse can read the files that this user can read"
         );
     }
     match &options.clickhouse {
@@ -59,7 +60,8 @@ fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+            // Its supervisor may have gone meanwhile.
+            Err(TryLockError::WouldBlock) if Instant::now() < until && stdin().is_terminal() => {
                 std::thread::sleep(Duration::from_millis(50));
             }
             Err(TryLockError::WouldBlock) => anyhow::bail!(
@@ -73,7 +75,7 @@ fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
     }
 }
 
-/// A function of the library that takes the arguments of a program, and one that finds the error in what that answers.
+/// `chdb_query_cmdline`, and `chdb_result_error`, which returns its error text.
 type Run = unsafe extern "C" fn(c_int, *mut *mut c_char) -> *mut c_void;
 type Error = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 

@@ -40,7 +40,7 @@ pub struct HostProgram {
     pub arguments: Vec<OsString>,
 }
 
-/// Somebody who may log in.
+/// A ClickHouse user.
 #[derive(Clone)]
 pub struct User {
     pub name: String,

@@ -22,6 +22,11 @@ impl Ports {
     /// # Errors
     /// When an address is taken, or is not one of this machine.
     pub fn reserve(http: SocketAddr, native: Option<SocketAddr>) -> anyhow::Result<Self> {
+        // ClickHouse listens with every protocol on every host that it is given.
+        anyhow::ensure!(
+            native.is_none_or(|native| native.ip() == http.ip()),
+            "the engine's HTTP interface and its native protocol need the same IP address, not {http} and {native:?}"
+        );
         Ok(Self {
             http: reserve(http)?,
             native: native.map(reserve).transpose()?,

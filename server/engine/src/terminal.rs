@@ -1,7 +1,7 @@
-//! The terminal that ClickHouse sits at. It hangs up when the process that holds it ends, for whatever reason.
+//! ClickHouse's terminal. It hangs up when the supervisor ends, for any reason.
 //!
-//! `clickhouse local` has to believe that somebody is there. Without a terminal it ends when a connection breaks in a way that
-//! it does not expect: one byte and a reset are enough, and need no password. At a terminal it logs the error and goes on.
+//! `clickhouse local` must see a terminal. Without one it ends when a connection breaks in a way that it does not expect: one byte
+//! and a reset are enough, and need no password. At a terminal it logs the error and goes on.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -10,20 +10,18 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Our end: as long as it is open, ClickHouse waits for a line that never comes.
-#[derive(Debug)]
-pub(crate) struct Terminal {
-    _ours: OwnedFd,
-}
-
-/// Opens a terminal. Answers our end and ClickHouse's standard input.
-pub(crate) fn open() -> std::io::Result<(Terminal, File)> {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+/// Opens a terminal. Answers our end, which keeps ClickHouse waiting while it is open, and ClickHouse's standard input.
+pub(crate) fn open() -> std::io::Result<(OwnedFd, File)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+    // Another process that is started at this moment must not keep it open.
+    #[cfg(target_os = "linux")]
+    let flags = flags | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags)?;
     fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
     grantpt(&ours)?;
     unlockpt(&ours)?;
     let name = ptsname(&ours, Vec::new())?;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
-    Ok((Terminal { _ours: ours }, File::from(theirs)))
+    Ok((ours, File::from(theirs)))
 }

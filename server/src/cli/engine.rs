@@ -24,10 +24,6 @@ pub(super) struct EngineArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8123")]
     listen: SocketAddr,
 
-    /// The folder of the engine's data. Unset: `engine` under the data folder.
-    #[arg(long, value_name = "DIR")]
-    engine_dir: Option<std::path::PathBuf>,
-
     /// The most memory it may use, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     max_memory_bytes: u64,
@@ -58,15 +54,10 @@ struct Ready {
 }
 
 pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
-    let engine_dir = &args.engine_dir;
     let settings = EngineSettings {
         program: shared.engine_program()?,
-        data_dir: engine_dir
-            .clone()
-            .unwrap_or_else(|| shared.data_dir.clone()),
-        engine_dir: engine_dir
-            .clone()
-            .unwrap_or_else(|| shared.data_dir.join("engine")),
+        data_dir: shared.data_dir.clone(),
+        engine_dir: shared.data_dir.join("engine"),
         binary: shared.engine_binary.clone(),
         library: shared.engine_library.clone(),
         cache_dir: shared.cache_dir.clone(),
@@ -85,14 +76,6 @@ pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
             "{}",
             clickhouse.path().display()
         )?);
-    }
-    for address in [Some(args.listen), args.engine.engine_tcp_listen]
-        .into_iter()
-        .flatten()
-    {
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "ClickHouse can be reached from other machines, and passwords travel unencrypted");
-        }
     }
     keep_files_private();
     let runtime = runtime()?;
@@ -120,7 +103,7 @@ async fn serve(settings: &EngineSettings, until_stdin_ends: bool) -> anyhow::Res
     writeln!(out, "{}", serde_json::to_string(&ready)?)?;
     out.flush()?;
     tokio::select! {
-        status = started.engine.ended() => anyhow::bail!("ClickHouse ended: {}", status?),
+        ended = started.engine.ended() => anyhow::bail!(ended),
         () = &mut ended => {}
     }
     started.stop(&settings.data_dir).await

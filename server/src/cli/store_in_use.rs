@@ -30,13 +30,19 @@ pub(super) async fn store_in_use(
     }
     let data_dir = &shared.data_dir;
     let begun = Instant::now();
-    let mut told = false;
+    let mut announced = false;
     loop {
-        let reason = match answering(&store, data_dir).await {
-            Ok(()) => return Ok(store),
-            Err(reason) => reason,
-        };
         let starting = is_running(data_dir);
+        // An address that a killed engine left may be somebody else's now.
+        let reason = if starting == Some(false) {
+            "no process holds the data folder".to_owned()
+        } else {
+            match answering(&store, data_dir).await {
+                Ok(()) => return Ok(store),
+                Err(reason) => reason,
+            }
+        };
+        let starting = starting == Some(true);
         if !starting && (begun.elapsed() >= GRACE.min(patience) || !data_dir.exists()) {
             anyhow::bail!(
                 "no embedded engine runs under {} ({reason}): start `unjank serve`, or name a store with --clickhouse-url",
@@ -50,8 +56,8 @@ pub(super) async fn store_in_use(
                 patience.as_secs()
             );
         }
-        if starting && !told {
-            told = true;
+        if starting && !announced {
+            announced = true;
             writeln!(
                 std::io::stderr(),
                 "the engine is starting: waiting up to {} s for it",
@@ -75,13 +81,12 @@ async fn answering(store: &ClickHouse, data_dir: &Path) -> Result<(), String> {
 }
 
 /// Whether a process holds the data folder: a server its log, or an engine its data. The system's list of locks says so;
-/// trying a lock could take it from a server that starts at this moment. Where there is no such list: no.
-fn is_running(data_dir: &Path) -> bool {
-    let Ok(locks) = std::fs::read_to_string("/proc/locks") else {
-        return false;
-    };
-    ["log/lock", "engine/unjank-engine.lock"]
+/// trying a lock could take it from a server that starts at this moment. None: the system has no such list.
+fn is_running(data_dir: &Path) -> Option<bool> {
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let held = ["log/lock", "engine/unjank-engine.lock"]
         .iter()
         .filter_map(|name| std::fs::metadata(data_dir.join(name)).ok())
-        .any(|file| locks.contains(&format!(":{} ", file.ino())))
+        .any(|file| locks.contains(&format!(":{} ", file.ino())));
+    Some(held)
 }

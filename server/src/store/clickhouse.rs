@@ -186,7 +186,7 @@ impl ClickHouse {
 
     /// Whether ClickHouse answers.
     pub async fn ping(&self) -> Result<(), Failure> {
-        let answer = self.client()?.query("SELECT 1").fetch_one::<u8>();
+        let answer = self.reader()?.query("SELECT 1").fetch_one::<u8>();
         tokio::time::timeout(Duration::from_secs(5), answer)
             .await
             .map_err(|_| Failure::Later("ClickHouse did not answer within 5 s".to_owned()))??;

@@ -141,6 +141,11 @@ impl EngineSettings {
 
     /// Reserves the engine's addresses.
     pub fn ports(&self) -> anyhow::Result<Ports> {
+        for address in [Some(self.listen), self.tcp_listen].into_iter().flatten() {
+            if !address.ip().is_loopback() {
+                tracing::warn!(%address, "ClickHouse can be reached from other machines, and passwords travel unencrypted");
+            }
+        }
         Ports::reserve(self.listen, self.tcp_listen)
     }
 
@@ -316,7 +321,8 @@ impl EmbeddedEngine {
         fresh.point_at(Some(&target));
         tokio::select! {
             migrated = migrate(&fresh) => drop(migrated?),
-            status = started.engine.ended() => anyhow::bail!("it ended: {}", status?),
+            ended = started.engine.ended() => anyhow::bail!(ended),
+            () = shutdown.cancelled() => return started.stop(&settings.data_dir).await,
         }
         started.announce(&settings.data_dir)?;
         self.clickhouse.point_at(Some(&target));
@@ -332,7 +338,10 @@ impl EmbeddedEngine {
         };
         self.clickhouse.point_at(None);
         match ended {
-            Some(status) => anyhow::bail!("it ended: {}", status?),
+            Some(ended) => {
+                EngineFile::remove(&settings.data_dir);
+                anyhow::bail!(ended)
+            }
             None => started.stop(&settings.data_dir).await,
         }
     }

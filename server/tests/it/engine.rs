@@ -36,9 +36,9 @@ fn start() -> Engine {
             // database are counted, of which next to nothing is ever touched.
             "--max-memory-bytes",
             "17179869184",
-            "--engine-dir",
+            "--data-dir",
         ])
-        .arg(folder.path().join("engine"))
+        .arg(folder.path())
         .env("UNJANK_ENGINE_PASSWORD", PASSWORD)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,6 +1,5 @@
 //! A program named `clickhouse` runs in place of the library.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use unjank_engine::{ClickHouse, Engine};
@@ -48,18 +47,10 @@ async fn a_clickhouse_program_serves_keeps_and_ends_like_the_library() {
 #[tokio::test]
 async fn a_program_that_does_not_start_says_why() {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = options(&folder.path().join("engine"));
-    let path = folder.path().join("clickhouse");
-    std::fs::write(
-        &path,
-        "#!/bin/sh\necho 'no such thing as local here' >&2\nexit 3\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    options.clickhouse = ClickHouse::Program(path);
-    let error = Engine::start(&options, &ports(false))
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("no such thing as local here"), "{error}");
+    let data_dir = folder.path().join("engine");
+    let mut options = options(&data_dir);
+    options.clickhouse = stand_in(folder.path(), &data_dir);
+    std::fs::remove_file(data_dir.join("libchdb.so")).unwrap();
+    let error = Engine::start(&options, &ports(false)).await.unwrap_err();
+    assert!(error.to_string().contains("libchdb.so"), "{error}");
 }
