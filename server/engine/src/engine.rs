@@ -81,7 +81,7 @@ impl Engine {
             last_error,
             shutdown_patience: options.shutdown_patience,
         };
-        let ready = timeout(START_PATIENCE, engine.until(&start)).await;
+        let ready = timeout(START_PATIENCE, engine.until_ready(&start)).await;
         let Ok(ready) = ready else {
             bail!(
                 "ClickHouse was not ready after {START_PATIENCE:?}: {}",
@@ -93,9 +93,22 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Returns when ClickHouse has written the file `ready`.
-    async fn until(&mut self, start: &Start) -> anyhow::Result<()> {
-        while !start.folder.path().join("ready").exists() {
+    /// Has ClickHouse listen once it has read its configuration, and returns when it listens.
+    async fn until_ready(&mut self, start: &Start) -> anyhow::Result<()> {
+        self.until(&start.file("loaded")).await?;
+        // SQL can read files in the data folder: the hashes of passwords must be gone before anybody can ask.
+        std::fs::remove_file(start.file("users.xml"))?;
+        let native = self.native.map_or("", |_| "SYSTEM START LISTEN TCP;");
+        let report = start.report("ready");
+        let statements = format!("SYSTEM START LISTEN HTTP; {native} {report}\n{END_OF_INPUT}");
+        let terminal = self.terminal.as_ref().context("it has no terminal")?;
+        rustix::io::write(terminal, statements.as_bytes())?;
+        self.until(&start.file("ready")).await
+    }
+
+    /// Returns when ClickHouse has written this file.
+    async fn until(&mut self, file: &str) -> anyhow::Result<()> {
+        while !Path::new(file).exists() {
             if let Some(status) = self.child.try_wait()? {
                 // Its last lines may still be on their way.
                 sleep(Duration::from_millis(100)).await;
@@ -154,8 +167,10 @@ impl Engine {
     }
 }
 
-/// The folder of the files that ClickHouse starts with. It goes when ClickHouse has read them: nobody needs the hashes of
-/// passwords any more.
+/// Control-D.
+const END_OF_INPUT: char = '\u{4}';
+
+/// The folder of the files that ClickHouse starts with. It goes when ClickHouse listens.
 struct Start {
     folder: TempDir,
 }
@@ -175,18 +190,16 @@ impl Start {
         let start = Self { folder };
         let users_file = start.file("users.xml");
         let config = configuration::config(options, http, native, &users_file);
-        let native = native.map_or("", |_| "SYSTEM START LISTEN TCP;\n");
-        let ready = start
-            .file("ready")
-            .replace('\\', "\\\\")
-            .replace('\'', "\\'");
-        let statements = format!(
-            "SYSTEM START LISTEN HTTP;\n{native}SELECT 1 INTO OUTFILE '{ready}' TRUNCATE;\n"
-        );
         private::file(&start.file("config.xml"), &config)?;
         private::file(&users_file, &configuration::users(options))?;
-        private::file(&start.file("start.sql"), &statements)?;
+        private::file(&start.file("loaded.sql"), &start.report("loaded"))?;
         Ok(start)
+    }
+
+    /// A statement that creates a file.
+    fn report(&self, name: &str) -> String {
+        let path = self.file(name).replace('\\', "\\\\").replace('\'', "\\'");
+        format!("SELECT 1 INTO OUTFILE '{path}' TRUNCATE;")
     }
 
     fn file(&self, name: &str) -> String {
@@ -219,8 +232,14 @@ fn spawn(
         format!("--log-level={}", log::level()),
         "--interactive".to_owned(),
         "--disable_suggestion".to_owned(),
-        format!("--queries-file={}", start.file("start.sql")),
-        // Reading it lasts until the terminal hangs up.
+        // While a query runs they would read the terminal for keystrokes.
+        "--progress=off".to_owned(),
+        "--progress-table=off".to_owned(),
+        "--enable-progress-table-toggle=0".to_owned(),
+        format!("--queries-file={}", start.file("loaded.sql")),
+        // The statements that have it listen.
+        "--queries-file=/dev/stdin".to_owned(),
+        // Reading this lasts until the terminal hangs up.
         "--queries-file=/dev/stdin".to_owned(),
     ];
     let host = &options.host;

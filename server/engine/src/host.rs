@@ -25,6 +25,7 @@ pub fn run(instructions: &str) -> anyhow::Result<()> {
     // Held until the process ends, by ClickHouse too.
     let lock = lock(&options.data_dir, options.lock_patience)?;
     rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())?;
+    remove_empty_definitions(&options.data_dir)?;
     if let Err(error) = rustix::process::nice(options.nice) {
         tracing::warn!(%error, "the engine keeps its priority");
     }
@@ -73,6 +74,28 @@ fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
             }
         }
     }
+}
+
+/// Removes empty definitions of databases and tables: with one ClickHouse does not start, and it writes none itself. The SQL
+/// function `sqlite()` creates an empty file of any name before it asks whether its caller may.
+fn remove_empty_definitions(data_dir: &Path) -> anyhow::Result<()> {
+    let mut folders = vec![(data_dir.join("metadata"), 0), (data_dir.join("store"), 2)];
+    while let Some((folder, depth)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries {
+            let (path, found) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)))?;
+            let is_definition = path.extension().is_some_and(|extension| extension == "sql");
+            if found.is_dir() && depth > 0 {
+                folders.push((path, depth - 1));
+            } else if found.is_file() && found.len() == 0 && is_definition {
+                tracing::warn!(file = %path.display(), "an empty definition was removed");
+                std::fs::remove_file(path)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `chdb_query_cmdline`, and `chdb_result_error`, which returns its error text.

@@ -33,7 +33,11 @@ impl Ports {
         })
     }
 
-    pub(crate) fn http(&self) -> std::io::Result<SocketAddr> {
+    /// The reserved address of the HTTP interface.
+    ///
+    /// # Errors
+    /// When the system does not say it.
+    pub fn http(&self) -> std::io::Result<SocketAddr> {
         self.http.local_addr()
     }
 

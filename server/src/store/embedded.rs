@@ -243,12 +243,12 @@ const FORGET_INTERVAL: Duration = Duration::from_secs(3_600);
 /// Drops what is too old from the engine's logs, for ever.
 async fn forget_queries(clickhouse: &ClickHouse) {
     loop {
+        sleep(FORGET_INTERVAL).await;
         for table in ["query_log", "part_log"] {
             if let Err(failure) = clickhouse.forget_log(table, LOGGED_DAYS).await {
                 tracing::debug!(%failure, table, "nothing was dropped from the engine's log");
             }
         }
-        sleep(FORGET_INTERVAL).await;
     }
 }
 
