@@ -66,6 +66,9 @@ pub(crate) fn level() -> &'static str {
     }
 }
 
+/// What `clickhouse local` says of its terminal when that hangs up.
+const NOTHING_TO_DO: &str = "Empty query";
+
 /// Longer lines are left out: a query may be as long as its author likes.
 const LONGEST_LINE: usize = 64 << 10;
 
@@ -80,7 +83,7 @@ pub(crate) async fn forward(output: impl AsyncRead + Unpin, last_error: LastErro
         };
         if let Ok(parsed) = serde_json::from_str::<Line>(&line) {
             log(&parsed, &last_error);
-        } else if !line.trim().is_empty() {
+        } else if !matches!(line.trim(), "" | NOTHING_TO_DO) {
             // A crash report, or the process before it became ClickHouse.
             last_error.set(line.trim());
             tracing::warn!(target: TARGET, "{}", line.trim());
