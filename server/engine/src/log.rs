@@ -100,8 +100,9 @@ fn log(line: &Line, last_error: &LastError) {
         .unwrap_or_default();
     let (logger, query_id) = (&line.logger_name, &line.query_id);
     match line.level.as_str() {
-        // The author of a query has got its error, and its text may hold what no log should. `query_log` has both.
-        _ if !query_id.is_empty() => {
+        // The author of a query has got its error, and its text may hold what no log should. `query_log` has both. The pools only
+        // say that they are busy.
+        _ if !query_id.is_empty() || logger.starts_with("BackgroundSchedulePool") => {
             tracing::debug!(target: TARGET, logger, query_id, "{message}");
         }
         "Fatal" | "Critical" | "Error" | "ERROR" => {
