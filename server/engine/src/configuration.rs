@@ -25,10 +25,6 @@ pub(crate) fn config(
         .replace("{memory}", &memory.to_string())
         .replace("{mark_cache}", &(memory / 8).min(512 << 20).to_string())
         .replace(
-            "{uncompressed_cache}",
-            &(memory / 16).min(256 << 20).to_string(),
-        )
-        .replace(
             "{patience}",
             &options.shutdown_patience.as_secs().to_string(),
         )

@@ -138,7 +138,7 @@ impl Engine {
         self.child.id()
     }
 
-    /// Waits until ClickHouse ends by itself, and answers how it ended.
+    /// Waits until ClickHouse ends by itself, and answers how.
     pub async fn ended(&mut self) -> String {
         match self.child.wait().await {
             Ok(status) => format!("ClickHouse ended ({status}): {}", self.last_error),

@@ -1,7 +1,6 @@
 //! The ClickHouse library: where it is, and how it gets there.
 //!
-//! It is the package `@chdb/lib-<platform>` of the npm registry, fetched with npm itself (so with its proxy and registry
-//! settings), checked against a pinned hash, and unpacked into a cache folder that any number of processes share.
+//! It is the package `@chdb/lib-<platform>` of the npm registry, fetched with npm, checked, and unpacked into a shared cache folder.
 
 mod fetch;
 
@@ -103,9 +102,6 @@ fn fetch_once(
     let fresh = work.path().join(FILE);
     fetch::unpack(&tarball, &package, platform.integrity, &fresh)?;
     std::fs::rename(&fresh, &library).with_context(at)?;
-    File::open(&folder)
-        .and_then(|folder| folder.sync_all())
-        .with_context(at)?;
     progress(&format!("the engine's library is in {}", library.display()));
     Ok(library)
 }

@@ -66,9 +66,6 @@ pub(crate) fn level() -> &'static str {
     }
 }
 
-/// What `clickhouse local` says of its terminal when that hangs up.
-const NOTHING_TO_DO: &str = "Empty query";
-
 /// Longer lines are left out: a query may be as long as its author likes.
 const LONGEST_LINE: usize = 64 << 10;
 
@@ -83,7 +80,8 @@ pub(crate) async fn forward(output: impl AsyncRead + Unpin, last_error: LastErro
         };
         if let Ok(parsed) = serde_json::from_str::<Line>(&line) {
             log(&parsed, &last_error);
-        } else if !matches!(line.trim(), "" | NOTHING_TO_DO) {
+        // `Empty query` is what it says when its terminal hangs up.
+        } else if !matches!(line.trim(), "" | "Empty query") {
             // A crash report, or the process before it became ClickHouse.
             last_error.set(line.trim());
             tracing::warn!(target: TARGET, "{}", line.trim());

@@ -48,7 +48,6 @@ pub struct User {
     pub role: Role,
 }
 
-/// Without the password.
 impl std::fmt::Debug for User {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} ({:?})", self.name, self.role)

@@ -34,9 +34,6 @@ impl Ports {
     }
 
     /// The reserved address of the HTTP interface.
-    ///
-    /// # Errors
-    /// When the system does not say it.
     pub fn http(&self) -> std::io::Result<SocketAddr> {
         self.http.local_addr()
     }

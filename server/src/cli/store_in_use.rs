@@ -33,7 +33,7 @@ pub(super) async fn store_in_use(
     let mut announced = false;
     loop {
         let starting = is_running(data_dir);
-        // An address that a killed engine left may be somebody else's now.
+        // Another program may listen now where a killed engine did.
         let reason = if starting == Some(false) {
             "no process holds the data folder".to_owned()
         } else {
