@@ -109,10 +109,20 @@ bench-alerts: check-tools
 	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
 	target/release/unjank-loadtest alerts --server-bin target/release/unjank --data-dir target/bench-alerts --days $(DAYS) --step $(STEP)
 
-## chaos: kill server and engine at random moments under load, then verify that nothing was lost or doubled
+## chaos: kill server and engine at random moments under load, then break one thing at a time (single system calls, power, disks, files,
+## tables), and verify each time that nothing was lost or doubled. Some faults need strace, some root and a loop device; the others are tried
+## all the same. FAULTS="power-cut --quick" tries one of them, in short
 chaos: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest chaos --server-bin target/release/unjank --kills 20 --engine-kills 20
+	target/release/unjank-loadtest faults --server-bin target/release/unjank $(FAULTS)
+
+## simulate: run the server on a simulated disk and a simulated ClickHouse amid faults, for SEEDS seeds; SEED=7 prints the history of one
+SEEDS ?= 20000
+.PHONY: simulate
+simulate: check-tools
+	FROM=$(FROM) SEEDS=$(SEEDS) SEED=$(SEED) $(CARGO) test --release --locked -p unjank-server --lib -- \
+	  --exact store::simulation::seeds_hold --nocapture
 
 ## openapi: renew server/openapi.json, the API document, from the code
 openapi:

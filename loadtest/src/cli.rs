@@ -10,6 +10,7 @@ use crate::alerts::AlertsArgs;
 use crate::clickhouse::{Access, Login};
 use crate::delivery::Backoff;
 use crate::events::Mix;
+use crate::faults::FaultsArgs;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 use crate::queries::QueriesArgs;
@@ -45,6 +46,11 @@ pub(crate) enum Command {
     /// Only processes that this command has started are killed: the server by its process, the engine by the process id in
     /// the `engine.json` of the data folder when that process is an unjank engine.
     Chaos(Box<ChaosArgs>),
+    /// Break one thing at a time and verify that nothing is lost or doubled: kills at single system calls, power cuts, full and
+    /// failing disks, a hanging engine, lost files. A line each; exit code 1 when one falls short.
+    ///
+    /// Needs strace for some faults, and root with a loop device for others. What cannot be tried here is printed as not checked.
+    Faults(Box<FaultsArgs>),
     /// Measure a server from scratch: highest rate, latency at half of it, memory, bytes per row on disk.
     Bench(Box<BenchArgs>),
     /// Measure the questions of the screens on a large store, filled once and kept: a row for each, with what it read.

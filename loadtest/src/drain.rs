@@ -74,6 +74,13 @@ fn too_slow(timeout: Duration, obstacle: &str) -> String {
 
 /// The gauge's value; none when the server does not have it.
 async fn pending(admin_url: &str) -> Result<Option<f64>> {
+    let text = metrics(admin_url).await?;
+    let pending = gauge(&text, PENDING);
+    Ok(pending.map(|records| records + gauge(&text, UNFOLDED).unwrap_or_default()))
+}
+
+/// The server's metrics, in the Prometheus text format.
+pub(crate) async fn metrics(admin_url: &str) -> Result<String> {
     let url = format!("{}/metrics", admin_url.trim_end_matches('/'));
     let client = Client::builder()
         .no_proxy()
@@ -84,17 +91,12 @@ async fn pending(admin_url: &str) -> Result<Option<f64>> {
         .send()
         .await
         .context("asking for metrics")?;
-    let text = response
-        .error_for_status()
-        .context("asking for metrics")?
-        .text()
-        .await?;
-    let pending = gauge(&text, PENDING);
-    Ok(pending.map(|records| records + gauge(&text, UNFOLDED).unwrap_or_default()))
+    let response = response.error_for_status().context("asking for metrics")?;
+    Ok(response.text().await?)
 }
 
 /// The value of a metric in the Prometheus text format, summed over its labels.
-fn gauge(text: &str, name: &str) -> Option<f64> {
+pub(crate) fn gauge(text: &str, name: &str) -> Option<f64> {
     let values = text.lines().filter_map(|line| {
         let rest = line.strip_prefix(name)?;
         let value = if rest.starts_with('{') {

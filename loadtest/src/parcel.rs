@@ -197,6 +197,7 @@ impl Packer {
             resource: device.resource(),
             session_id: session_id(settings, plan.session),
             config_revision: Some(1 + plan.device % 3),
+            split_from: Vec::new(),
             spans: Vec::new(),
             frame_windows: Vec::new(),
             janks: Vec::new(),

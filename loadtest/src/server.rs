@@ -38,24 +38,34 @@ pub(crate) struct Server {
     data_dir: PathBuf,
     listen: String,
     admin_listen: String,
+    settings: Settings,
     child: Child,
 }
+
+/// Environment variables of the server, besides its addresses, its folder and its key.
+pub(crate) type Settings = Vec<(&'static str, String)>;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Server {
     /// Starts the server on free ports; they stay the same over restarts.
     pub(crate) fn start(binary: &Path, data_dir: &Path) -> Result<Self> {
+        Self::start_with(binary, data_dir, Settings::new())
+    }
+
+    /// The same, with settings of its own.
+    pub(crate) fn start_with(binary: &Path, data_dir: &Path, settings: Settings) -> Result<Self> {
         std::fs::create_dir_all(data_dir)
             .with_context(|| format!("making the folder {}", data_dir.display()))?;
         let listen = free_address()?;
         let admin_listen = free_address()?;
         let mut server = Self {
-            child: spawn(binary, data_dir, &listen, &admin_listen)?,
+            child: spawn(binary, data_dir, [&listen, &admin_listen], &settings)?,
             binary: binary.to_owned(),
             data_dir: data_dir.to_owned(),
             listen,
             admin_listen,
+            settings,
         };
         server.check_alive()?;
         Ok(server)
@@ -102,10 +112,18 @@ impl Server {
         self.child = spawn(
             &self.binary,
             &self.data_dir,
-            &self.listen,
-            &self.admin_listen,
+            [&self.listen, &self.admin_listen],
+            &self.settings,
         )?;
         Ok(())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Waits until the server says it is ready; answers how long that took.
@@ -133,25 +151,50 @@ impl Server {
 
     /// Kills the engine of this server's data folder; answers whether there was one to kill.
     pub(crate) fn kill_engine(&self) -> Result<bool> {
-        let Some(pid) = engine_login(&self.data_dir)
-            .ok()
-            .and_then(|login| login.pid)
-        else {
+        self.signal_engine(Signal::KILL)
+    }
+
+    /// Sends a signal to the engine of this server's data folder; answers whether there was one.
+    pub(crate) fn signal_engine(&self, signal: Signal) -> Result<bool> {
+        let Some(pid) = self.engine_pid()? else {
             return Ok(false);
         };
-        let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        if !is_engine(&cmdline, &self.data_dir.canonicalize()?) {
-            return Ok(false);
-        }
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
             bail!("engine.json holds the impossible process id {pid}");
         };
-        match kill_process(pid, Signal::KILL) {
+        match kill_process(pid, signal) {
             Ok(()) => Ok(true),
             // It ended between the look and the shot.
             Err(rustix::io::Errno::SRCH) => Ok(false),
-            Err(error) => Err(error).context("killing the engine"),
+            Err(error) => Err(error).context("sending a signal to the engine"),
         }
+    }
+
+    /// The process of the engine of this server's data folder, when it runs.
+    pub(crate) fn engine_pid(&self) -> Result<Option<u32>> {
+        let login = engine_login(&self.data_dir).ok();
+        let Some(pid) = login.and_then(|login| login.pid) else {
+            return Ok(None);
+        };
+        let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        Ok(is_engine(&cmdline, &self.data_dir.canonicalize()?).then_some(pid))
+    }
+
+    /// Every engine of this server's data folder, also one that is starting or ending.
+    pub(crate) fn engines(&self) -> Result<Vec<u32>> {
+        let data_dir = self.data_dir.canonicalize()?;
+        let mut pids = Vec::new();
+        for entry in std::fs::read_dir("/proc").context("looking for engines")? {
+            let entry = entry.context("looking for engines")?;
+            let pid: Option<u32> = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            // A process that ends meanwhile is no engine.
+            let cmdline = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            pids.extend(pid.filter(|_| is_engine(&cmdline, &data_dir)));
+        }
+        Ok(pids)
     }
 
     /// What the server says its version is.
@@ -214,7 +257,12 @@ fn log_path(data_dir: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn spawn(binary: &Path, data_dir: &Path, listen: &str, admin_listen: &str) -> Result<Child> {
+fn spawn(
+    binary: &Path,
+    data_dir: &Path,
+    [listen, admin_listen]: [&str; 2],
+    settings: &Settings,
+) -> Result<Child> {
     let log: File = OpenOptions::new()
         .create(true)
         .append(true)
@@ -230,6 +278,7 @@ fn spawn(binary: &Path, data_dir: &Path, listen: &str, admin_listen: &str) -> Re
         .env_remove("UNJANK_DATABASE_URL")
         // Simulated time is not now: nothing is too old.
         .envs(["", "_HOURLY", "_DAILY"].map(|of| (format!("UNJANK_RETENTION{of}_DAYS"), "0")))
+        .envs(settings.iter().map(|(name, value)| (name, value)))
         // Ctrl-C is for the load test, which then ends the server.
         .process_group(0)
         .stdin(Stdio::null())

@@ -216,14 +216,19 @@ pub(crate) async fn optimize(clickhouse: &ClickHouse) -> Result<()> {
 }
 
 /// Signals whose roll-ups count what was sent.
-const ROLLED_UP: [&str; 6] = [
-    "spans",
-    "frame_windows",
-    "janks",
-    "page_loads",
-    "metrics",
-    "recompositions",
+pub(crate) const ROLLED_UP: [Signal; 6] = [
+    Signal::Spans,
+    Signal::FrameWindows,
+    Signal::Janks,
+    Signal::PageLoads,
+    Signal::Metrics,
+    Signal::Recompositions,
 ];
+
+/// How many events a roll-up counts, as SQL. Rows without a project are the server's own notes.
+pub(crate) fn rolled_up(signal: Signal, period: &str) -> String {
+    format!("SELECT toUInt64(sum(samples)) FROM {signal}_{period} WHERE project != ''")
+}
 
 /// Whatever was stored twice or not at all shows in the raw rows or in a roll-up of them: those that do not agree, with both counts.
 pub(crate) async fn rollups_that_differ(clickhouse: &ClickHouse) -> Result<Vec<String>> {
@@ -233,8 +238,7 @@ pub(crate) async fn rollups_that_differ(clickhouse: &ClickHouse) -> Result<Vec<S
             .value(&format!("SELECT count() FROM {table}"))
             .await?;
         for rollup in ["hourly", "daily"] {
-            let sql = format!("SELECT toUInt64(sum(samples)) FROM {table}_{rollup}");
-            let rolled: u64 = clickhouse.value(&sql).await?;
+            let rolled: u64 = clickhouse.value(&rolled_up(table, rollup)).await?;
             if rolled != raw {
                 differing.push(format!("{table} has {raw} rows, {table}_{rollup} {rolled}"));
             }

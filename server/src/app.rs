@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use unjank_protocol::Limits;
 
 use crate::alerts::notify::Notifier;
+use crate::auditor::AuditBoard;
 use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret};
@@ -18,6 +19,7 @@ use crate::proxies::TrustedProxies;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog};
+use crate::task::Failure;
 
 /// What handlers share.
 pub struct App {
@@ -33,6 +35,8 @@ pub struct App {
     pub dry_runs: DryRuns,
     /// How far stored stacks are classified anew.
     pub reclassification: Arc<ProgressBoard>,
+    /// Whether the books balance.
+    pub audit: Arc<AuditBoard>,
     pub known_stacks: KnownStacks,
     pub seen: Arc<Seen>,
     pub outcome_counts: OutcomeCounts,
@@ -51,4 +55,6 @@ pub struct App {
     /// Permits to ask what is stored.
     pub questions: Arc<Semaphore>,
     pub notifier: Arc<Notifier>,
+    /// Of the tasks beside the requests.
+    pub failure: Failure,
 }

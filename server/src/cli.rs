@@ -11,6 +11,7 @@ mod export;
 mod healthcheck;
 mod openapi;
 mod output;
+mod rollups;
 mod server;
 mod sql;
 mod store_in_use;
@@ -70,6 +71,7 @@ enum Command {
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
     DeadLetter(dead_letter::DeadLetterArgs),
     Export(Box<export::ExportArgs>),
+    Rollups(rollups::RollupsArgs),
     /// API tokens: make, list and revoke them.
     Token(token::TokenArgs),
     /// Print the API document (OpenAPI 3.1), as a server answers it at `/openapi.json`.
@@ -106,6 +108,9 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
         Command::Export(export) => export::run(&shared, &export),
+        Command::Rollups(rollups) => {
+            return rollups::run(&shared, &rollups).unwrap_or_else(|error| fail(&error, failure));
+        }
         Command::Token(token) => token::run(&shared, &token),
         Command::Openapi => openapi::run(std::io::stdout().lock()),
         Command::User(user) => user::run(&shared, &user),

@@ -198,6 +198,22 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_LATE_STACKS_INTERVAL_MS", value_name = "MS", default_value_t = 600_000, value_parser = clap::value_parser!(u64).range(10..=86_400_000))]
     pub late_stacks_interval_ms: u64,
 
+    /// How often it is checked that what was acknowledged is stored and rolled up, in milliseconds. `unjank rollups check` does the same
+    /// once.
+    #[arg(long, env = "UNJANK_BOOKS_INTERVAL_MS", value_name = "MS", default_value_t = 600_000, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
+    pub books_interval_ms: u64,
+
+    /// Whether roll-ups that differ from their raw rows are rebuilt, an hour at most once an hour. `unjank rollups rebuild` does the same
+    /// by hand.
+    #[arg(
+        long,
+        env = "UNJANK_BOOKS_REBUILD",
+        value_name = "ON|OFF",
+        value_enum,
+        default_value = "on"
+    )]
+    pub books_rebuild: Switch,
+
     /// How often alert rules are evaluated, in milliseconds.
     #[arg(long, env = "UNJANK_ALERTS_INTERVAL_MS", value_name = "MS", default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
     pub alerts_interval_ms: u64,
@@ -300,6 +316,10 @@ impl Serve {
         Duration::from_millis(self.late_stacks_interval_ms)
     }
 
+    pub fn books_interval(&self) -> Duration {
+        Duration::from_millis(self.books_interval_ms)
+    }
+
     pub fn alerts_interval(&self) -> Duration {
         Duration::from_millis(self.alerts_interval_ms)
     }
@@ -315,6 +335,13 @@ impl Serve {
     pub fn shutdown_timeout(&self) -> Duration {
         Duration::from_millis(self.shutdown_timeout_ms)
     }
+}
+
+/// Something that can be turned off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
 }
 
 /// A value that does not print.

@@ -6,6 +6,7 @@ mod alert_rules;
 mod api_tokens;
 mod audit;
 mod body;
+mod books;
 mod channels;
 mod client_address;
 mod config_preview;
@@ -267,6 +268,7 @@ fn questions() -> Router<Arc<App>> {
         )
         .route("/projects/{project}/export/{table}", get(exports::csv))
         .route("/projects/{project}/report", get(exports::report))
+        .route("/projects/{project}/books", get(books::get))
         .route("/projects/{project}/spans/inside", get(traces::inside_span))
 }
 

@@ -26,7 +26,7 @@ use unjank_protocol::{Batch, Limits, RateLimit, Receipt, Rejected, Resource, Sig
 use uuid::Uuid;
 
 pub use self::known_stacks::{KnownStacks, StackKey};
-pub use self::outcome_counts::OutcomeCounts;
+pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
 pub use self::seen::{Arrival, Seen, Ticket};
 
 use self::check::{Checks, Event};
@@ -109,6 +109,8 @@ pub struct Accepted {
     /// Events by signal: what a duplicate counts.
     pub events: Vec<(Signal, u32)>,
     pub project: Arc<str>,
+    /// The batches it was cut from: they hold its events as well.
+    pub split_from: Vec<Uuid>,
     /// How far the device's clock was behind ours, in microseconds, when it said what it showed.
     pub skew_us: Option<i64>,
 }
@@ -123,6 +125,18 @@ impl Accepted {
 /// Takes a batch apart. `body` is the decompressed JSON.
 pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
     let decode::Decoded { batch, rejected } = decode::decode(body)?;
+    if batch.batch_id == NO_BATCH {
+        return Err(Refusal::Envelope(
+            "`batch_id` is the nil UUID: give the batch an id of its own".to_owned(),
+        ));
+    }
+    if batch.split_from.len() > Batch::MAX_SPLIT_FROM {
+        return Err(Refusal::Envelope(format!(
+            "`split_from` has {} ids, {} are allowed",
+            batch.split_from.len(),
+            Batch::MAX_SPLIT_FROM
+        )));
+    }
     let events = batch.events() + rejected.len();
     if events > context.limits.events {
         return Err(Refusal::TooManyEvents {
@@ -186,6 +200,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
         let mut record = RecordBuilder::new(
             &self.context.device.project,
             self.batch.batch_id,
+            &self.batch.split_from,
             self.context.received_at,
         );
         for (signal, events) in &self.events {
@@ -237,6 +252,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
             new_stacks,
             events: self.events,
             project: Arc::clone(&self.context.device.project),
+            split_from: self.batch.split_from,
             skew_us: self.batch.sent_at.map(|_| self.checks.skew_us()),
         }
     }
@@ -342,5 +358,5 @@ fn counted(rejected: &[Rejected]) -> Vec<(Signal, &str, u32)> {
     counts
 }
 
-/// No batch: records that only count.
+/// No batch: records that only count. Devices may not use it.
 pub const NO_BATCH: Uuid = Uuid::nil();

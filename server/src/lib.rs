@@ -3,6 +3,7 @@
 //! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm` and `fingerprint` as leaves. See ARCHITECTURE.md.
 
 pub mod alerts;
+pub mod auditor;
 pub mod cli;
 pub mod clock;
 pub mod compare;

@@ -1,8 +1,8 @@
 //! All metrics of the server, declared once. The first sentence of each is its HELP text; labels come from closed sets.
 
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
-    Registry, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
 /// Every metric, on a registry of its own: two servers in one process do not mix.
@@ -12,6 +12,7 @@ pub struct Metrics {
     pub log: LogMetrics,
     pub writer: WriterMetrics,
     pub reclassification: ReclassificationMetrics,
+    pub books: BooksMetrics,
     pub alerts: AlertMetrics,
     pub notifications: NotificationMetrics,
     pub engine_restarts: IntCounter,
@@ -37,6 +38,7 @@ pub struct LogMetrics {
     pub pending_records: IntGauge,
     pub sync_seconds: Histogram,
     pub damaged_ranges: IntCounter,
+    pub torn_bytes: IntCounter,
     pub disk_free_bytes: IntGauge,
     pub min_free_bytes: IntGauge,
 }
@@ -109,6 +111,10 @@ impl LogMetrics {
                 "unjank_log_damaged_ranges_total",
                 "Damaged places found in the ingest log.",
             ),
+            torn_bytes: make.counter(
+                "unjank_log_torn_bytes_total",
+                "Bytes of interrupted writes cut from the end of the ingest log at start.",
+            ),
             disk_free_bytes: make.gauge(
                 "unjank_disk_free_bytes",
                 "Bytes free on the disk of the data folder.",
@@ -160,6 +166,39 @@ impl AlertMetrics {
             firing: make.gauge(
                 "unjank_alert_firing_incidents",
                 "Incidents that go on, as of the last evaluation by this server.",
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct BooksMetrics {
+    pub difference_events: IntGaugeVec,
+    /// In seconds since the epoch.
+    pub checked: IntGauge,
+    /// By signal.
+    pub rebuilt_hours: IntCounterVec,
+}
+
+impl BooksMetrics {
+    fn new(make: &Maker) -> Self {
+        let difference_events = make.register(IntGaugeVec::new(
+            Opts::new(
+                "unjank_books_difference_events",
+                "Events that are missing or too many, by signal and the books that were compared: two checks have found them.",
+            ),
+            &["signal", "books"],
+        ));
+        Self {
+            difference_events,
+            checked: make.gauge(
+                "unjank_books_checked_timestamp_seconds",
+                "When this server compared the books last; 0 when it did not since it started.",
+            ),
+            rebuilt_hours: make.counters(
+                "unjank_books_rebuilt_hours_total",
+                "Hours of roll-ups that this server rebuilt from raw rows because they differed, by signal.",
+                &["signal"],
             ),
         }
     }
@@ -285,7 +324,7 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         let make = Maker(Registry::new());
-        let build = make.register(prometheus::IntGaugeVec::new(
+        let build = make.register(IntGaugeVec::new(
             Opts::new("unjank_build_info", "The running version."),
             &["version"],
         ));
@@ -328,6 +367,7 @@ impl Metrics {
                     "Time to roll up the rows of some seconds together.",
                 ),
             },
+            books: BooksMetrics::new(&make),
             alerts: AlertMetrics::new(&make),
             reclassification: ReclassificationMetrics::new(&make),
             notifications: NotificationMetrics::new(&make),

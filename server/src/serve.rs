@@ -19,10 +19,12 @@ use unjank_protocol::Limits;
 pub(crate) use self::target::external;
 
 use self::background::{
-    evaluator, flush_counts, keep_rows, recall_batches, reclassifier, write_counts,
+    auditor, evaluator, flush_counts, keep_rows, recall_batches, reclassifier, watch_log,
+    write_counts,
 };
 use self::target::connect;
 use crate::app::App;
+use crate::auditor::AuditBoard;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
@@ -32,7 +34,7 @@ use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::stacks::RuleSet;
-use crate::store::control::Control;
+use crate::store::control::{Claims, Control};
 use crate::store::{
     ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Writer,
     WriterSettings,
@@ -76,6 +78,8 @@ const EAGER_BYTES: u64 = 32 << 20;
 /// Questions of people that are answered at a time: each uses all cores it finds.
 const QUESTIONS: usize = 6;
 
+/// How long each step of the end may take that needs a disk or a database.
+const CLOSING: Duration = Duration::from_secs(10);
 /// The engine steps back for the server: devices are answered before parts are merged.
 const ENGINE_NICE: i32 = 10;
 
@@ -93,7 +97,7 @@ pub enum Then {
     End,
 }
 
-/// Runs a server until `shutdown`. Nothing that was acknowledged is lost, however it ends.
+/// Runs a server until `shutdown`, or until a task fails that the server needs. Nothing that was acknowledged is lost, however it ends.
 pub async fn serve(
     shared: &Shared,
     settings: &Serve,
@@ -126,50 +130,76 @@ where
         clock,
         shutdown,
     } = surroundings;
-    let (front, middle, back) = (Tasks::default(), Tasks::default(), Tasks::default());
+    let back = Tasks::default();
+    let (front, middle) = (back.sibling(), back.sibling());
     let app = Arc::new(open(shared, settings, clock, &back).await?);
     let writer = open_writer(shared, settings, &app)?;
     let give_up = CancellationToken::new();
     start_store(shared, settings, &app, &back)?;
+    back.spawn("ingest log", watch_log(app.log.clone(), back.shutdown()));
     middle.spawn("writer", writer.run(middle.shutdown(), give_up.clone()));
     front.spawn(
         "outcome counts",
         write_counts(Arc::clone(&app), front.shutdown()),
     );
-    front.spawn("recall", recall_batches(Arc::clone(&app), front.shutdown()));
+    // The writer finds duplicates that are not remembered.
+    front.spawn_optional("recall", recall_batches(Arc::clone(&app), front.shutdown()));
     let keep = keep_rows(
         app.clickhouse.clone(),
         settings.retention(),
         front.shutdown(),
     );
-    front.spawn("retention", keep);
+    front.spawn_finite("retention", keep);
     let reclassifier = reclassifier(&app, settings);
-    front.spawn("reclassifier", reclassifier.run(front.shutdown()));
+    // Stacks keep the classes they have.
+    front.spawn_optional("reclassifier", reclassifier.run(front.shutdown()));
+    // Rows are stored as before.
+    front.spawn_optional("auditor", auditor(&app, settings).run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);
-    let prepared = tokio::select! {
-        prepared = prepare(Arc::clone(&app)) => prepared,
-        () = shutdown.cancelled() => Ok(Then::End),
+    let serving = async {
+        if prepare(Arc::clone(&app)).await? == Then::Serve {
+            start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
+            std::future::pending::<()>().await;
+        }
+        Ok(())
     };
-    if matches!(prepared, Ok(Then::Serve)) {
-        start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
-        shutdown.cancelled().await;
-    }
+    let served: anyhow::Result<()> = tokio::select! {
+        served = serving => served,
+        () = shutdown.cancelled() => Ok(()),
+        () = app.failure.happened() => Ok(()),
+    };
     // In order: no new requests, then what they left goes to ClickHouse, then ClickHouse ends.
     front
         .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
         .await;
-    flush_counts(&app).await;
+    in_time("the counts of outcomes", flush_counts(&app)).await;
     if !middle.end(settings.shutdown_timeout()).await {
         tracing::warn!("the ingest log is not drained: what is left is drained at the next start");
         give_up.cancel();
         middle.end(Duration::from_secs(5)).await;
     }
     back.end(Duration::from_secs(30)).await;
-    app.log.close().await;
-    app.control.close().await;
+    // The log may have room now for counts that it had none for.
+    in_time("the counts of outcomes", flush_counts(&app)).await;
+    in_time("the ingest log", app.log.close()).await;
+    in_time("the control database", app.control.close()).await;
     tracing::info!("ended");
-    prepared.map(drop)
+    served?;
+    match app.failure.what() {
+        Some(what) => anyhow::bail!("{what}; what was acknowledged is stored at the next start"),
+        None => Ok(()),
+    }
+}
+
+/// Waits for a step of the end, but not for ever: a disk may hang.
+async fn in_time(what: &str, step: impl Future<Output = ()>) {
+    if tokio::time::timeout(CLOSING, step).await.is_err() {
+        tracing::error!(
+            what,
+            "the disk or the database does not answer: the server ends without waiting for it"
+        );
+    }
 }
 
 /// Opens what is kept on this machine, and puts together what handlers share.
@@ -211,6 +241,7 @@ async fn open(
     let notifier = notifier::open(settings, place)?;
     Ok(App {
         notifier: Arc::new(notifier),
+        failure: back.failure(),
         access,
         control,
         logins,
@@ -220,6 +251,7 @@ async fn open(
         default_rules,
         dry_runs: DryRuns::default(),
         reclassification: Arc::new(ProgressBoard::new(metrics.reclassification.clone())),
+        audit: Arc::new(AuditBoard::default()),
         known_stacks: KnownStacks::new(KNOWN_STACKS),
         seen,
         outcome_counts: OutcomeCounts::default(),
@@ -295,13 +327,14 @@ fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<W
         state: shared.data_dir.join("drain.json"),
     };
     let metrics = app.metrics.writer.clone();
-    Ok(Writer::open(
+    let writer = Writer::open(
         app.log.clone(),
         app.clickhouse.clone(),
         dead_letters,
         writer_settings,
         metrics,
-    )?)
+    )?;
+    Ok(writer.sharing(Arc::clone(&app.control) as Arc<dyn Claims>))
 }
 
 fn limits(settings: &Serve) -> Limits {
@@ -345,7 +378,7 @@ fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> a
     let clickhouse = app.clickhouse.clone();
     if let Some(url) = &shared.clickhouse_url {
         let target = external(shared, url);
-        tasks.spawn("clickhouse", connect(clickhouse, target, tasks.shutdown()));
+        tasks.spawn_finite("clickhouse", connect(clickhouse, target, tasks.shutdown()));
         return Ok(());
     }
     let engine = EngineSettings {

@@ -2,38 +2,56 @@
 
 pub mod control;
 
+mod books;
 mod clickhouse;
 mod columns;
 mod dead_letter;
+mod delivery;
+mod destination;
+mod duplicates;
+mod durable_file;
 mod embedded;
 mod fold;
+mod holds;
 mod installs;
+mod learn;
+mod ledger;
 mod log;
+mod marks;
 mod migrations;
 mod native;
-mod range;
+mod number;
+mod old_fault;
+mod proof;
+mod raw;
 pub mod reads;
+mod rebuild;
 mod record;
 mod retention;
+mod send;
+#[cfg(test)]
+mod simulation;
 mod stored_stacks;
 mod tally;
 mod writer;
 
+pub use self::books::{Book, Compared, Difference, Kept, PAGES, Page, Period};
 pub use self::clickhouse::{ClickHouse, Failure, Login, Target};
 pub use self::columns::{FrameBuilder, Inner, Kind, Layout};
 pub use self::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
 pub use self::embedded::{
     EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
 };
-pub use self::fold::is_folded;
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;
 pub use self::native::{BadFrame, Frame};
+pub use self::number::Number;
+pub use self::rebuild::{Filled, LIFE, OnProgress, Part, Ready, Rebuilder, Rebuilt, Refused};
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
 pub use self::retention::Retention;
 pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
-pub use self::writer::{Writer, WriterSettings};
+pub(crate) use self::writer::{Writer, WriterSettings};
 
 pub(crate) use self::columns::uuid_bytes;
 

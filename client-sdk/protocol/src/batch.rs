@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Batch<'a> {
-    /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too.
+    /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too, except nil.
     pub batch_id: Uuid,
     /// The device's clock when it sent this attempt; the server corrects event times by it. Left out: no correction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,6 +27,15 @@ pub struct Batch<'a> {
     /// The configuration the device was running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<u64>,
+    /// Ids of the batches that this one was cut from because they were too large: the oldest first, the direct parent last. At most 16;
+    /// left out when the batch was not cut. When one of them is stored, this batch is a duplicate: its events are stored with it.
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[cfg_attr(feature = "openapi", schema(max_items = 16))]
+    pub split_from: Vec<Uuid>,
     /// See [`Span`].
     #[serde(
         borrow,
@@ -97,6 +106,9 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// The most ids in [`split_from`](Self::split_from): 14 cuts make single events of a batch of 10,000.
+    pub const MAX_SPLIT_FROM: usize = 16;
+
     /// How many events the batch holds, over all signals.
     #[must_use]
     pub fn events(&self) -> usize {

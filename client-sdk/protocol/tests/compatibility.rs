@@ -7,6 +7,7 @@ use unjank_protocol::{
 
 const BATCH: &str = include_str!("golden/batch_v1.json");
 const FUTURE: &str = include_str!("golden/batch_v1_from_the_future.json");
+const HALF: &str = include_str!("golden/batch_v1_half.json");
 const RECEIPT: &str = include_str!("golden/receipt_v1.json");
 const HELD_BACK: &str = include_str!("golden/receipt_v1_held_back.json");
 
@@ -65,6 +66,33 @@ fn every_field_of_a_batch_survives_reading_and_writing() {
         &without_nothing(serde_json::from_str(BATCH).unwrap()),
         "batch",
     );
+}
+
+#[test]
+fn a_batch_that_was_cut_names_those_it_was_cut_from() {
+    let half: Batch<'_> = serde_json::from_str(HALF).unwrap();
+    let ids: Vec<String> = half.split_from.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        ids,
+        [
+            "0192f0c0-7b3e-7cc1-9a55-0123456789ab",
+            "0192f0c0-7b3e-7cc1-8f00-000000000001"
+        ]
+    );
+    let written = serde_json::to_value(&half).unwrap();
+    assert_eq!(written["split_from"], serde_json::json!(ids));
+    for whole in [
+        BATCH,
+        FUTURE,
+        &HALF.replace(
+            r#"["0192f0c0-7b3e-7cc1-9a55-0123456789ab", "0192f0c0-7b3e-7cc1-8f00-000000000001"]"#,
+            "null",
+        ),
+    ] {
+        let whole: Batch<'_> = serde_json::from_str(whole).unwrap();
+        let written = serde_json::to_value(&whole).unwrap();
+        assert!(whole.split_from.is_empty() && written.get("split_from").is_none());
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Walks over the records of one segment, around damage. Both recovery and readers use it, so that both
 //! agree on what is a record.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 
 use crate::Seq;
 use crate::disk;
+use crate::file_system::OpenFile;
 use crate::format::{
     RECORD_HEADER, RECORD_MAGIC, RecordHeader, SEGMENT_HEADER, SegmentHeader, SegmentName,
     segment_header,
@@ -86,7 +86,7 @@ impl Cursor {
     /// and the damage that ended on the way.
     pub(crate) fn fill(
         &mut self,
-        file: &File,
+        file: &dyn OpenFile,
         end: u64,
         max: usize,
         block: &mut Block,

@@ -1,70 +1,61 @@
-//! The only place that touches the disk, so that a test can make every single operation fail.
+//! The only place of the spool that touches the disk, so that a test can make every single operation fail.
 //!
 //! Nothing here decides anything: no retries, no knowledge of records.
 
 #[cfg(test)]
 pub(crate) mod fault;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
+use std::any::Any;
+use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::{DiskError, Doing, OpenError};
+use crate::file_system::{FileSystem, Mode, OpenFile};
 use crate::format::{SEGMENT_HEADER, SegmentName};
+
+/// The file system of a log.
+pub(crate) type Files = Arc<dyn FileSystem>;
 
 /// A segment open for writing.
 #[derive(Debug)]
 pub(crate) struct SegmentFile {
-    file: File,
+    file: Box<dyn OpenFile>,
     path: PathBuf,
-    /// Where the file's own position is; `None` after a failure, when nobody knows.
-    position: Option<u64>,
 }
 
 impl SegmentFile {
     /// Makes a segment with nothing but its header, durably. A file of that name can only be left over from
     /// an attempt that failed, so it is overwritten.
-    pub(crate) fn create(dir: &Path, name: SegmentName) -> Result<Self, DiskError> {
+    pub(crate) fn create(files: &Files, dir: &Path, name: SegmentName) -> Result<Self, DiskError> {
         let path = dir.join(name.file_name());
-        let created = Self::create_at(&path, name).and_then(|segment| {
-            sync_dir(dir)?;
+        let created = Self::create_at(files, &path, name).and_then(|segment| {
+            sync_dir(files, dir)?;
             Ok(segment)
         });
         if created.is_err() {
             // Best effort: what stays is an empty segment, which the next open removes.
-            drop(remove(&path));
+            drop(remove(files, &path));
         }
         created
     }
 
-    fn create_at(path: &Path, name: SegmentName) -> Result<Self, DiskError> {
-        let create = || {
-            before(Operation::Create)?;
-            OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .open(path)
-        };
-        let file = create().doing("create", path)?;
+    fn create_at(files: &Files, path: &Path, name: SegmentName) -> Result<Self, DiskError> {
+        let file = before(Operation::Create)
+            .and_then(|()| files.open(path, Mode::Create))
+            .doing("create", path)?;
         let mut segment = Self {
             file,
             path: path.to_owned(),
-            position: Some(0),
         };
         segment.write_header(name)?;
         Ok(segment)
     }
 
-    pub(crate) fn open(path: &Path) -> Result<Self, DiskError> {
-        let file = OpenOptions::new()
-            .write(true)
-            .open(path)
-            .doing("open", path)?;
+    pub(crate) fn open(files: &Files, path: &Path) -> Result<Self, DiskError> {
         Ok(Self {
-            file,
+            file: files.open(path, Mode::Write).doing("open", path)?,
             path: path.to_owned(),
-            position: None,
         })
     }
 
@@ -80,180 +71,122 @@ impl SegmentFile {
         offset: u64,
         slices: &mut [IoSlice<'_>],
     ) -> Result<(), DiskError> {
-        let position = self.position.take();
-        let written = self
-            .try_write(position, offset, slices)
-            .doing("write to", &self.path)?;
-        self.position = Some(written);
-        Ok(())
+        write_all(&mut *self.file, offset, slices).doing("write to", &self.path)
     }
 
-    fn try_write(
-        &mut self,
-        position: Option<u64>,
-        offset: u64,
-        mut slices: &mut [IoSlice<'_>],
-    ) -> io::Result<u64> {
-        if position != Some(offset) {
-            self.file.seek(SeekFrom::Start(offset))?;
-        }
-        let mut end = offset;
-        while !slices.is_empty() {
-            before_write(&mut self.file, slices)?;
-            match self.file.write_vectored(slices) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => {
-                    IoSlice::advance_slices(&mut slices, written);
-                    end = end.saturating_add(written as u64);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+    /// Rewrites the first `bytes` of the file with their current contents.
+    pub(crate) fn renew(&mut self, files: &Files, bytes: u64) -> Result<(), DiskError> {
+        const STEP: u64 = 1 << 20;
+        let reader = files
+            .open(&self.path, Mode::Read)
+            .doing("open", &self.path)?;
+        let mut buffer = Vec::new();
+        let mut offset = 0;
+        while offset < bytes {
+            let want = usize::try_from(STEP.min(bytes.saturating_sub(offset))).unwrap_or_default();
+            reader
+                .read_at(offset, want, &mut buffer)
+                .doing("read", &self.path)?;
+            if buffer.is_empty() {
+                break;
             }
+            self.write(offset, &mut [IoSlice::new(&buffer)])?;
+            offset = offset.saturating_add(buffer.len() as u64);
         }
-        Ok(end)
+        Ok(())
     }
 
     /// Cuts the file to `bytes`; not durable yet.
     pub(crate) fn cut(&mut self, bytes: u64) -> Result<(), DiskError> {
-        self.position = None;
         before(Operation::Cut)
             .and_then(|()| self.file.set_len(bytes))
             .doing("cut", &self.path)
     }
 
-    /// Makes what was written durable: `fdatasync`, on Apple systems `F_FULLFSYNC`.
+    /// Makes what was written durable.
     pub(crate) fn sync(&self) -> Result<(), DiskError> {
         before(Operation::Sync)
-            .and_then(|()| self.file.sync_data())
+            .and_then(|()| self.file.sync())
             .doing("sync", &self.path)
     }
 }
 
-/// Fills `buffer` with up to `want` bytes from `offset`, in one read and without zeroing them first. What
-/// the file does not have any more is zeros, which no record is made of.
+fn write_all(
+    file: &mut dyn OpenFile,
+    offset: u64,
+    mut slices: &mut [IoSlice<'_>],
+) -> io::Result<()> {
+    let mut end = offset;
+    while !slices.is_empty() {
+        before_write(file, end, slices)?;
+        match file.write_at(end, slices) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                IoSlice::advance_slices(&mut slices, written);
+                end = end.saturating_add(written as u64);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Fills `buffer` with `want` bytes from `offset`, without zeroing them first. What the file does not have
+/// any more is zeros, which no record is made of.
 pub(crate) fn read(
-    mut file: &File,
+    file: &dyn OpenFile,
     offset: u64,
     want: usize,
     buffer: &mut Vec<u8>,
 ) -> io::Result<()> {
-    buffer.clear();
-    buffer.reserve(want);
-    file.seek(SeekFrom::Start(offset))?;
-    file.take(want as u64).read_to_end(buffer)?;
+    file.read_at(offset, want, buffer)?;
     buffer.resize(want, 0);
     Ok(())
 }
 
 /// Deletes a file; one that is gone already is fine.
-pub(crate) fn remove(path: &Path) -> Result<(), DiskError> {
-    match before(Operation::Remove).and_then(|()| fs::remove_file(path)) {
+pub(crate) fn remove(files: &Files, path: &Path) -> Result<(), DiskError> {
+    match before(Operation::Remove).and_then(|()| files.remove(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done.doing("delete", path),
     }
 }
 
 /// Makes creations and deletions in a folder durable.
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), DiskError> {
-    let sync = || {
-        before(Operation::SyncDir)?;
-        match File::open(dir)?.sync_all() {
-            // Some file systems cannot sync a folder and say so; they have nothing to sync then.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput
-                ) =>
-            {
-                Ok(())
-            }
-            done => done,
-        }
-    };
-    sync().doing("sync", dir)
+pub(crate) fn sync_dir(files: &Files, dir: &Path) -> Result<(), DiskError> {
+    before(Operation::SyncDir)
+        .and_then(|()| files.sync_dir(dir))
+        .doing("sync", dir)
 }
 
 /// Creates the folder if it is missing, durably.
-pub(crate) fn create_dir(dir: &Path) -> Result<(), DiskError> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(dir).doing("create", dir)?;
+pub(crate) fn create_dir(files: &Files, dir: &Path) -> Result<(), DiskError> {
+    let was_missing = files.create_dir(dir).doing("create", dir)?;
     match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_dir(parent),
+        Some(parent) if was_missing && !parent.as_os_str().is_empty() => sync_dir(files, parent),
         _ => Ok(()),
     }
 }
 
 /// A folder taken for one log.
-#[derive(Debug)]
-pub(crate) struct DirLock(File);
+pub(crate) struct DirLock(#[expect(dead_code, reason = "held")] Box<dyn Any + Send + Sync>);
 
 impl DirLock {
-    pub(crate) fn take(dir: &Path) -> Result<Self, OpenError> {
+    pub(crate) fn take(files: &Files, dir: &Path) -> Result<Self, OpenError> {
         let path = dir.join("lock");
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .doing("create", &path)?;
-        if flock::try_lock(&file).doing("lock", &path)? {
-            Ok(Self(file))
-        } else {
-            Err(OpenError::InUse {
+        match files.lock(&path).doing("lock", &path)? {
+            Some(lock) => Ok(Self(lock)),
+            None => Err(OpenError::InUse {
                 dir: dir.to_owned(),
-            })
+            }),
         }
     }
 }
 
-impl Drop for DirLock {
-    fn drop(&mut self) {
-        // Closing the file is not enough: a process being forked right now has a copy of it until it executes
-        // its program, and the lock would stay until then.
-        drop(flock::unlock(&self.0));
-    }
-}
-
-#[cfg(not(target_os = "android"))]
-mod flock {
-    use std::fs::{File, TryLockError};
-    use std::io;
-
-    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
-        match file.try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
-    }
-
-    pub(super) fn unlock(file: &File) -> io::Result<()> {
-        file.unlock()
-    }
-}
-
-/// The standard library's lock answers "unsupported" on Android before Rust 1.98, although the system has it.
-#[cfg(target_os = "android")]
-mod flock {
-    use std::fs::File;
-    use std::io;
-
-    use rustix::fs::{FlockOperation, flock};
-    use rustix::io::Errno;
-
-    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(true),
-            Err(Errno::WOULDBLOCK) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    pub(super) fn unlock(file: &File) -> io::Result<()> {
-        Ok(flock(file, FlockOperation::Unlock)?)
+impl std::fmt::Debug for DirLock {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("DirLock")
     }
 }
 
@@ -278,7 +211,7 @@ pub(crate) fn before(_: Operation) -> io::Result<()> {
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "under test it fails when told to")]
 #[inline]
-fn before_write(_: &mut File, _: &[IoSlice<'_>]) -> io::Result<()> {
+fn before_write(_: &mut dyn OpenFile, _: u64, _: &[IoSlice<'_>]) -> io::Result<()> {
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! The bytes on disk: names, headers, checksums. No I/O here.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
 use crate::{MAX_RECORD_BYTES, Seq};
 
 /// Length of a segment header.
@@ -120,12 +118,6 @@ impl RecordHeader {
 /// Bytes a payload takes on disk.
 pub(crate) fn framed(payload: u32) -> u64 {
     u64::from(payload).saturating_add(RECORD_HEADER as u64)
-}
-
-/// A number nobody outside can guess, from the only random source std has.
-pub(crate) fn random_tag() -> u32 {
-    let word = RandomState::new().build_hasher().finish();
-    u32::try_from(word >> 32).unwrap_or_default()
 }
 
 struct Fields<'a>(&'a mut [u8]);

@@ -85,6 +85,7 @@
 mod cursor;
 mod disk;
 mod error;
+mod file_system;
 mod format;
 mod log;
 mod options;
@@ -95,6 +96,7 @@ mod trimmed;
 
 pub use cursor::Damage;
 pub use error::{AppendError, OpenError, SyncError};
+pub use file_system::{FileSystem, Mode, OpenFile, RealFileSystem};
 pub use log::{Appended, AppendedAll, Log};
 pub use options::{MAX_RECORD_BYTES, Options, WhenFull};
 pub use reader::{Chunk, Reader, Record};

@@ -7,9 +7,10 @@ mod upkeep;
 use std::sync::Arc;
 
 use crate::disk::{self, DirLock, SegmentFile};
-use crate::format::{RecordHeader, SegmentName, framed, random_tag};
+use crate::file_system::{FileSystem, RealFileSystem};
+use crate::format::{RecordHeader, SegmentName, framed};
 use crate::reader::Reader;
-use crate::recovery::{self, Opened};
+use crate::recovery::{self, Opened, Settings};
 use crate::shared::{DropReport, Extent, Shared, Trimmer};
 use crate::trimmed::TrimmedFile;
 use crate::{AppendError, OpenError, Options, Recovery, Seq, SyncError};
@@ -76,12 +77,31 @@ impl Log {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(options: Options) -> Result<(Self, Recovery), OpenError> {
+        Self::open_on(Arc::new(RealFileSystem), options)
+    }
+
+    /// The same on another file system.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_on(
+        files: Arc<dyn FileSystem>,
+        options: Options,
+    ) -> Result<(Self, Recovery), OpenError> {
         let segment_bytes = options.effective_segment_bytes()?;
-        disk::create_dir(&options.dir)?;
-        let lock = DirLock::take(&options.dir)?;
-        let (hint, trimmed) = TrimmedFile::open(&options.dir)?;
-        let tag = random_tag();
-        let opened = recovery::open(&options.dir, trimmed, tag, segment_bytes)?;
+        disk::create_dir(&files, &options.dir)?;
+        let lock = DirLock::take(&files, &options.dir)?;
+        let (hint, trimmed) = TrimmedFile::open(&files, &options.dir)?;
+        let tag = u32::try_from(files.random() >> 32).unwrap_or_default();
+        let opened = recovery::open(
+            (&files, &options.dir),
+            trimmed,
+            tag,
+            Settings {
+                segment_bytes,
+                renews: options.renew_when_opened,
+            },
+        )?;
         let Opened {
             table,
             active,
@@ -89,7 +109,7 @@ impl Log {
         } = opened;
         let next_seq = recovery.next_seq;
         let log = Self {
-            shared: Arc::new(Shared::new(options.dir.clone(), table, hint)),
+            shared: Arc::new(Shared::new(files, options.dir.clone(), table, hint)),
             options,
             segment_bytes,
             tag,

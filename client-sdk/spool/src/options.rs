@@ -22,6 +22,9 @@ pub struct Options {
     pub max_record_bytes: u32,
     /// What happens at [`max_bytes`](Self::max_bytes).
     pub when_full: WhenFull,
+    /// Rewrites the last two segments when the log is opened. If a process dies right after a failed sync, the page cache may hold records
+    /// that are not on disk and that a later sync does not write. Rewriting them makes them durable.
+    pub renew_when_opened: bool,
 }
 
 /// The answer to a full log.
@@ -42,6 +45,7 @@ impl Options {
             max_bytes,
             max_record_bytes: 1 << 20,
             when_full: WhenFull::Refuse,
+            renew_when_opened: false,
         }
     }
 

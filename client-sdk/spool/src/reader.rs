@@ -1,6 +1,5 @@
 //! Reading, on any thread, while the writer appends: synced records only, in order.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use crate::Seq;
 use crate::cursor::{Block, Cursor, Damage};
 use crate::error::Doing;
+use crate::file_system::{Mode, OpenFile};
 use crate::shared::Shared;
 
 /// A position in a log.
@@ -32,7 +32,7 @@ enum Place {
 #[derive(Debug)]
 struct Open {
     id: u64,
-    file: File,
+    file: Box<dyn OpenFile>,
     cursor: Cursor,
 }
 
@@ -138,7 +138,7 @@ impl Reader {
             };
             let (durable, is_whole) = durable_part(&self.shared, open.id);
             if open.cursor.offset() < durable {
-                let read = open.cursor.fill(&open.file, durable, max_bytes, block);
+                let read = open.cursor.fill(&*open.file, durable, max_bytes, block);
                 read.doing("read", &self.shared.dir)?;
                 self.from = self.from.max(open.cursor.last_seq().saturating_add(1));
             } else if is_whole {
@@ -156,7 +156,7 @@ impl Reader {
     /// Opens the segment to read next, if none is open. False if there is none.
     fn arrive(&mut self) -> io::Result<bool> {
         while let Some((id, path, cursor)) = self.next_segment() {
-            match File::open(&path) {
+            match self.shared.files.open(&path, Mode::Read) {
                 Ok(file) => self.place = Place::In(Open { id, file, cursor }),
                 // Deleted between the look at the table and now.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -1,12 +1,12 @@
 //! Opening a folder: what is there, what of it is readable, what has to be cut or written anew.
 
-use std::fs::{self, File};
 use std::path::Path;
 
 use crate::Seq;
 use crate::cursor::{Block, Cursor, Damage};
-use crate::disk::{self, EMPTY, SegmentFile};
+use crate::disk::{self, EMPTY, Files, SegmentFile};
 use crate::error::{DiskError, Doing, OpenError};
+use crate::file_system::Mode;
 use crate::format::SegmentName;
 use crate::shared::{Extent, Table};
 
@@ -41,6 +41,16 @@ impl Recovery {
     }
 }
 
+/// A folder, and the file system it is in.
+type Place<'p> = (&'p Files, &'p Path);
+
+/// See [`crate::Options`].
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) segment_bytes: u64,
+    pub(crate) renews: bool,
+}
+
 /// A folder ready to be appended to.
 pub(crate) struct Opened {
     pub(crate) table: Table,
@@ -69,28 +79,31 @@ struct Found {
 
 /// Reads the whole folder. `trimmed` is what the hint says is done.
 pub(crate) fn open(
-    dir: &Path,
+    place: Place<'_>,
     trimmed: Seq,
     tag: u32,
-    segment_bytes: u64,
+    settings: Settings,
 ) -> Result<Opened, OpenError> {
+    let Settings { renews, .. } = settings;
     let mut recovery = Recovery::default();
-    let mut segments = scan_all(dir, trimmed, &mut recovery)?;
+    let mut segments = scan_all(place, trimmed, &mut recovery)?;
     let last_used = segments.last().map_or(0, |last| last.last_used);
     recovery.next_seq = last_used.max(trimmed).saturating_add(1);
 
     let mut table = Table::new(trimmed);
     let last = segments.pop();
-    for segment in segments {
-        keep_or_remove(dir, segment, &mut table, &mut recovery)?;
+    let before_last = segments.len().checked_sub(1);
+    for (at, segment) in segments.into_iter().enumerate() {
+        let renews = renews && Some(at) == before_last;
+        keep_or_remove(place, segment, renews, (&mut table, &mut recovery))?;
     }
     let reopened = match last {
-        Some(last) => reopen(dir, last, segment_bytes, &mut table, &mut recovery)?,
+        Some(last) => reopen(place, last, settings, (&mut table, &mut recovery))?,
         None => None,
     };
     let active = match reopened {
         Some(reopened) => reopened,
-        None => create(dir, recovery.next_seq, tag, &mut table)?,
+        None => create(place, recovery.next_seq, tag, &mut table)?,
     };
     if recovery.records == 0 {
         recovery.first_seq = recovery.next_seq;
@@ -103,23 +116,23 @@ pub(crate) fn open(
     })
 }
 
-fn scan_all(dir: &Path, trimmed: Seq, recovery: &mut Recovery) -> Result<Vec<Found>, OpenError> {
+fn scan_all(
+    place: Place<'_>,
+    trimmed: Seq,
+    recovery: &mut Recovery,
+) -> Result<Vec<Found>, OpenError> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(dir).doing("list", dir)? {
-        let entry = entry.doing("list", dir)?;
-        let name = entry.file_name().to_str().and_then(SegmentName::parse);
-        if let Some(name) = name
-            && entry.file_type().doing("list", dir)?.is_file()
-        {
-            names.push(name);
-        }
+    let (files, dir) = place;
+    for path in files.files(dir).doing("list", dir)? {
+        let name = path.file_name().and_then(|name| name.to_str());
+        names.extend(name.and_then(SegmentName::parse));
     }
     names.sort_unstable();
     let mut floor = 0;
     let mut segments = Vec::with_capacity(names.len());
     for name in names {
         floor = floor.max(name.first_seq.saturating_sub(1));
-        let found = scan(dir, name, floor, trimmed, recovery)?;
+        let found = scan(place, name, floor, trimmed, recovery)?;
         floor = found.last_used;
         segments.push(found);
     }
@@ -127,15 +140,16 @@ fn scan_all(dir: &Path, trimmed: Seq, recovery: &mut Recovery) -> Result<Vec<Fou
 }
 
 fn scan(
-    dir: &Path,
+    place: Place<'_>,
     name: SegmentName,
     floor: Seq,
     trimmed: Seq,
     recovery: &mut Recovery,
 ) -> Result<Found, OpenError> {
+    let (files, dir) = place;
     let path = dir.join(name.file_name());
-    let file = File::open(&path).doing("open", &path)?;
-    let end = file.metadata().doing("open", &path)?.len();
+    let file = files.open(&path, Mode::Read).doing("open", &path)?;
+    let end = files.len(&path).doing("open", &path)?;
     let mut cursor = Cursor::new(name, floor, 0);
     let mut block = Block::default();
     let mut extent = Extent {
@@ -146,7 +160,7 @@ fn scan(
     let mut damage = Vec::new();
     while cursor.offset() < end {
         cursor
-            .fill(&file, end, STEP, &mut block)
+            .fill(&*file, end, STEP, &mut block)
             .doing("read", &path)?;
         if let Some(version) = cursor.foreign_version() {
             return Err(OpenError::Version { path, version });
@@ -172,21 +186,26 @@ fn scan(
 
 /// An older segment: it stays if it holds anything.
 fn keep_or_remove(
-    dir: &Path,
+    place: Place<'_>,
     found: Found,
-    table: &mut Table,
-    recovery: &mut Recovery,
+    renews: bool,
+    (table, recovery): (&mut Table, &mut Recovery),
 ) -> Result<(), DiskError> {
+    let (files, dir) = place;
     let path = dir.join(found.name.file_name());
     let is_empty = found.extent.records == 0 && found.damage.is_empty();
     let is_leftover = found.extent.records == 0 && found.extent.bytes <= EMPTY;
     let is_done = found.extent.records > 0 && found.extent.last_seq <= table.trimmed;
     if is_empty || is_leftover || is_done {
-        disk::remove(&path)?;
-        return disk::sync_dir(dir);
+        disk::remove(files, &path)?;
+        return disk::sync_dir(files, dir);
     }
     // The process before may have died between a write and its sync.
-    SegmentFile::open(&path)?.sync()?;
+    let mut file = SegmentFile::open(files, &path)?;
+    if renews {
+        file.renew(files, found.extent.bytes)?;
+    }
+    file.sync()?;
     recovery.damaged.extend(found.damage);
     table.push(dir, found.name, found.floor, found.extent);
     Ok(())
@@ -194,14 +213,17 @@ fn keep_or_remove(
 
 /// The last segment: its torn tail is cut. Returns it if it can be appended to.
 fn reopen(
-    dir: &Path,
+    place: Place<'_>,
     mut found: Found,
-    segment_bytes: u64,
-    table: &mut Table,
-    recovery: &mut Recovery,
+    Settings {
+        segment_bytes,
+        renews,
+    }: Settings,
+    (table, recovery): (&mut Table, &mut Recovery),
 ) -> Result<Option<Active>, DiskError> {
+    let (files, dir) = place;
     let path = dir.join(found.name.file_name());
-    let mut file = SegmentFile::open(&path)?;
+    let mut file = SegmentFile::open(files, &path)?;
     let whole = found.extent.bytes;
     let torn = found
         .damage
@@ -214,8 +236,8 @@ fn reopen(
     let is_empty = found.extent.records == 0 && found.extent.bytes <= EMPTY;
     if is_empty && found.name.first_seq < recovery.next_seq {
         // Left over from an attempt to create it, after which the log went on elsewhere.
-        disk::remove(&path)?;
-        disk::sync_dir(dir)?;
+        disk::remove(files, &path)?;
+        disk::sync_dir(files, dir)?;
         return Ok(None);
     }
     if found.extent.bytes < EMPTY {
@@ -223,6 +245,9 @@ fn reopen(
         file.write_header(found.name)?;
         found.extent.bytes = EMPTY;
     } else {
+        if renews {
+            file.renew(files, found.extent.bytes)?;
+        }
         file.sync()?;
     }
     // Appending behind a destroyed header would put good records into a bad place, and numbers that are
@@ -241,12 +266,18 @@ fn reopen(
     }))
 }
 
-fn create(dir: &Path, next_seq: Seq, tag: u32, table: &mut Table) -> Result<Active, DiskError> {
+fn create(
+    place: Place<'_>,
+    next_seq: Seq,
+    tag: u32,
+    table: &mut Table,
+) -> Result<Active, DiskError> {
+    let (files, dir) = place;
     let name = SegmentName {
         first_seq: next_seq,
         tag,
     };
-    let file = SegmentFile::create(dir, name)?;
+    let file = SegmentFile::create(files, dir, name)?;
     let floor = next_seq.saturating_sub(1);
     let written = Extent {
         bytes: EMPTY,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::Seq;
-use crate::disk;
+use crate::disk::{self, Files};
 use crate::error::{DiskError, Doing};
 use crate::format::SegmentName;
 use crate::trimmed::TrimmedFile;
@@ -154,14 +154,16 @@ struct Deletion {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) files: Files,
     pub(crate) dir: PathBuf,
     table: Mutex<Table>,
     deletion: Mutex<Deletion>,
 }
 
 impl Shared {
-    pub(crate) fn new(dir: PathBuf, table: Table, hint: TrimmedFile) -> Self {
+    pub(crate) fn new(files: Files, dir: PathBuf, table: Table, hint: TrimmedFile) -> Self {
         Self {
+            files,
             dir,
             table: Mutex::new(table),
             deletion: Mutex::new(Deletion {
@@ -213,12 +215,12 @@ impl Shared {
             let Some((id, path)) = choose(&self.table()) else {
                 break;
             };
-            disk::remove(&path)?;
+            disk::remove(&self.files, &path)?;
             deleted.add(self.table().remove(id));
             any = true;
         }
         if any {
-            disk::sync_dir(&self.dir)?;
+            disk::sync_dir(&self.files, &self.dir)?;
         }
         Ok(())
     }

@@ -3,13 +3,13 @@
 //! It may be lost, then done records are read again. It cannot be wrong: it has a checksum, and only durable
 //! records are ever trimmed.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 
 use crate::Seq;
-use crate::disk::{Operation, before};
+use crate::disk::{Files, Operation, before};
 use crate::error::{DiskError, Doing};
+use crate::file_system::{Mode, OpenFile};
 use crate::format::{MAX_SEQ, is_sealed, seal, u64_at};
 
 const MAGIC: [u8; 8] = *b"uj-trim1";
@@ -18,26 +18,17 @@ const LENGTH: usize = 20;
 /// The open hint file.
 #[derive(Debug)]
 pub(crate) struct TrimmedFile {
-    file: File,
+    file: Box<dyn OpenFile>,
     path: PathBuf,
 }
 
 impl TrimmedFile {
     /// Opens the hint and reads it; 0 when there is none worth believing.
-    pub(crate) fn open(dir: &Path) -> Result<(Self, Seq), DiskError> {
+    pub(crate) fn open(files: &Files, dir: &Path) -> Result<(Self, Seq), DiskError> {
         let path = dir.join("trimmed");
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .doing("open", &path)?;
+        let file = files.open(&path, Mode::ReadWrite).doing("open", &path)?;
         let mut bytes = Vec::with_capacity(LENGTH);
-        (&mut file)
-            .take(LENGTH as u64)
-            .read_to_end(&mut bytes)
-            .doing("read", &path)?;
+        file.read_at(0, LENGTH, &mut bytes).doing("read", &path)?;
         let believable = bytes.len() == LENGTH && bytes.starts_with(&MAGIC) && is_sealed(&bytes);
         let through = if believable {
             u64_at(&bytes, MAGIC.len())
@@ -61,7 +52,11 @@ impl TrimmedFile {
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         before(Operation::Hint)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(bytes)
+        let written = self.file.write_at(0, &[IoSlice::new(bytes)])?;
+        // Half a hint has no checksum: it is not believed.
+        if written < bytes.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        Ok(())
     }
 }

@@ -54,14 +54,17 @@ struct Server {
 impl Transport for Server {
     fn send(&self, request: Request<'_>) -> Result<Response, TransportError> {
         let body = if request.method == "GET" {
-            self.document
+            self.document.to_owned()
         } else {
-            r#"{"batch_id":"00000000-0000-0000-0000-000000000001","accepted":1}"#
+            let json = zstd::stream::decode_all(request.body);
+            let batch: serde_json::Value =
+                serde_json::from_slice(&json.unwrap_or_default()).unwrap_or_default();
+            format!(r#"{{"batch_id":{},"accepted":1}}"#, batch["batch_id"])
         };
         Ok(Response {
             status: if request.method == "GET" { 200 } else { 202 },
             etag: Some("\"1\"".to_owned()),
-            body: body.as_bytes().to_vec(),
+            body: body.into_bytes(),
             ..Response::default()
         })
     }

@@ -1,40 +1,50 @@
 //! Batches that the server does not have yet: on disk, or in memory where there is none.
 
-use std::collections::VecDeque;
-use std::io;
-use std::path::Path;
+mod disk;
+#[cfg(test)]
+mod tests;
 
-use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use unjank_protocol::Signal;
-use unjank_spool::{Log, Options, Reader, Seq, Trimmer, WhenFull};
+use unjank_spool::Seq;
 use uuid::Uuid;
 
+use self::disk::{Disk, Found, Label, Opened, Trouble};
 use crate::batch::Sealed;
-use crate::clock::Setting;
-use crate::losses::{Losses, Reason, Told};
+use crate::clock::{Moment, Setting};
+use crate::losses::{Losses, Reason};
 
 /// A batch is at most this large; the server takes 1 MiB.
 const MOST_RECORD: u32 = 1 << 20;
-/// What stands before a batch is at most this large: a count of each signal, and 64 losses that are told.
+/// The most bytes of the header before a batch: one count for each signal, 64 loss reports and 16 ids.
 const MOST_LABEL: u32 = 8 << 10;
 /// Four segments of the largest batch: less cannot be kept.
 pub(crate) const LEAST_BYTES: u64 = 4 * (MOST_RECORD as u64 + 4_096);
+/// What could not be read is tried again after this, or with the next flush.
+const READ_AGAIN: Duration = Duration::from_secs(60);
+/// After this many failed reads the disk is left alone until the next upload.
+const MOST_FAILURES: u32 = 3;
 
 /// Batches in the order in which they were sealed.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     disk: Option<Disk>,
+    /// The folder, while it cannot be opened.
+    closed: Option<Closed>,
+    /// Those on disk in the order of their numbers.
     waiting: VecDeque<Waiting>,
+    cut: Vec<Cut>,
+    /// A batch is being cut: its halves are not all here yet.
+    cutting: bool,
+    /// Records behind the last batch that do not read.
+    lost: u64,
+    failures: u32,
     /// Of all that waits.
     bytes: u64,
     most_bytes: u64,
-}
-
-#[derive(Debug)]
-struct Disk {
-    log: Log,
-    reader: Reader,
-    trimmer: Trimmer,
 }
 
 /// What is known of a batch without reading it.
@@ -44,6 +54,10 @@ struct Waiting {
     setting: Setting,
     bytes: u64,
     place: Place,
+    /// Records before it that do not read: counted once it is done with, since until then each start finds them again.
+    lost_before: u64,
+    /// When to read it again, after a failure.
+    retry_at: Option<Moment>,
 }
 
 #[derive(Debug)]
@@ -52,20 +66,41 @@ enum Place {
     Memory(Sealed),
 }
 
-/// What stands before each batch on disk.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Label {
+/// A batch that was cut in two. It stays on disk while a part of it is only in memory: a process that is killed then finds it again
+/// and makes the same parts of it.
+#[derive(Debug)]
+struct Cut {
     batch_id: Uuid,
-    sealed_at: i64,
-    events: Vec<(Signal, u32)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    told: Told,
+    seq: Seq,
 }
 
-impl Label {
-    fn give_up(&self, reason: Reason, losses: &Losses) {
-        losses.add_all(&self.events, reason);
-        losses.add_told(&self.told);
+/// A folder that cannot be opened.
+#[derive(Debug)]
+struct Closed {
+    folder: PathBuf,
+    retry_at: Moment,
+    /// Batches of an earlier process may be in it.
+    unread: bool,
+    /// Consent is gone for what is in it.
+    forgotten: bool,
+}
+
+/// What is to be sent first.
+#[derive(Debug)]
+pub(crate) enum First {
+    Batch(Sealed),
+    /// Nothing waits.
+    Nothing,
+    /// What waits cannot be read now.
+    Unreadable,
+}
+
+impl Waiting {
+    fn seq(&self) -> Option<Seq> {
+        match self.place {
+            Place::Disk(seq) => Some(seq),
+            Place::Memory(_) => None,
+        }
     }
 }
 
@@ -74,52 +109,96 @@ impl Backlog {
     pub(crate) fn in_memory(most_bytes: u64) -> Self {
         Self {
             disk: None,
+            closed: None,
             waiting: VecDeque::new(),
+            cut: Vec::new(),
+            cutting: false,
+            lost: 0,
+            failures: 0,
             bytes: 0,
             most_bytes,
         }
     }
 
-    /// Opens the folder and finds what an earlier process left. When that does not work batches are kept in memory.
+    /// Opens the folder and finds what an earlier process left. While that does not work batches are kept in memory.
     pub(crate) fn open(folder: &Path, most_bytes: u64, losses: &Losses) -> Self {
         let mut backlog = Self::in_memory(most_bytes);
-        let options = Options {
-            segment_bytes: u64::from(MOST_RECORD) * 2,
-            max_record_bytes: MOST_RECORD,
-            when_full: WhenFull::DropOldest,
-            ..Options::new(folder, most_bytes.max(LEAST_BYTES))
+        backlog.closed = Some(Closed {
+            folder: folder.to_owned(),
+            retry_at: Moment::now(),
+            unread: false,
+            forgotten: false,
+        });
+        backlog.reopen(losses);
+        backlog
+    }
+
+    /// What was closed is tried again.
+    fn reopen(&mut self, losses: &Losses) {
+        let Some(closed) = self.closed.take() else {
+            return;
         };
-        let Ok((log, _)) = Log::open(options) else {
-            return backlog;
-        };
-        let mut disk = Disk {
-            reader: log.reader(),
-            trimmer: log.trimmer(),
-            log,
-        };
-        let mut reader = disk.log.reader();
-        loop {
-            let chunk = match reader.next_chunk(1 << 20) {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => break,
-                // What is there stays for a better day: this process keeps its batches in memory.
-                Err(_) => return Self::in_memory(most_bytes),
-            };
-            for record in chunk.iter() {
-                match read_record(record.payload) {
-                    Some((label, body)) => backlog.add(Waiting {
-                        label,
-                        setting: Setting::default(),
-                        bytes: body.len() as u64,
-                        place: Place::Disk(record.seq),
-                    }),
-                    None => losses.add(Signal::Other, Reason::DiskFailed, 1),
-                }
+        match Disk::open(&closed.folder, self.most_bytes) {
+            Ok(opened) => self.take_up(opened, closed.forgotten, losses),
+            Err(trouble) => {
+                self.closed = Some(Closed {
+                    retry_at: Moment::now().after(READ_AGAIN),
+                    unread: trouble == Trouble::Disk && disk::may_hold(&closed.folder),
+                    ..closed
+                });
             }
         }
-        disk.reader.seek(0);
-        backlog.disk = Some(disk);
-        backlog
+    }
+
+    /// What was found was sealed before everything that is in memory.
+    fn take_up(&mut self, opened: Opened, forgotten: bool, losses: &Losses) {
+        let (found, lost) = disk::without_repetitions(opened.found);
+        self.disk = Some(opened.disk);
+        let later = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        if forgotten {
+            found
+                .iter()
+                .for_each(|found| found.label.give_up(Reason::Disabled, losses));
+        } else {
+            found.into_iter().for_each(|found| self.add(found));
+            self.lost = lost.saturating_add(opened.lost);
+        }
+        for waiting in later {
+            if !self.has(waiting.label.batch_id) {
+                self.add(waiting);
+            }
+        }
+        self.trim(losses);
+        self.forget_what_is_too_much(losses);
+    }
+
+    /// Prepares an upload. Retries reads that failed before, immediately if `urgent`. Drops batches that are older than the server accepts.
+    pub(crate) fn begin(&mut self, urgent: bool, longest_us: i64, losses: &Losses) {
+        let now = Moment::now();
+        self.failures = 0;
+        if urgent {
+            let failed = self.waiting.iter_mut();
+            failed
+                .filter(|waiting| waiting.retry_at.is_some())
+                .for_each(|waiting| waiting.retry_at = Some(now));
+        }
+        if let Some(closed) = &self.closed
+            && (urgent || now >= closed.retry_at)
+        {
+            self.give_up_closed(longest_us, losses);
+            self.reopen(losses);
+        }
+        self.expire(longest_us, losses);
+    }
+
+    /// A folder that could not be read for as long as the server takes what is in it is of no use.
+    fn give_up_closed(&mut self, longest_us: i64, losses: &Losses) {
+        if let Some(closed) = self.closed.as_ref().filter(|closed| closed.unread)
+            && let Ok(files) = disk::delete_older(&closed.folder, longest_us)
+        {
+            losses.add(Signal::Other, Reason::DiskFailed, files);
+        }
     }
 
     /// Bytes that wait.
@@ -135,54 +214,86 @@ impl Backlog {
         }
     }
 
-    fn add(&mut self, waiting: Waiting) {
+    fn add(&mut self, waiting: impl Into<Waiting>) {
+        let mut waiting = waiting.into();
+        let lost = std::mem::take(&mut self.lost);
+        waiting.lost_before = waiting.lost_before.saturating_add(lost);
         self.bytes = self.bytes.saturating_add(waiting.bytes);
         self.waiting.push_back(waiting);
     }
 
-    /// Whether it holds a batch.
-    pub(crate) fn holds(&self, batch_id: Uuid) -> bool {
-        let mut waiting = self.waiting.iter();
-        waiting.any(|waiting| waiting.label.batch_id == batch_id)
+    fn has(&self, batch_id: Uuid) -> bool {
+        self.place_of(batch_id).is_some()
     }
 
-    /// Puts a batch at the end, durably where there is a disk. What goes to make room is counted.
+    fn place_of(&self, batch_id: Uuid) -> Option<usize> {
+        let mut waiting = self.waiting.iter();
+        waiting.position(|waiting| waiting.label.batch_id == batch_id)
+    }
+
+    /// Whether it holds a batch, or a part of it.
+    pub(crate) fn holds(&self, batch_id: Uuid) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| waiting.label.is_of(batch_id))
+    }
+
+    /// Whether a batch, or a part of it, would die with the process.
+    pub(crate) fn may_lose(&self, batch_id: Uuid) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| waiting.seq().is_none() && waiting.label.is_of(batch_id))
+    }
+
+    /// Puts a batch at the end, durably where there is a disk, unless it waits already. What goes to make room is counted.
     pub(crate) fn push(&mut self, sealed: Sealed, losses: &Losses) {
+        if self.has(sealed.batch_id) {
+            return;
+        }
         if u32::try_from(sealed.body.len()).is_ok_and(|bytes| bytes > MOST_RECORD - MOST_LABEL) {
             return self.push_halves(&sealed, losses);
         }
-        let label = Label {
-            batch_id: sealed.batch_id,
-            sealed_at: sealed.setting.now().as_micros(),
-            events: sealed.events.clone(),
-            told: sealed.told.clone(),
-        };
+        let label = Label::of(&sealed);
         let setting = sealed.setting;
         let bytes = sealed.body.len() as u64;
         let disk = self.disk.as_mut();
         let written = disk.and_then(|disk| disk.write(&label, &sealed.body));
-        let place = match written {
-            Some(seq) => Place::Disk(seq),
-            None => Place::Memory(sealed),
-        };
         self.add(Waiting {
             label,
             setting,
             bytes,
-            place,
+            place: written.map_or_else(|| Place::Memory(sealed), Place::Disk),
+            lost_before: 0,
+            retry_at: None,
         });
         self.forget_what_is_gone(losses);
         self.forget_what_is_too_much(losses);
     }
 
-    /// Puts a batch that is too large at the end as two, or gives up its only event.
-    pub(crate) fn push_halves(&mut self, sealed: &Sealed, losses: &Losses) {
+    fn push_halves(&mut self, sealed: &Sealed, losses: &Losses) {
         let Some(halves) = sealed.split() else {
             return sealed.give_up(Reason::TooLarge, losses);
         };
         for half in halves {
             self.push(half, losses);
         }
+    }
+
+    /// Puts two halves at the end in place of a batch that is too large, or gives up its only event. Halves that wait already, since
+    /// the process was killed while it did this, are the same.
+    pub(crate) fn split(&mut self, batch: &Sealed, losses: &Losses) {
+        let place = self.place_of(batch.batch_id);
+        let Some(whole) = place.and_then(|place| self.waiting.remove(place)) else {
+            return;
+        };
+        self.bytes = self.bytes.saturating_sub(whole.bytes);
+        self.lost = self.lost.saturating_add(whole.lost_before);
+        if let Some(seq) = whole.seq() {
+            let batch_id = batch.batch_id;
+            self.cut.push(Cut { batch_id, seq });
+        }
+        self.cutting = true;
+        self.push_halves(batch, losses);
+        self.cutting = false;
+        self.trim(losses);
     }
 
     /// Batches that the disk did not take go there once it does, and outlive the process. They come last then: what is done with is
@@ -206,19 +317,20 @@ impl Backlog {
             self.waiting.push_back(waiting);
         }
         self.forget_what_is_gone(losses);
+        self.trim(losses);
     }
 
     /// Those whose segment was deleted to make room.
     fn forget_what_is_gone(&mut self, losses: &Losses) {
-        let oldest = self.disk.as_ref().map(|disk| disk.log.oldest_seq());
+        let Some(disk) = &self.disk else { return };
+        let oldest = disk.log.oldest_seq();
         let bytes = &mut self.bytes;
+        self.cut.retain(|cut| cut.seq >= oldest);
         self.waiting.retain(|waiting| {
-            let gone = match (&waiting.place, oldest) {
-                (Place::Disk(seq), Some(oldest)) => *seq < oldest,
-                _ => false,
-            };
+            let gone = waiting.seq().is_some_and(|seq| seq < oldest);
             if gone {
                 *bytes = bytes.saturating_sub(waiting.bytes);
+                losses.add(Signal::Other, Reason::DiskFailed, waiting.lost_before);
                 waiting.label.give_up(Reason::DiskFull, losses);
             }
             !gone
@@ -227,231 +339,130 @@ impl Backlog {
 
     /// The oldest make room, wherever they are.
     fn forget_what_is_too_much(&mut self, losses: &Losses) {
-        while self.bytes > self.most_bytes {
-            let Some(first) = self.waiting.front() else {
-                return;
-            };
-            first.label.give_up(Reason::DiskFull, losses);
-            self.done();
+        while self.bytes > self.most_bytes && !self.waiting.is_empty() {
+            self.give_up(0, Reason::DiskFull, losses);
         }
     }
 
-    /// Gives up what waited for longer than the server takes it. A clock that was set makes nothing older, as long as the process
-    /// lives that made it.
-    pub(crate) fn expire(&mut self, longest_us: i64, losses: &Losses) {
+    /// A clock that was set makes nothing older, as long as the process lives that made it.
+    fn expire(&mut self, longest_us: i64, losses: &Losses) {
         while let Some(first) = self.waiting.front() {
             let now = first.setting.now().as_micros();
             if now.saturating_sub(first.label.sealed_at) <= longest_us {
                 break;
             }
-            first.label.give_up(Reason::TooOld, losses);
-            self.done();
+            let unread = first.retry_at.is_some();
+            let reason = if unread {
+                Reason::DiskFailed
+            } else {
+                Reason::TooOld
+            };
+            self.give_up(0, reason, losses);
         }
     }
 
-    /// The oldest batch. One that does not read any more is counted and passed over.
-    pub(crate) fn first(&mut self, losses: &Losses) -> Option<Sealed> {
-        loop {
-            let first = self.waiting.front()?;
-            let seq = match &first.place {
-                Place::Memory(sealed) => return Some(sealed.clone()),
+    /// The oldest batch that reads. One that is damaged is counted and passed over; one that cannot be read now is kept.
+    pub(crate) fn first(&mut self, losses: &Losses) -> First {
+        let now = Moment::now();
+        let mut unread = self.closed.as_ref().is_some_and(|closed| closed.unread);
+        let mut place = 0;
+        while let Some(waiting) = self.waiting.get_mut(place) {
+            let seq = match &waiting.place {
+                Place::Memory(sealed) => return First::Batch(sealed.clone()),
                 Place::Disk(seq) => *seq,
             };
-            let read = self.disk.as_mut().map(|disk| disk.read(seq));
-            match read {
-                Some(Ok(Some(sealed))) => return Some(sealed.timed_by(first.setting)),
-                // The disk fails, maybe only now: nothing is given up for that.
-                Some(Err(_)) => return None,
-                Some(Ok(None)) | None => {}
+            if self.failures >= MOST_FAILURES || waiting.retry_at.is_some_and(|at| now < at) {
+                (unread, place) = (true, place + 1);
+                continue;
             }
-            first.label.give_up(Reason::DiskFailed, losses);
-            self.done();
+            let disk = self.disk.as_mut();
+            match disk.map_or(Ok(None), |disk| disk.read(seq)) {
+                Ok(Some(sealed)) => {
+                    waiting.retry_at = None;
+                    return First::Batch(sealed.timed_by(waiting.setting));
+                }
+                Ok(None) => self.give_up(place, Reason::DiskFailed, losses),
+                Err(_) => {
+                    waiting.retry_at = Some(now.after(READ_AGAIN));
+                    self.failures += 1;
+                    (unread, place) = (true, place + 1);
+                }
+            }
+        }
+        if unread {
+            First::Unreadable
+        } else {
+            First::Nothing
         }
     }
 
-    /// The oldest batch is done with.
-    pub(crate) fn done(&mut self) {
-        let Some(first) = self.waiting.pop_front() else {
-            return;
-        };
-        self.bytes = self.bytes.saturating_sub(first.bytes);
-        if let Place::Disk(seq) = first.place {
+    /// A batch is done with, if it still waits: it may have made room meanwhile.
+    pub(crate) fn done(&mut self, batch_id: Uuid, losses: &Losses) {
+        if let Some(place) = self.place_of(batch_id) {
+            self.remove(place, losses);
+        }
+    }
+
+    fn give_up(&mut self, place: usize, reason: Reason, losses: &Losses) {
+        if let Some(waiting) = self.waiting.get(place) {
+            waiting.label.give_up(reason, losses);
+        }
+        self.remove(place, losses);
+    }
+
+    fn remove(&mut self, place: usize, losses: &Losses) {
+        if let Some(waiting) = self.waiting.remove(place) {
+            self.bytes = self.bytes.saturating_sub(waiting.bytes);
+            losses.add(Signal::Other, Reason::DiskFailed, waiting.lost_before);
+        }
+        self.trim(losses);
+    }
+
+    /// Gives back the space of what is done with, up to the first record that is still needed.
+    fn trim(&mut self, losses: &Losses) {
+        let Some(disk) = &self.disk else { return };
+        if !self.cutting {
+            let waiting = &self.waiting;
+            self.cut.retain(|cut| {
+                let mut in_memory = waiting.iter().filter(|waiting| waiting.seq().is_none());
+                in_memory.any(|waiting| waiting.label.is_of(cut.batch_id))
+            });
+        }
+        let first = self.waiting.iter().find_map(Waiting::seq);
+        let needed = self.cut.iter().map(|cut| cut.seq).chain(first).min();
+        if needed.is_none() {
+            let lost = std::mem::take(&mut self.lost);
+            losses.add(Signal::Other, Reason::DiskFailed, lost);
+        }
+        let through = needed.map_or(disk.log.durable_seq(), |needed| needed.saturating_sub(1));
+        if through > disk.trimmer.trimmed() {
             // Space that is not given back now is given back with the next.
-            let trimmed = self.disk.as_ref().map(|disk| disk.trimmer.trim(seq));
-            let _failed = trimmed.is_some_and(|trimmed| trimmed.is_err());
+            let _failed = disk.trimmer.trim(through).is_err();
         }
-    }
-
-    /// The oldest batch is done with, if it is this one: it may have made room meanwhile.
-    pub(crate) fn remove_first(&mut self, batch_id: Uuid) {
-        let first = self.waiting.front();
-        if first.is_some_and(|first| first.label.batch_id == batch_id) {
-            self.done();
-        }
-    }
-
-    /// Whether a batch is durable here.
-    pub(crate) fn keeps(&self, batch_id: Uuid) -> bool {
-        let mut waiting = self.waiting.iter();
-        waiting.any(|waiting| {
-            waiting.label.batch_id == batch_id && matches!(waiting.place, Place::Disk(_))
-        })
     }
 
     /// Gives up everything.
     pub(crate) fn clear(&mut self, losses: &Losses) {
-        while let Some(first) = self.waiting.front() {
-            first.label.give_up(Reason::Disabled, losses);
-            self.done();
+        while !self.waiting.is_empty() {
+            self.give_up(0, Reason::Disabled, losses);
+        }
+        if let Some(closed) = &mut self.closed {
+            closed.forgotten = true;
+            // What cannot be deleted is given up when the folder can be opened.
+            let _failed = closed.unread && disk::delete_all(&closed.folder).is_err();
         }
     }
 }
 
-impl Disk {
-    /// Durably, or not at all.
-    fn write(&mut self, label: &Label, body: &[u8]) -> Option<Seq> {
-        let label = serde_json::to_vec(label).ok()?;
-        let length = u16::try_from(label.len()).ok()?;
-        let mut record = Vec::with_capacity(body.len() + label.len() + 2);
-        record.extend_from_slice(&length.to_le_bytes());
-        record.extend_from_slice(&label);
-        record.extend_from_slice(body);
-        let appended = self.log.append(&record).ok()?;
-        self.log.sync().ok()?;
-        Some(appended.seq)
-    }
-
-    /// Nothing when it is not there or does not read.
-    fn read(&mut self, seq: Seq) -> io::Result<Option<Sealed>> {
-        self.reader.seek(seq);
-        let chunk = self.reader.next_chunk(1)?;
-        let found = chunk.as_ref().and_then(|chunk| {
-            let record = chunk.iter().find(|record| record.seq == seq)?;
-            read_record(record.payload)
-        });
-        Ok(found.map(|(label, body)| Sealed {
-            batch_id: label.batch_id,
-            events: label.events,
-            told: label.told,
+impl From<Found> for Waiting {
+    fn from(found: Found) -> Self {
+        Self {
+            label: found.label,
             setting: Setting::default(),
-            body: body.to_vec(),
-        }))
-    }
-}
-
-fn read_record(record: &[u8]) -> Option<(Label, &[u8])> {
-    let (length, rest) = record.split_first_chunk::<2>()?;
-    let (label, body) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-    Some((serde_json::from_slice(label).ok()?, body))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sealed(number: u128, bytes: usize) -> Sealed {
-        Sealed {
-            batch_id: Uuid::from_u128(number),
-            events: vec![(Signal::Spans, 2)],
-            told: Told::new(),
-            setting: Setting::default(),
-            body: vec![7; bytes],
+            bytes: found.bytes,
+            place: Place::Disk(found.seq),
+            lost_before: found.lost_before,
+            retry_at: None,
         }
-    }
-
-    fn ids(backlog: &mut Backlog, losses: &Losses) -> Vec<u128> {
-        let mut ids = Vec::new();
-        while let Some(sealed) = backlog.first(losses) {
-            ids.push(sealed.batch_id.as_u128());
-            backlog.done();
-        }
-        ids
-    }
-
-    #[test]
-    fn what_an_earlier_process_left_is_found_in_order_and_what_was_done_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let losses = Losses::default();
-        let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
-        for number in 1..=4 {
-            backlog.push(sealed(number, 100), &losses);
-        }
-        assert_eq!(backlog.first(&losses).unwrap().batch_id.as_u128(), 1);
-        backlog.done();
-        drop(backlog);
-        let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
-        assert_eq!(ids(&mut backlog, &losses), [2, 3, 4]);
-        drop(backlog);
-        assert_eq!(
-            Backlog::open(folder.path(), LEAST_BYTES, &losses).bytes(),
-            0
-        );
-        assert!(losses.take().is_empty());
-    }
-
-    #[test]
-    fn the_oldest_make_room_and_are_counted() {
-        let folder = tempfile::tempdir().unwrap();
-        let losses = Losses::default();
-        let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
-        for number in 0..20 {
-            backlog.push(sealed(number, 500_000), &losses);
-        }
-        let left = ids(&mut backlog, &losses);
-        assert!(left.len() >= 4 && left.last() == Some(&19), "{left:?}");
-        let lost = losses.take();
-        assert_eq!(lost[0].reason.as_str(), "disk_full");
-        assert_eq!(lost[0].count, 2 * (20 - left.len() as u64));
-    }
-
-    #[test]
-    fn without_a_disk_memory_holds_as_much() {
-        let losses = Losses::default();
-        let mut backlog = Backlog::in_memory(250);
-        for number in 0..4 {
-            backlog.push(sealed(number, 100), &losses);
-        }
-        assert_eq!(ids(&mut backlog, &losses), [2, 3]);
-        assert_eq!(losses.take()[0].count, 4);
-    }
-
-    #[test]
-    fn what_is_too_old_is_given_up() {
-        let losses = Losses::default();
-        let mut backlog = Backlog::in_memory(1_000);
-        for number in 0..4 {
-            backlog.push(sealed(number, 100), &losses);
-        }
-        let days = |days: i64| days * 86_400_000_000;
-        for (waiting, old) in backlog.waiting.iter_mut().zip([8, 8, 6, 0]) {
-            waiting.label.sealed_at -= days(old);
-        }
-        backlog.expire(days(7), &losses);
-        assert_eq!(ids(&mut backlog, &losses), [2, 3]);
-        assert_eq!(losses.take()[0].reason.as_str(), "too_old");
-    }
-
-    #[test]
-    fn losses_that_a_lost_batch_told_are_told_again() {
-        let losses = Losses::default();
-        let mut backlog = Backlog::in_memory(150);
-        let telling = Sealed {
-            told: vec![(Signal::Janks, "refused".to_owned(), 3)],
-            ..sealed(1, 100)
-        };
-        backlog.push(telling, &losses);
-        backlog.push(sealed(2, 100), &losses);
-        let told = losses.take();
-        let told: Vec<_> = told
-            .iter()
-            .map(|one| (one.signal, &*one.reason, one.count))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                (Signal::Spans, "disk_full", 2),
-                (Signal::Janks, "refused", 3)
-            ]
-        );
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Sealed {
     pub(crate) events: Vec<(Signal, u32)>,
     /// The losses it tells.
     pub(crate) told: Told,
+    /// The batches that it was cut from, the first one first.
+    pub(crate) split_from: Vec<Uuid>,
     /// The clock its events were timed by.
     pub(crate) setting: Setting,
     /// Its JSON without `sent_at` and without the closing brace, as a zstd frame.
@@ -48,6 +50,7 @@ impl Pending {
                 resource,
                 session_id,
                 config_revision: None,
+                split_from: Vec::new(),
                 spans: Vec::new(),
                 frame_windows: Vec::new(),
                 janks: Vec::new(),
@@ -158,6 +161,7 @@ fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
         batch_id: batch.batch_id,
         events: counts(batch),
         told: told(batch),
+        split_from: batch.split_from.clone(),
         setting: Setting::default(),
         body: zstd::bulk::compress(&json, ZSTD_LEVEL)?,
     })
@@ -201,6 +205,9 @@ impl Sealed {
         if first.events() < 2 {
             return None;
         }
+        first.split_from.push(self.batch_id);
+        let excess = first.split_from.len().saturating_sub(Batch::MAX_SPLIT_FROM);
+        first.split_from.drain(..excess);
         let mut second = first.clone();
         let mut left = first.events() / 2;
         halve(&mut first.spans, &mut second.spans, &mut left);
@@ -220,7 +227,7 @@ impl Sealed {
             &mut left,
         );
         first.sdk_health = None;
-        (first.batch_id, second.batch_id) = (part_of(self.batch_id, 1), part_of(self.batch_id, 2));
+        [first.batch_id, second.batch_id] = parts_of(self.batch_id);
         let sealed = |batch: &Batch<'_>| {
             let sealed = seal(batch).ok()?;
             Some(sealed.timed_by(self.setting))
@@ -229,12 +236,14 @@ impl Sealed {
     }
 }
 
-/// The id of a part of a batch: the same whenever it is split, and that of no other.
-fn part_of(batch_id: Uuid, part: u64) -> Uuid {
+/// The ids of the halves of a batch: the same whenever it is split, by any version of the SDK, and those of no other.
+pub(crate) fn parts_of(batch_id: Uuid) -> [Uuid; 2] {
     const VARIANT: u64 = 0b10 << 62;
     let (high, low) = batch_id.as_u64_pair();
-    let mixed = crate::client::mix(low.wrapping_add(part));
-    Uuid::from_u64_pair(high, VARIANT | mixed >> 2)
+    [1, 2].map(|part| {
+        let mixed = crate::client::mix(low.wrapping_add(part));
+        Uuid::from_u64_pair(high, VARIANT | mixed >> 2)
+    })
 }
 
 /// Leaves up to `left` events in the first list and those behind them in the second.
@@ -246,12 +255,12 @@ fn halve<E>(first: &mut Vec<E>, second: &mut Vec<E>, left: &mut usize) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use unjank_protocol::{Metric, Traffic};
 
     use super::*;
 
-    fn pending(metrics: usize) -> Pending {
+    pub(crate) fn pending(metrics: usize) -> Pending {
         let resource = Resource {
             app_id: "com.example.shop".into(),
             ..Resource::default()
@@ -336,6 +345,45 @@ mod tests {
             .collect();
         assert_eq!(names.len(), 5);
         assert!(second.sdk_health.is_some() && first.sdk_health.is_none());
+    }
+
+    #[test]
+    fn halves_name_what_they_were_cut_from_and_have_the_same_ids_each_time() {
+        let mut sealed = pending(8).seal(1).unwrap();
+        sealed.batch_id = Uuid::from_u128(0x0192_f0c0_7b3e_7cc1_9a55_0123_4567_89ab);
+        let again = sealed.split().unwrap();
+        let [first, second] = sealed.split().unwrap();
+        assert_eq!(
+            again.map(|half| half.batch_id),
+            [first.batch_id, second.batch_id]
+        );
+        // A version that made others would send the events of a batch that was cut before an update twice.
+        let known = [
+            "0192f0c0-7b3e-7cc1-8f51-69220f77fb4d",
+            "0192f0c0-7b3e-7cc1-a9e9-1b24bdeb161a",
+        ];
+        assert_eq!(
+            [first.batch_id.to_string(), second.batch_id.to_string()],
+            known
+        );
+        assert_eq!(first.split_from, [sealed.batch_id]);
+        let [_, quarter] = second.split().unwrap();
+        assert_eq!(quarter.split_from, [sealed.batch_id, second.batch_id]);
+        let json = text(&quarter);
+        let batch: Batch<'_> = serde_json::from_str(&json).unwrap();
+        assert_eq!(batch.split_from, quarter.split_from);
+        assert!(!text(&sealed).contains("split_from"));
+    }
+
+    #[test]
+    fn a_batch_names_the_last_of_its_ancestors_when_there_are_many() {
+        let mut pending = pending(2);
+        pending.batch.split_from = (1..=16).map(Uuid::from_u128).collect();
+        let sealed = pending.seal(1).unwrap();
+        let [first, _] = sealed.split().unwrap();
+        assert_eq!(first.split_from.len(), Batch::MAX_SPLIT_FROM);
+        assert_eq!(first.split_from[..15], sealed.split_from[1..]);
+        assert_eq!(first.split_from[15], sealed.batch_id);
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub(crate) struct Wanted {
     pub(crate) flushes: u64,
     /// The last of them that is done.
     pub(crate) flushed: u64,
+    /// The last of them that could not read all that waits.
+    pub(crate) unread: u64,
     /// The queue fills up.
     pub(crate) hurry: bool,
     /// Unsent events are to be forgotten.
@@ -101,7 +103,7 @@ impl Wishes {
         waited.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 
-    /// Asks for a flush and waits for it; answers whether it was done in time.
+    /// Asks for a flush and waits for it; answers whether it was done in time, with all that waits.
     pub(crate) fn flush(&self, timeout: Duration) -> bool {
         let mut wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         wanted.flushes = wanted.flushes.saturating_add(1);
@@ -110,7 +112,7 @@ impl Wishes {
         let open = |wanted: &mut Wanted| wanted.flushed < mine && !wanted.stop;
         let waited = self.changed.wait_timeout_while(wanted, timeout, open);
         let (wanted, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        wanted.flushed >= mine
+        wanted.flushed >= mine && wanted.unread < mine
     }
 }
 

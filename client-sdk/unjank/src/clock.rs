@@ -1,5 +1,7 @@
 //! Time: moments that only go forward, and the wall clock they are shown with.
 
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -62,6 +64,14 @@ pub(crate) fn wall_clock() -> Timestamp {
     #[cfg(feature = "test-kit")]
     let shown = shown.shifted(MOVED_US.load(Ordering::Relaxed));
     shown
+}
+
+/// How long ago a file was changed, in microseconds of the wall clock.
+pub(crate) fn age_us(file: &Path) -> io::Result<i64> {
+    let changed = file.metadata()?.modified()?;
+    let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let changed = i64::try_from(changed.as_micros()).unwrap_or(i64::MAX);
+    Ok(wall_clock().as_micros().saturating_sub(changed))
 }
 
 /// How far a test moved the wall clock.

@@ -334,7 +334,7 @@ pub fn set_enabled(enabled: bool) {
 }
 
 /// Sends everything that was collected so far. Answers whether the attempt was made within the time; what the server did not take
-/// stays on the device. It waits, so it is not for the thread that draws: for the moment before the system stops the app. At once
+/// stays on the device. Also `false` when some of what waits on the disk cannot be read now: it stays there and is tried again. It waits, so it is not for the thread that draws: for the moment before the system stops the app. At once
 /// `false` before [`init`] and while collection is switched off.
 ///
 /// ```

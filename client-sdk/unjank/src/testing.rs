@@ -143,8 +143,9 @@ impl Transport for CollectingTransport {
         let batch: Value = serde_json::from_slice(&json).map_err(|error| unreadable(&error))?;
         let accepted: usize = Value::as_object(&batch)
             .into_iter()
-            .flat_map(|batch| batch.values())
-            .filter_map(|list| list.as_array().map(Vec::len))
+            .flatten()
+            .filter(|(name, _)| *name != "split_from")
+            .filter_map(|(_, list)| list.as_array().map(Vec::len))
             .sum();
         let receipt = json!({"batch_id": batch.get("batch_id"), "accepted": accepted});
         self.lock().push(batch);

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use unjank_monitors::{TrafficMeter, Transfer};
-use unjank_protocol::{Network, Traffic};
+use unjank_protocol::{Network, Signal, Traffic};
 use uuid::Uuid;
 
 use crate::client::{self, Shared};
-use crate::clock::wall_clock;
+use crate::clock::{age_us, wall_clock};
+use crate::losses::Reason;
+use crate::uplink::OLDEST_US;
 
 /// A request that is over, answered or not: what [`traffic()`] counts.
 ///
@@ -93,20 +95,39 @@ pub(crate) struct Ledger {
     file: Option<PathBuf>,
     /// What stands in the file, as far as known: most batches come without new traffic.
     written: Vec<u8>,
+    /// What an earlier process counted is not known yet: it must not be overwritten.
+    unread: bool,
 }
 
 impl Ledger {
     /// Takes up what an earlier process counted.
     pub(crate) fn open(file: Option<PathBuf>, shared: &Shared) -> Self {
-        let saved = file.as_ref().and_then(|file| std::fs::read(file).ok());
-        if let Some(saved) = saved {
-            // A file that does not read is of another program: counting begins anew.
-            let _unreadable = shared.meters.traffic().take_up(&saved).is_err();
-        }
-        Self {
+        let mut ledger = Self {
             file,
             written: Vec::new(),
+            unread: true,
+        };
+        ledger.read(shared);
+        ledger
+    }
+
+    /// Takes up what an earlier process counted, if the disk did not give it before. Answers whether it does now.
+    pub(crate) fn read(&mut self, shared: &Shared) -> bool {
+        let Some(file) = self.file.as_ref().filter(|_| self.unread) else {
+            return false;
+        };
+        let lost = match std::fs::read(file) {
+            // What another program or a later version wrote cannot be counted.
+            Ok(saved) => shared.meters.traffic().take_up(&saved).is_err(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(_) if age_us(file).is_ok_and(|age| age > OLDEST_US) => true,
+            Err(_) => return false,
+        };
+        if lost {
+            shared.losses.add(Signal::Traffic, Reason::DiskFailed, 1);
         }
+        self.unread = false;
+        true
     }
 
     /// Batches whose rows were taken and are not known to be kept.
@@ -141,6 +162,9 @@ impl Ledger {
     /// since, if the process dies.
     pub(crate) fn save(&mut self, shared: &Shared) -> bool {
         let Some(file) = &self.file else { return true };
+        if self.unread {
+            return false;
+        }
         let saved = shared.meters.traffic().save();
         if self.written == saved {
             return true;
@@ -157,6 +181,7 @@ impl Ledger {
         let config = &shared.settings.load().document.traffic;
         *shared.meters.traffic() = TrafficMeter::new(config);
         self.written.clear();
+        self.unread = false;
         if let Some(file) = &self.file {
             // It may never have been there.
             let _absent = std::fs::remove_file(file).is_err();

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use unjank_protocol::{RateLimit, Receipt, Signal};
+use uuid::Uuid;
 
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, First};
 use crate::client::draw;
 use crate::clock::{Moment, wall_clock};
 use crate::config::Config;
@@ -13,7 +14,7 @@ use crate::losses::{Losses, Reason};
 use crate::transport::{Request, Response, Transport, send};
 
 /// The server takes events up to seven days old; a batch holds events of its last minutes.
-const OLDEST_US: i64 = 6 * 86_400 * 1_000_000 + 23 * 3_600 * 1_000_000;
+pub(crate) const OLDEST_US: i64 = 6 * 86_400 * 1_000_000 + 23 * 3_600 * 1_000_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 /// After 401 and 403: a key that was rotated, or a project that asks for tokens, is not mended by asking often.
 const FIRST_LONG_WAIT: Duration = Duration::from_secs(5 * 60);
@@ -68,6 +69,8 @@ pub(crate) struct Sent {
     pub(crate) all: bool,
     /// More is not tried before some time has passed.
     pub(crate) waits: bool,
+    /// All is sent but what cannot be read now.
+    pub(crate) unread: bool,
     /// The `ETag` of the configuration that the server would answer now.
     pub(crate) config_etag: Option<String>,
 }
@@ -107,7 +110,7 @@ impl Uplink {
         (urgent, go_on): (bool, &dyn Fn() -> bool),
     ) -> Sent {
         let mut sent = Sent::default();
-        backlog.expire(OLDEST_US, losses);
+        backlog.begin(urgent, OLDEST_US, losses);
         loop {
             if self.waits(Moment::now(), urgent) {
                 sent.waits = true;
@@ -116,22 +119,29 @@ impl Uplink {
             if !go_on() {
                 return sent;
             }
-            let Some(batch) = backlog.first(losses) else {
-                sent.all = true;
-                return sent;
+            let batch = match backlog.first(losses) {
+                First::Batch(batch) => batch,
+                First::Nothing => {
+                    sent.all = true;
+                    return sent;
+                }
+                First::Unreadable => {
+                    sent.unread = true;
+                    return sent;
+                }
             };
             let Ok(body) = batch.request() else {
                 batch.give_up(Reason::Refused, losses);
-                backlog.done();
+                backlog.done(batch.batch_id, losses);
                 continue;
             };
-            match self.attempt(&body) {
+            match self.attempt(batch.batch_id, &body) {
                 Verdict::Accepted {
                     lost,
                     rate_limits,
                     config_etag,
                 } => {
-                    backlog.done();
+                    backlog.done(batch.batch_id, losses);
                     lost.into_iter()
                         .for_each(|(signal, reason, events)| losses.add(signal, reason, events));
                     self.hold_back(&rate_limits);
@@ -140,13 +150,9 @@ impl Uplink {
                 }
                 Verdict::Refused => {
                     batch.give_up(Reason::Refused, losses);
-                    backlog.done();
+                    backlog.done(batch.batch_id, losses);
                 }
-                Verdict::TooLarge => {
-                    // First the halves: whoever is killed in between sends them twice under the same ids.
-                    backlog.push_halves(&batch, losses);
-                    backlog.remove_first(batch.batch_id);
-                }
+                Verdict::TooLarge => backlog.split(&batch, losses),
                 Verdict::Later { retry_after, long } => {
                     self.back_off(retry_after, long);
                     sent.waits = true;
@@ -161,7 +167,7 @@ impl Uplink {
         wait.is_some_and(|wait| wait.asked || !urgent)
     }
 
-    fn attempt(&mut self, body: &[u8]) -> Verdict {
+    fn attempt(&mut self, batch_id: Uuid, body: &[u8]) -> Verdict {
         let headers = [
             ("authorization", self.authorization.as_str()),
             ("content-type", "application/json"),
@@ -176,7 +182,7 @@ impl Uplink {
         };
         self.sent_bytes = self.sent_bytes.saturating_add(body.len() as u64);
         match send(&*self.transport, request) {
-            Ok(response) => verdict(&response),
+            Ok(response) => verdict(&response, batch_id),
             Err(_) => Verdict::Later {
                 retry_after: None,
                 long: false,
@@ -218,13 +224,13 @@ impl Uplink {
     }
 }
 
-fn verdict(response: &Response) -> Verdict {
+fn verdict(response: &Response, batch_id: Uuid) -> Verdict {
     let later = |long| Verdict::Later {
         retry_after: response.retry_after.as_deref().and_then(asked_wait),
         long,
     };
     match response.status {
-        202 => accepted(&response.body).unwrap_or(later(false)),
+        202 => accepted(&response.body, batch_id).unwrap_or(later(false)),
         400 | 415 | 422 => Verdict::Refused,
         413 => Verdict::TooLarge,
         401 | 403 => later(true),
@@ -246,20 +252,20 @@ pub(crate) fn asked_wait(text: &str) -> Option<Duration> {
     wait.filter(|wait| !wait.is_zero())
 }
 
-/// A 202 whose receipt does not read may come from somebody else on the way: the batch is sent again, and stored once.
-fn accepted(body: &[u8]) -> Option<Verdict> {
+/// A 202 whose receipt does not read or names another batch may come from a proxy on the way: the batch is sent again, and stored
+/// once.
+fn accepted(body: &[u8], batch_id: Uuid) -> Option<Verdict> {
     let receipt: Receipt<'_> = serde_json::from_slice(body).ok()?;
+    if receipt.batch_id != batch_id {
+        return None;
+    }
     let rejected = receipt.rejected.iter();
     let rejected = rejected.map(|one| (one.signal, Reason::Refused, 1));
     let held_back = receipt.rate_limits.iter().filter(|one| one.dropped > 0);
     let held_back = held_back.map(|one| (one.signal, Reason::RateLimited, one.dropped));
     Some(Verdict::Accepted {
-        lost: if receipt.duplicate {
-            // They were counted with the first receipt, if it arrived; twice would be wrong more often than never.
-            Vec::new()
-        } else {
-            rejected.chain(held_back).collect()
-        },
+        // Of a duplicate as well: it is sent only when no receipt of it arrived before.
+        lost: rejected.chain(held_back).collect(),
         config_etag: receipt.config_etag.map(|etag| etag.to_string()),
         rate_limits: receipt.rate_limits,
     })
@@ -270,11 +276,12 @@ mod tests {
     use super::*;
 
     fn answered(status: u16, body: &str) -> Verdict {
-        verdict(&Response {
+        let response = Response {
             status,
             body: body.as_bytes().to_vec(),
             ..Response::default()
-        })
+        };
+        verdict(&response, Uuid::from_u128(1))
     }
 
     #[test]
@@ -342,5 +349,19 @@ mod tests {
             answered(202, "<html>"),
             Verdict::Later { long: false, .. }
         ));
+    }
+
+    #[test]
+    fn a_receipt_that_names_another_batch_is_no_acknowledgement() {
+        let receipt =
+            |id: u128| format!(r#"{{"batch_id":"{}","accepted":3}}"#, Uuid::from_u128(id));
+        let taken = answered(202, &receipt(1));
+        assert!(matches!(taken, Verdict::Accepted { .. }), "{taken:?}");
+        let another = answered(202, &receipt(2));
+        let later = Verdict::Later {
+            retry_after: None,
+            long: false,
+        };
+        assert_eq!(another, later);
     }
 }

@@ -1,5 +1,6 @@
 //! The background thread: takes events from the queue, makes batches, keeps them, sends them, and asks for the configuration.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub(crate) struct Worker {
     next_upload: Moment,
     last_health: Moment,
     told_cpu: Duration,
+    /// Something that waits could not be read when it was to be sent.
+    unread: bool,
     /// The app ends, and collection was on until then.
     ending: bool,
 }
@@ -82,7 +85,7 @@ impl Worker {
             None => Backlog::in_memory(most_bytes),
         };
         let ledger = Ledger::open(folder.map(|folder| folder.join("traffic.json")), &shared);
-        let worker = Self {
+        let mut worker = Self {
             monitors: Monitors::new(config.take_providers()),
             ledger,
             session_draw,
@@ -97,22 +100,23 @@ impl Worker {
             next_upload: first,
             last_health: Moment::now(),
             told_cpu: cpu_time(),
+            unread: false,
             ending: false,
             shared,
         };
         let resource = resource(&worker.shared.config, install_id);
         worker.tell(|reporter| reporter.begin(&resource));
-        worker.recovered()
+        worker.recover_traffic();
+        worker
     }
 
     /// Rows of traffic that an earlier process took, and that may not have been kept, come again under the same id.
-    fn recovered(mut self) -> Self {
+    fn recover_traffic(&mut self) {
         let outstanding = Ledger::outstanding(&self.shared.meters.traffic());
         for batch_id in outstanding {
             self.seal_traffic(batch_id);
         }
         self.settle_traffic();
-        self
     }
 
     /// Works until it is told to stop.
@@ -125,14 +129,23 @@ impl Worker {
             self.ending = wanted.last_work;
             let done = !self.may_work() || self.work(wanted);
             if done {
-                self.shared
-                    .wishes
-                    .change(|now| now.flushed = wanted.flushes);
+                self.flushed(wanted);
             }
             if wanted.stop {
                 self.keep_the_rest();
                 return;
             }
+        }
+    }
+
+    /// Answers the flushes that were asked for.
+    fn flushed(&self, wanted: Wanted) {
+        if wanted.flushes > wanted.flushed {
+            let unread = self.unread.then_some(wanted.flushes);
+            self.shared.wishes.change(|now| {
+                now.flushed = wanted.flushes;
+                now.unread = unread.unwrap_or(now.unread);
+            });
         }
     }
 
@@ -166,6 +179,7 @@ impl Worker {
     /// Answers whether all was done that a flush waits for.
     fn work(&mut self, wanted: Wanted) -> bool {
         let urgent = wanted.stop || wanted.flushes > wanted.flushed;
+        self.unread = false;
         if self.shared.wall.has_moved() {
             // What is pending was timed by the clock as it was set.
             self.seal();
@@ -304,8 +318,7 @@ impl Worker {
     fn settle_traffic(&mut self) {
         let outstanding = Ledger::outstanding(&self.shared.meters.traffic());
         for batch_id in outstanding {
-            let waits = self.backlog.holds(batch_id) && !self.backlog.keeps(batch_id);
-            if !waits || self.shared.config.data_dir.is_none() {
+            if !self.backlog.may_lose(batch_id) || self.shared.config.data_dir.is_none() {
                 self.ledger.confirm(batch_id, &self.shared);
             }
         }
@@ -355,6 +368,9 @@ impl Worker {
     fn upload(&mut self, urgent: bool) -> bool {
         let interval = self.shared.settings.load().document.upload.interval_s;
         if urgent || !self.uplink.is_waiting() {
+            if self.ledger.read(&self.shared) {
+                self.recover_traffic();
+            }
             self.seal_traffic(Uuid::now_v7());
             self.settle_traffic();
         }
@@ -369,7 +385,8 @@ impl Worker {
         if let Some(etag) = sent.config_etag {
             self.remote.told(&etag);
         }
-        let done = sent.all || sent.waits;
+        self.unread = sent.unread;
+        let done = sent.all || sent.waits || sent.unread;
         if done {
             let interval = Duration::from_secs(u64::from(interval.max(1)));
             self.next_upload = Moment::now().after(interval.mul_f64(0.9 + draw() * 0.2));
@@ -433,9 +450,16 @@ fn make(folder: &Path) -> bool {
 fn install_id(file: Option<PathBuf>) -> Uuid {
     let new = Uuid::new_v4();
     let Some(file) = file else { return new };
-    let known = std::fs::read_to_string(&file).ok();
-    if let Some(known) = known.and_then(|text| text.trim().parse().ok()) {
-        return known;
+    match std::fs::read(&file) {
+        Ok(text) => {
+            let text = String::from_utf8_lossy(&text);
+            if let Ok(known) = text.trim().parse() {
+                return known;
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // The id is there, and the next start may read it.
+        Err(_) => return new,
     }
     // A disk that does not take it makes every start a new install: nothing else can be done here.
     let written = file.with_extension("new");

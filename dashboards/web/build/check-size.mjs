@@ -13,7 +13,7 @@ let styles = 0;
 for (const name of readdirSync(folder, { recursive: true })) {
   const path = join(folder, name);
   if (statSync(path).isDirectory() || !/\.(js|css|html|svg|json)$/.test(name)) continue;
-  const compressed = await zopfli.gzipAsync(readFileSync(path), { numiterations: 15 });
+  const compressed = await zopfli.gzipAsync(readFileSync(path), { numiterations: 30 });
   writeFileSync(`${path}.gz`, compressed);
   if (/flame-graph.*\.js$/.test(name)) viewer += compressed.length;
   else if (name.endsWith('.js')) scripts += compressed.length;

@@ -25,12 +25,18 @@ export class Reader {
     this.context = context;
     this.page = page;
     this.faults = [];
+    /** Requests answered 401. They are no faults if the page then renews its session. */
+    this.refused = [];
     this.expected = new Set();
     page.on('console', (message) => {
       if (!['error', 'warning'].includes(message.type())) return;
       const status = FAILED_REQUEST.exec(message.text())?.[1];
       if (status && this.expected.has(Number(status))) return;
-      this.faults.push(`console: ${message.text()} (${page.url()})`);
+      const faults = status === '401' ? this.refused : this.faults;
+      faults.push(`console: ${message.text()} (${page.url()})`);
+    });
+    page.on('response', (response) => {
+      if (response.ok() && response.url().endsWith('/api/v1/session/refresh')) this.refused = [];
     });
     page.on('pageerror', (error) => this.faults.push(`script: ${error.stack ?? error.message}`));
     page.on('requestfailed', (request) => {
@@ -74,7 +80,7 @@ export class Reader {
 
   async close() {
     await this.context.close();
-    return this.faults;
+    return [...this.faults, ...this.refused];
   }
 }
 

@@ -61,6 +61,12 @@ async function inOrder(walks, state) {
   }
 }
 
+/** Passes renewed session cookies to the next walk. The server ends a session whose old cookie is used again. */
+async function keepRenewed(reader, state) {
+  const cookies = await reader.context.cookies();
+  if (state.storage && cookies.length === state.storage.cookies.length) state.storage = { ...state.storage, cookies };
+}
+
 async function goes(walk, state) {
   const begin = Date.now();
   const url = state.demo?.url ?? state.url;
@@ -73,6 +79,7 @@ async function goes(walk, state) {
     faults.push(error.stack ?? error.message);
   }
   if (walk.keepsSession) state.storage = await reader.context.storageState();
+  else await keepRenewed(reader, state);
   faults.push(...(await reader.close()));
   const title = walk.name.replaceAll('_', ' ');
   console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title} (${seconds(begin)} s)`);

@@ -56,7 +56,7 @@ impl Choice {
 }
 
 /// Microseconds since the epoch.
-fn time(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
+pub(super) fn time(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
     let ago = |letter: char, minutes: i64| {
         let number: i64 = text.strip_suffix(letter)?.parse().ok()?;
         (0..=1_000_000)

@@ -65,13 +65,19 @@ impl Intake {
             if let Some(before) = hour.replace(now)
                 && before != now
             {
-                taken.records.extend(self.app.outcome_counts.take(before));
+                taken.records.extend(self.counts(before));
             }
             self.take(&delivery, &mut taken)?;
         }
         let last = hour.unwrap_or_default();
-        taken.records.extend(self.app.outcome_counts.take(last));
+        taken.records.extend(self.counts(last));
         Ok(taken)
+    }
+
+    /// What was counted, as records of that time.
+    fn counts(&self, at: i64) -> Vec<Vec<u8>> {
+        let counts = self.app.outcome_counts.take();
+        counts.iter().map(|counts| counts.record(at)).collect()
     }
 
     fn take(&self, delivery: &Delivery, taken: &mut Taken) -> anyhow::Result<()> {
@@ -92,7 +98,7 @@ impl Intake {
             self.count("batch", (Outcome::Rejected, "invalid_json"), 1);
             return Ok(());
         };
-        let Arrival::New(ticket) = app.seen.arrive(PROJECT, delivery.batch_id) else {
+        let Arrival::New(ticket) = app.seen.arrive(PROJECT, delivery.batch_id, &[]) else {
             for (signal, events) in &accepted.events {
                 self.count(signal.as_str(), (Outcome::Duplicate, "batch"), *events);
             }

@@ -63,6 +63,7 @@ impl<'p> Session<'p> {
                 resource: install.resource(version),
                 session_id: random.uuid(),
                 config_revision: None,
+                split_from: Vec::new(),
                 spans: Vec::new(),
                 frame_windows: Vec::new(),
                 janks: Vec::new(),

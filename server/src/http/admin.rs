@@ -26,10 +26,14 @@ struct Readiness {
     /// `ready`, `degraded` (ClickHouse is away, events wait in the log) or `unavailable`.
     status: &'static str,
     log: &'static str,
+    /// `ok`, or the background task that failed: the server ends then.
+    tasks: String,
     clickhouse: String,
 }
 
-/// Whether batches can be accepted: the log is writable and below its limit.
+/// Whether batches can be accepted: the log is writable and below its limit, and nothing the server needs has failed.
+///
+/// The disk itself is asked, at most once a second.
 #[utoipa::path(
     get, path = "/readyz", tag = "operators",
     responses(
@@ -38,22 +42,24 @@ struct Readiness {
     ),
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let log = app.log.health();
-    let clickhouse = match app.clickhouse.ping().await {
-        Ok(()) => "ok".to_owned(),
-        Err(failure) => failure.to_string(),
-    };
-    let (code, status) = match (log, clickhouse.as_str()) {
-        (Ok(()), "ok") => (StatusCode::OK, "ready"),
-        (Ok(()), _) => (StatusCode::OK, "degraded"),
-        (Err(_), _) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    let (log, clickhouse) = tokio::join!(app.log.health(), app.clickhouse.ping());
+    let failed = app.failure.what();
+    let (code, status) = if log.is_err() || failed.is_some() {
+        (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
+    } else if clickhouse.is_err() {
+        (StatusCode::OK, "degraded")
+    } else {
+        (StatusCode::OK, "ready")
     };
     let log = log.err().unwrap_or("ok");
+    let tasks = failed.unwrap_or("ok").to_owned();
+    let clickhouse = clickhouse.map_or_else(|failure| failure.to_string(), |()| "ok".to_owned());
     (
         code,
         Json(Readiness {
             status,
             log,
+            tasks,
             clickhouse,
         }),
     )

@@ -75,6 +75,7 @@ async fn store(
         // A batch that comes back is counted then.
         && !problem.status.is_server_error()
         && problem.status != StatusCode::TOO_MANY_REQUESTS
+        && problem.status != StatusCode::REQUEST_TIMEOUT
     {
         let refused = Count {
             signal: "batch",
@@ -131,7 +132,10 @@ async fn keep(
     (received_at, bytes): (i64, u64),
 ) -> Result<Receipt<'static>, Problem> {
     let batch_id = accepted.receipt.batch_id;
-    let ticket = match app.seen.arrive(&device.project, batch_id) {
+    let ticket = match app
+        .seen
+        .arrive(&device.project, batch_id, &accepted.split_from)
+    {
         Arrival::Duplicate { held_back } => return Ok(duplicate(app, accepted, &held_back)),
         Arrival::InFlight => return Err(Problem::in_flight()),
         Arrival::New(ticket) => ticket,

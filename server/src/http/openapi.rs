@@ -31,9 +31,9 @@ pub(super) use self::sets::{
 use crate::remote_config::Fault;
 
 use super::{
-    admin, alert_preview, alert_rules, api_tokens, audit, channels, config_preview, configurations,
-    device_keys, exports, incidents, ingest, ingest_keys, janks, mutes, notifications, ofrep,
-    people, projects, query, remote_config, rules, session, traces,
+    admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
+    configurations, device_keys, exports, incidents, ingest, ingest_keys, janks, mutes,
+    notifications, ofrep, people, projects, query, remote_config, rules, session, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -69,6 +69,7 @@ use super::{
         ingest_keys::update,
         ingest_keys::revoke,
         audit::list,
+        books::get,
         api_tokens::list,
         api_tokens::create,
         api_tokens::revoke,

@@ -43,6 +43,7 @@ struct RawBatch<'a> {
     resource: Option<&'a RawValue>,
     session_id: Option<Uuid>,
     config_revision: Option<u64>,
+    split_from: Option<Vec<Uuid>>,
     #[serde(borrow)]
     spans: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
@@ -82,6 +83,7 @@ fn decode_event_by_event(body: &str) -> Result<Decoded<'_>, Refusal> {
         resource,
         session_id: raw.session_id.unwrap_or_default(),
         config_revision: raw.config_revision,
+        split_from: raw.split_from.unwrap_or_default(),
         spans: events(raw.spans, Signal::Spans, &mut rejected),
         frame_windows: events(raw.frame_windows, Signal::FrameWindows, &mut rejected),
         janks: events(raw.janks, Signal::Janks, &mut rejected),

@@ -23,27 +23,84 @@ impl OutcomeCounts {
         *events = events.saturating_add(count.events);
     }
 
-    /// Takes the counts as records for the log, one a project.
-    pub fn take(&self, now: i64) -> Vec<Vec<u8>> {
+    /// Takes the counts of all projects. Those that do not get into the log come back by [`Self::put_back`].
+    pub fn take(&self) -> Vec<ProjectCounts> {
         let counts = std::mem::take(&mut *self.lock());
         counts
             .into_iter()
-            .map(|(project, counts)| {
-                let mut record = RecordBuilder::new(&project, NO_BATCH, now);
-                for ((signal, outcome, reason), events) in counts {
-                    record.count(Count {
-                        signal,
-                        outcome,
-                        reason,
-                        events,
-                    });
-                }
-                record.finish()
-            })
+            .map(|(project, counts)| ProjectCounts { project, counts })
             .collect()
+    }
+
+    /// Adds counts that were taken in vain to those made meanwhile.
+    pub fn put_back(&self, taken: ProjectCounts) {
+        for ((signal, outcome, reason), events) in taken.counts {
+            let count = Count {
+                signal,
+                outcome,
+                reason,
+                events,
+            };
+            self.add(&taken.project, count);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, HashMap<Key, u32>>> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What was counted for one project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectCounts {
+    project: Arc<str>,
+    counts: HashMap<Key, u32>,
+}
+
+impl ProjectCounts {
+    /// The counts as a record for the log.
+    pub fn record(&self, now: i64) -> Vec<u8> {
+        let mut record = RecordBuilder::new(&self.project, NO_BATCH, &[], now);
+        for ((signal, outcome, reason), events) in &self.counts {
+            record.count(Count {
+                signal,
+                outcome: *outcome,
+                reason,
+                events: *events,
+            });
+        }
+        record.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: Count<'static> = Count {
+        signal: "batch",
+        outcome: Outcome::Rejected,
+        reason: "invalid_json",
+        events: 1,
+    };
+
+    #[test]
+    fn counts_that_come_back_are_added_to_those_made_meanwhile() {
+        let (counts, project) = (OutcomeCounts::default(), Arc::from("shop"));
+        counts.add(&project, REFUSED);
+        counts.add(&project, REFUSED);
+        let taken = counts.take();
+        assert!(counts.take().is_empty());
+        counts.add(&project, REFUSED);
+        for taken in taken {
+            counts.put_back(taken);
+        }
+        let all = counts.take();
+        let three = Count {
+            events: 3,
+            ..REFUSED
+        };
+        counts.add(&project, three);
+        assert_eq!(all, counts.take());
     }
 }

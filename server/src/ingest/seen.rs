@@ -85,16 +85,20 @@ impl Seen {
         }
     }
 
-    pub fn arrive(self: &Arc<Self>, project: &str, batch_id: Uuid) -> Arrival {
+    /// A batch, and those it was cut from. The writer finds a half whose whole is stored: several servers may have the halves, and then none
+    /// of them stores the whole.
+    pub fn arrive(self: &Arc<Self>, project: &str, batch_id: Uuid, split_from: &[Uuid]) -> Arrival {
         let key = Self::key(project, batch_id);
         let mut memory = self.lock();
         let generations = [&memory.young, &memory.old];
         if let Some(duplicate) = generations.iter().find_map(|one| one.duplicate(&key)) {
             return duplicate;
         }
-        if !memory.in_flight.insert(key) {
+        let mut all = std::iter::once(&batch_id).chain(split_from);
+        if all.any(|id| memory.in_flight.contains(&Self::key(project, *id))) {
             return Arrival::InFlight;
         }
+        memory.in_flight.insert(key);
         Arrival::New(Ticket {
             key,
             seen: Arc::clone(self),
@@ -132,7 +136,7 @@ mod tests {
     use super::*;
 
     fn arrive(seen: &Arc<Seen>, id: u128) -> Arrival {
-        seen.arrive("shop", Uuid::from_u128(id))
+        seen.arrive("shop", Uuid::from_u128(id), &[])
     }
 
     #[test]
@@ -150,9 +154,25 @@ mod tests {
         let again = arrive(&seen, 1);
         assert!(matches!(again, Arrival::Duplicate { held_back } if *held_back == [Signal::Spans]));
         assert!(matches!(
-            seen.arrive("other", Uuid::from_u128(1)),
+            seen.arrive("other", Uuid::from_u128(1), &[]),
             Arrival::New(_)
         ));
+    }
+
+    #[test]
+    fn a_half_waits_while_its_whole_is_on_its_way() {
+        let seen = Arc::new(Seen::new(8));
+        let Arrival::New(whole) = arrive(&seen, 1) else {
+            panic!("new")
+        };
+        let [whole_id, half_id] = [1, 2].map(Uuid::from_u128);
+        let half = || seen.arrive("shop", half_id, &[whole_id]);
+        assert!(
+            matches!(half(), Arrival::InFlight),
+            "the whole is on its way"
+        );
+        whole.stored(Box::default());
+        assert!(matches!(half(), Arrival::New(_)));
     }
 
     #[test]

@@ -10,9 +10,12 @@ use uuid::Uuid;
 use super::SEEN_BATCHES;
 use crate::alerts::{Evaluator, Judge};
 use crate::app::App;
-use crate::config::Serve;
+use crate::auditor::Auditor;
+use crate::clock::Clock;
+use crate::config::{Serve, Switch};
 use crate::history::{Reclassifier, Waits};
-use crate::store::{ClickHouse, Retention};
+use crate::ingest::OutcomeCounts;
+use crate::store::{ClickHouse, IngestLog, LogError, Retention};
 
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -86,10 +89,34 @@ pub(super) async fn write_counts(app: Arc<App>, shutdown: CancellationToken) {
 }
 
 pub(super) async fn flush_counts(app: &App) {
-    for record in app.outcome_counts.take(app.clock.now()) {
-        if let Err(error) = app.log.append(record).await {
-            tracing::warn!(%error, "counts of refused batches are lost");
+    flush(&app.outcome_counts, &app.log, &app.clock).await;
+}
+
+/// Writes the counts to the log. Those that the log does not take stay, for the next time.
+async fn flush(outcome_counts: &OutcomeCounts, log: &IngestLog, clock: &Clock) {
+    let mut taken = outcome_counts.take().into_iter();
+    for counts in &mut taken {
+        match log.append(counts.record(clock.now())).await {
+            Ok(()) => {}
+            // Counted twice would be worse than not at all: they may be in the log.
+            Err(error @ LogError::Unknown) => {
+                tracing::warn!(%error, "counts of refused batches may be lost");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "counts of refused batches wait in memory");
+                outcome_counts.put_back(counts);
+                break;
+            }
         }
+    }
+    taken.for_each(|counts| outcome_counts.put_back(counts));
+}
+
+/// Runs as long as the thread of the ingest log does.
+pub(super) async fn watch_log(log: IngestLog, shutdown: CancellationToken) {
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = log.ended() => {}
     }
 }
 
@@ -104,5 +131,58 @@ pub(super) fn reclassifier(app: &App, settings: &Serve) -> Reclassifier {
             first: then.min(Duration::from_secs(120)),
             then,
         },
+    }
+}
+
+pub(super) fn auditor(app: &App, settings: &Serve) -> Auditor {
+    Auditor {
+        clickhouse: app.clickhouse.clone(),
+        board: Arc::clone(&app.audit),
+        metrics: app.metrics.books.clone(),
+        clock: app.clock.clone(),
+        every: settings.books_interval(),
+        rebuilds: settings.books_rebuild == Switch::On,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+    use crate::store::{Count, LogSettings, Outcome};
+
+    fn log(folder: &tempfile::TempDir, min_free_bytes: u64) -> IngestLog {
+        let settings = LogSettings {
+            dir: folder.path().join("log"),
+            max_bytes: 64 << 20,
+            max_record_bytes: 1 << 20,
+            min_free_bytes,
+        };
+        IngestLog::open(settings, Metrics::new().log).unwrap()
+    }
+
+    #[tokio::test]
+    async fn counts_that_the_log_does_not_take_are_written_later_and_once() {
+        let (counts, folder) = (OutcomeCounts::default(), tempfile::tempdir().unwrap());
+        for project in ["one", "two", "three"] {
+            let refused = Count {
+                signal: "batch",
+                outcome: Outcome::Rejected,
+                reason: "invalid_json",
+                events: 7,
+            };
+            counts.add(&Arc::from(project), refused);
+        }
+        let clock = Clock::new(|| 1);
+        let no_room = log(&folder, u64::MAX);
+        flush(&counts, &no_room, &clock).await;
+        no_room.close().await;
+        flush(&counts, &no_room, &clock).await;
+        assert_eq!(no_room.pending_records(), 0);
+
+        let log = log(&folder, 0);
+        flush(&counts, &log, &clock).await;
+        assert_eq!(log.pending_records(), 3, "a record a project");
+        assert!(counts.take().is_empty());
     }
 }

@@ -1,15 +1,13 @@
 //! ClickHouse, wherever it runs: the embedded engine or a server, by the official client over HTTP.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use bytes::Bytes;
 use clickhouse::{Client, Compression};
 use uuid::Uuid;
 
-use super::native::{BadFrame, Block};
+use super::native::BadFrame;
 
 /// Where ClickHouse is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,8 +132,8 @@ struct Clients {
 }
 
 /// An INSERT that takes longer has lost its server; the same range is sent again.
-const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-const END_TIMEOUT: Duration = Duration::from_secs(300);
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const END_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// With a token, the same block again changes nothing: not in its table, and not in the roll-ups that views make of it.
 pub(super) const EXACTLY_ONCE: [(&str, &str); 4] = [
@@ -144,6 +142,13 @@ pub(super) const EXACTLY_ONCE: [(&str, &str); 4] = [
     // What a view groups has each key once: folding it again before it is written cost a quarter of an INSERT.
     ("optimize_on_insert", "0"),
     ("deduplicate_blocks_in_dependent_materialized_views", "1"),
+];
+
+/// What a SELECT brings to an INSERT stays one block, so that its parts are the same ones each time.
+pub(super) const ONE_BLOCK: [(&str, &str); 3] = [
+    ("min_insert_block_size_rows", "1000000000"),
+    ("min_insert_block_size_bytes", "0"),
+    ("max_insert_threads", "1"),
 ];
 
 impl ClickHouse {
@@ -193,33 +198,6 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// Inserts a block exactly once: the same token with the same rows again changes nothing.
-    pub(super) async fn insert(
-        &self,
-        table: &str,
-        mut block: Block<'_>,
-        token: &str,
-    ) -> Result<(), Failure> {
-        let sql = format!(
-            "INSERT INTO `{}`.`{table}` ({}) FORMAT Native",
-            self.database,
-            block.column_list()
-        );
-        let mut insert = self
-            .client()?
-            .insert_formatted_with(sql)
-            .with_timeouts(Some(SEND_TIMEOUT), Some(END_TIMEOUT))
-            .with_setting("insert_deduplication_token", token);
-        for (setting, value) in EXACTLY_ONCE {
-            insert = insert.with_setting(setting, value);
-        }
-        while let Some(chunk) = block.next_chunk()? {
-            insert.send(Bytes::from(chunk)).await?;
-        }
-        insert.end().await?;
-        Ok(())
-    }
-
     /// Calls `recall` for the latest batches of the last day, at most `most`.
     pub async fn recall_batches(
         &self,
@@ -244,37 +222,5 @@ impl ClickHouse {
             batches += 1;
         }
         Ok(batches)
-    }
-
-    /// Which of `ids` the project's `batches` already hold.
-    pub async fn stored_batches(
-        &self,
-        project: &str,
-        ids: &[Uuid],
-    ) -> Result<HashSet<Uuid>, Failure> {
-        if ids.is_empty() {
-            return Ok(HashSet::new());
-        }
-        // UUIDs are hex and dashes: they cannot break out of their quotes.
-        let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
-        // One array literal parses in a tenth of the time of as many expressions.
-        let sql = format!(
-            "SELECT DISTINCT batch_id FROM `{}`.batches WHERE project = {{project:String}} \
-             AND toUInt128(batch_id) IN (SELECT toUInt128(toUUID(arrayJoin([{}]))))",
-            self.database,
-            ids.join(", ")
-        );
-        #[derive(clickhouse::Row, serde::Deserialize)]
-        struct Stored {
-            #[serde(with = "clickhouse::serde::uuid")]
-            batch_id: Uuid,
-        }
-        let rows = self
-            .client()?
-            .query(&sql)
-            .param("project", project)
-            .fetch_all::<Stored>()
-            .await?;
-        Ok(rows.into_iter().map(|row| row.batch_id).collect())
     }
 }

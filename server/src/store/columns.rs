@@ -30,6 +30,7 @@ pub enum Kind {
     U16 = 3,
     U32 = 4,
     U64 = 5,
+    U128 = 15,
     I32 = 6,
     I64 = 7,
     F64 = 8,
@@ -66,12 +67,13 @@ pub enum Layout {
 }
 
 impl Kind {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Bool,
         Self::U8,
         Self::U16,
         Self::U32,
         Self::U64,
+        Self::U128,
         Self::I32,
         Self::I64,
         Self::F64,
@@ -105,6 +107,7 @@ impl Kind {
             Self::U16 => "UInt16",
             Self::U32 => "UInt32",
             Self::U64 => "UInt64",
+            Self::U128 => "UInt128",
             Self::I32 => "Int32",
             Self::I64 => "Int64",
             Self::F64 => "Float64",
@@ -133,7 +136,7 @@ impl Kind {
             Self::U16 | Self::Date => Layout::Fixed(2),
             Self::U32 | Self::I32 | Self::DateTime => Layout::Fixed(4),
             Self::U64 | Self::I64 | Self::F64 | Self::Micros => Layout::Fixed(8),
-            Self::Uuid => Layout::Fixed(16),
+            Self::Uuid | Self::U128 => Layout::Fixed(16),
             Self::Str => Layout::Str,
             Self::Sym => Layout::Sym,
             Self::U16List => Layout::List(&[Layout::Fixed(2)]),

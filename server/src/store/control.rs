@@ -12,6 +12,7 @@ mod backend;
 mod change;
 mod channels;
 mod checks;
+mod claims;
 mod closed;
 mod device_keys;
 mod documents;
@@ -40,6 +41,7 @@ pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFi
 pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
 pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, Channels, NewChannel, Severity};
+pub use self::claims::{Alone, Claim, Claimed, Claims, Owner};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
@@ -72,6 +74,7 @@ pub trait Control:
     + ApiTokens
     + AuditLog
     + Channels
+    + Claims
     + DeviceKeys
     + Documents
     + Incidents

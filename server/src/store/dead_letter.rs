@@ -1,23 +1,28 @@
 //! Rows that ClickHouse refuses for their content: kept on disk with the error until a person decides.
 //!
-//! One file an item: a line of JSON, then the frame. Files are named by record and table, so that a replay after a crash
-//! writes the same item again instead of a second one.
+//! Each item is one file: a line of JSON, then the frame. The number of the record and the table are the file's name, so a replay after a
+//! crash overwrites the item instead of adding a second one.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use unjank_protocol::Signal;
+use uuid::Uuid;
 
-use super::clickhouse::{ClickHouse, Failure};
-use super::columns::{FrameBuilder, Kind};
-use super::native::{Block, Frame};
-use super::range::{replace_durably, sync_folder};
+use super::clickhouse::Failure;
+use super::delivery::{self, Parcel};
+use super::destination::Destination;
+use super::durable_file::DurableFiles;
+use super::ledger::Fold;
+use super::native::Frame;
+use super::number::Number;
 use super::record::Outcome;
+use super::tally::Tally;
+use crate::fingerprint::fingerprint;
 
 /// What is known of an item.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLetter {
     pub id: String,
     pub table: String,
@@ -26,13 +31,97 @@ pub struct DeadLetter {
     /// Microseconds since the epoch.
     pub received_at: i64,
     pub error: String,
-    /// The deduplication token the rows were first sent with: a retry uses the same.
+    /// The token that an older server sent the rows with.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub token: String,
+    /// What the rows are marked with if they are in ClickHouse after all.
+    #[serde(default)]
+    pub number: Number,
+}
+
+/// The log id and the fold under which a retry stores, rolls up and counts its rows. No other rows use them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Retry {
+    log_id: Uuid,
+    fold: Number,
+}
+
+impl Retry {
+    /// Derived from the item's id, so that a second retry from a restored folder, or a replay, finds the stored rows.
+    pub(super) fn of(id: &str, received_at: i64) -> Self {
+        let [high, low] = [b"log", b"row"].map(|half| fingerprint(&[id.as_bytes(), half]));
+        let log_id = Uuid::from_u64_pair(high, low);
+        let fold = Number::draw(log_id, received_at, Number::default(), low);
+        Self { log_id, fold }
+    }
+
+    /// What the rows are marked with.
+    pub(super) fn number(self) -> Number {
+        self.fold.of_range(1)
+    }
+}
+
+impl DeadLetter {
+    fn retry(&self) -> Retry {
+        Retry::of(&self.id, self.received_at)
+    }
+
+    /// Stores, rolls up and counts the rows under numbers of their own. It may be repeated.
+    pub(super) async fn send(
+        &self,
+        frame: Frame<'_>,
+        destination: &impl Destination,
+    ) -> Result<(), Failure> {
+        let earlier = [self.number.range(), self.number];
+        let parcel = Parcel {
+            frames: &[frame],
+            number: self.retry().number(),
+            // An older server gave its rows no numbers. It stored nothing of what was refused.
+            earlier: if self.number == Number::default() {
+                &[]
+            } else {
+                &earlier
+            },
+            in_doubt: true,
+        };
+        parcel.deliver(destination).await?;
+        self.roll_up(destination).await?;
+        self.recount((Outcome::Stored, ""), destination).await
+    }
+
+    async fn roll_up(&self, destination: &impl Destination) -> Result<(), Failure> {
+        let Retry { log_id, fold } = self.retry();
+        let mut fold = Fold::new(fold, log_id);
+        fold.tables.insert(self.table.clone());
+        for roll_up in destination.roll_ups().await? {
+            if fold.tables.contains(&roll_up.table) {
+                delivery::roll_up(destination, &fold, &roll_up, true).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the events out of `dead_letter` and counts them as what they became.
+    async fn recount(
+        &self,
+        (outcome, reason): (Outcome, &str),
+        destination: &impl Destination,
+    ) -> Result<(), Failure> {
+        if Signal::from_name(&self.table) == Signal::Other {
+            // It was never counted: these rows are no events.
+            return Ok(());
+        }
+        let Retry { log_id, fold } = self.retry();
+        let mut tally = Tally::default();
+        tally.move_from_dead_letter(self, outcome, reason);
+        tally.deliver(destination, (log_id, fold), true).await
+    }
 }
 
 /// The folder of items.
 #[derive(Clone, Debug)]
 pub struct DeadLetters {
+    files: DurableFiles,
     folder: PathBuf,
     max_bytes: u64,
 }
@@ -51,12 +140,35 @@ pub enum DeadLetterError {
     Refused(#[from] Failure),
 }
 
+/// If an item cannot be written, the range is retried later.
+impl From<DeadLetterError> for Failure {
+    fn from(error: DeadLetterError) -> Self {
+        Self::Later(error.to_string())
+    }
+}
+
 const EXTENSION: &str = "frame";
 
 impl DeadLetters {
     pub fn open(folder: PathBuf, max_bytes: u64) -> Result<Self, DeadLetterError> {
-        fs::create_dir_all(&folder).map_err(|error| DeadLetterError::Io(folder.clone(), error))?;
-        Ok(Self { folder, max_bytes })
+        Self::open_on(DurableFiles::default(), folder, max_bytes)
+    }
+
+    pub(super) fn open_on(
+        files: DurableFiles,
+        folder: PathBuf,
+        max_bytes: u64,
+    ) -> Result<Self, DeadLetterError> {
+        let made = files.0.create_dir(&folder).and_then(|_| {
+            let parent = folder.parent().filter(|path| !path.as_os_str().is_empty());
+            parent.map_or(Ok(()), |parent| files.0.sync_dir(parent))
+        });
+        made.map_err(|error| DeadLetterError::Io(folder.clone(), error))?;
+        Ok(Self {
+            files,
+            folder,
+            max_bytes,
+        })
     }
 
     /// Keeps an item. The same item again replaces itself.
@@ -70,127 +182,97 @@ impl DeadLetters {
             .map_err(|error| DeadLetterError::Damaged(path.clone(), error.to_string()))?;
         file.push(b'\n');
         file.extend_from_slice(frame);
-        replace_durably(&path, &file).map_err(|error| DeadLetterError::Io(path, error))
+        self.files
+            .replace(&path, &file)
+            .map_err(|error| DeadLetterError::Io(path, error))
+    }
+
+    /// Finds an item and makes its name durable: the process may have died, or the disk may have failed, between writing and syncing it.
+    pub(super) fn find(&self, id: &str) -> Result<Option<DeadLetter>, DeadLetterError> {
+        match self.read(&self.path(id)) {
+            Ok((item, _)) => {
+                let synced = self.files.0.sync_dir(&self.folder);
+                synced.map_err(|error| DeadLetterError::Io(self.folder.clone(), error))?;
+                Ok(Some(item))
+            }
+            Err(DeadLetterError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The rows went in after all.
     pub(super) fn forget(&self, id: &str) -> Result<(), DeadLetterError> {
         let path = self.path(id);
-        match fs::remove_file(&path) {
-            Ok(()) => sync_folder(&path).map_err(|error| DeadLetterError::Io(path, error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(DeadLetterError::Io(path, error)),
-        }
+        self.files
+            .remove(&path)
+            .map(drop)
+            .map_err(|error| DeadLetterError::Io(path, error))
     }
 
     /// Items and bytes kept.
     pub fn size(&self) -> Result<(usize, u64), DeadLetterError> {
         let failed = |error| DeadLetterError::Io(self.folder.clone(), error);
         let mut size = (0, 0);
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            if entry
-                .path()
-                .extension()
-                .is_some_and(|extension| extension == EXTENSION)
-            {
-                size.0 += 1;
-                size.1 += entry.metadata().map_err(failed)?.len();
-            }
+        for path in self.paths()? {
+            size.0 += 1;
+            size.1 += self.files.0.len(&path).map_err(failed)?;
         }
         Ok(size)
     }
 
     /// All items, in order of id.
     pub fn list(&self) -> Result<Vec<DeadLetter>, DeadLetterError> {
-        let failed = |error| DeadLetterError::Io(self.folder.clone(), error);
         let mut items = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == EXTENSION)
-            {
-                items.push(read(&path)?.0);
-            }
+        for path in self.paths()? {
+            items.push(self.read(&path)?.0);
         }
         items.sort_by(|one: &DeadLetter, other| one.id.cmp(&other.id));
         Ok(items)
     }
 
-    /// Sends an item again, with the token it was first sent with. On success it is stored and gone from here.
-    pub async fn retry(
+    fn paths(&self) -> Result<impl Iterator<Item = PathBuf>, DeadLetterError> {
+        let files = self.files.0.files(&self.folder);
+        let files = files.map_err(|error| DeadLetterError::Io(self.folder.clone(), error))?;
+        let is_item = |path: &PathBuf| path.extension().is_some_and(|kind| kind == EXTENSION);
+        Ok(files.into_iter().filter(is_item))
+    }
+
+    fn read(&self, path: &Path) -> Result<(DeadLetter, Vec<u8>), DeadLetterError> {
+        let damaged = |error: &str| DeadLetterError::Damaged(path.to_owned(), error.to_owned());
+        let bytes = self.files.read(path);
+        let mut line = bytes.map_err(|error| DeadLetterError::Io(path.to_owned(), error))?;
+        let end = line.iter().position(|byte| *byte == b'\n');
+        let frame = line.split_off(end.ok_or_else(|| damaged("no line"))? + 1);
+        let item = serde_json::from_slice(&line).map_err(|error| damaged(&error.to_string()))?;
+        Ok((item, frame))
+    }
+
+    /// Sends an item again. On success it is stored, rolled up, counted and gone from here. Whoever is interrupted can begin again.
+    pub(crate) async fn retry(
         &self,
         id: &str,
-        clickhouse: &ClickHouse,
+        destination: &impl Destination,
     ) -> Result<DeadLetter, DeadLetterError> {
-        let (item, bytes) = read(&self.path(id))?;
+        let (item, bytes) = self.read(&self.path(id))?;
         let frame = Frame::read(&bytes).map_err(Failure::from)?;
-        let block = Block::join(&[frame]).map_err(Failure::from)?;
-        clickhouse.insert(&item.table, block, &item.token).await?;
-        self.recount(&item, Outcome::Stored, "", clickhouse).await?;
+        item.send(frame, destination).await?;
         self.forget(id)?;
         Ok(item)
     }
 
     /// Gives an item up: its events count as rejected.
-    pub async fn drop_item(
+    pub(crate) async fn drop_item(
         &self,
         id: &str,
-        clickhouse: &ClickHouse,
+        destination: &impl Destination,
     ) -> Result<DeadLetter, DeadLetterError> {
-        let (item, _) = read(&self.path(id))?;
-        self.recount(&item, Outcome::Rejected, "dropped_by_operator", clickhouse)
-            .await?;
+        let (item, _) = self.read(&self.path(id))?;
+        let dropped = (Outcome::Rejected, "dropped_by_operator");
+        item.recount(dropped, destination).await?;
         self.forget(id)?;
         Ok(item)
-    }
-
-    /// Takes the events out of `dead_letter` and counts them as what they became.
-    async fn recount(
-        &self,
-        item: &DeadLetter,
-        outcome: Outcome,
-        reason: &str,
-        clickhouse: &ClickHouse,
-    ) -> Result<(), Failure> {
-        if Signal::from_name(&item.table) == Signal::Other {
-            // It was never counted: these rows are no events.
-            return Ok(());
-        }
-        let rows = i64::try_from(item.rows).unwrap_or(i64::MAX);
-        let counts = [
-            (Outcome::DeadLetter, "refused_by_store", -rows),
-            (outcome, reason, rows),
-        ];
-        let mut frame = FrameBuilder::new("outcomes", counts.len());
-        frame.same(
-            Kind::DateTime,
-            "hour",
-            hour_of(item.received_at).to_le_bytes(),
-        );
-        frame.same_text(Kind::Sym, "project", &item.project);
-        frame.same_text(Kind::Sym, "signal", &item.table);
-        frame.symbols(
-            "outcome",
-            counts.iter().map(|(outcome, _, _)| outcome.as_str()),
-        );
-        frame.symbols("reason", counts.iter().map(|(_, reason, _)| *reason));
-        frame.fixed(
-            Kind::I64,
-            "count",
-            counts.iter().map(|(_, _, events)| events.to_le_bytes()),
-        );
-        let mut bytes = Vec::new();
-        frame.finish(&mut bytes);
-        let block = Block::join(&[Frame::read(&bytes)?])?;
-        clickhouse
-            .insert(
-                "outcomes",
-                block,
-                &format!("{}:{}", item.token, outcome.as_str()),
-            )
-            .await
     }
 
     fn path(&self, id: &str) -> PathBuf {
@@ -202,16 +284,4 @@ impl DeadLetters {
 pub(super) fn hour_of(micros: i64) -> u32 {
     let seconds = micros.div_euclid(3_600_000_000).saturating_mul(3_600);
     u32::try_from(seconds).unwrap_or_default()
-}
-
-fn read(path: &PathBuf) -> Result<(DeadLetter, Vec<u8>), DeadLetterError> {
-    let failed = |error| DeadLetterError::Io(path.clone(), error);
-    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
-    let mut line = Vec::new();
-    reader.read_until(b'\n', &mut line).map_err(failed)?;
-    let item = serde_json::from_slice(&line)
-        .map_err(|error| DeadLetterError::Damaged(path.clone(), error.to_string()))?;
-    let mut frame = Vec::new();
-    reader.read_to_end(&mut frame).map_err(failed)?;
-    Ok((item, frame))
 }

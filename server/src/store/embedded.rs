@@ -15,8 +15,8 @@ use unjank_engine::{Engine, EngineOptions, HostProgram, Ports, Role, Search, Sou
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Login, Target};
+use super::durable_file::DurableFiles;
 use super::migrations::migrate;
-use super::range::replace_durably;
 
 /// The names of the engine's users.
 const WRITER: &str = "writer";
@@ -91,7 +91,7 @@ impl EngineFile {
 
     fn write(&self, data_dir: &Path) -> std::io::Result<()> {
         let bytes = serde_json::to_vec(self).map_err(std::io::Error::other)?;
-        replace_durably(&Self::path(data_dir), &bytes)
+        DurableFiles::default().replace(&Self::path(data_dir), &bytes)
     }
 
     fn remove(data_dir: &Path) {
@@ -338,10 +338,8 @@ impl EmbeddedEngine {
         };
         self.clickhouse.point_at(None);
         match ended {
-            Some(ended) => {
-                EngineFile::remove(&settings.data_dir);
-                anyhow::bail!(ended)
-            }
+            // Its port stays reserved for the next life, so `engine.json` names no stranger meanwhile.
+            Some(ended) => anyhow::bail!(ended),
             None => started.stop(&settings.data_dir).await,
         }
     }

@@ -1,167 +1,367 @@
-//! Rolls rows up many at a time.
+//! Rolls rows up, many at a time.
 //!
 //! A group of a roll-up costs as much as some events, and the events of one INSERT fall into nearly as many groups as there are
-//! events. So under load the rows of several ranges get the same number, `fold`, which the views that fill the roll-ups
-//! pass by; when the fold is full or old enough, the SELECTs of these very views run over its rows. Smaller ranges have no
-//! number, and the views roll them up within their INSERT: who watches a single device sees it at once.
+//! events. So under load the rows of several ranges make a fold; when it is full or old enough, the SELECTs of the views that fill
+//! roll-ups run over its rows. The views themselves pass by rows with a number. A fold of few rows is rolled up at once: who watches a
+//! single device sees it.
 //!
-//! Exactly once: a range is written down with its fold before its first INSERT, and a fold is written down as closed before it is
-//! rolled up, so it always has the same rows; each roll-up is one block with a token made of the fold and the view.
+//! Each block of a roll-up has a *mark* for each month: a row without a project, with the log's id as its app and the fold's number in
+//! `source`, of which a merge keeps the largest. A log's folds are rolled up in their order, so a month has a fold if its mark is not
+//! smaller.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clickhouse::Row;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uuid::Uuid;
 
-use super::clickhouse::{ClickHouse, EXACTLY_ONCE, Failure};
-use crate::fingerprint::fingerprint;
+use super::clickhouse::{ClickHouse, EXACTLY_ONCE, Failure, ONE_BLOCK};
+use super::destination::Month;
+use super::holds::unless_held;
+use super::number::Number;
+use super::proof::query_id;
+use super::raw::RAW;
 
-/// Raw tables that have the column `fold`.
-const FOLDED: [&str; 9] = [
-    "spans",
-    "frame_windows",
-    "janks",
-    "page_loads",
-    "metrics",
-    "app_starts",
-    "recompositions",
-    "sdk_health",
-    "traffic",
-];
-
-/// Ranges with so many rows are rolled up later: below, a range costs little whatever is done with it.
-const FOLDED_FROM: usize = 50_000;
-/// A fold of so many rows is rolled up at once: its groups fit in memory.
-const FULL: u64 = 3_000_000;
-/// And one that is so old: how far the roll-ups may lie behind.
+/// Folds with fewer rows are rolled up as soon as their range is in: there is little to gain.
+const WORTH_WAITING: u64 = 50_000;
+/// A fold that is so old is rolled up: how far the roll-ups may lie behind.
 pub(super) const OLD: Duration = Duration::from_secs(10);
 /// And one that no range was added to for so long, which is longer than ranges wait for company.
 pub(super) const QUIET: Duration = Duration::from_secs(2);
 
-#[must_use]
-pub fn is_folded(table: &str) -> bool {
-    FOLDED.contains(&table)
+pub(super) fn is_worth_waiting(rows: u64) -> bool {
+    rows >= WORTH_WAITING
 }
 
-pub(super) fn worth_folding(rows: usize) -> bool {
-    rows >= FOLDED_FROM
+/// A fold of very many groups spills to disk instead of failing.
+const EXTERNAL_BYTES: &str = "1000000000";
+
+/// How rows of a raw table become those of a roll-up.
+#[derive(Clone, Debug)]
+pub(crate) struct RollUp {
+    /// The view.
+    pub(super) name: String,
+    /// The raw table.
+    pub(super) table: String,
+    pub(super) target: Target,
+    select: String,
+    /// The roll-up by the day that a view makes of the one by the hour.
+    pub(super) next: Option<Next>,
 }
 
-/// Rows that are rolled up together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Fold {
-    /// Grows with time, so that the parts of other folds are passed over, and no other log's fold has it.
-    pub(super) number: u64,
-    pub(super) rows: u64,
-    /// No range is added any more.
-    pub(super) closed: bool,
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(super) table: String,
+    /// Name and type.
+    columns: Vec<(String, String)>,
 }
 
-impl Fold {
-    /// The next fold of a log after `last`, begun at `at` in microseconds since the epoch.
-    pub(super) fn next(log_id: Uuid, last: u64, at: i64) -> Self {
-        const LOG_BITS: u32 = 20;
-        let log = fingerprint(&[log_id.as_bytes()]) >> (u64::BITS - LOG_BITS);
-        let millis = u64::try_from(at / 1_000).unwrap_or_default();
-        let millis = millis.max((last >> LOG_BITS) + 1);
-        Self {
-            number: (millis << LOG_BITS) | log,
-            rows: 0,
-            closed: false,
-        }
-    }
-
-    pub(super) fn is_full(self) -> bool {
-        !self.closed && self.rows >= FULL
-    }
-}
-
-/// A view that fills a roll-up from raw rows, and passes by those that have a fold.
-#[derive(Row, Deserialize)]
-struct View {
-    name: String,
-    target: String,
-    columns: Vec<String>,
+#[derive(Clone, Debug)]
+pub(crate) struct Next {
+    pub(super) target: Target,
     select: String,
 }
 
-/// The groups of a fold come as one block, so that its parts are the same ones each time.
-const ONE_BLOCK: [(&str, &str); 3] = [
-    ("min_insert_block_size_rows", "1000000000"),
-    ("min_insert_block_size_bytes", "0"),
-    ("max_insert_threads", "1"),
-];
+/// Where the rows go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To the roll-up, and by its view to the next one.
+    Both,
+    /// To the roll-up alone: the next one has them.
+    First,
+    /// To the next one alone.
+    Second,
+}
 
-/// What the views say of rows with a fold; here it is the fold that is asked for.
-const WITHOUT_FOLD: &str = "WHERE fold = 0";
+/// A part of a fold's way into its roll-ups.
+#[derive(Debug)]
+pub(crate) struct Step<'s> {
+    pub(super) fold: Number,
+    pub(super) log_id: Uuid,
+    pub(super) roll_up: &'s RollUp,
+    pub(super) reach: Reach,
+    pub(super) months: &'s BTreeSet<Month>,
+    pub(super) token: String,
+}
 
-/// The migration that says so.
-const FOLDS: &str = include_str!("../../../migrations/clickhouse/0010_folds.sql");
+/// What the views say of rows that they roll up themselves; here it is a fold that is asked for.
+const WITHOUT_RANGE: &str = "range_id = 0";
+const WITHOUT_FOLD: &str = "(fold = 0)";
+/// What stands in its place for the rows of all folds.
+const ANY_FOLD: &str = "(fold >= 0)";
+/// Rows that the views by the day pass by.
+const FIRST_ALONE: u8 = 1;
 
-const VIEWS: &str = "SELECT t.name AS name, extract(any(t.create_table_query), ' TO [^ (]*\\.`?([^ (`.]+)') AS target, \
-     arrayMap(one -> one.2, arraySort(groupArray((c.position, c.name)))) AS columns, any(t.as_select) AS select \
-     FROM system.tables AS t INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name \
-     WHERE t.database = {database:String} AND t.engine = 'MaterializedView' AND position(t.as_select, {mark:String}) > 0 \
-     GROUP BY t.name ORDER BY name";
-
-impl ClickHouse {
-    /// Rolls up the rows of a closed fold, exactly once: the same fold again changes nothing.
-    pub(super) async fn roll_up(&self, fold: Fold, log_id: Uuid) -> Result<(), Failure> {
-        let client = self.client()?;
-        let views = client
-            .query_raw(VIEWS)
-            .param("database", self.database())
-            .param("mark", WITHOUT_FOLD)
-            .fetch_all::<View>()
-            .await?;
-        let wanted = FOLDS.matches(WITHOUT_FOLD).count();
-        if views.len() < wanted {
-            return Err(Failure::Later(format!(
-                "only {} of the {wanted} views that fill roll-ups read `{WITHOUT_FOLD}`: has somebody changed one?",
-                views.len()
-            )));
+#[cfg(test)]
+impl RollUp {
+    /// As a model of ClickHouse names it, without SQL.
+    pub(super) fn of_model(name: &str, table: &str, targets: &[&str]) -> Self {
+        let mut targets = targets.iter().map(|table| Target {
+            table: (*table).to_owned(),
+            columns: Vec::new(),
+        });
+        Self {
+            name: name.to_owned(),
+            table: table.to_owned(),
+            target: targets.next().unwrap(),
+            select: String::new(),
+            next: targets.next().map(|target| Next {
+                target,
+                select: String::new(),
+            }),
         }
-        for view in views {
-            let select = view
-                .select
-                .replace(WITHOUT_FOLD, &format!("WHERE fold = {}", fold.number));
-            let sql = format!(
-                "INSERT INTO `{}`.`{}` (`{}`) {select}",
-                self.database(),
-                view.target,
-                view.columns.join("`, `"),
-            );
-            let token = format!("{log_id}:fold:{}:{}", fold.number, view.name);
-            let roll_up = EXACTLY_ONCE
-                .into_iter()
-                .chain(ONE_BLOCK)
-                .fold(client.query_raw(&sql), |query, (setting, value)| {
-                    query.with_setting(setting, value)
-                });
-            roll_up
-                .with_setting("insert_deduplication_token", token)
-                .execute()
-                .await?;
-        }
-        Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Target {
+    fn names(&self) -> String {
+        let names: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(name, _)| format!("`{name}`"))
+            .collect();
+        names.join(", ")
+    }
 
-    #[test]
-    fn folds_of_a_log_grow_even_when_the_clock_stands() {
-        let log = Uuid::from_u128(7);
-        let first = Fold::next(log, 0, 1_000_000_000);
-        let second = Fold::next(log, first.number, 1_000_000_000);
-        let third = Fold::next(log, second.number, 5_000_000_000);
-        assert!(first.number < second.number && second.number < third.number);
-        assert_ne!(
-            first.number,
-            Fold::next(Uuid::from_u128(8), 0, 1_000_000_000).number
-        );
+    /// The column of the roll-up's time.
+    pub(super) fn time(&self) -> &'static str {
+        if self.columns.iter().any(|(name, _)| name == "hour") {
+            "hour"
+        } else {
+            "day"
+        }
+    }
+
+    /// Puts rows into a table with the columns of the roll-up, without a mark.
+    pub(super) fn fill(&self, table: &str, rows: &str) -> String {
+        let (names, mark) = (self.names(), mark_column(&self.table));
+        format!("INSERT INTO {table} ({names}, {mark}) SELECT {names}, toUInt128(0) FROM ({rows})")
+    }
+
+    /// Puts a mark into a table with the columns of the roll-up.
+    pub(super) fn fill_mark(&self, table: &str, month: Month, mark: (Uuid, Number)) -> String {
+        format!(
+            "INSERT INTO {table} ({}, {}) SELECT {}, {} FROM (SELECT {} AS month)",
+            self.names(),
+            mark_column(&self.table),
+            self.mark(mark.0),
+            mark.1.fold().sql(),
+            first_day(month)
+        )
+    }
+
+    fn mark(&self, log_id: Uuid) -> String {
+        let mark: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| mark_of(column, log_id))
+            .collect();
+        mark.join(", ")
+    }
+
+    /// `rows`, and a mark for each month. Fails when a month is held.
+    fn insert(&self, rows: &str, source: u8, step: &Step<'_>, database: &str) -> String {
+        let (table, names, time) = (&self.table, self.names(), self.time());
+        let months: Vec<String> = step.months.iter().map(ToString::to_string).collect();
+        let firsts: Vec<String> = step.months.iter().map(|month| first_day(*month)).collect();
+        format!(
+            "INSERT INTO `{database}`.`{table}` ({names}, {}) \
+             SELECT {names}, toUInt128({source}) FROM ({rows}) WHERE {} AND toYYYYMM({time}) IN ({}) \
+             UNION ALL SELECT {}, {} FROM (SELECT arrayJoin([{}]) AS month)",
+            mark_column(table),
+            unless_held(database, &step.targets(), Some(step.months)),
+            months.join(", "),
+            self.mark(step.log_id),
+            step.fold.sql(),
+            firsts.join(", "),
+        )
+    }
+}
+
+/// The column with the number of a mark. Traffic has a `source` of its own.
+pub(super) fn mark_column(table: &str) -> &'static str {
+    if table == "traffic_daily" {
+        "mark"
+    } else {
+        "source"
+    }
+}
+
+/// The value of a mark in a column.
+fn mark_of((name, kind): &(String, String), log_id: Uuid) -> String {
+    let kind = kind.replace('\\', "\\\\").replace('\'', "\\'");
+    match name.as_str() {
+        "app_id" => format!("toLowCardinality('{log_id}')"),
+        "hour" | "day" => format!("CAST(month, '{kind}')"),
+        _ => format!("defaultValueOfTypeName('{kind}')"),
+    }
+}
+
+fn first_day(month: Month) -> String {
+    format!("toDate('{:04}-{:02}-01')", month / 100, month % 100)
+}
+
+impl RollUp {
+    /// The rows of the roll-up by the hour, or by the day, made of the raw rows that meet the condition.
+    pub(super) fn rows_of(&self, target: &Target, condition: &str) -> String {
+        let rows = self
+            .select
+            .replacen(WITHOUT_RANGE, &format!("({condition})"), 1)
+            .replacen(WITHOUT_FOLD, ANY_FOLD, 1);
+        match &self.next {
+            Some(next) if next.target.table == target.table => next.rows_of(&rows),
+            _ => rows,
+        }
+    }
+
+    /// The tables that rows get to, in their order.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &Target> {
+        let next = self.next.iter().map(|next| &next.target);
+        std::iter::once(&self.target).chain(next)
+    }
+}
+
+impl Next {
+    fn rows_of(&self, first: &str) -> String {
+        let columns = self
+            .select
+            .rsplit_once(" FROM ")
+            .map_or("", |(columns, _)| columns);
+        format!("{columns} FROM (SELECT *, toUInt128(0) AS source FROM ({first}))")
+    }
+}
+
+impl Step<'_> {
+    /// The tables that the step adds rows or marks to.
+    fn targets(&self) -> Vec<&str> {
+        let targets = self.roll_up.targets().map(|target| &*target.table);
+        targets
+            .skip(usize::from(self.reach == Reach::Second))
+            .collect()
+    }
+
+    fn sql(&self, database: &str) -> String {
+        let range = format!("range_id {}", self.fold.sql_of_fold());
+        let rows = self.roll_up.select.replacen(WITHOUT_RANGE, &range, 1);
+        let target = &self.roll_up.target;
+        match (self.reach, &self.roll_up.next) {
+            (Reach::Both, _) | (_, None) => target.insert(&rows, 0, self, database),
+            (Reach::First, _) => target.insert(&rows, FIRST_ALONE, self, database),
+            (Reach::Second, Some(next)) => {
+                next.target.insert(&next.rows_of(&rows), 0, self, database)
+            }
+        }
+    }
+}
+
+/// A view, as ClickHouse describes it.
+#[derive(Row, Deserialize)]
+struct View {
+    name: String,
+    source: String,
+    target: String,
+    columns: Vec<(String, String)>,
+    select: String,
+}
+
+const VIEWS: &str = "SELECT t.name AS name, extract(any(t.as_select), ' FROM [^ (]*\\.`?([^ (`.]+)') AS source, \
+     extract(any(t.create_table_query), ' TO [^ (]*\\.`?([^ (`.]+)') AS target, \
+     arrayMap(one -> (one.2, one.3), arraySort(groupArray((c.position, c.name, c.type)))) AS columns, any(t.as_select) AS select \
+     FROM system.tables AS t INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name \
+     WHERE t.database = {database:String} AND t.engine = 'MaterializedView' AND NOT (c.name = 'source' AND position(c.type, 'UInt128') > 0) \
+     AND (position(t.as_select, 'range_id = 0') > 0 OR position(t.as_select, 'source != 1') > 0) GROUP BY t.name ORDER BY name";
+
+/// The migration that made them.
+const PROOFS: &str = include_str!("../../../migrations/clickhouse/0011_proofs.sql");
+
+impl ClickHouse {
+    pub(super) async fn read_roll_ups(&self) -> Result<Vec<RollUp>, Failure> {
+        let query = self
+            .client()?
+            .query_raw(VIEWS)
+            .param("database", self.database());
+        let views = query.fetch_all::<View>().await?;
+        let wanted = PROOFS.matches("MODIFY QUERY").count();
+        if views.len() < wanted {
+            return Err(Failure::Later(format!(
+                "only {} of the {wanted} views that fill roll-ups are as unjank made them: has somebody changed one?",
+                views.len()
+            )));
+        }
+        let (first, second): (Vec<View>, Vec<View>) = views
+            .into_iter()
+            .partition(|view| view.select.contains(WITHOUT_RANGE));
+        let target = |view: &View| Target {
+            table: view.target.clone(),
+            columns: view.columns.clone(),
+        };
+        let roll_ups = first
+            .iter()
+            .filter(|view| RAW.iter().any(|raw| raw.name == view.source))
+            .map(|view| RollUp {
+                name: view.name.clone(),
+                table: view.source.clone(),
+                target: target(view),
+                select: view.select.clone(),
+                next: second
+                    .iter()
+                    .find(|next| next.source == view.target)
+                    .map(|next| Next {
+                        target: target(next),
+                        select: next.select.clone(),
+                    }),
+            });
+        Ok(roll_ups.collect())
+    }
+
+    pub(super) async fn run_step(&self, step: &Step<'_>) -> Result<(), Failure> {
+        self.roll_up_query(
+            &step.sql(self.database()),
+            &step.token,
+            &query_id(step.fold, &step.roll_up.name),
+        )
+        .await
+    }
+
+    async fn roll_up_query(&self, sql: &str, token: &str, query_id: &str) -> Result<(), Failure> {
+        let query = EXACTLY_ONCE
+            .into_iter()
+            .chain(ONE_BLOCK)
+            .fold(self.client()?.query_raw(sql), |query, (setting, value)| {
+                query.with_setting(setting, value)
+            });
+        let query = query
+            .with_setting("max_bytes_before_external_group_by", EXTERNAL_BYTES)
+            .with_setting("insert_deduplication_token", token)
+            .with_setting("query_id", query_id);
+        Ok(query.execute().await?)
+    }
+
+    /// Rolls up the fold of an older server, as it did: with tokens alone, and without marks.
+    pub(super) async fn roll_up_of_older(&self, fold: u64, log_id: Uuid) -> Result<(), Failure> {
+        for roll_up in self.read_roll_ups().await? {
+            let rows = roll_up
+                .select
+                .replacen(WITHOUT_FOLD, &format!("(fold = {fold})"), 1);
+            if rows == roll_up.select {
+                continue;
+            }
+            let (database, table, names) = (
+                self.database(),
+                &roll_up.target.table,
+                roll_up.target.names(),
+            );
+            let targets: Vec<&str> = roll_up.targets().map(|target| &*target.table).collect();
+            let free = unless_held(database, &targets, None);
+            let sql = format!(
+                "INSERT INTO `{database}`.`{table}` ({names}) SELECT {names} FROM ({rows}) WHERE {free}"
+            );
+            let name = &roll_up.name;
+            let query_id = format!("unjank-fold-{fold}-{name}-{}", Uuid::new_v4());
+            self.roll_up_query(&sql, &format!("{log_id}:fold:{fold}:{name}"), &query_id)
+                .await?;
+        }
+        Ok(())
     }
 }

@@ -3,17 +3,27 @@
 //! One thread owns the log and does its disk work; a group of appends shares one sync. The queue to it is bounded: when it
 //! is full, devices are told to come back.
 
+mod disk;
+mod identity;
+mod probe;
+#[cfg(test)]
+mod tests;
+
+use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use tokio::sync::{mpsc, oneshot, watch};
-use unjank_spool::{AppendError, AppendedAll, Log, Options, Reader, Seq, Trimmer, WhenFull};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use unjank_spool::{Log, Options, Reader, Recovery, Seq, Trimmer, WhenFull};
 use uuid::Uuid;
 
+pub(super) use self::disk::Disk;
+use self::disk::{Append, Command};
+use super::durable_file::DurableFiles;
 use super::record::Record;
 use crate::metrics::LogMetrics;
 
@@ -26,7 +36,7 @@ pub struct LogSettings {
     pub min_free_bytes: u64,
 }
 
-/// Why a record is not durable. Nothing was acknowledged.
+/// Why a record is not acknowledged. The record is not in the log, except after [`LogError::Unknown`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LogError {
     #[error(
@@ -39,6 +49,9 @@ pub enum LogError {
     Busy,
     #[error("the batch cannot be made durable now: {0}")]
     Failed(String),
+    /// The only error after which the record may be in the log.
+    #[error("the ingest log ended before it answered: send the batch again")]
+    Unknown,
     #[error("the batch is too large for the ingest log: split it")]
     TooLarge,
 }
@@ -48,33 +61,34 @@ pub enum LogError {
 pub struct IngestLog(Arc<Inner>);
 
 struct Inner {
+    files: DurableFiles,
     dir: PathBuf,
+    identity: Uuid,
+    durable_at_open: Seq,
     queue: mpsc::Sender<Command>,
-    durable: watch::Receiver<Seq>,
     reader: Mutex<Reader>,
     trimmer: Trimmer,
+    /// When the disk was last found to answer a probe.
+    probed: Mutex<Option<Instant>>,
     state: Arc<State>,
 }
 
 /// What the thread of the log tells everyone else.
 struct State {
+    /// The last durable record. Never closed, so that the writer drains on when the thread is gone.
+    durable: watch::Sender<Seq>,
     /// Payload bytes that are durable and not drained.
     pending_bytes: AtomicU64,
     /// The last record that is drained.
     drained: AtomicU64,
     full: AtomicBool,
-    failing: AtomicBool,
+    /// Whether the disk took what was last written to it, or why it did not.
+    verdict: watch::Sender<Result<(), &'static str>>,
+    /// A probe is in the queue.
+    probe_waits: AtomicBool,
+    /// The thread is gone.
+    ended: CancellationToken,
     metrics: LogMetrics,
-}
-
-enum Command {
-    Append(Append),
-    Close(oneshot::Sender<()>),
-}
-
-struct Append {
-    record: Vec<u8>,
-    done: oneshot::Sender<Result<(), LogError>>,
 }
 
 /// Requests that may wait for the disk at once.
@@ -82,73 +96,102 @@ const QUEUE: usize = 1024;
 /// A group that shares a sync ends at this size: what comes later should not wait for it.
 const GROUP_BYTES: usize = 8 << 20;
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// From one sync to the next: under load batches share a sync, which costs as much as decoding a batch; a lone one goes at once.
-const SYNC_INTERVAL: Duration = Duration::from_millis(5);
 
 impl IngestLog {
+    /// Opens the log and runs it on a thread of its own.
     pub fn open(settings: LogSettings, metrics: LogMetrics) -> anyhow::Result<Self> {
-        let (dir, min_free_bytes) = (settings.dir.clone(), settings.min_free_bytes);
+        let (log, disk) = Self::assemble(DurableFiles::default(), settings, metrics)?;
+        disk::start(disk)?;
+        Ok(log)
+    }
+
+    /// Opens the log. Nothing is appended until somebody runs the [`Disk`].
+    pub(super) fn assemble(
+        files: DurableFiles,
+        settings: LogSettings,
+        metrics: LogMetrics,
+    ) -> anyhow::Result<(Self, Disk)> {
+        let LogSettings {
+            dir,
+            max_bytes,
+            max_record_bytes,
+            min_free_bytes,
+        } = settings;
         // A segment must hold the largest record, and the log four segments.
-        let quarter = u32::try_from(settings.max_bytes / 4).unwrap_or(u32::MAX);
-        let max_record_bytes = settings
-            .max_record_bytes
+        let quarter = u32::try_from(max_bytes / 4).unwrap_or(u32::MAX);
+        let max_record_bytes = max_record_bytes
             .min(quarter.saturating_sub(256))
             .min(unjank_spool::MAX_RECORD_BYTES);
-        let (log, recovery) = Log::open(Options {
-            dir: settings.dir,
+        let options = Options {
+            dir: dir.clone(),
             segment_bytes: SEGMENT_BYTES.max(u64::from(max_record_bytes) + 256),
-            max_bytes: settings.max_bytes,
+            max_bytes,
             max_record_bytes,
             when_full: WhenFull::Refuse,
-        })?;
-        for damage in &recovery.damaged {
-            metrics.damaged_ranges.inc();
-            tracing::error!(
-                ?damage,
-                "the ingest log is damaged here; what follows is read"
-            );
+            renew_when_opened: true,
+        };
+        let (log, recovery) = Log::open_on(Arc::clone(&files.0), options)?;
+        let identity = identity::load(&files, &dir)?;
+        report(&recovery, &metrics);
+        for (gauge, bytes) in [
+            (&metrics.max_bytes, max_bytes),
+            (&metrics.bytes, log.bytes()),
+            (&metrics.min_free_bytes, min_free_bytes),
+        ] {
+            gauge.set(i64::try_from(bytes).unwrap_or(i64::MAX));
         }
-        metrics
-            .max_bytes
-            .set(i64::try_from(settings.max_bytes).unwrap_or(i64::MAX));
-        metrics
-            .bytes
-            .set(i64::try_from(log.bytes()).unwrap_or(i64::MAX));
-        metrics
-            .min_free_bytes
-            .set(i64::try_from(min_free_bytes).unwrap_or(i64::MAX));
+        let durable_at_open = log.durable_seq();
         let state = Arc::new(State {
+            durable: watch::Sender::new(durable_at_open),
             pending_bytes: AtomicU64::new(recovery.bytes),
             drained: AtomicU64::new(0),
             full: AtomicBool::new(false),
-            failing: AtomicBool::new(false),
+            verdict: watch::Sender::new(Ok(())),
+            probe_waits: AtomicBool::new(false),
+            ended: CancellationToken::new(),
             metrics,
         });
         let (queue, commands) = mpsc::channel(QUEUE);
-        let (durable, durable_seen) = watch::channel(log.durable_seq());
         let (reader, trimmer) = (log.reader(), log.trimmer());
         let disk = Disk {
             log,
             commands,
-            durable,
+            files: files.clone(),
             dir: dir.clone(),
+            max_bytes,
             min_free_bytes,
             state: Arc::clone(&state),
         };
-        thread::Builder::new()
-            .name("ingest-log".to_owned())
-            .spawn(move || disk.run())?;
-        Ok(Self(Arc::new(Inner {
+        let log = Self(Arc::new(Inner {
+            files,
             dir,
+            identity,
+            durable_at_open,
             queue,
-            durable: durable_seen,
             reader: Mutex::new(reader),
             trimmer,
+            probed: Mutex::new(None),
             state,
-        })))
+        }));
+        Ok((log, disk))
     }
 
-    /// Makes a record durable: returns once it is on disk.
+    /// Names this log for as long as its folder exists.
+    pub fn identity(&self) -> Uuid {
+        self.0.identity
+    }
+
+    /// The file system that the log is on.
+    pub(super) fn files(&self) -> &DurableFiles {
+        &self.0.files
+    }
+
+    /// The number of the last durable record when the log was opened; 0 if there was never one.
+    pub fn durable_at_open(&self) -> Seq {
+        self.0.durable_at_open
+    }
+
+    /// Makes a record durable: returns once it is on disk. After every error but [`LogError::Unknown`] it is not in the log.
     pub async fn append(&self, record: Vec<u8>) -> Result<(), LogError> {
         let (done, answer) = oneshot::channel();
         self.0
@@ -158,7 +201,12 @@ impl IngestLog {
                 mpsc::error::TrySendError::Full(_) => LogError::Busy,
                 mpsc::error::TrySendError::Closed(_) => ended(),
             })?;
-        answer.await.unwrap_or_else(|_| Err(ended()))
+        answer.await.unwrap_or(Err(LogError::Unknown))
+    }
+
+    /// Resolves when the log's thread is gone: it was closed, or it panicked.
+    pub async fn ended(&self) {
+        self.0.state.ended.cancelled().await;
     }
 
     /// Ends the log's thread and gives the folder free.
@@ -166,18 +214,6 @@ impl IngestLog {
         let (done, answer) = oneshot::channel();
         if self.0.queue.send(Command::Close(done)).await.is_ok() {
             let _closed = answer.await.is_ok();
-        }
-    }
-
-    /// Whether a record would be taken now.
-    pub fn health(&self) -> Result<(), &'static str> {
-        let state = &self.0.state;
-        if state.failing.load(Ordering::Relaxed) {
-            Err("the disk fails")
-        } else if state.full.load(Ordering::Relaxed) {
-            Err("the log is at its limit")
-        } else {
-            Ok(())
         }
     }
 
@@ -200,7 +236,7 @@ impl IngestLog {
 
     /// The number of the last durable record.
     pub fn durable(&self) -> watch::Receiver<Seq> {
-        self.0.durable.clone()
+        self.0.state.durable.subscribe()
     }
 
     /// Payload bytes that wait to be drained.
@@ -211,7 +247,10 @@ impl IngestLog {
     /// Reads records from `first` on: about `bytes` of them, none past `last`.
     pub async fn read(&self, first: Seq, bytes: usize, last: Seq) -> io::Result<LogRecords> {
         let log = self.clone();
-        tokio::task::spawn_blocking(move || log.read_now(first, bytes, last)).await?
+        self.0
+            .files
+            .unblocked(move || log.read_now(first, bytes, last))
+            .await?
     }
 
     fn read_now(&self, first: Seq, bytes: usize, last: Seq) -> io::Result<LogRecords> {
@@ -243,6 +282,7 @@ impl IngestLog {
     /// Records that wait to be drained.
     pub fn pending_records(&self) -> u64 {
         self.0
+            .state
             .durable
             .borrow()
             .saturating_sub(self.0.state.drained.load(Ordering::Relaxed))
@@ -250,23 +290,42 @@ impl IngestLog {
 
     /// What is free on the disk of the log, which is that of the data folder; if it says.
     pub fn disk_free_bytes(&self) -> Option<u64> {
-        free_bytes(&self.0.dir)
+        disk::free_bytes(&self.0.dir)
     }
 
-    /// Everything up to `through` was drained in an earlier life.
-    pub(super) fn resume_at(&self, through: Seq) {
+    /// Records up to `through` were drained by an earlier process. The log's own hint may be behind.
+    pub(super) fn resume_at(&self, through: Seq) -> io::Result<()> {
+        let mut reader = self.reader();
+        reader.seek(self.trimmed() + 1);
+        let mut drained = 0;
+        while reader.position() <= through
+            && let Some(chunk) = reader.next_chunk(GROUP_BYTES)?
+        {
+            let records = chunk.iter().filter(|record| record.seq <= through);
+            drained += records
+                .map(|record| record.payload.len() as u64)
+                .sum::<u64>();
+        }
+        self.forget_pending(drained);
         self.0.state.drained.store(through, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The last trimmed record.
+    pub(super) fn trimmed(&self) -> Seq {
+        self.0.trimmer.trimmed()
+    }
+
+    fn forget_pending(&self, bytes: u64) {
+        let less = |pending: u64| Some(pending.saturating_sub(bytes));
+        let pending = &self.0.state.pending_bytes;
+        let _before = pending.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Everything up to `through` is in ClickHouse: its space comes back, in whole segments.
     pub(super) fn drained(&self, through: Seq, records: &LogRecords) {
-        let bytes = records.bytes as u64;
-        self.resume_at(through);
-        let pending = &self.0.state.pending_bytes;
-        pending.store(
-            pending.load(Ordering::Relaxed).saturating_sub(bytes),
-            Ordering::Relaxed,
-        );
+        self.0.state.drained.store(through, Ordering::Relaxed);
+        self.forget_pending(records.bytes as u64);
         if let Err(error) = self.0.trimmer.trim(through) {
             tracing::warn!(%error, "space of the ingest log did not come back; it is tried again with the next range");
         }
@@ -276,6 +335,24 @@ impl IngestLog {
 
 fn ended() -> LogError {
     LogError::Failed("the server is ending".to_owned())
+}
+
+/// Says what opening the log found.
+fn report(recovery: &Recovery, metrics: &LogMetrics) {
+    if recovery.torn_bytes > 0 {
+        metrics.torn_bytes.inc_by(recovery.torn_bytes);
+        tracing::warn!(
+            bytes = recovery.torn_bytes,
+            "what was no whole record was cut from the end of the ingest log: usual after a crash, which interrupts a write before its acknowledgement"
+        );
+    }
+    for damage in &recovery.damaged {
+        metrics.damaged_ranges.inc();
+        tracing::error!(
+            ?damage,
+            "the ingest log is damaged here; what follows is read"
+        );
+    }
 }
 
 /// Where in a buffer the records are.
@@ -297,169 +374,20 @@ impl LogRecords {
         })
     }
 
+    /// Removes the records after `last`.
+    pub(super) fn cut_after(&mut self, last: Seq) {
+        for (_, places) in &mut self.chunks {
+            places.retain(|(seq, _)| *seq <= last);
+        }
+        let places = self.chunks.iter().flat_map(|(_, places)| places);
+        self.bytes = places.map(|(_, place)| place.len()).sum();
+    }
+
     pub fn last_seq(&self) -> Option<Seq> {
         self.chunks
             .iter()
             .rev()
             .find_map(|(_, places)| places.last())
             .map(|(seq, _)| *seq)
-    }
-}
-
-/// What is free on the disk of a folder, if the disk says.
-fn free_bytes(dir: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(dir).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-/// The thread that owns the log.
-struct Disk {
-    log: Log,
-    commands: mpsc::Receiver<Command>,
-    durable: watch::Sender<Seq>,
-    dir: PathBuf,
-    min_free_bytes: u64,
-    state: Arc<State>,
-}
-
-impl Disk {
-    fn run(mut self) {
-        let mut group = Vec::new();
-        let mut close = None;
-        let mut next_sync = Instant::now();
-        while close.is_none() {
-            let Some(first) = self.commands.blocking_recv() else {
-                break;
-            };
-            thread::sleep(next_sync.saturating_duration_since(Instant::now()));
-            next_sync = Instant::now() + SYNC_INTERVAL;
-            self.gather(first, &mut group, &mut close);
-            if self.has_room() {
-                self.store(&mut group);
-            } else {
-                self.refuse_all(&mut group);
-            }
-        }
-        // The folder is free before anyone hears of it.
-        drop(self);
-        if let Some(done) = close {
-            let _unheard = done.send(()).is_err();
-        }
-    }
-
-    /// Takes everything that waits, up to a size.
-    fn gather(
-        &mut self,
-        first: Command,
-        group: &mut Vec<Append>,
-        close: &mut Option<oneshot::Sender<()>>,
-    ) {
-        let mut bytes = 0;
-        let mut next = Some(first);
-        while let Some(command) = next {
-            match command {
-                Command::Close(done) => {
-                    *close = Some(done);
-                    return;
-                }
-                Command::Append(append) => {
-                    bytes += append.record.len();
-                    group.push(append);
-                }
-            }
-            next = if bytes < GROUP_BYTES {
-                self.commands.try_recv().ok()
-            } else {
-                None
-            };
-        }
-    }
-
-    /// Whether the disk has room left for ClickHouse beside what is appended.
-    fn has_room(&self) -> bool {
-        // A disk that does not say is taken at its word when it is written to.
-        free_bytes(&self.dir).is_none_or(|free| free >= self.min_free_bytes)
-    }
-
-    /// Refuses a whole group without touching the disk.
-    fn refuse_all(&self, group: &mut Vec<Append>) {
-        self.fails("the disk is nearly full");
-        for append in group.drain(..) {
-            let _unheard = append.done.send(Err(LogError::DiskFull)).is_err();
-        }
-    }
-
-    /// Says once that batches are refused, until one is taken again.
-    fn fails(&self, why: &str) {
-        if !self.state.failing.swap(true, Ordering::Relaxed) {
-            tracing::error!(dir = %self.dir.display(), why, "batches are refused until the log can be written");
-        }
-    }
-
-    /// Appends a group, syncs once, and answers each.
-    fn store(&mut self, group: &mut Vec<Append>) {
-        let mut waiting = std::mem::take(group);
-        let mut appended = Vec::with_capacity(waiting.len());
-        while !waiting.is_empty() {
-            let records: Vec<&[u8]> = waiting
-                .iter()
-                .map(|append| append.record.as_slice())
-                .collect();
-            let AppendedAll { count, error, .. } = self.log.append_all(&records);
-            let rest = waiting.split_off(count);
-            appended.append(&mut waiting);
-            waiting = rest;
-            if let Some(error) = error {
-                // Only this record is refused: a smaller one behind it may fit.
-                let refused = waiting.remove(0);
-                self.refuse(refused, &error);
-            }
-        }
-        if appended.is_empty() {
-            return;
-        }
-        let timer = self.state.metrics.sync_seconds.start_timer();
-        let synced = self.log.sync();
-        timer.observe_duration();
-        self.state
-            .metrics
-            .bytes
-            .set(i64::try_from(self.log.bytes()).unwrap_or(i64::MAX));
-        match synced {
-            Ok(durable) => {
-                self.state.failing.store(false, Ordering::Relaxed);
-                let bytes: usize = appended.iter().map(|append| append.record.len()).sum();
-                self.state
-                    .pending_bytes
-                    .fetch_add(bytes as u64, Ordering::Relaxed);
-                self.durable.send_replace(durable);
-                for append in appended {
-                    // The client may have gone; its retry is a duplicate.
-                    let _unheard = append.done.send(Ok(())).is_err();
-                }
-            }
-            Err(error) => {
-                self.fails(&error.to_string());
-                let error = LogError::Failed(error.source.to_string());
-                for append in appended {
-                    let _unheard = append.done.send(Err(error.clone())).is_err();
-                }
-            }
-        }
-    }
-
-    fn refuse(&self, append: Append, error: &AppendError) {
-        let answer = match error {
-            AppendError::Full { .. } => {
-                self.state.full.store(true, Ordering::Relaxed);
-                LogError::Full
-            }
-            AppendError::TooLarge { .. } => LogError::TooLarge,
-            AppendError::Io { source, .. } => {
-                self.fails(&error.to_string());
-                LogError::Failed(source.to_string())
-            }
-        };
-        let _unheard = append.done.send(Err(answer)).is_err();
     }
 }

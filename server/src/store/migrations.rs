@@ -28,6 +28,10 @@ const MIGRATIONS: &[Migration] = migrations![
     "0008_rollups_of_arrivals",
     "0009_dash",
     "0010_folds",
+    "0011_proofs",
+    "0012_dash_without_marks",
+    "0013_mark_of_traffic",
+    "0014_rebuilds",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

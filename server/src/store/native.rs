@@ -50,6 +50,18 @@ impl<'f> Frame<'f> {
         self.schema
     }
 
+    /// One column: its kind, and its values as the log keeps them.
+    pub(super) fn column(&self, name: &str) -> Result<Option<(Kind, Cursor<'f>)>, BadFrame> {
+        let mut rest = Cursor(self.data);
+        for (kind, one) in self.columns()? {
+            let values = rest.sized()?;
+            if one == name {
+                return Ok(Some((kind, Cursor(values))));
+            }
+        }
+        Ok(None)
+    }
+
     pub fn columns(&self) -> Result<Vec<(Kind, &'f str)>, BadFrame> {
         let mut cursor = Cursor(self.schema);
         cursor.name()?;
@@ -64,13 +76,13 @@ impl<'f> Frame<'f> {
 }
 
 /// The frames of one table and column list, ready to be written a column at a time.
-pub(super) struct Block<'f> {
+pub(crate) struct Block<'f> {
     columns: Vec<(Kind, &'f str)>,
     parts: Vec<Part<'f>>,
     rows: usize,
     next: usize,
     /// A column more, the same number in each row.
-    number: Option<(&'static str, u64)>,
+    number: Option<(&'static str, Kind, Vec<u8>)>,
 }
 
 struct Part<'f> {
@@ -100,23 +112,38 @@ impl<'f> Block<'f> {
     }
 
     /// The block with one column more, that has the same number in each row.
-    pub(super) fn numbered(mut self, column: &'static str, number: u64) -> Self {
-        self.number = Some((column, number));
+    pub(super) fn numbered(mut self, column: &'static str, number: u128) -> Self {
+        self.number = Some((column, Kind::U128, number.to_le_bytes().to_vec()));
         self
     }
 
-    pub(super) fn rows(&self) -> usize {
-        self.rows
+    /// The same with a number of 64 bits.
+    pub(super) fn numbered_u64(mut self, column: &'static str, number: u64) -> Self {
+        self.number = Some((column, Kind::U64, number.to_le_bytes().to_vec()));
+        self
     }
 
     /// `a, b, c`: for the INSERT statement.
     pub(super) fn column_list(&self) -> String {
-        let names = self.columns.iter().map(|(_, name)| *name);
-        let names: Vec<String> = names
-            .chain(self.number.map(|(name, _)| name))
-            .map(|name| format!("`{name}`"))
+        let names: Vec<String> = self
+            .all_columns()
+            .map(|(_, name)| format!("`{name}`"))
             .collect();
         names.join(", ")
+    }
+
+    /// `a UInt8, b String`: for the table function `input`.
+    pub(super) fn structure(&self) -> String {
+        let columns: Vec<String> = self
+            .all_columns()
+            .map(|(kind, name)| format!("`{name}` {}", kind.sql_type()))
+            .collect();
+        columns.join(", ")
+    }
+
+    fn all_columns(&self) -> impl Iterator<Item = (Kind, &str)> {
+        let number = self.number.as_ref().map(|(name, kind, _)| (*kind, *name));
+        self.columns.iter().copied().chain(number)
     }
 
     /// The next piece of the block, or `None` after the last column.
@@ -128,9 +155,9 @@ impl<'f> Block<'f> {
             put_varint(&mut out, self.rows as u64);
         }
         let Some((kind, name)) = self.columns.get(self.next).copied() else {
-            return Ok(self.number.take().map(|(name, number)| {
-                put_head(&mut out, Kind::U64, name);
-                out.extend(std::iter::repeat_n(number.to_le_bytes(), self.rows).flatten());
+            return Ok(self.number.take().map(|(name, kind, number)| {
+                put_head(&mut out, kind, name);
+                out.extend_from_slice(&number.repeat(self.rows));
                 out
             }));
         };

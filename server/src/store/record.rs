@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! version u8, project (u8 length + bytes), batch id 16 bytes (zero: no batch), received_at i64,
+//! split_from u8 × 16 bytes (since version 2),
 //! outcomes u16 × (signal u8 length + bytes, outcome likewise, reason likewise, count u32),
 //! frames u16 × (len u32, frame as in `columns`)
 //! ```
@@ -11,7 +12,9 @@ use uuid::Uuid;
 use super::columns::FrameBuilder;
 use super::native::{BadFrame, Cursor, Frame};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Before batches said what they were cut from.
+const WITHOUT_SPLITS: u8 = 1;
 
 /// What became of events. Every event has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,13 +68,16 @@ pub struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    /// `received_at`: microseconds since the epoch.
-    pub fn new(project: &str, batch_id: Uuid, received_at: i64) -> Self {
+    /// `split_from`: the batches it was cut from. `received_at`: microseconds since the epoch.
+    pub fn new(project: &str, batch_id: Uuid, split_from: &[Uuid], received_at: i64) -> Self {
         let mut bytes = Vec::with_capacity(8 * 1024);
         bytes.push(VERSION);
         put_name(&mut bytes, project);
         bytes.extend_from_slice(batch_id.as_bytes());
         bytes.extend_from_slice(&received_at.to_le_bytes());
+        let split_from = split_from.iter().take(usize::from(u8::MAX));
+        bytes.push(split_from.len() as u8);
+        split_from.for_each(|id| bytes.extend_from_slice(id.as_bytes()));
         let outcomes_at = bytes.len();
         bytes.extend_from_slice(&[0, 0]);
         Self {
@@ -131,15 +137,22 @@ fn put_name(bytes: &mut Vec<u8>, name: &str) {
 pub struct Record<'r> {
     pub project: &'r str,
     pub batch_id: Uuid,
+    split_from: &'r [u8],
     pub received_at: i64,
     pub outcomes: Vec<Count<'r>>,
     pub frames: Vec<Frame<'r>>,
 }
 
 impl<'r> Record<'r> {
+    /// Whether a newer server wrote it.
+    pub fn is_of_a_later_version(bytes: &[u8]) -> bool {
+        bytes.first().is_some_and(|version| *version > VERSION)
+    }
+
     pub fn read(bytes: &'r [u8]) -> Result<Self, BadFrame> {
         let mut cursor = Cursor(bytes);
-        if cursor.u8()? != VERSION {
+        let version = cursor.u8()?;
+        if version != VERSION && version != WITHOUT_SPLITS {
             return Err(BadFrame(
                 "a record of a later version: run the version of unjank that wrote it",
             ));
@@ -147,6 +160,12 @@ impl<'r> Record<'r> {
         let project = cursor.name()?;
         let batch_id = Uuid::from_bytes(cursor.array()?);
         let received_at = i64::from_le_bytes(cursor.array()?);
+        let splits = if version == WITHOUT_SPLITS {
+            0
+        } else {
+            cursor.u8()?
+        };
+        let split_from = cursor.take(usize::from(splits) * size_of::<Uuid>())?;
         let mut outcomes = Vec::new();
         for _ in 0..cursor.u16()? {
             let signal = cursor.name()?;
@@ -168,13 +187,25 @@ impl<'r> Record<'r> {
         Ok(Self {
             project,
             batch_id,
+            split_from,
             received_at,
             outcomes,
             frames,
         })
     }
 
-    /// Only the batch id: what is asked of ClickHouse before a range is inserted.
+    /// The ids under which the events may have come before.
+    pub fn batches(&self) -> impl Iterator<Item = Uuid> {
+        let split_from = self
+            .split_from
+            .as_chunks()
+            .0
+            .iter()
+            .copied()
+            .map(Uuid::from_bytes);
+        std::iter::once(self.batch_id).chain(split_from)
+    }
+
     pub fn rows(&self) -> usize {
         self.frames.iter().map(|frame| frame.rows).sum()
     }

@@ -4,6 +4,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 
 use super::clickhouse::{ClickHouse, Failure};
+use super::raw::RawTable;
 
 /// Days; 0 keeps rows for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,19 +13,6 @@ pub struct Retention {
     pub hourly_days: u64,
     pub daily_days: u64,
 }
-
-/// Raw tables and the columns that say how old a row is. `batches` are remembered for as long as a retry may come.
-const RAW: [(&str, &str); 9] = [
-    ("spans", "start"),
-    ("frame_windows", "start"),
-    ("janks", "start"),
-    ("page_loads", "start"),
-    ("app_starts", "start"),
-    ("recompositions", "start"),
-    ("metrics", "time"),
-    ("sdk_health", "received_at"),
-    ("traffic", "day"),
-];
 
 #[derive(Row, Deserialize)]
 struct Table {
@@ -35,9 +23,10 @@ struct Table {
 impl Retention {
     /// The days of a table and its column, if rows of it grow old.
     fn of(self, table: &str) -> Option<(u64, &'static str)> {
-        let raw = RAW.iter().find(|(name, _)| *name == table);
-        match raw {
-            Some((_, column)) => Some((self.raw_days, column)),
+        match RawTable::of(table) {
+            // A batch is remembered for as long as a retry may come.
+            Some(raw) if raw.name == "batches" => None,
+            Some(raw) => Some((self.raw_days, raw.time)),
             None if table.ends_with("_hourly") => Some((self.hourly_days, "hour")),
             None if table.ends_with("_daily") => Some((self.daily_days, "day")),
             None if table == "outcomes" => Some((self.daily_days, "hour")),
@@ -47,6 +36,17 @@ impl Retention {
 }
 
 impl ClickHouse {
+    /// Sets how many days batches are kept after they arrived.
+    pub async fn keep_batches(&self, days: u32) -> Result<(), Failure> {
+        let sql = format!(
+            "ALTER TABLE `{}`.batches MODIFY TTL toDateTime(received_at) + toIntervalDay({days})",
+            self.database()
+        );
+        let alter = self.client()?.query_raw(&sql);
+        let alter = alter.with_setting("materialize_ttl_after_modify", "0");
+        Ok(alter.execute().await?)
+    }
+
     /// Drops rows of a log of ClickHouse's own (such as `query_log`) that are older than so many days.
     pub(super) async fn forget_log(&self, table: &str, days: u32) -> Result<(), Failure> {
         let sql = format!(

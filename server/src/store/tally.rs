@@ -1,11 +1,19 @@
 //! What became of the events of a range: the rows of `outcomes`, counted once, when it is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use time::OffsetDateTime;
 use unjank_protocol::Signal;
+use uuid::Uuid;
 
+use super::clickhouse::Failure;
 use super::columns::{FrameBuilder, Kind};
 use super::dead_letter::{DeadLetter, hour_of};
+use super::delivery::wait_for_end;
+use super::destination::{Destination, Insert, Month};
+use super::native::{Block, Frame};
+use super::number::Number;
+use super::old_fault::{OldFault, is_back};
 use super::record::{Count, Outcome, Record};
 
 /// Counts of outcomes of a range, in a fixed order.
@@ -14,40 +22,110 @@ pub(super) struct Tally {
     counts: BTreeMap<TallyKey, i64>,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct TallyKey {
     hour: u32,
     project: String,
     signal: String,
-    outcome: Outcome,
+    outcome: &'static str,
     reason: String,
 }
+
+/// A row that says whose counts a month has: a log's last range. Not to vanish in a merge it counts something.
+struct Mark {
+    key: TallyKey,
+    number: Number,
+}
+
+const TOKENS: u32 = 16;
+const REFUSED: &str = "refused_by_store";
 
 impl Tally {
     /// The counts as a frame of `outcomes`, unless there are none.
     pub(super) fn frame(&self) -> Option<Vec<u8>> {
-        if self.counts.is_empty() {
-            return None;
-        }
-        let counts = || self.counts.iter();
-        let mut frame = FrameBuilder::new("outcomes", self.counts.len());
+        (!self.counts.is_empty()).then(|| self.frame_of(&self.months(), &[]))
+    }
+
+    fn months(&self) -> BTreeSet<Month> {
+        self.counts.keys().map(|key| month_of(key.hour)).collect()
+    }
+
+    /// The counts of some months, and marks.
+    fn frame_of(&self, months: &BTreeSet<Month>, marks: &[Mark]) -> Vec<u8> {
+        let counts = self
+            .counts
+            .iter()
+            .filter(|(key, _)| months.contains(&month_of(key.hour)));
+        let counts = counts.map(|(key, events)| (key, *events, Number::default()));
+        let marks = marks.iter().map(|mark| (&mark.key, 1, mark.number));
+        let rows: Vec<(&TallyKey, i64, Number)> = counts.chain(marks).collect();
+        let rows = || rows.iter();
+        let mut frame = FrameBuilder::new("outcomes", rows().len());
         frame.fixed(
             Kind::DateTime,
             "hour",
-            counts().map(|(key, _)| key.hour.to_le_bytes()),
+            rows().map(|(key, ..)| key.hour.to_le_bytes()),
         );
-        frame.symbols("project", counts().map(|(key, _)| key.project.as_str()));
-        frame.symbols("signal", counts().map(|(key, _)| key.signal.as_str()));
-        frame.symbols("outcome", counts().map(|(key, _)| key.outcome.as_str()));
-        frame.symbols("reason", counts().map(|(key, _)| key.reason.as_str()));
+        frame.symbols("project", rows().map(|(key, ..)| key.project.as_str()));
+        frame.symbols("signal", rows().map(|(key, ..)| key.signal.as_str()));
+        frame.symbols("outcome", rows().map(|(key, ..)| key.outcome));
+        frame.symbols("reason", rows().map(|(key, ..)| key.reason.as_str()));
         frame.fixed(
             Kind::I64,
             "count",
-            counts().map(|(_, events)| events.to_le_bytes()),
+            rows().map(|(_, events, _)| events.to_le_bytes()),
+        );
+        frame.fixed(
+            Kind::U128,
+            "source",
+            rows().map(|(.., number)| number.value().to_le_bytes()),
         );
         let mut bytes = Vec::new();
         frame.finish(&mut bytes);
-        Some(bytes)
+        bytes
+    }
+
+    /// Adds the counts once, with the mark of a log.
+    pub(super) async fn deliver(
+        &self,
+        destination: &impl Destination,
+        (log_id, number): (Uuid, Number),
+        in_doubt: bool,
+    ) -> Result<(), Failure> {
+        let mut months = self.months();
+        let in_doubt = in_doubt && !is_back(OldFault::TokensAreProof);
+        for attempt in 0..TOKENS {
+            if in_doubt {
+                let marks = destination.marks("outcomes", log_id).await?;
+                months.retain(|month| marks.get(month).is_none_or(|mark| *mark < number));
+            }
+            if months.is_empty() {
+                return Ok(());
+            }
+            let marks: Vec<Mark> = months
+                .iter()
+                .map(|month| Mark::of(log_id, *month, number))
+                .collect();
+            let bytes = self.frame_of(&months, &marks);
+            let insert = Insert {
+                table: "outcomes",
+                block: Block::join(&[Frame::read(&bytes)?])?,
+                token: format!("{number}:outcomes:{attempt}"),
+                number: number.range(),
+                only: None,
+            };
+            if in_doubt {
+                wait_for_end(destination, number.range()).await?;
+            }
+            destination.insert(insert).await?;
+            if !in_doubt {
+                return Ok(());
+            }
+        }
+        Err(Failure::Later(
+            "ClickHouse confirmed the counts of outcomes again and again and does not have them"
+                .to_owned(),
+        ))
     }
 
     pub(super) fn add_record(&mut self, record: &Record<'_>, duplicate: bool) {
@@ -75,20 +153,24 @@ impl Tally {
         if Signal::from_name(&item.table) == Signal::Other {
             return;
         }
+        self.shift(item, (Outcome::Stored, ""), (Outcome::DeadLetter, REFUSED));
+    }
+
+    pub(super) fn move_from_dead_letter(&mut self, item: &DeadLetter, to: Outcome, reason: &str) {
+        self.shift(item, (Outcome::DeadLetter, REFUSED), (to, reason));
+    }
+
+    fn shift(&mut self, item: &DeadLetter, from: (Outcome, &str), to: (Outcome, &str)) {
         let rows = i64::try_from(item.rows).unwrap_or(i64::MAX);
-        let stored = Count {
-            signal: &item.table,
-            outcome: Outcome::Stored,
-            reason: "",
-            events: 0,
-        };
-        let refused = Count {
-            outcome: Outcome::DeadLetter,
-            reason: "refused_by_store",
-            ..stored
-        };
-        self.add(item.received_at, &item.project, stored, -rows);
-        self.add(item.received_at, &item.project, refused, rows);
+        for ((outcome, reason), events) in [(from, -rows), (to, rows)] {
+            let count = Count {
+                signal: &item.table,
+                outcome,
+                reason,
+                events: 0,
+            };
+            self.add(item.received_at, &item.project, count, events);
+        }
     }
 
     fn add(&mut self, received_at: i64, project: &str, count: Count<'_>, events: i64) {
@@ -96,9 +178,60 @@ impl Tally {
             hour: hour_of(received_at),
             project: project.to_owned(),
             signal: count.signal.to_owned(),
-            outcome: count.outcome,
+            outcome: count.outcome.as_str(),
             reason: count.reason.to_owned(),
         };
         *self.counts.entry(key).or_default() += events;
+    }
+}
+
+impl Mark {
+    fn of(log_id: Uuid, month: Month, number: Number) -> Self {
+        Self {
+            key: TallyKey {
+                hour: first_hour(month),
+                project: String::new(),
+                signal: log_id.to_string(),
+                outcome: "",
+                reason: String::new(),
+            },
+            number,
+        }
+    }
+}
+
+/// The month of an hour, in seconds since the epoch.
+pub(super) fn month_of(hour: u32) -> Month {
+    let time =
+        OffsetDateTime::from_unix_timestamp(i64::from(hour)).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    time.year().unsigned_abs() * 100 + u32::from(u8::from(time.month()))
+}
+
+/// The first hour of a month, in seconds since the epoch.
+fn first_hour(month: Month) -> u32 {
+    let year = i32::try_from(month / 100).unwrap_or_default();
+    let of_year = u8::try_from(month % 100)
+        .ok()
+        .and_then(|month| time::Month::try_from(month).ok());
+    let first = of_year.and_then(|month| time::Date::from_calendar_date(year, month, 1).ok());
+    let seconds = first.map_or(0, |first| first.midnight().assume_utc().unix_timestamp());
+    u32::try_from(seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_has_a_month_and_a_month_a_first_hour() {
+        for (month, first) in [
+            (197_001, 0),
+            (202_611, 1_793_491_200),
+            (202_612, 1_796_083_200),
+        ] {
+            assert_eq!(first_hour(month), first);
+            assert_eq!(month_of(first), month);
+            assert_eq!(month_of(first + 27 * 86_400), month);
+        }
     }
 }

@@ -1,55 +1,75 @@
 //! Drains the ingest log into ClickHouse: a range at a time, one INSERT per table, exactly once.
 //!
-//! A range is cut and written down before it is sent, see [`super::range`]. Each INSERT carries a token made of the log's
-//! name, the range and the table; ClickHouse drops what it has seen. Counts of outcomes go last, when it is known what
-//! became of each row.
+//! A range is cut and written down before it is sent, see [`super::ledger`]. `batches` go first: a batch that is found there belongs to the
+//! range whose number it has, and that range's rows are completed. Counts of outcomes go last, when it is known what became of each row.
+//! How rows get to their tables is in [`super::delivery`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
-use super::dead_letter::{DeadLetter, DeadLetters};
-use super::fold::{self, Fold};
+use super::control::{Alone, Claims};
+use super::dead_letter::DeadLetters;
+use super::delivery;
+use super::destination::Destination;
+use super::fold::{self, RollUp};
+use super::holds::is_held;
+use super::ledger::{Fold, Ledger, LogState, Range};
 use super::log::{IngestLog, LogRecords};
-use super::native::{Block, Frame};
-use super::range::{Drain, Range};
+use super::number::Number;
+use super::old_fault::{OldFault, is_back};
 use super::record::Record;
-use super::tally::Tally;
-use crate::fingerprint::fingerprint;
 use crate::metrics::WriterMetrics;
 
 #[derive(Clone, Debug)]
-pub struct WriterSettings {
+pub(crate) struct WriterSettings {
     /// How long records wait for company before they are sent.
-    pub flush_interval: Duration,
+    pub(crate) flush_interval: Duration,
     /// A range ends when it has this many bytes of the log …
-    pub range_bytes: usize,
+    pub(crate) range_bytes: usize,
     /// … and is sent at once when this many are waiting.
-    pub eager_bytes: u64,
+    pub(crate) eager_bytes: u64,
     /// `drain.json`.
-    pub state: PathBuf,
+    pub(crate) state: PathBuf,
 }
 
-pub struct Writer {
-    log: IngestLog,
-    clickhouse: ClickHouse,
-    dead_letters: DeadLetters,
+pub(crate) struct Writer<D = ClickHouse> {
+    pub(super) log: IngestLog,
+    pub(super) destination: D,
+    pub(super) dead_letters: DeadLetters,
+    pub(super) claims: Arc<dyn Claims>,
+    pub(super) claimed_at: Instant,
     settings: WriterSettings,
-    metrics: WriterMetrics,
-    drain: Drain,
+    pub(super) metrics: WriterMetrics,
+    pub(super) ledger: Ledger,
+    /// An attempt at the range may have had an effect that nobody knows.
+    pub(super) in_doubt: bool,
+    /// Tables, with their columns, that have all of the range's rows.
+    pub(super) delivered: HashSet<String>,
+    /// Views whose last attempt may have had an effect, by fold.
+    doubtful_views: HashSet<(Number, String)>,
+    /// Folds that an earlier process may have rolled up.
+    pub(super) doubtful_before: Number,
+    /// Whether [`Self::learn`] is done.
+    pub(super) knows_last: bool,
+    /// Whether [`Self::recall_folds`] is done.
+    pub(super) knows_folds: bool,
     /// When the fold is to be rolled up, if it is not full before …
     fold_at: Instant,
     /// … and nothing comes any more.
     quiet_at: Instant,
+    /// After a failure folds wait until then.
+    not_before: Instant,
 }
 
 /// What there is to do.
 enum Next {
+    Learn,
     Range,
     Fold,
     End,
@@ -57,37 +77,63 @@ enum Next {
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// After a failure folds wait for so long.
+const FOLD_PAUSE: Duration = Duration::from_secs(2);
+/// After a hold they wait for so long: it is short.
+const HELD_PAUSE: Duration = Duration::from_millis(300);
+/// So many folds may wait for their roll-ups; then no more rows are stored until one is done. The log keeps them.
+const MOST_FOLDS: usize = 512;
 
-impl Writer {
-    pub fn open(
+impl<D: Destination> Writer<D> {
+    pub(crate) fn open(
         log: IngestLog,
-        clickhouse: ClickHouse,
+        destination: D,
         dead_letters: DeadLetters,
         settings: WriterSettings,
         metrics: WriterMetrics,
     ) -> std::io::Result<Self> {
-        let drain = Drain::load(&settings.state)?;
-        log.resume_at(drain.done);
-        set_unfolded(&metrics, drain.fold);
+        let state = LogState {
+            id: log.identity(),
+            durable: log.durable_at_open(),
+            trimmed: log.trimmed(),
+        };
+        let ledger = Ledger::load(log.files(), &settings.state, state)?;
+        log.resume_at(ledger.done)?;
+        set_unfolded(&metrics, &ledger);
         Ok(Self {
             log,
-            clickhouse,
+            destination,
             dead_letters,
+            claims: Arc::new(Alone),
+            claimed_at: Instant::now(),
             settings,
             metrics,
-            drain,
+            in_doubt: ledger.range.is_some(),
+            delivered: HashSet::new(),
+            doubtful_views: HashSet::new(),
+            doubtful_before: ledger.last,
+            ledger,
+            knows_last: false,
+            knows_folds: false,
             fold_at: Instant::now(),
             quiet_at: Instant::now(),
+            not_before: Instant::now(),
         })
     }
 
+    /// With other servers that share the control database.
+    pub(crate) fn sharing(self, claims: Arc<dyn Claims>) -> Self {
+        Self { claims, ..self }
+    }
+
     /// Drains until `shutdown`, then what is left without waiting for more, until `give_up`.
-    pub async fn run(mut self, shutdown: CancellationToken, give_up: CancellationToken) {
+    pub(crate) async fn run(mut self, shutdown: CancellationToken, give_up: CancellationToken) {
         let mut pause = FIRST_PAUSE;
         loop {
             let next = self.next(&shutdown).await;
             let attempt = async {
                 match next {
+                    Next::Learn => self.learn().await,
                     Next::Range => self.drain_one_range().await,
                     Next::Fold => self.roll_up().await,
                     Next::End => Ok(()),
@@ -101,10 +147,15 @@ impl Writer {
             match (next, done) {
                 (Next::End, _) => return,
                 (_, Ok(())) => pause = FIRST_PAUSE,
+                (_, Err(failure)) if is_held(&failure) => {
+                    tracing::debug!(%failure, "a fold waits for a rebuild");
+                    self.not_before = later(HELD_PAUSE);
+                }
                 (_, Err(failure)) => {
                     self.metrics.failures.inc();
                     tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "the ingest log is not drained; events are kept");
                     tokio::select! {
+                        biased;
                         () = give_up.cancelled() => return,
                         () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
                     }
@@ -115,36 +166,39 @@ impl Writer {
 
     /// Waits until there is something to do. What is on its way goes first; with `shutdown`, all that is left goes at once.
     async fn next(&self, shutdown: &CancellationToken) -> Next {
+        if !self.knows_last && !shutdown.is_cancelled() {
+            return Next::Learn;
+        }
         let mut durable = self.log.durable();
-        if self.drain.range.is_some() {
+        if self.ledger.range.is_some() {
             return Next::Range;
         }
-        let last = if self.drain.fold.is_some() {
+        let last = if self.ledger.has_folds() && self.knows_last {
             Next::Fold
         } else {
             Next::End
         };
         loop {
-            if self.fold_is_due(self.fold_at) {
+            let fold_at = self.fold_due();
+            if fold_at.is_some_and(|at| at <= Instant::now()) {
                 return Next::Fold;
             }
-            if *durable.borrow_and_update() > self.drain.done {
+            if *durable.borrow_and_update() > self.ledger.done {
                 break;
             }
-            if self.fold_is_due(self.quiet_at) {
-                return Next::Fold;
-            }
             tokio::select! {
+                biased;
                 () = shutdown.cancelled() => {
-                    let more = *durable.borrow() > self.drain.done;
+                    let more = *durable.borrow() > self.ledger.done;
                     return if more { Next::Range } else { last };
                 }
-                () = sleep_until(self.fold_at.min(self.quiet_at)), if self.drain.fold.is_some() => {}
+                () = sleep_until(fold_at.unwrap_or_else(Instant::now)), if fold_at.is_some() => {}
                 changed = durable.changed() => if changed.is_err() { return last; },
             }
         }
         if self.log.pending_bytes() < self.settings.eager_bytes {
             tokio::select! {
+                biased;
                 () = shutdown.cancelled() => {}
                 () = self.enough_waits() => {}
                 () = sleep(self.settings.flush_interval) => {}
@@ -153,27 +207,109 @@ impl Writer {
         Next::Range
     }
 
-    fn fold_is_due(&self, at: Instant) -> bool {
-        let fold = self.drain.fold;
-        fold.is_some_and(|fold| fold.is_full() || at <= Instant::now())
+    /// When folds are to be rolled up.
+    fn fold_due(&self) -> Option<Instant> {
+        let must_wait =
+            self.ledger.done < self.ledger.folds_wait_for && self.ledger.folds.len() < MOST_FOLDS;
+        let has_nothing = self.knows_folds && !self.ledger.has_folds();
+        if !self.knows_last || must_wait || has_nothing {
+            return None;
+        }
+        let waits = self.knows_folds
+            && self.ledger.folds.len() == 1
+            && self.ledger.old_fold.is_none()
+            && self
+                .ledger
+                .open_fold()
+                .is_some_and(|fold| fold::is_worth_waiting(fold.rows) && !fold.is_full());
+        let at = if waits {
+            self.fold_at.min(self.quiet_at)
+        } else {
+            Instant::now()
+        };
+        Some(at.max(self.not_before))
     }
 
-    /// Closes the fold and rolls it up. When that fails, ranges go on without it until it is tried again.
+    /// Closes the open fold and rolls up all there are. What fails is tried again; ranges go on meanwhile, and so do other views.
     async fn roll_up(&mut self) -> Result<(), Failure> {
-        let Some(fold) = &mut self.drain.fold else {
-            return Ok(());
-        };
-        fold.closed = true;
-        let fold = *fold;
-        (self.fold_at, self.quiet_at) = (later(fold::OLD), later(fold::OLD));
-        self.save(&self.drain).await?;
+        // The open fold stays open while closed folds wait. Otherwise each failed attempt would start another fold.
+        if !self.ledger.folds.iter().any(|fold| fold.closed) {
+            let mut next = self.ledger.clone();
+            next.close_fold();
+            self.commit(next).await?;
+        }
         let began = Instant::now();
-        self.clickhouse.roll_up(fold, self.drain.log_id).await?;
-        let took = began.elapsed().as_secs_f64();
-        self.metrics.fold_seconds.observe(took);
-        self.drain.fold = None;
-        set_unfolded(&self.metrics, None);
-        self.save(&self.drain).await
+        let done = self.roll_up_all().await;
+        self.metrics
+            .fold_seconds
+            .observe(began.elapsed().as_secs_f64());
+        if done.is_err() {
+            self.not_before = later(FOLD_PAUSE);
+            // A rebuild may have rolled up folds that waited for hours. From now on each fold's marks are checked.
+            self.doubtful_before = self.ledger.last;
+        }
+        done
+    }
+
+    async fn roll_up_all(&mut self) -> Result<(), Failure> {
+        if let Some(old) = self.ledger.old_fold {
+            let log_id = old.log_id.unwrap_or(self.ledger.log_id);
+            self.destination.roll_up_old(old.number, log_id).await?;
+            let mut next = self.ledger.clone();
+            next.old_fold = None;
+            self.commit(next).await?;
+        }
+        self.recall_folds().await?;
+        let roll_ups = self.destination.roll_ups().await?;
+        let mut failed: BTreeMap<&str, Failure> = BTreeMap::new();
+        let folds = self.ledger.folds.clone().into_iter();
+        for fold in folds.filter(|fold| fold.closed) {
+            let of_fold =
+                |one: &&RollUp| fold.tables.contains(&one.table) && !fold.done.contains(&one.name);
+            let mut all_done = true;
+            for roll_up in roll_ups.iter().filter(of_fold) {
+                // A view takes folds in their order.
+                let is_next = !failed.contains_key(&*roll_up.name);
+                all_done &= is_next && self.roll_up_view(&fold, roll_up, &mut failed).await?;
+            }
+            if all_done {
+                let mut next = self.ledger.clone();
+                next.folds.retain(|one| one.number != fold.number);
+                self.commit(next).await?;
+            }
+        }
+        match failed.pop_first() {
+            Some((view, failure)) => Err(Failure::Later(format!("{view}: {failure}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers whether the view has the fold now.
+    async fn roll_up_view<'v>(
+        &mut self,
+        fold: &Fold,
+        roll_up: &'v RollUp,
+        failed: &mut BTreeMap<&'v str, Failure>,
+    ) -> Result<bool, Failure> {
+        let key = (fold.number, roll_up.name.clone());
+        let in_doubt = fold.number <= self.doubtful_before || self.doubtful_views.contains(&key);
+        let done = delivery::roll_up(&self.destination, fold, roll_up, in_doubt).await;
+        // Another attempt must check what is stored, until the ledger records the view as done.
+        self.doubtful_views.insert(key.clone());
+        if let Err(failure) = done {
+            failed.insert(&roll_up.name, failure);
+            return Ok(false);
+        }
+        if is_back(OldFault::FoldsBeginAgain) {
+            return Ok(true);
+        }
+        let mut next = self.ledger.clone();
+        if let Some(fold) = next.folds.iter_mut().find(|one| one.number == fold.number) {
+            fold.done.insert(roll_up.name.clone());
+        }
+        self.commit(next).await?;
+        self.doubtful_views.remove(&key);
+        Ok(true)
     }
 
     async fn enough_waits(&self) {
@@ -184,258 +320,83 @@ impl Writer {
     }
 
     async fn drain_one_range(&mut self) -> Result<(), Failure> {
-        let (range, records) = match self.drain.range.clone() {
-            Some(range) => {
-                let records = self.read(range.first, usize::MAX, range.last).await?;
-                (range, records)
-            }
-            None => self.cut().await?,
+        self.learn().await?;
+        let (range, records) = match self.ledger.range.clone() {
+            Some(range) => self.resume(range).await?,
+            None => match self.cut().await {
+                Ok(cut) => cut,
+                Err(failure) => {
+                    self.give_back().await;
+                    return Err(failure);
+                }
+            },
         };
-        let rows = self.send(&range, &records).await?;
-        self.drain.done = range.last;
-        self.drain.range = None;
-        self.save(&self.drain).await?;
+        let sent = self.send(&range, &records).await;
+        // Another attempt must check what is stored, until the ledger records the range as done.
+        self.in_doubt = true;
+        let rows = sent?;
+        let mut next = self.ledger.clone();
+        next.done = range.last;
+        next.range = None;
+        self.commit(next).await?;
+        self.in_doubt = false;
+        self.delivered.clear();
         self.log.drained(range.last, &records);
         self.metrics.rows.inc_by(rows);
         self.metrics.ranges.inc();
         Ok(())
     }
 
+    /// Reads a range again that was cut before.
+    async fn resume(&mut self, mut range: Range) -> Result<(Range, LogRecords), Failure> {
+        let records = self.read(range.first, usize::MAX, range.last).await?;
+        self.claim_again(&parse(&records)?, &mut range).await?;
+        Ok((range, records))
+    }
+
     /// Cuts the next range and writes it down.
     async fn cut(&mut self) -> Result<(Range, LogRecords), Failure> {
-        let first = self.drain.done + 1;
+        if self.ledger.folds.len() >= MOST_FOLDS {
+            return Err(Failure::Later(format!(
+                "{MOST_FOLDS} folds wait for their roll-ups"
+            )));
+        }
         let durable = *self.log.durable().borrow();
-        let records = self
+        let first = self.ledger.done + 1;
+        let mut records = self
             .read(first, self.settings.range_bytes, u64::MAX)
             .await?;
         let mut range = Range {
             first,
             // When nothing reads, there is damage at the end of what was durable: skip to where the log goes on.
             last: durable,
-            duplicates: Vec::new(),
-            one_by_one: Vec::new(),
-            fold: None,
+            ..Range::default()
         };
         let Some(last) = records.last_seq() else {
             return Ok((range, records));
         };
         range.last = last;
-        let parsed: Vec<_> = records
-            .iter()
-            .filter_map(|(seq, bytes)| Some((seq, Record::read(bytes).ok()?)))
-            .filter(|(_, record)| !record.frames.is_empty())
-            .collect();
-        range.duplicates = self.duplicates(&parsed).await?;
-        let rows = parsed.iter().map(|(_, record)| record.rows()).sum();
-        let received_at = parsed.last().map_or(0, |(_, record)| record.received_at);
-        if self.drain.fold.is_none() {
+        let mut parsed = parse(&records)?;
+        let one_layout = same_layouts(&parsed);
+        if one_layout < parsed.len() && !is_back(OldFault::LayoutsShareNumbers) {
+            parsed.truncate(one_layout);
+            range.last = parsed.last().map_or(range.last, |(seq, _)| *seq);
+        }
+        self.find_stored(&parsed, &mut range).await?;
+        let known = range.again.iter().map(|(_, number)| *number).max();
+        self.ledger.last = self.ledger.last.max(known.unwrap_or_default());
+        self.doubtful_before = self.doubtful_before.max(known.unwrap_or_default());
+        // Nothing is sent that is not written down: it counts once it is.
+        let mut next = self.ledger.clone();
+        join_fold(&mut next, &mut range, &parsed, self.log.files().random());
+        next.range = Some(range.clone());
+        if self.ledger.open_fold().is_none() {
             self.fold_at = later(fold::OLD);
         }
-        self.quiet_at = self.quiet_at.max(later(fold::QUIET));
-        // Nothing is sent that is not written down: it counts once it is.
-        let mut next = self.drain.clone();
-        range.fold = next.join_fold(rows, received_at);
-        next.range = Some(range.clone());
-        self.save(&next).await?;
-        set_unfolded(&self.metrics, next.fold);
-        self.drain = next;
+        self.quiet_at = later(fold::QUIET);
+        self.commit(next).await?;
+        records.cut_after(range.last);
         Ok((range, records))
-    }
-
-    /// Records whose batch is stored already, or stands earlier in the same range.
-    async fn duplicates(&self, records: &[(u64, Record<'_>)]) -> Result<Vec<u64>, Failure> {
-        let mut ids: HashMap<&str, Vec<Uuid>> = HashMap::new();
-        for (_, record) in records {
-            ids.entry(record.project).or_default().push(record.batch_id);
-        }
-        let mut taken: HashSet<(&str, Uuid)> = HashSet::new();
-        for (project, ids) in ids {
-            let stored = self.clickhouse.stored_batches(project, &ids).await?;
-            taken.extend(stored.into_iter().map(|id| (project, id)));
-        }
-        Ok(records
-            .iter()
-            .filter(|(_, record)| !taken.insert((record.project, record.batch_id)))
-            .map(|(seq, _)| *seq)
-            .collect())
-    }
-
-    /// Sends every table of the range, then the counts. Answers how many rows went in.
-    async fn send(&mut self, range: &Range, records: &LogRecords) -> Result<u64, Failure> {
-        let mut tally = Tally::default();
-        let mut tables: BTreeMap<&[u8], Vec<Sent<'_>>> = BTreeMap::new();
-        let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
-        for (seq, bytes) in records.iter() {
-            let record = match Record::read(bytes) {
-                Ok(record) => record,
-                Err(error) => {
-                    self.keep_unreadable(seq, bytes, &error.to_string())?;
-                    continue;
-                }
-            };
-            let duplicate = duplicates.contains(&seq);
-            tally.add_record(&record, duplicate);
-            let Record {
-                project,
-                received_at,
-                frames,
-                ..
-            } = record;
-            for frame in frames.into_iter().filter(|_| !duplicate) {
-                let sent = Sent {
-                    seq,
-                    frame,
-                    project,
-                    received_at,
-                };
-                tables.entry(frame.key()).or_default().push(sent);
-            }
-        }
-        let mut rows = 0;
-        // `batches` last: when a batch is found there, its events are in.
-        let (batches, signals): (Vec<_>, Vec<_>) = tables
-            .values()
-            .partition(|sent| sent.first().is_some_and(Sent::is_batches));
-        for sent in signals.into_iter().chain(batches) {
-            rows += self.send_table(range, sent, &mut tally).await?;
-        }
-        self.send_tally(range, &tally).await?;
-        Ok(rows)
-    }
-
-    async fn send_table(
-        &mut self,
-        range: &Range,
-        sent: &[Sent<'_>],
-        tally: &mut Tally,
-    ) -> Result<u64, Failure> {
-        let Some(Sent { frame, .. }) = sent.first() else {
-            return Ok(0);
-        };
-        let table = frame.table;
-        let layout = layout(frame);
-        if !range.one_by_one.contains(&layout) {
-            let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
-            let block = in_fold(Block::join(&frames)?, table, range.fold);
-            let rows = block.rows() as u64;
-            let token = self.token(&format!("{}-{}", range.first, range.last), frame);
-            let timer = self
-                .metrics
-                .insert_seconds
-                .with_label_values(&[table])
-                .start_timer();
-            let inserted = self.clickhouse.insert(table, block, &token).await;
-            timer.observe_duration();
-            match inserted {
-                Ok(()) => return Ok(rows),
-                Err(Failure::Content(error)) => {
-                    tracing::warn!(
-                        table,
-                        error,
-                        "ClickHouse refused a block for its content: its rows go record by record"
-                    );
-                    let mut next = self.drain.clone();
-                    let refused = next.range.as_mut().map(|range| &mut range.one_by_one);
-                    refused.into_iter().for_each(|all| all.push(layout.clone()));
-                    self.save(&next).await?;
-                    self.drain = next;
-                }
-                Err(later) => return Err(later),
-            }
-        }
-        let mut rows = 0;
-        for sent in sent {
-            rows += self.send_alone(sent, range.fold, tally).await?;
-        }
-        Ok(rows)
-    }
-
-    /// One record's rows of one table; what is refused goes to the dead-letter folder.
-    async fn send_alone(
-        &self,
-        sent: &Sent<'_>,
-        fold: Option<u64>,
-        tally: &mut Tally,
-    ) -> Result<u64, Failure> {
-        let Sent {
-            seq,
-            frame,
-            project,
-            received_at,
-        } = *sent;
-        let token = self.token(&seq.to_string(), &frame);
-        let id = format!("{}-{seq:016x}-{}", self.drain.log_id, frame.table);
-        let block = in_fold(Block::join(&[frame])?, frame.table, fold);
-        match self.clickhouse.insert(frame.table, block, &token).await {
-            Ok(()) => {
-                self.dead_letters
-                    .forget(&id)
-                    .map_err(|error| Failure::Later(error.to_string()))?;
-                Ok(frame.rows as u64)
-            }
-            Err(Failure::Content(error)) => {
-                tracing::error!(
-                    table = frame.table,
-                    project,
-                    rows = frame.rows,
-                    error,
-                    id,
-                    "rows went to the dead-letter folder"
-                );
-                self.metrics.dead_letter_rows.inc_by(frame.rows as u64);
-                let item = DeadLetter {
-                    id,
-                    table: frame.table.to_owned(),
-                    project: project.to_owned(),
-                    rows: frame.rows,
-                    received_at,
-                    error,
-                    token,
-                };
-                self.dead_letters
-                    .keep(&item, frame.bytes())
-                    .map_err(|error| Failure::Later(error.to_string()))?;
-                tally.move_to_dead_letter(&item);
-                Ok(0)
-            }
-            Err(later) => Err(later),
-        }
-    }
-
-    fn keep_unreadable(&self, seq: u64, bytes: &[u8], error: &str) -> Result<(), Failure> {
-        tracing::error!(
-            seq,
-            error,
-            "a record of the ingest log does not read: it went to the dead-letter folder"
-        );
-        let item = DeadLetter {
-            id: format!("{}-{seq:016x}-record", self.drain.log_id),
-            table: String::new(),
-            project: String::new(),
-            rows: 0,
-            received_at: 0,
-            error: error.to_owned(),
-            token: String::new(),
-        };
-        self.dead_letters
-            .keep(&item, bytes)
-            .map_err(|error| Failure::Later(error.to_string()))
-    }
-
-    async fn send_tally(&self, range: &Range, tally: &Tally) -> Result<(), Failure> {
-        let Some(bytes) = tally.frame() else {
-            return Ok(());
-        };
-        let frame = Frame::read(&bytes)?;
-        let token = self.token(&format!("{}-{}", range.first, range.last), &frame);
-        self.clickhouse
-            .insert("outcomes", Block::join(&[frame])?, &token)
-            .await
-    }
-
-    /// The same rows always get the same token, and no others ever do.
-    fn token(&self, what: &str, frame: &Frame<'_>) -> String {
-        format!("{}:{what}:{}", self.drain.log_id, layout(frame))
     }
 
     async fn read(&self, first: u64, bytes: usize, last: u64) -> Result<LogRecords, Failure> {
@@ -445,30 +406,76 @@ impl Writer {
             .map_err(|error| Failure::Later(format!("the ingest log does not read: {error}")))
     }
 
-    async fn save(&self, drain: &Drain) -> Result<(), Failure> {
-        let (drain, path) = (drain.clone(), self.settings.state.clone());
-        let saved = tokio::task::spawn_blocking(move || drain.save(&path)).await;
-        match saved {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Failure::Later(format!(
-                "{}: {error}",
-                self.settings.state.display()
-            ))),
-            Err(error) => Err(Failure::Later(error.to_string())),
+    /// Makes a ledger durable; only then it counts.
+    pub(super) async fn commit(&mut self, next: Ledger) -> Result<(), Failure> {
+        if is_back(OldFault::StateBeforeSave) {
+            self.ledger = next.clone();
         }
+        let path = self.settings.state.clone();
+        let files = self.log.files().clone();
+        let save = move || next.save(&files, &path).map(|()| next);
+        let saved = self.log.files().unblocked(save).await;
+        let saved = saved.map_err(|error| Failure::Later(error.to_string()))?;
+        self.ledger = saved.map_err(|error| {
+            Failure::Later(format!("{}: {error}", self.settings.state.display()))
+        })?;
+        set_unfolded(&self.metrics, &self.ledger);
+        Ok(())
     }
 }
 
-/// A table, and which of its columns in which order.
-fn layout(frame: &Frame<'_>) -> String {
-    format!("{}:{:016x}", frame.table, fingerprint(&[frame.key()]))
+/// The records that have rows. A server that was downgraded leaves records of the newer one in the log.
+fn parse(records: &LogRecords) -> Result<Vec<(u64, Record<'_>)>, Failure> {
+    let mut parsed = Vec::new();
+    for (seq, bytes) in records.iter() {
+        match Record::read(bytes) {
+            Ok(record) if !record.frames.is_empty() => parsed.push((seq, record)),
+            Err(error) if Record::is_of_a_later_version(bytes) => {
+                return Err(Failure::Later(format!("record {seq} is {error}")));
+            }
+            _ => {}
+        }
+    }
+    Ok(parsed)
 }
 
-/// The block, told which fold its rows are rolled up with.
-fn in_fold<'f>(block: Block<'f>, table: &str, fold: Option<u64>) -> Block<'f> {
-    match fold {
-        Some(number) if fold::is_folded(table) => block.numbered("fold", number),
-        _ => block,
+/// How many of the first records have one layout for each table. A range sends one block to each table, because its number only tells
+/// whether a block of the table is stored.
+fn same_layouts(records: &[(u64, Record<'_>)]) -> usize {
+    let mut layouts = HashMap::new();
+    let another = records.iter().position(|(_, record)| {
+        let mut frames = record.frames.iter();
+        frames.any(|frame| *layouts.entry(frame.table).or_insert(frame.key()) != frame.key())
+    });
+    another.map_or(records.len(), |first| first.max(1))
+}
+
+/// Gives the range its number, and has its rows rolled up with a fold.
+fn join_fold(ledger: &mut Ledger, range: &mut Range, parsed: &[(u64, Record<'_>)], random: u64) {
+    let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
+    let again: HashMap<u64, Number> = range.again.iter().copied().collect();
+    let sent = || {
+        parsed
+            .iter()
+            .filter(|(seq, _)| !duplicates.contains(seq) && !again.contains_key(seq))
+            .map(|(_, record)| record)
+    };
+    let received_at = parsed.last().map_or(0, |(_, record)| record.received_at);
+    let rows = sent().map(Record::rows).sum::<usize>() as u64;
+    range.number = ledger.join_fold(rows, received_at, random);
+    ledger.fold_has(sent().flat_map(|record| record.frames.iter().map(|frame| frame.table)));
+    let mut recalled: BTreeMap<Number, BTreeSet<String>> = BTreeMap::new();
+    for (seq, record) in parsed {
+        let number = again
+            .get(seq)
+            .filter(|number| **number != Number::default());
+        if let Some(number) = number {
+            let tables = record.frames.iter().map(|frame| frame.table.to_owned());
+            recalled.entry(number.fold()).or_default().extend(tables);
+        }
+    }
+    for (fold, tables) in recalled {
+        ledger.recall_fold(fold, tables);
     }
 }
 
@@ -476,24 +483,7 @@ fn later(by: Duration) -> Instant {
     Instant::now() + by
 }
 
-fn set_unfolded(metrics: &WriterMetrics, fold: Option<Fold>) {
-    let rows = fold.map_or(0, |fold| fold.rows);
-    metrics
-        .unfolded_rows
-        .set(i64::try_from(rows).unwrap_or(i64::MAX));
-}
-
-/// A frame and whose it is.
-#[derive(Clone, Copy)]
-struct Sent<'r> {
-    seq: u64,
-    frame: Frame<'r>,
-    project: &'r str,
-    received_at: i64,
-}
-
-impl Sent<'_> {
-    fn is_batches(&self) -> bool {
-        self.frame.table == "batches"
-    }
+fn set_unfolded(metrics: &WriterMetrics, ledger: &Ledger) {
+    let rows = i64::try_from(ledger.unfolded_rows()).unwrap_or(i64::MAX);
+    metrics.unfolded_rows.set(rows);
 }

@@ -44,6 +44,10 @@ fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
             edited(|batch| batch["batch_id"] = json!("7")),
         ),
         (
+            "nil batch id",
+            edited(|batch| batch["batch_id"] = json!(uuid::Uuid::nil())),
+        ),
+        (
             "bad sent_at",
             edited(|batch| batch["sent_at"] = json!("yesterday")),
         ),
@@ -95,6 +99,7 @@ async fn every_bad_request_gets_its_documented_answer() {
     twice the same field: 400 invalid_envelope
     no batch id: 400 invalid_envelope
     bad batch id: 400 invalid_envelope
+    nil batch id: 400 invalid_envelope
     bad sent_at: 400 invalid_envelope
     spans not a list: 400 invalid_envelope
     no resource: 422 invalid_resource
@@ -414,6 +419,9 @@ async fn a_body_over_the_memory_budget_is_told_to_come_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nearly_full_disk_refuses_before_anything_breaks() {
     let server = Server::with(&["--min-free-bytes", "1000000000000000"]).await;
+    let ready = server.readiness().await;
+    assert_eq!(ready.status, 503, "before any batch");
+    assert_eq!(ready.body["log"], "the disk is nearly full");
     let refused = server.send(&spans(1)).await;
     assert_eq!(refused.outcome(), (503, "disk_full".to_owned()));
     assert!(refused.retry_after.is_some());

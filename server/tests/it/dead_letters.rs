@@ -8,7 +8,7 @@ use crate::engine::{PASSWORD, UNJANK, USER, engine};
 use crate::server::{Server, spans};
 
 /// Runs `unjank dead-letter …` against the test's server; answers what it prints.
-fn dead_letter(server: &Server, arguments: &[&str]) -> String {
+pub(crate) fn dead_letter(server: &Server, arguments: &[&str]) -> String {
     let output = Command::new(UNJANK)
         .arg("dead-letter")
         .args(arguments)
@@ -34,9 +34,9 @@ fn dead_letter(server: &Server, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const OUTCOMES: &str = "SELECT outcome, sum(count) AS events FROM outcomes GROUP BY outcome HAVING events != 0 ORDER BY outcome";
+const OUTCOMES: &str = "SELECT outcome, sum(count) AS events FROM outcomes WHERE project != '' GROUP BY outcome HAVING events != 0 ORDER BY outcome";
 
-async fn server_with_a_refused_batch() -> Server {
+pub(crate) async fn server_with_a_refused_batch() -> Server {
     let server = Server::start().await;
     server.send(&spans(1)).await;
     server.drained().await;

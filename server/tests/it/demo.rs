@@ -160,12 +160,13 @@ fn every_day_has_every_signal(demo: &Demo) {
         ("app_starts", "start"),
         ("recompositions", "start"),
         ("sdk_health", "received_at"),
+        ("usage_hourly", "hour"),
     ] {
         let days = demo.sql(&format!("SELECT uniqExact(toDate({time})) FROM {table}"));
         let days: i64 = days.parse().unwrap();
         assert!(days >= DAYS, "{table}: {days} days");
     }
-    let outcomes = "SELECT uniqExact(outcome), uniqExact(signal, reason) > 12 FROM outcomes";
+    let outcomes = "SELECT uniqExact(outcome), uniqExact(signal, reason) > 12 FROM outcomes WHERE project != ''";
     assert_eq!(demo.sql(outcomes), "3\t1", "stored, rejected and duplicate");
     let late = demo.sql("SELECT avg(received_at > start + INTERVAL 1 HOUR) FROM spans");
     let late: f64 = late.parse().unwrap();
@@ -332,7 +333,7 @@ async fn what_got_worse_shows(demo: &Demo) {
 
 fn sizes(folder: &Path) -> String {
     let query = "SELECT (SELECT count() FROM spans), (SELECT count() FROM janks), (SELECT sum(count) FROM spans_daily), \
-        (SELECT sum(count) FROM outcomes), (SELECT sum(count) FROM usage_daily)";
+        (SELECT sum(count) FROM outcomes WHERE project != ''), (SELECT sum(count) FROM usage_daily)";
     sql(folder, query)
 }
 

@@ -16,6 +16,10 @@ const SPANS: usize = 2_000;
 const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT toUInt64(sum(samples)) FROM spans_hourly), \
      (SELECT toUInt64(sum(samples)) FROM spans_daily)";
 
+/// How many folds there are, and how many rows without one.
+const FOLDS: &str =
+    "SELECT uniqExact(bitShiftRight(range_id, 36)), countIf(range_id = 0) FROM spans";
+
 fn counts(spans: usize) -> String {
     format!("{spans}\t{spans}\t{spans}")
 }
@@ -44,9 +48,9 @@ async fn a_large_range_is_folded_as_one_block_and_a_small_one_at_once() {
     server.end().await;
     let all = BATCHES * SPANS;
     assert_eq!(server.query(COUNTS).await, counts(all));
-    let folds = "SELECT uniqExact(fold), min(fold) > 0 FROM spans";
-    assert_eq!(server.query(folds).await, "1\t1");
-    let inserted = "SELECT count(), countIf(rows = 60000) FROM system.parts \
+    assert_eq!(server.query(FOLDS).await, "1\t0");
+    // The groups, and the mark.
+    let inserted = "SELECT count(), countIf(rows = 60001) FROM system.parts \
                     WHERE database = currentDatabase() AND table = 'spans_hourly' AND level = 0";
     assert_eq!(server.query(inserted).await, "1\t1");
 
@@ -55,10 +59,7 @@ async fn a_large_range_is_folded_as_one_block_and_a_small_one_at_once() {
     server.send(&spans(1)).await;
     server.end().await;
     assert_eq!(server.query(COUNTS).await, counts(all + 1));
-    assert_eq!(
-        server.query("SELECT countIf(fold = 0) FROM spans").await,
-        "1"
-    );
+    assert_eq!(server.query(FOLDS).await, "2\t0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,13 +74,16 @@ async fn a_fold_that_was_rolled_up_when_the_server_died_is_not_rolled_up_again()
     let path = server.data_dir().join("drain.json");
     let mut drain: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let all = BATCHES * SPANS;
-    drain["fold"] = json!({"number": drain["last_fold"], "rows": all, "closed": true});
+    let number = server.query("SELECT leftPad(lower(hex(bitShiftLeft(bitShiftRight(any(range_id), 36), 36))), 32, '0') FROM spans").await;
+    drain["folds"] = json!([{"number": number, "log_id": drain["log_id"], "ranges": 1, "rows": all, "tables": ["batches", "spans"],
+        "closed": true, "done": []}]);
     fs::write(&path, drain.to_string()).unwrap();
     server.start_again().await;
     server.ready().await;
+    server.drained().await;
     server.end().await;
     let drain: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    assert_eq!(drain["fold"], Value::Null, "it was tried again");
+    assert_eq!(drain["folds"], json!([]), "it was looked at again");
     assert_eq!(server.query(COUNTS).await, counts(all));
 }
 
@@ -97,6 +101,5 @@ async fn rows_that_a_killed_server_had_not_rolled_up_are_rolled_up_by_the_next()
     let program = Program::start(folder.path()).await;
     program.rolled_up().await;
     assert_eq!(sql(folder.path(), COUNTS), counts(BATCHES * SPANS));
-    let folds = "SELECT uniqExact(fold), min(fold) > 0 FROM spans";
-    assert_eq!(sql(folder.path(), folds), "1\t1");
+    assert_eq!(sql(folder.path(), FOLDS), "1\t0");
 }

@@ -39,6 +39,7 @@ viewer GET /api/v1/projects/default/janks/events
 viewer GET /api/v1/projects/default/traces
 viewer GET /api/v1/projects/default/export/no-table-0
 viewer GET /api/v1/projects/default/report
+viewer GET /api/v1/projects/default/books
 viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000
 viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000/chrome
 viewer GET /api/v1/projects/default/spans/inside

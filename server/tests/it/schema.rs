@@ -5,7 +5,7 @@ use std::sync::Arc;
 use unjank_protocol::Limits;
 use unjank_server::ingest::{Context, Device, KnownStacks, accept};
 use unjank_server::stacks::RuleSet;
-use unjank_server::store::{Record, is_folded};
+use unjank_server::store::Record;
 
 use crate::ingest::EXAMPLE;
 use crate::server::{NOW, Server};
@@ -40,7 +40,10 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
             .map(|(kind, name)| format!("{name}\t{}", kind.sql_type()))
             .collect();
         // The writer adds it.
-        ours.extend(is_folded(frame.table).then(|| "fold\tUInt64".to_owned()));
+        let is_numbered = !frame.table.starts_with("stack");
+        ours.extend(is_numbered.then(|| "range_id\tUInt128".to_owned()));
+        // Older servers did.
+        ours.extend((is_numbered && frame.table != "batches").then(|| "fold\tUInt64".to_owned()));
         let declared = server
             .query(&format!("SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{}' FORMAT TSVRaw", frame.table))
             .await;
@@ -63,6 +66,7 @@ async fn migrations_run_once_and_run_again_without_harm() {
     assert_eq!(
         first,
         "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1\n0004_batch_devices\t1\n0005_classes\t1\n\
-         0006_rollups\t1\n0007_rollups_of_use\t1\n0008_rollups_of_arrivals\t1\n0009_dash\t1\n0010_folds\t1"
+         0006_rollups\t1\n0007_rollups_of_use\t1\n0008_rollups_of_arrivals\t1\n0009_dash\t1\n0010_folds\t1\n\
+         0011_proofs\t1\n0012_dash_without_marks\t1\n0013_mark_of_traffic\t1\n0014_rebuilds\t1"
     );
 }

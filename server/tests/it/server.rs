@@ -1,8 +1,8 @@
 //! A server of the test's own: in this process, on free ports, with a database of its own on the shared engine.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use clap::Parser;
@@ -13,7 +13,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use unjank_server::clock::Clock;
 use unjank_server::config::{Serve, Shared};
-use unjank_server::{Listeners, serve};
+use unjank_server::serve::{Surroundings, Then, serve_after};
+use unjank_server::{App, Listeners};
 use uuid::Uuid;
 
 use crate::engine::{PASSWORD, USER, engine};
@@ -21,6 +22,8 @@ use crate::engine::{PASSWORD, USER, engine};
 /// 2026-11-20T12:00:00Z: the time the example batch was sent at.
 pub(crate) const NOW: i64 = 1_795_176_000_000_000;
 pub(crate) const KEY: &str = "test-key";
+/// A time that no clock shows.
+const BROKEN: i64 = i64::MIN;
 
 #[derive(Parser)]
 #[command(args_override_self = true)]
@@ -39,6 +42,8 @@ pub(crate) struct Server {
     database: String,
     /// The server's time, which stands still unless a test lets it pass.
     now: Arc<AtomicI64>,
+    /// What its handlers share, while it runs.
+    app: Arc<Mutex<Weak<App>>>,
     shutdown: CancellationToken,
     running: Option<JoinHandle<anyhow::Result<()>>>,
     arguments: Vec<String>,
@@ -51,8 +56,18 @@ impl Server {
 
     /// A server with settings of its own, as flags.
     pub(crate) async fn with(arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let database = format!("test_{}", Uuid::new_v4().simple());
+        Self::on(database, arguments).await
+    }
+
+    /// A second server with the same settings and the same database, and a data folder of its own.
+    pub(crate) async fn beside(&self) -> Self {
+        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        Self::on(self.database.clone(), &arguments).await
+    }
+
+    async fn on(database: String, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let arguments = arguments
             .iter()
             .map(|argument| (*argument).to_owned())
@@ -64,6 +79,7 @@ impl Server {
             folder,
             database,
             now: Arc::new(AtomicI64::new(NOW)),
+            app: Arc::default(),
             shutdown: CancellationToken::new(),
             running: None,
             arguments,
@@ -108,15 +124,50 @@ impl Server {
             serve: settings,
         } = Settings::try_parse_from(line).unwrap();
         self.shutdown = CancellationToken::new();
-        let shutdown = self.shutdown.clone();
         let now = Arc::clone(&self.now);
-        let clock = Clock::new(move || now.load(Ordering::Relaxed));
+        let clock = Clock::new(move || match now.load(Ordering::Relaxed) {
+            BROKEN => panic!("the clock is broken"),
+            at => at,
+        });
+        let surroundings = Surroundings {
+            listeners,
+            clock,
+            shutdown: self.shutdown.clone(),
+        };
+        let slot = Arc::clone(&self.app);
+        let prepare = async move |app: Arc<App>| {
+            *slot.lock().unwrap() = Arc::downgrade(&app);
+            Ok(Then::Serve)
+        };
         #[expect(clippy::disallowed_methods, reason = "`end` joins it")]
         let running =
             tokio::spawn(
-                async move { serve(&shared, &settings, listeners, clock, shutdown).await },
+                async move { serve_after(&shared, &settings, surroundings, prepare).await },
             );
         self.running = Some(running);
+    }
+
+    /// What the server's handlers share.
+    pub(crate) fn app(&self) -> Arc<App> {
+        self.app.lock().unwrap().upgrade().unwrap()
+    }
+
+    /// Makes everything panic that asks for the time.
+    pub(crate) fn break_clock(&self) {
+        self.now.store(BROKEN, Ordering::Relaxed);
+    }
+
+    /// Sets the clock right again.
+    pub(crate) fn mend_clock(&self) {
+        self.now.store(NOW, Ordering::Relaxed);
+    }
+
+    /// Waits until the server ends by itself. Answers why it did.
+    pub(crate) async fn failed(&mut self) -> String {
+        let running = self.running.take().unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(30), running);
+        let error = ended.await.expect("an end").unwrap().unwrap_err();
+        format!("{error:#}")
     }
 
     /// Ends the server gently: all that was acknowledged is in ClickHouse then.
@@ -272,10 +323,14 @@ impl Server {
         Answer::of(request.send().await.unwrap()).await
     }
 
-    async fn is_ready(&self) -> bool {
+    /// What the server says of itself.
+    pub(crate) async fn readiness(&self) -> Answer {
         let url = format!("{}/readyz", self.url);
-        let answer = self.client.get(url).send().await.unwrap();
-        answer.text().await.unwrap().contains("\"ready\"")
+        Answer::of(self.client.get(url).send().await.unwrap()).await
+    }
+
+    async fn is_ready(&self) -> bool {
+        self.readiness().await.body["status"] == "ready"
     }
 
     /// Waits until the server uses its ClickHouse: the schema is there.
@@ -285,19 +340,23 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), ready)
+        tokio::time::timeout(Duration::from_secs(60), ready)
             .await
             .expect("the store is ready");
     }
 
+    /// Waits until all is stored and rolled up.
     pub(crate) async fn drained(&self) {
-        tokio::time::timeout(Duration::from_secs(20), async {
-            while self.metric("unjank_log_pending_records").await > 0.0 {
+        let drained = async {
+            while self.metric("unjank_log_pending_records").await > 0.0
+                || self.metric("unjank_writer_unfolded_rows").await > 0.0
+            {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-        })
-        .await
-        .expect("the log drains");
+        };
+        tokio::time::timeout(Duration::from_secs(60), drained)
+            .await
+            .expect("the log drains");
     }
 
     pub(crate) async fn metrics(&self) -> String {

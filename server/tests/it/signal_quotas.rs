@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use crate::server::{Answer, Server, spans};
 
 const PROJECT: &str = "/api/v1/projects/default";
-const OUTCOMES: &str =
-    "SELECT signal, outcome, reason, sum(count) FROM outcomes GROUP BY ALL ORDER BY ALL";
+const OUTCOMES: &str = "SELECT signal, outcome, reason, sum(count) FROM outcomes WHERE project != '' GROUP BY ALL ORDER BY ALL";
 
 /// A server whose largest batch has 20 events, and an admin's token.
 async fn start() -> (Server, String) {

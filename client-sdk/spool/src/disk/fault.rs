@@ -1,10 +1,10 @@
 //! Makes the disk of one test thread fail on command.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice};
 
 use super::Operation;
+use crate::file_system::OpenFile;
 
 /// Operations are counted from 0; those in `from..until` fail.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +58,11 @@ pub(crate) fn before(operation: Operation) -> io::Result<()> {
     failing(what).map_or(Ok(()), |_| Err(io::Error::other("injected")))
 }
 
-pub(crate) fn before_write(file: &mut File, slices: &[IoSlice<'_>]) -> io::Result<()> {
+pub(crate) fn before_write(
+    file: &mut dyn OpenFile,
+    offset: u64,
+    slices: &[IoSlice<'_>],
+) -> io::Result<()> {
     let Some(bytes) = failing("write") else {
         return Ok(());
     };
@@ -66,6 +70,12 @@ pub(crate) fn before_write(file: &mut File, slices: &[IoSlice<'_>]) -> io::Resul
         .iter()
         .flat_map(|slice| slice.iter().copied())
         .collect();
-    file.write_all(&all[..bytes.min(all.len())])?;
+    let mut some = &all[..bytes.min(all.len())];
+    let mut end = offset;
+    while !some.is_empty() {
+        let written = file.write_at(end, &[IoSlice::new(some)])?;
+        some = &some[written..];
+        end += written as u64;
+    }
     Err(io::ErrorKind::StorageFull.into())
 }

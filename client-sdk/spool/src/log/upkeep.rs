@@ -95,7 +95,7 @@ impl Log {
             first_seq: self.next_seq,
             tag: self.tag,
         };
-        let file = SegmentFile::create(&self.shared.dir, name)?;
+        let file = SegmentFile::create(&self.shared.files, &self.shared.dir, name)?;
         let floor = self.next_seq.saturating_sub(1);
         let extent = Extent {
             bytes: EMPTY,

@@ -37,6 +37,7 @@ impl Folder {
             max_bytes: 100_000,
             max_record_bytes: RECORD,
             when_full: WhenFull::Refuse,
+            renew_when_opened: true,
         }
     }
 

@@ -123,6 +123,41 @@ fn traffic_that_may_have_been_sent_is_not_sent_again_by_an_app_that_starts_on_a_
 }
 
 #[test]
+fn an_app_that_is_killed_while_it_cuts_a_batch_on_a_full_disk_loses_nothing_and_doubles_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Collecting::start(&json!({"max_queue_bytes": 4_500_000, "max_batch_events": 60}));
+    server.answer(|_| Answer::Vanish);
+    let mut app = start(&server, folder.path(), false);
+    app.does("spans 0 60 1");
+    app.does("flush");
+    let is_large = |batch: &serde_json::Value| batch["spans"].as_array().map_or(0, Vec::len) > 40;
+    let begins = |batch: &serde_json::Value, number: &str| {
+        batch["spans"][0]["attributes"]["number"] == number
+    };
+    // Neither half finds room; the first one arrives.
+    limit_files(&app, Some(longest_file(folder.path()) + 100));
+    server.answer(move |batch| match (is_large(batch), begins(batch, "0")) {
+        (true, _) => Answer::Status(413),
+        (false, true) => Answer::Take,
+        (false, false) => Answer::Status(503),
+    });
+    app.does("flush");
+    app.killed(0);
+    let first = Stored::of(server.taken());
+    assert!(first.numbers().into_iter().eq(0..30));
+    server.answer(move |batch| match is_large(batch) {
+        true => Answer::Status(413),
+        false => Answer::Take,
+    });
+    let mut app = start(&server, folder.path(), false);
+    app.does("flush");
+    app.ends();
+    let stored = Stored::of(server.taken());
+    assert!(stored.numbers().into_iter().eq(0..60));
+    assert!(stored.dropped("spans").is_empty());
+}
+
+#[test]
 fn what_a_full_disk_did_not_take_outlives_the_app_once_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({"max_queue_bytes": 4_500_000, "max_batch_events": 10}));

@@ -121,32 +121,6 @@ fn what_the_server_refuses_is_counted_and_told() {
 }
 
 #[test]
-fn a_batch_that_is_too_large_comes_in_halves() {
-    let running = Running::start();
-    running.collector.answer(|batch| {
-        let spans = batch["spans"].as_array().map_or(0, Vec::len);
-        Ok(if spans > 2 {
-            status(413)
-        } else {
-            receipt(batch)
-        })
-    });
-    for number in 0..7 {
-        let mut span = unjank::span("checkout");
-        span.attribute("number", number);
-    }
-    running.flush();
-    let numbers: BTreeSet<String> = running
-        .collector
-        .events("spans")
-        .iter()
-        .map(|span| span["attributes"]["number"].to_string())
-        .collect();
-    assert_eq!(numbers.len(), 7);
-    assert_eq!(running.collector.events("spans").len(), 7);
-}
-
-#[test]
 fn a_signal_that_is_held_back_is_dropped_and_the_others_go_on() {
     let running = Running::start();
     running.collector.answer(|batch| {
@@ -401,4 +375,54 @@ fn a_batch_speaks_for_one_user() {
         .map(|batch| batch["resource"]["user_id"].clone())
         .collect();
     assert_eq!(users, ["", "u-1"]);
+}
+
+#[test]
+fn a_receipt_of_another_batch_acknowledges_nothing() {
+    let running = Running::start();
+    let mut mixed_up = true;
+    running.collector.answer(move |batch| {
+        let another = json!({"batch_id": uuid::Uuid::from_u128(7)});
+        Ok(if std::mem::take(&mut mixed_up) {
+            receipt(&another)
+        } else {
+            receipt(batch)
+        })
+    });
+    unjank::span("checkout").end();
+    running.flush();
+    running.flush();
+    let batches = running.collector.batches();
+    let ids: Vec<&Value> = batches.iter().map(|batch| &batch["batch_id"]).collect();
+    assert_eq!(ids.len(), 2, "it is sent again");
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[test]
+fn what_a_server_did_not_keep_is_counted_when_only_the_second_receipt_arrives() {
+    let running = Running::start();
+    let mut attempts = 0;
+    running.collector.answer(move |batch| {
+        attempts += 1;
+        let body = json!({"batch_id": batch["batch_id"], "accepted": 0, "duplicate": true,
+            "rejected": [{"signal": "spans", "index": 0, "code": "x", "detail": "y"}],
+            "rate_limits": [{"signal": "metrics", "retry_after_s": 0, "dropped": 1}]});
+        let duplicate = unjank::Response {
+            body: body.to_string().into_bytes(),
+            ..receipt(batch)
+        };
+        match attempts {
+            1 => Err(TransportError("the answer is lost".to_owned())),
+            2 => Ok(duplicate),
+            _ => Ok(receipt(batch)),
+        }
+    });
+    unjank::span("checkout").end();
+    unjank::metric("m", 1.0);
+    for _ in 0..3 {
+        running.flush();
+    }
+    let told = |signal: &str, reason: &str| (signal.to_owned(), reason.to_owned(), 1);
+    let expected = [told("metrics", "rate_limited"), told("spans", "refused")];
+    assert_eq!(dropped(&running), expected);
 }

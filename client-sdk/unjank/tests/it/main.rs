@@ -6,9 +6,11 @@ mod delivery;
 mod documented;
 mod every_key;
 mod export;
+mod halves;
 mod remote;
 mod spans;
 mod traced;
 mod traced_shapes;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
+mod unreadable;

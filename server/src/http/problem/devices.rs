@@ -63,7 +63,7 @@ impl From<LogError> for Problem {
             LogError::Full => ("log_full", "30"),
             LogError::DiskFull => ("disk_full", "30"),
             LogError::Busy => ("overloaded", "5"),
-            LogError::Failed(_) => ("not_durable", "15"),
+            LogError::Failed(_) | LogError::Unknown => ("not_durable", "15"),
             LogError::TooLarge => {
                 return Self::new(
                     StatusCode::PAYLOAD_TOO_LARGE,

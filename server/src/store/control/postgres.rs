@@ -42,7 +42,8 @@ impl PgControl {
         let (listening, ready) = watch::channel(false);
         let shutdown = tasks.shutdown().child_token();
         let (ticks, ended) = (changes.clone(), shutdown.clone());
-        tasks.spawn("control-listener", async move {
+        // It ends with the handle.
+        tasks.spawn_finite("control-listener", async move {
             listener::run(&options, &ticks, &listening, ended).await;
         });
         listening_or_late(ready).await;
@@ -54,6 +55,13 @@ impl PgControl {
     }
 }
 
+impl PgControl {
+    /// For statements that SQLite has no form of.
+    pub(super) fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+}
+
 /// The parts of the URL. The driver's own errors would quote it, and it may hold a password.
 fn options(url: &str) -> Result<PgConnectOptions, ControlError> {
     let options: PgConnectOptions = url.parse().map_err(|_| {
@@ -61,9 +69,11 @@ fn options(url: &str) -> Result<PgConnectOptions, ControlError> {
             "the URL of the control database is not readable: expected postgres://user:password@host:5432/database".to_owned(),
         )
     })?;
-    Ok(options
-        .application_name("unjank")
-        .options([("statement_timeout", "15s")]))
+    Ok(options.application_name("unjank").options([
+        ("statement_timeout", "15s"),
+        // A server whose host is gone leaves no locks behind.
+        ("idle_in_transaction_session_timeout", "15s"),
+    ]))
 }
 
 /// One attempt before there is a pool: a pool would try again until its time is over, and then not say why.

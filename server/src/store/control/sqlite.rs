@@ -60,7 +60,8 @@ impl SqliteControl {
         // Read here, so that whatever is written after this handle was opened is noticed.
         let seen = version(&writer).await?;
         let (pool, ticks, ended) = (writer.clone(), changes.clone(), shutdown.clone());
-        tasks.spawn("control-look-out", async move {
+        // It ends with the handle.
+        tasks.spawn_finite("control-look-out", async move {
             tokio::select! {
                 () = ended.cancelled() => {}
                 () = look_out(&pool, &ticks, seen) => {}

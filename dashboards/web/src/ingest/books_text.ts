@@ -1,0 +1,18 @@
+// Whether every acknowledged event is stored and rolled up, in one sentence. Pure.
+
+import { dateTime, format, fromMicros } from '../format/units';
+import { signalLabel } from './reasons';
+
+export interface Books {
+  checked_at?: number | null;
+  checked_to?: number | null;
+  difference_events: number;
+  differences: { signal: string; books: string; at: number; expected: number; found: number }[];
+}
+
+/** Empty while nothing was compared yet. */
+export function booksText({ checked_to, difference_events, differences: [first] }: Books): string {
+  if (!checked_to) return '';
+  if (!first) return `Books balanced up to ${dateTime(fromMicros(checked_to))}.`;
+  return `${format(difference_events)} events differ. First: ${signalLabel(first.signal)}, ${dateTime(fromMicros(first.at))}, expected ${first.expected}, found ${first.found}. See all: unjank rollups check.`;
+}

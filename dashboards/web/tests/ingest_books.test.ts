@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { booksText } from '../src/ingest/books_text';
+
+const AT = Date.UTC(2026, 10, 20, 14) * 1000;
+const spans = { signal: 'spans', books: 'hours', at: AT, expected: 7, found: 5 };
+
+test('the books balance up to a time, or are not compared yet', () => {
+  const none = { difference_events: 0, differences: [] };
+  expect(booksText(none)).toBe('');
+  expect(booksText({ ...none, checked_to: AT })).toMatch(/^Books balanced up to 20 Nov 2026/);
+});
+
+test('the first difference is named', () => {
+  const text = booksText({ checked_to: AT, difference_events: 2, differences: [spans] });
+  expect(text).toMatch(/^2 events differ. First: spans, 20 Nov 2026.*, expected 7, found 5\. See all/);
+});

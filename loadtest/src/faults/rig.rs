@@ -1,0 +1,193 @@
+//! A site and the devices that send to it: what every fault is tried on.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::clickhouse::Access;
+use crate::console;
+use crate::faults::balance::Counts;
+use crate::faults::devices::{Devices, Size};
+use crate::faults::site::Site;
+use crate::generator::Stop;
+use crate::ledger::Ledger;
+use crate::server::Settings;
+use crate::store::RunStore;
+use crate::verify::{TableCheck, compare};
+
+/// What a fault gets to work with.
+pub(super) struct Trial {
+    pub(super) fault: String,
+    pub(super) begun: Instant,
+    pub(super) server_bin: PathBuf,
+    /// An empty folder, removed afterwards.
+    pub(super) folder: PathBuf,
+    pub(super) quick: bool,
+}
+
+impl Trial {
+    /// Says how far the fault is.
+    pub(super) fn say(&self, what: &str) {
+        let at = self.begun.elapsed().as_secs();
+        console::say(&format!("  {at:>3} s {}: {what}", self.fault));
+    }
+
+    /// A server with an engine of its own in the folder `data`.
+    pub(super) async fn rig(&self) -> Result<Rig> {
+        self.rig_at(self.folder.join("data"), Settings::new(), None)
+            .await
+    }
+
+    pub(super) async fn rig_at(
+        &self,
+        data_dir: PathBuf,
+        settings: Settings,
+        access: Option<Access>,
+    ) -> Result<Rig> {
+        let site = Site::start(&self.server_bin, &data_dir, settings, access).await?;
+        Ok(Rig {
+            devices: Devices::new(&site.server.url())?,
+            site,
+        })
+    }
+
+    /// All of `cases`, or with `--quick` the first `few`.
+    pub(super) fn choose<'a, T>(&self, cases: &'a [T], few: usize) -> &'a [T] {
+        let most = if self.quick { few } else { cases.len() };
+        cases.get(..most).unwrap_or(cases)
+    }
+}
+
+pub(super) struct Rig {
+    pub(super) devices: Devices,
+    pub(super) site: Site,
+}
+
+/// How long the server may store nothing of what it has acknowledged, once nothing is broken any more.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to store all.
+const LONGEST: Duration = Duration::from_secs(240);
+/// How long the counts must stay right: a retry could still store something a second time.
+const SETTLED: Duration = Duration::from_millis(1_500);
+
+impl Rig {
+    /// Does something while batches arrive, and waits until all of them are acknowledged.
+    pub(super) async fn under_load<T>(
+        &mut self,
+        size: Size,
+        action: impl AsyncFnOnce(&mut Site) -> Result<T>,
+    ) -> Result<T> {
+        let stop = Stop::default();
+        let retries = self.devices.retries();
+        let acting = async {
+            let done = action(&mut self.site).await;
+            stop.now();
+            if done.is_err() {
+                retries.now();
+            }
+            done
+        };
+        let (sent, done) = tokio::join!(self.devices.stream(size, &stop), acting);
+        let done = done?;
+        sent?;
+        Ok(done)
+    }
+
+    /// Waits until raw rows, roll-ups and books have what was acknowledged; an error says how they differ.
+    pub(super) async fn balanced(&self) -> Result<()> {
+        if self.settles(Counts::balance).await? {
+            return Ok(());
+        }
+        bail!("{}", self.differences().await)
+    }
+
+    /// The same, and row by row: the text for a verdict that holds.
+    pub(super) async fn exactly_once(&self) -> Result<String> {
+        self.balanced().await?;
+        if !self.rows().await?.iter().all(TableCheck::holds) {
+            bail!("{}", self.differences().await);
+        }
+        Ok(format!(
+            "{} in raw rows, roll-ups and books, each once{}",
+            self.devices.ledger.describe(),
+            self.site.help()
+        ))
+    }
+
+    /// Waits until the counts are right and stay so. Gives up when they have not changed for a while.
+    pub(super) async fn settles(&self, right: impl Fn(&Counts, &Ledger) -> bool) -> Result<bool> {
+        let mut last = Counts::default();
+        let (mut right_since, mut changed) = (None, Instant::now());
+        let settled = eventually(LONGEST, async || {
+            let counts = self.counts().await.unwrap_or_else(|_| last.clone());
+            if counts != last {
+                (last, changed) = (counts, Instant::now());
+            }
+            if !right(&last, &self.devices.ledger) {
+                right_since = None;
+                return Ok(changed.elapsed() >= PATIENCE);
+            }
+            let since = *right_since.get_or_insert_with(Instant::now);
+            Ok(since.elapsed() >= SETTLED)
+        });
+        Ok(settled.await? && right_since.is_some())
+    }
+
+    pub(super) async fn counts(&self) -> Result<Counts> {
+        Counts::read(&self.site.clickhouse).await
+    }
+
+    pub(super) async fn differences(&self) -> String {
+        let counts = match self.counts().await {
+            Ok(counts) => counts,
+            Err(error) => return format!("nothing can be counted: {error:#}"),
+        };
+        let checks = self.rows().await.unwrap_or_default();
+        counts.differences(&self.devices.ledger, &checks)
+    }
+
+    /// Compares single rows.
+    pub(super) async fn rows(&self) -> Result<Vec<TableCheck>> {
+        let store = RunStore {
+            clickhouse: &self.site.clickhouse,
+            scope: self.devices.scope(),
+        };
+        compare(&self.devices.ledger, &store).await
+    }
+}
+
+/// Checks again and again until it is so or the time is over; answers whether it is so.
+pub(super) async fn eventually(
+    patience: Duration,
+    mut check: impl AsyncFnMut() -> Result<bool>,
+) -> Result<bool> {
+    const PAUSE: Duration = Duration::from_millis(100);
+    let until = Instant::now() + patience;
+    loop {
+        if check().await? {
+            return Ok(true);
+        }
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_check_is_repeated_until_it_is_so_or_the_time_is_over() {
+        let mut left = 3;
+        let counted = eventually(Duration::from_secs(5), async || {
+            left -= 1;
+            Ok(left == 0)
+        });
+        assert!(counted.await.unwrap());
+        let never = eventually(Duration::from_millis(1), async || Ok(false));
+        assert!(!never.await.unwrap());
+    }
+}

@@ -1,0 +1,248 @@
+//! `unjank rollups`: whether roll-ups hold what the raw rows say, and how to rebuild them.
+
+mod rebuild;
+
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+
+use super::choice::time;
+use super::{USUAL_PATIENCE, runtime, store_in_use};
+use crate::auditor::{hour, last_closed};
+use crate::clock::Clock;
+use crate::config::Shared;
+use crate::store::{Book, ClickHouse, Difference, PAGES, Page, Period};
+
+/// How long a difference must last.
+const SECOND_LOOK: Duration = Duration::from_secs(5);
+const HOUR: i64 = 3_600;
+const DAY: i64 = 86_400;
+
+/// Roll-ups: compare them with the raw rows they are made of, and rebuild them
+#[derive(Args, Debug)]
+pub(super) struct RollupsArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Check(CheckArgs),
+    Rebuild(rebuild::RebuildArgs),
+}
+
+/// Compare the books: acknowledged events, stored rows, roll-ups by the hour and by the day
+///
+/// Four books are compared, for each project and signal:
+///   arrivals   events counted as stored (table `outcomes`) and raw rows, by hour of arrival
+///   batches    events that batches brought and what became of them, by hour of arrival
+///   hours      raw rows and the roll-up by the hour, by the hour in which events happened
+///   days       the roll-up by the hour (or raw rows, where there is none) and the roll-up by the day
+///
+/// Whole hours and days are compared, and only as far back as both sides are kept. Events that wait to be rolled up are no difference. A difference is looked at again five seconds later before it is printed. Exit code: 0 balanced, 1 different or failed.
+#[derive(Args, Debug)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  unjank rollups check                                  the last 24 hours of all projects
+  unjank rollups check --from 7d --signal spans         one signal, a week
+  unjank rollups check --from 2026-11-01 --to 2026-11-08 --project shop
+
+Also works on a ClickHouse of your own: --clickhouse-url."
+)]
+struct CheckArgs {
+    /// The beginning: 2026-11-20T12:00:00Z, 2026-11-20, or so long ago as 24h, 7d [default: 24 hours before the end]
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+
+    /// The end, not included [default: the end of the last hour that is over]
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+
+    /// Only this project
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+
+    /// Only this signal: spans, janks, `sdk_health`, …; an unknown one lists them all
+    #[arg(long, value_name = "SIGNAL")]
+    signal: Option<String>,
+}
+
+/// What was compared.
+#[derive(Default)]
+struct Checked {
+    differences: Vec<Difference>,
+    hours: BTreeSet<i64>,
+    signals: BTreeSet<&'static str>,
+    events: u64,
+}
+
+pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCode> {
+    let args = match &args.command {
+        Command::Check(args) => args,
+        Command::Rebuild(args) => {
+            return rebuild::run(shared, args).map(|()| ExitCode::SUCCESS);
+        }
+    };
+    let now = Clock::system().now();
+    let period = period(args, now)?;
+    let pages = pages(args)?;
+    let checked = runtime()?.block_on(async {
+        let store = store_in_use(shared, USUAL_PATIENCE).await?;
+        check(
+            &store,
+            &pages,
+            period,
+            (args.project.as_deref(), now / 1_000_000),
+        )
+        .await
+    })?;
+    let text = table(&checked);
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // `| head` has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
+    Ok(if checked.differences.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Seconds since the epoch.
+fn seconds(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
+    Ok(time(name, text, now)?.div_euclid(1_000_000))
+}
+
+fn period(args: &CheckArgs, now: i64) -> anyhow::Result<Period> {
+    let closed = last_closed(now / 1_000_000);
+    let given = |name, text: &Option<String>| {
+        let text = text.as_ref();
+        text.map(|text| seconds(name, text, now)).transpose()
+    };
+    let to = given("--to", &args.to)?.unwrap_or(closed);
+    let from = given("--from", &args.from)?.unwrap_or(to - DAY);
+    anyhow::ensure!(
+        from.div_euclid(HOUR) < to.div_euclid(HOUR),
+        "no whole hour lies between {} and {}",
+        hour(from),
+        hour(to)
+    );
+    Ok(Period { from, to })
+}
+
+fn pages(args: &CheckArgs) -> anyhow::Result<Vec<&'static Page>> {
+    let wanted = |page: &&Page| {
+        args.signal
+            .as_ref()
+            .is_none_or(|signal| signal == page.signal)
+    };
+    let pages: Vec<_> = PAGES.iter().filter(wanted).collect();
+    let signals: BTreeSet<_> = PAGES.iter().map(|page| page.signal).collect();
+    anyhow::ensure!(
+        !pages.is_empty(),
+        "there is no such --signal; there are: {}",
+        signals.into_iter().collect::<Vec<_>>().join(", ")
+    );
+    Ok(pages)
+}
+
+async fn check(
+    store: &ClickHouse,
+    pages: &[&'static Page],
+    period: Period,
+    (project, now): (Option<&str>, i64),
+) -> anyhow::Result<Checked> {
+    let kept = store.kept().await?;
+    let mut checked = Checked::default();
+    let mut day = period.from;
+    while day < period.to {
+        let next = (day - day.rem_euclid(DAY) + DAY).min(period.to);
+        if period.to - period.from > 2 * DAY {
+            note(&format!("comparing {}", hour(day)))?;
+        }
+        for page in pages {
+            let part = kept.of(
+                page,
+                Period {
+                    from: day,
+                    to: next,
+                },
+                now,
+            );
+            let compared = store.compare_page(page, part, (project, now)).await;
+            let compared =
+                compared.with_context(|| format!("{} {}", page.signal, page.book.as_str()))?;
+            checked.add(page, part, compared.events);
+            checked.differences.extend(compared.differences);
+        }
+        day = next;
+    }
+    if !checked.differences.is_empty() {
+        note(&format!(
+            "{} hours or days differ: looking again in {} s",
+            checked.differences.len(),
+            SECOND_LOOK.as_secs()
+        ))?;
+        tokio::time::sleep(SECOND_LOOK).await;
+        let again = store.look_again(&checked.differences, now).await?;
+        checked.differences.retain(|one| again.contains(one));
+    }
+    Ok(checked)
+}
+
+fn note(text: &str) -> std::io::Result<()> {
+    writeln!(std::io::stderr(), "{text}")
+}
+
+impl Checked {
+    fn add(&mut self, page: &Page, part: Period, events: u64) {
+        if part.from >= part.to {
+            return;
+        }
+        self.signals.insert(page.signal);
+        let mut at = part.from;
+        while at < part.to {
+            self.hours.insert(at);
+            at += HOUR;
+        }
+        if page.book == Book::Hours {
+            self.events += events;
+        }
+    }
+}
+
+fn table(checked: &Checked) -> String {
+    if checked.differences.is_empty() {
+        return format!(
+            "balanced: {} hours of {} signals, {} rows\n",
+            checked.hours.len(),
+            checked.signals.len(),
+            checked.events
+        );
+    }
+    let mut text = format!(
+        "{:<20} {:<16} {:<9} {:<20} {:>14} {:>14} {:>14}\n",
+        "PROJECT", "SIGNAL", "BOOKS", "BEGIN", "EXPECTED", "FOUND", "DIFFERENCE"
+    );
+    for one in &checked.differences {
+        let line = format!(
+            "{:<20} {:<16} {:<9} {:<20} {:>14} {:>14} {:>+14}\n",
+            one.project,
+            one.page.signal,
+            one.page.book.as_str(),
+            hour(one.at),
+            one.expected,
+            one.found,
+            one.found - one.expected
+        );
+        text.push_str(&line);
+    }
+    text
+}

@@ -1,0 +1,79 @@
+//! `/api/v1/projects/{project}/books`: whether what was acknowledged is stored, and the roll-ups hold it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::member::Viewer;
+use super::openapi::Refused;
+use super::problem::Problem;
+use crate::app::App;
+use crate::store::{Book, Difference};
+
+/// Differences that are listed.
+const MOST: usize = 100;
+
+/// The books of a project, as this server compared them last.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Books)]
+pub(super) struct BooksBody {
+    /// When they were compared, in microseconds since the epoch; missing when they were not since the server started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked_at: Option<i64>,
+    /// Hours before this time were compared, in microseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked_to: Option<i64>,
+    /// Events that are missing or too many, of all differences.
+    difference_events: u64,
+    /// The latest 100.
+    differences: Vec<DifferenceBody>,
+}
+
+/// An hour or a day in which two sides of the books do not agree.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BooksDifference)]
+pub(super) struct DifferenceBody {
+    signal: String,
+    books: Book,
+    /// The beginning of the hour (for `days`: the day), in microseconds since the epoch.
+    at: i64,
+    expected: i64,
+    found: i64,
+}
+
+impl From<&Difference> for DifferenceBody {
+    fn from(one: &Difference) -> Self {
+        Self {
+            signal: one.page.signal.to_owned(),
+            books: one.page.book,
+            at: one.at * 1_000_000,
+            expected: one.expected,
+            found: one.found,
+        }
+    }
+}
+
+/// Whether every event that was acknowledged is stored, and whether the roll-ups say what the stored events say.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/books", tag = "query",
+    responses((status = 200, body = BooksBody), Refused<(Viewer,)>),
+)]
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+) -> Result<Json<BooksBody>, Problem> {
+    let audit = app.audit.latest();
+    let mut differences = audit.differences;
+    differences.retain(|one| one.project == member.project);
+    differences.sort_by_key(|one| std::cmp::Reverse(one.at));
+    let micros = |seconds: i64| seconds * 1_000_000;
+    Ok(Json(BooksBody {
+        checked_at: audit.checked_at.map(micros),
+        checked_to: audit.checked_to.map(micros),
+        difference_events: differences.iter().map(Difference::events).sum(),
+        differences: differences.iter().take(MOST).map(Into::into).collect(),
+    }))
+}

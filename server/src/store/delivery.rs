@@ -1,0 +1,206 @@
+//! Brings rows to their tables exactly once.
+//!
+//! The first attempt sends a block with a fresh token and asks nothing. After a crash or an error, ClickHouse is asked which periods have
+//! the rows, and only the missing periods are sent, with the same token. So ClickHouse deduplicates two attempts in either order. If
+//! ClickHouse confirms a token whose rows are missing, the next attempt uses another token.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::clickhouse::Failure;
+use super::destination::{Destination, Insert, Month};
+use super::fold::{Reach, RollUp, Step};
+use super::ledger::Fold;
+use super::native::{Block, Frame};
+use super::number::Number;
+use super::old_fault::{OldFault, is_back};
+use super::raw::{Day, RawTable};
+use crate::fingerprint::fingerprint;
+
+/// Rows of one table and one list of columns that are sent as one block.
+pub(super) struct Parcel<'p> {
+    pub(super) frames: &'p [Frame<'p>],
+    /// What the rows are marked with.
+    pub(super) number: Number,
+    /// The rows may have come with these numbers as well.
+    pub(super) earlier: &'p [Number],
+    /// Whether an earlier attempt may have had an effect.
+    pub(super) in_doubt: bool,
+}
+
+/// Tokens that may be lies: ClickHouse's memory of tokens ends long before.
+const TOKENS: u32 = 16;
+
+/// A table, and which of its columns in which order.
+pub(super) fn layout(frame: &Frame<'_>) -> String {
+    format!("{}:{:016x}", frame.table, fingerprint(&[frame.key()]))
+}
+
+impl<'p> Parcel<'p> {
+    fn insert(
+        &self,
+        attempt: u32,
+        only: Option<(&'static RawTable, BTreeSet<Day>)>,
+    ) -> Result<Option<Insert<'p>>, Failure> {
+        let Some(first) = self.frames.first() else {
+            return Ok(None);
+        };
+        let mut block = Block::join(self.frames)?;
+        if RawTable::of(first.table).is_some() {
+            block = block.numbered("range_id", self.number.value());
+        }
+        Ok(Some(Insert {
+            table: first.table,
+            block,
+            token: format!("{}:{}:{attempt}", self.number, layout(first)),
+            number: self.number.range(),
+            only,
+        }))
+    }
+
+    /// The rows that are not there yet, by period.
+    pub(super) async fn missing(
+        &self,
+        destination: &impl Destination,
+        table: &RawTable,
+    ) -> Result<BTreeMap<Day, usize>, Failure> {
+        let mut missing = table.periods(self.frames)?;
+        for number in self.earlier.iter().chain([&self.number]) {
+            for day in destination.periods_of(table, *number).await? {
+                missing.remove(&day);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Returns once ClickHouse has all rows.
+    pub(super) async fn deliver(&self, destination: &impl Destination) -> Result<(), Failure> {
+        let table = self
+            .frames
+            .first()
+            .and_then(|frame| RawTable::of(frame.table));
+        let table = match table {
+            Some(table) if self.in_doubt && !is_back(OldFault::TokensAreProof) => table,
+            // Tables without numbers take the same row twice and keep it once.
+            _ => {
+                return match self.insert(0, None)? {
+                    Some(insert) => destination.insert(insert).await,
+                    None => Ok(()),
+                };
+            }
+        };
+        for attempt in 0..TOKENS {
+            let missing: BTreeSet<Day> = self
+                .missing(destination, table)
+                .await?
+                .into_keys()
+                .collect();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            // A running INSERT may outlive its token, and its token may be visible before its rows.
+            wait_for_end(destination, self.number.range()).await?;
+            if let Some(insert) = self.insert(attempt, Some((table, missing)))? {
+                destination.insert(insert).await?;
+            }
+        }
+        tracing::error!(
+            table = table.name,
+            number = %self.number,
+            "ClickHouse confirmed rows again and again and does not have them: are they older than they are kept, or does somebody delete them?"
+        );
+        Ok(())
+    }
+}
+
+/// Fails with [`Failure::Later`] while an earlier attempt is running.
+pub(super) async fn wait_for_end(
+    destination: &impl Destination,
+    number: Number,
+) -> Result<(), Failure> {
+    if destination.is_at_work(number).await? {
+        return Err(Failure::Later(format!(
+            "an earlier attempt at {number} is still at work"
+        )));
+    }
+    Ok(())
+}
+
+/// Rolls up one view of a fold: returns once the roll-ups have all months.
+pub(super) async fn roll_up(
+    destination: &impl Destination,
+    fold: &Fold,
+    roll_up: &RollUp,
+    in_doubt: bool,
+) -> Result<(), Failure> {
+    let Some(table) = RawTable::of(&roll_up.table) else {
+        return Ok(());
+    };
+    let months = destination.months_of(table, fold.number).await?;
+    let is_asked = in_doubt && !is_back(OldFault::TokensAreProof);
+    if !is_asked || is_back(OldFault::FoldsBeginAgain) {
+        return step(destination, fold, roll_up, (Reach::Both, &months, 0)).await;
+    }
+    wait_for_end(destination, fold.number).await?;
+    for attempt in 0..TOKENS {
+        let first = missing_months(destination, fold, &roll_up.target.table, &months).await?;
+        let second = match &roll_up.next {
+            Some(next) => missing_months(destination, fold, &next.target.table, &months).await?,
+            None => first.clone(),
+        };
+        if first.is_empty() && second.is_empty() {
+            return Ok(());
+        }
+        let both = first.intersection(&second).copied().collect();
+        let first_alone = first.difference(&second).copied().collect();
+        let second_alone = second.difference(&first).copied().collect();
+        for (reach, months) in [
+            (Reach::Both, both),
+            (Reach::First, first_alone),
+            (Reach::Second, second_alone),
+        ] {
+            step(destination, fold, roll_up, (reach, &months, attempt)).await?;
+        }
+    }
+    Err(Failure::Later(format!(
+        "ClickHouse confirmed the roll-up {} again and again and does not have it",
+        roll_up.name
+    )))
+}
+
+async fn step(
+    destination: &impl Destination,
+    fold: &Fold,
+    roll_up: &RollUp,
+    (reach, months, attempt): (Reach, &BTreeSet<Month>, u32),
+) -> Result<(), Failure> {
+    if months.is_empty() {
+        return Ok(());
+    }
+    let kind = if reach == Reach::Second {
+        ":second"
+    } else {
+        ""
+    };
+    let token = format!("{}:{}{kind}:{attempt}", fold.number, roll_up.name);
+    let step = Step {
+        fold: fold.number,
+        log_id: fold.log_id,
+        roll_up,
+        reach,
+        months,
+        token,
+    };
+    destination.roll_up(&step).await
+}
+
+/// The months whose mark is of an earlier fold.
+async fn missing_months(
+    destination: &impl Destination,
+    fold: &Fold,
+    target: &str,
+    months: &BTreeSet<Month>,
+) -> Result<BTreeSet<Month>, Failure> {
+    let marks = destination.marks(target, fold.log_id).await?;
+    let is_missing = |month: &Month| marks.get(month).is_none_or(|mark| *mark < fold.number);
+    Ok(months.iter().copied().filter(is_missing).collect())
+}

@@ -1,0 +1,89 @@
+//! Compares the ledger with ClickHouse once, at the start of a process. The ledger may be lost or restored from a backup, and the clock may
+//! have been set back.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::clickhouse::Failure;
+use super::destination::Destination;
+use super::number::Number;
+use super::old_fault::{OldFault, is_back};
+use super::raw::RawTable;
+use super::writer::Writer;
+
+/// Only folds drawn within this time before the last number are recalled. `rollups rebuild` handles older ones.
+const RECALLED: Duration = Duration::from_secs(6 * 60 * 60);
+/// At most this many folds are recalled for each view, newest first. The auditor finds the others.
+const MOST_RECALLED: usize = 200;
+
+impl<D: Destination> Writer<D> {
+    /// Ends queries of earlier processes, and makes sure that new numbers are greater than all numbers in ClickHouse.
+    pub(super) async fn learn(&mut self) -> Result<(), Failure> {
+        if self.knows_last || is_back(OldFault::NumbersRepeat) {
+            self.knows_last = true;
+            return Ok(());
+        }
+        let log_id = self.ledger.log_id;
+        let mut logs: BTreeSet<Uuid> = self.ledger.folds.iter().map(|fold| fold.log_id).collect();
+        logs.insert(log_id);
+        for log in logs {
+            if self.destination.end_attempts(log).await? {
+                return Err(Failure::Later(
+                    "what an earlier process has sent is still at work".to_owned(),
+                ));
+            }
+        }
+        let batches = RawTable::of("batches").ok_or(Failure::Later("no batches".to_owned()))?;
+        let known = self.ledger.last.last_counted();
+        let unknown = self.destination.folds_after(batches, log_id, known).await?;
+        let counted = self.destination.marks("outcomes", log_id).await?;
+        let counted = counted.into_values().max().unwrap_or_default();
+        let mut next = self.ledger.clone();
+        if !unknown.is_empty() || next.done >= next.folds_wait_for {
+            next.counted = counted;
+        }
+        if let Some(newest) = unknown.last() {
+            // The ledger is older than ClickHouse. Every record of the log is checked again before any fold is rolled up.
+            next.range = None;
+            next.folds_wait_for = self.log.durable_at_open();
+            next.last = next.last.max(newest.last_of_fold());
+        }
+        next.last = next.last.max(counted);
+        self.doubtful_before = next.last;
+        self.commit(next).await?;
+        self.knows_last = true;
+        Ok(())
+    }
+
+    /// Adds folds to the ledger that have rows in ClickHouse but no mark in their roll-ups.
+    pub(super) async fn recall_folds(&mut self) -> Result<(), Failure> {
+        if self.knows_folds || self.ledger.last == Number::default() {
+            self.knows_folds = true;
+            return Ok(());
+        }
+        let (log_id, oldest) = (self.ledger.log_id, self.ledger.last.earlier_by(RECALLED));
+        let mut next = self.ledger.clone();
+        for roll_up in self.destination.roll_ups().await? {
+            let Some(table) = RawTable::of(&roll_up.table) else {
+                continue;
+            };
+            let mut after: Option<Number> = None;
+            for target in roll_up.targets() {
+                let marks = self.destination.marks(&target.table, log_id).await?;
+                let mark = marks.into_values().max().unwrap_or_default();
+                after = Some(after.map_or(mark, |other| other.min(mark)));
+            }
+            // Views process folds in order. The last fold may be incomplete, so it is included: its rows have greater numbers than the fold.
+            let after = after.unwrap_or_default().max(oldest);
+            let folds = self.destination.folds_after(table, log_id, after).await?;
+            for fold in folds.into_iter().rev().take(MOST_RECALLED) {
+                next.recall_fold(fold, BTreeSet::from([roll_up.table.clone()]));
+            }
+        }
+        self.commit(next).await?;
+        self.knows_folds = true;
+        Ok(())
+    }
+}

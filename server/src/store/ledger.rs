@@ -1,0 +1,362 @@
+//! How far the log is drained, kept in `drain.json` and made durable before anything is sent.
+//!
+//! A range of the log is cut once and written down before its first INSERT, with a number that no other range ever has. Its rows carry
+//! the number, so ClickHouse can be asked what it has of them. Several ranges make a fold, which is rolled up as one.
+//!
+//! The file may be lost or come back older, and so may the log: the ledger only saves questions. What it does not know is asked.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::durable_file::DurableFiles;
+use super::number::{Number, RANGES};
+use super::old_fault::{OldFault, is_back};
+
+/// A fold of so many rows is rolled up at once: its groups fit in memory.
+const FULL: u64 = 3_000_000;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ledger {
+    /// The log this speaks of. The marks in ClickHouse name it too.
+    pub(super) log_id: Uuid,
+    /// Every record up to this one is in ClickHouse (or in the dead-letter folder). 0: none.
+    pub(super) done: u64,
+    /// What is on its way.
+    pub(super) range: Option<Range>,
+    /// Folds whose rows are not all rolled up yet, oldest first. Only the last may be open.
+    #[serde(default)]
+    pub(super) folds: Vec<Fold>,
+    /// The last number drawn.
+    #[serde(default)]
+    pub(super) last: Number,
+    /// No fold is rolled up before this record is drained: the rows of recalled folds may be incomplete until then.
+    #[serde(default)]
+    pub(super) folds_wait_for: u64,
+    /// The highest mark of `outcomes` when this ledger was found to be older than ClickHouse. Ranges up to it are counted.
+    #[serde(default)]
+    pub(super) counted: Number,
+    /// The fold of an older server, which numbered rows by fold alone.
+    #[serde(default, rename = "fold", skip_serializing_if = "Option::is_none")]
+    pub(super) old_fold: Option<OldFold>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Range {
+    #[serde(default)]
+    pub(super) number: Number,
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// Records whose batch came before: only counted.
+    pub(super) duplicates: Vec<u64>,
+    /// Records that an earlier range has sent, wholly or in part, and the number of that range.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) again: Vec<(u64, Number)>,
+    /// Tables, with their columns, whose block was refused for its content: their rows go record by record.
+    pub(super) one_by_one: Vec<String>,
+    /// The log, as an older server named it in tokens. Such a range has no number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) old_log_id: Option<Uuid>,
+    /// The fold of a range without a number.
+    #[serde(default, rename = "fold", skip_serializing_if = "Option::is_none")]
+    pub(super) old_fold: Option<u64>,
+}
+
+/// Rows that are rolled up together: those of all ranges whose numbers belong to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Fold {
+    pub(super) number: Number,
+    /// The log whose mark is left.
+    pub(super) log_id: Uuid,
+    pub(super) ranges: u16,
+    pub(super) rows: u64,
+    pub(super) tables: BTreeSet<String>,
+    /// No range is added any more.
+    pub(super) closed: bool,
+    /// Views that are done.
+    pub(super) done: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OldFold {
+    pub(super) number: u64,
+    pub(super) rows: u64,
+    pub(super) closed: bool,
+    /// The log, as its tokens name it.
+    #[serde(default)]
+    pub(super) log_id: Option<Uuid>,
+}
+
+impl Fold {
+    pub(super) fn new(number: Number, log_id: Uuid) -> Self {
+        Self {
+            number,
+            log_id,
+            ranges: 0,
+            rows: 0,
+            tables: BTreeSet::new(),
+            closed: false,
+            done: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.rows >= FULL || self.ranges >= RANGES
+    }
+}
+
+/// What is known of a log when it is opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogState {
+    pub(super) id: Uuid,
+    /// The last durable record.
+    pub(super) durable: u64,
+    /// The last trimmed record. Trimmed records are stored in ClickHouse.
+    pub(super) trimmed: u64,
+}
+
+impl Ledger {
+    fn new(log_id: Uuid) -> Self {
+        Self {
+            log_id,
+            done: 0,
+            range: None,
+            folds: Vec::new(),
+            last: Number::default(),
+            folds_wait_for: 0,
+            counted: Number::default(),
+            old_fold: None,
+        }
+    }
+
+    /// Reads the ledger of a log. One that speaks of another log, or of records that the log does not have, begins anew: everything in
+    /// the log is looked at, and ClickHouse says what it has.
+    pub(super) fn load(files: &DurableFiles, path: &Path, log: LogState) -> io::Result<Self> {
+        let mut ledger: Self = match files.read(path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| damaged(path, &error))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::new(log.id),
+            Err(error) => return Err(error),
+        };
+        if is_back(OldFault::LedgerOfAnotherLog) {
+            ledger.log_id = log.id;
+            return Ok(ledger);
+        }
+        let before = ledger.clone();
+        let of_old_server = ledger.last == Number::default();
+        if of_old_server {
+            let old_log_id = ledger.log_id;
+            for range in ledger
+                .range
+                .iter_mut()
+                .filter(|range| range.number == Number::default())
+            {
+                range.old_log_id.get_or_insert(old_log_id);
+            }
+            if let Some(fold) = &mut ledger.old_fold {
+                fold.log_id.get_or_insert(old_log_id);
+            }
+        } else if ledger.log_id != log.id {
+            tracing::error!(ledger = %ledger.log_id, log = %log.id, "the ingest log is another one than before: all of it is drained, and what ClickHouse has is passed over");
+            (ledger.done, ledger.range) = (0, None);
+        }
+        if ledger.done > log.durable {
+            tracing::error!(
+                drained = ledger.done,
+                durable = log.durable,
+                "the ingest log ends before what was drained of it: all of it is looked at again"
+            );
+            (ledger.done, ledger.range) = (0, None);
+        }
+        if ledger.done < log.trimmed {
+            (ledger.done, ledger.range) = (log.trimmed, None);
+        }
+        ledger.log_id = log.id;
+        ledger.folds_wait_for = ledger.folds_wait_for.min(log.durable);
+        if ledger != before {
+            // The correction must be durable: the log may have grown past `done` by the next start.
+            ledger.save(files, path)?;
+        }
+        // An older copy of this file may have a fold that went on.
+        ledger.folds.iter_mut().for_each(|fold| fold.closed = true);
+        Ok(ledger)
+    }
+
+    /// Adds a range of so many rows to the open fold, or to a new one. Answers the range's number.
+    pub(super) fn join_fold(&mut self, rows: u64, at: i64, random: u64) -> Number {
+        if self
+            .folds
+            .last()
+            .is_none_or(|fold| fold.closed || fold.is_full())
+        {
+            self.close_fold();
+            let number = if is_back(OldFault::NumbersRepeat) {
+                Number::draw(self.log_id, 0, self.last, 0)
+            } else {
+                Number::draw(self.log_id, at, self.last, random)
+            };
+            self.folds.push(Fold::new(number, self.log_id));
+        }
+        let Some(fold) = self.folds.last_mut() else {
+            return self.last;
+        };
+        fold.ranges += 1;
+        fold.rows += rows;
+        self.last = fold.number.of_range(fold.ranges);
+        self.last
+    }
+
+    /// Tables of which the last fold has rows.
+    pub(super) fn fold_has<'t>(&mut self, tables: impl Iterator<Item = &'t str>) {
+        if let Some(fold) = self.folds.last_mut() {
+            fold.tables.extend(tables.map(str::to_owned));
+        }
+    }
+
+    /// Has a fold looked at that the ledger does not know, since a range of it was found in ClickHouse.
+    pub(super) fn recall_fold(&mut self, number: Number, tables: BTreeSet<String>) {
+        let number = number.fold();
+        let at = self.folds.partition_point(|fold| fold.number < number);
+        match self.folds.get_mut(at) {
+            Some(fold) if fold.number == number => fold.tables.extend(tables),
+            _ => self.folds.insert(
+                at,
+                Fold {
+                    tables,
+                    closed: true,
+                    ..Fold::new(number, self.log_id)
+                },
+            ),
+        }
+    }
+
+    pub(super) fn close_fold(&mut self) {
+        self.folds.iter_mut().for_each(|fold| fold.closed = true);
+        self.old_fold.iter_mut().for_each(|fold| fold.closed = true);
+    }
+
+    pub(super) fn open_fold(&self) -> Option<&Fold> {
+        self.folds.last().filter(|fold| !fold.closed)
+    }
+
+    pub(super) fn has_folds(&self) -> bool {
+        !self.folds.is_empty() || self.old_fold.is_some()
+    }
+
+    /// Rows in ClickHouse that may not be rolled up yet.
+    pub(super) fn unfolded_rows(&self) -> u64 {
+        let old = self.old_fold.map_or(0, |fold| fold.rows);
+        self.folds.iter().map(|fold| fold.rows.max(1)).sum::<u64>() + old
+    }
+
+    pub(super) fn save(&self, files: &DurableFiles, path: &Path) -> io::Result<()> {
+        files.replace(path, &serde_json::to_vec(self).map_err(io::Error::other)?)
+    }
+}
+
+fn damaged(path: &Path, error: &serde_json::Error) -> io::Error {
+    let text = format!(
+        "{} does not read: {error}. Move the file away and start again: the log is then looked at from its beginning, and what ClickHouse \
+         has is passed over",
+        path.display()
+    );
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const LOG: LogState = LogState {
+        id: Uuid::from_u128(7),
+        durable: 9,
+        trimmed: 0,
+    };
+
+    #[test]
+    fn ranges_share_a_fold_until_it_is_closed_or_full() {
+        let mut ledger = Ledger::new(LOG.id);
+        let first = ledger.join_fold(10, 1_000, 1);
+        let second = ledger.join_fold(100_000, 2_000, 2);
+        assert!(first < second && first.fold() == second.fold());
+        ledger.close_fold();
+        let third = ledger.join_fold(FULL, 3_000, 3);
+        let fourth = ledger.join_fold(1, 3_000, 4);
+        assert!(second.fold() < third.fold() && third.fold() < fourth.fold());
+        assert_eq!(ledger.folds.len(), 3);
+        assert_eq!(ledger.open_fold().unwrap().number, fourth.fold());
+    }
+
+    #[test]
+    fn the_ledger_survives_and_a_damaged_one_is_an_error_not_a_fresh_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drain.json");
+        let mut ledger = Ledger::load(&DurableFiles::default(), &path, LOG).unwrap();
+        ledger.done = 7;
+        ledger.range = Some(Range {
+            number: ledger.join_fold(3, 1_000, 1),
+            first: 8,
+            last: 9,
+            duplicates: vec![9],
+            one_by_one: vec!["spans".to_owned()],
+            ..Range::default()
+        });
+        ledger.close_fold();
+        ledger.save(&DurableFiles::default(), &path).unwrap();
+        assert_eq!(
+            Ledger::load(&DurableFiles::default(), &path, LOG).unwrap(),
+            ledger
+        );
+        fs::write(&path, b"{").unwrap();
+        let error = Ledger::load(&DurableFiles::default(), &path, LOG).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_ledger_of_another_log_or_ahead_of_its_log_begins_anew_but_keeps_its_folds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drain.json");
+        let mut ledger = Ledger::new(LOG.id);
+        ledger.done = 9;
+        ledger.join_fold(3, 1_000, 1);
+        ledger.save(&DurableFiles::default(), &path).unwrap();
+        assert_eq!(
+            Ledger::load(&DurableFiles::default(), &path, LOG)
+                .unwrap()
+                .done,
+            9
+        );
+        let other = Uuid::from_u128(8);
+        for log in [
+            LogState { id: other, ..LOG },
+            LogState { durable: 8, ..LOG },
+        ] {
+            let anew = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
+            assert_eq!((anew.done, anew.log_id), (0, log.id));
+            assert_eq!(anew.folds[0].log_id, LOG.id, "the mark it would have left");
+        }
+    }
+
+    #[test]
+    fn the_ledger_of_an_older_server_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drain.json");
+        let old = r#"{"log_id":"00000000-0000-0000-0000-000000000003","done":7,"range":{"first":8,"last":9,"duplicates":[],
+            "one_by_one":[],"fold":5},"fold":{"number":5,"rows":60000,"closed":false},"last_fold":5}"#;
+        fs::write(&path, old).unwrap();
+        let ledger = Ledger::load(&DurableFiles::default(), &path, LOG).unwrap();
+        let range = ledger.range.unwrap();
+        assert_eq!(
+            (ledger.log_id, range.old_log_id),
+            (LOG.id, Some(Uuid::from_u128(3)))
+        );
+        assert_eq!(
+            (range.old_fold, ledger.old_fold.unwrap().number),
+            (Some(5), 5)
+        );
+    }
+}

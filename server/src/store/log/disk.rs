@@ -1,0 +1,287 @@
+//! The owner of the log: takes what waits, appends it, syncs once, answers each.
+//!
+//! [`Disk::step`] is all of it, and needs neither a thread nor the time; [`start`] runs it on a thread of its own.
+
+use std::io::{self, IoSlice};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+use unjank_spool::{AppendError, AppendedAll, Log, Mode};
+
+use super::{GROUP_BYTES, LogError, State};
+use crate::store::durable_file::DurableFiles;
+
+/// From one sync to the next: under load batches share a sync, which costs as much as decoding a batch; a lone one goes at once.
+const SYNC_INTERVAL: Duration = Duration::from_millis(5);
+/// A log that has less room than this is full: hardly a batch is smaller.
+const LEAST_ROOM: u64 = 4096;
+
+const NEARLY_FULL: &str = "the disk is nearly full";
+const FAILS: &str = "the disk fails";
+
+pub(super) enum Command {
+    Append(Append),
+    /// Asks whether a record would be taken; the answer is the next verdict in [`State`].
+    Probe,
+    Close(oneshot::Sender<()>),
+    #[cfg(test)]
+    Panic,
+}
+
+pub(super) struct Append {
+    pub(super) record: Vec<u8>,
+    pub(super) done: oneshot::Sender<Result<(), LogError>>,
+}
+
+/// The log and everything that its owner needs.
+pub(in crate::store) struct Disk {
+    pub(super) log: Log,
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) files: DurableFiles,
+    pub(super) dir: PathBuf,
+    pub(super) max_bytes: u64,
+    pub(super) min_free_bytes: u64,
+    pub(super) state: Arc<State>,
+}
+
+/// Commands that share a sync.
+#[derive(Default)]
+struct Group {
+    appends: Vec<Append>,
+    probe: bool,
+    close: Option<oneshot::Sender<()>>,
+}
+
+/// Runs the log on a thread of its own.
+pub(super) fn start(mut disk: Disk) -> io::Result<()> {
+    let run = move || {
+        let state = Arc::clone(&disk.state);
+        let ended = catch_unwind(AssertUnwindSafe(|| disk.run()));
+        // What waits is answered, and the folder is free, before anyone hears of the end.
+        drop(disk);
+        state.ended.cancel();
+        match ended {
+            Ok(Some(done)) => {
+                let _unheard = done.send(()).is_err();
+            }
+            Ok(None) => {}
+            Err(_) => tracing::error!("the thread of the ingest log panicked"),
+        }
+    };
+    thread::Builder::new()
+        .name("ingest-log".to_owned())
+        .spawn(run)?;
+    Ok(())
+}
+
+impl Disk {
+    /// Waits for what is to be done, and does it after `wait`. False: nobody will ask any more.
+    #[cfg(test)]
+    pub(in crate::store) async fn step_after(&mut self, wait: impl Future<Output = ()>) -> bool {
+        let Some(first) = self.commands.recv().await else {
+            return false;
+        };
+        wait.await;
+        self.step(first).is_none()
+    }
+
+    /// Steps until the log is closed. Returns whoever waits for that.
+    fn run(&mut self) -> Option<oneshot::Sender<()>> {
+        let mut next_sync = Instant::now();
+        while let Some(first) = self.commands.blocking_recv() {
+            thread::sleep(next_sync.saturating_duration_since(Instant::now()));
+            next_sync = Instant::now() + SYNC_INTERVAL;
+            let close = self.step(first);
+            if close.is_some() {
+                return close;
+            }
+        }
+        None
+    }
+
+    /// Takes what waits behind `first`, makes it durable with one sync, and answers each. Returns whoever waits for the log to
+    /// close; no step follows then.
+    pub(super) fn step(&mut self, first: Command) -> Option<oneshot::Sender<()>> {
+        let Group {
+            appends,
+            probe,
+            close,
+        } = self.gather(first);
+        if !probe && appends.is_empty() {
+            return close;
+        }
+        if !self.has_room() {
+            self.refuse_all(appends);
+            return close;
+        }
+        let proven = self.store(appends);
+        if probe && !proven {
+            self.probe();
+        }
+        close
+    }
+
+    /// Takes everything that waits, up to a size.
+    fn gather(&mut self, first: Command) -> Group {
+        let mut group = Group::default();
+        let mut bytes = 0;
+        let mut next = Some(first);
+        while let Some(command) = next {
+            match command {
+                Command::Append(append) => {
+                    bytes += append.record.len();
+                    group.appends.push(append);
+                }
+                Command::Probe => {
+                    // Who asks from here on gets a probe of its own: this one may be over before it looks.
+                    self.state.probe_waits.store(false, Ordering::Release);
+                    group.probe = true;
+                }
+                Command::Close(done) => {
+                    group.close = Some(done);
+                    break;
+                }
+                #[cfg(test)]
+                Command::Panic => panic!("a test asked for it"),
+            }
+            next = if bytes < GROUP_BYTES {
+                self.commands.try_recv().ok()
+            } else {
+                None
+            };
+        }
+        group
+    }
+
+    /// Whether the disk has room left for ClickHouse beside what is appended.
+    fn has_room(&self) -> bool {
+        // A disk that does not say is taken at its word when it is written to.
+        free_bytes(&self.dir).is_none_or(|free| free >= self.min_free_bytes)
+    }
+
+    /// Refuses a whole group without touching the disk.
+    fn refuse_all(&self, appends: Vec<Append>) {
+        self.fails(NEARLY_FULL, NEARLY_FULL);
+        for append in appends {
+            let _unheard = append.done.send(Err(LogError::DiskFull)).is_err();
+        }
+    }
+
+    /// Says once that batches are refused, until one would be taken again.
+    fn fails(&self, verdict: &'static str, why: &str) {
+        if self.state.verdict.send_replace(Err(verdict)).is_ok() {
+            tracing::error!(dir = %self.dir.display(), why, "batches are refused until the log can be written");
+        }
+    }
+
+    /// Something was made durable.
+    fn works(&self) {
+        if self.state.verdict.send_replace(Ok(())).is_err() {
+            tracing::info!("the log can be written again");
+        }
+    }
+
+    /// Appends records, syncs once, and answers each. Returns whether something became durable.
+    fn store(&mut self, mut waiting: Vec<Append>) -> bool {
+        let mut appended = Vec::with_capacity(waiting.len());
+        while !waiting.is_empty() {
+            let records: Vec<&[u8]> = waiting
+                .iter()
+                .map(|append| append.record.as_slice())
+                .collect();
+            let AppendedAll { count, error, .. } = self.log.append_all(&records);
+            let rest = waiting.split_off(count);
+            appended.append(&mut waiting);
+            waiting = rest;
+            if let Some(error) = error {
+                // Only this record is refused: a smaller one behind it may fit.
+                let refused = waiting.remove(0);
+                self.refuse(refused, &error);
+            }
+        }
+        if appended.is_empty() {
+            return false;
+        }
+        let timer = self.state.metrics.sync_seconds.start_timer();
+        let synced = self.log.sync();
+        timer.observe_duration();
+        self.state
+            .metrics
+            .bytes
+            .set(i64::try_from(self.log.bytes()).unwrap_or(i64::MAX));
+        match synced {
+            Ok(durable) => {
+                let bytes: usize = appended.iter().map(|append| append.record.len()).sum();
+                self.state
+                    .pending_bytes
+                    .fetch_add(bytes as u64, Ordering::Relaxed);
+                self.state.durable.send_replace(durable);
+                self.works();
+                for append in appended {
+                    // The client may have gone; its retry is a duplicate.
+                    let _unheard = append.done.send(Ok(())).is_err();
+                }
+                true
+            }
+            Err(error) => {
+                self.fails(FAILS, &error.to_string());
+                let error = LogError::Failed(error.source.to_string());
+                for append in appended {
+                    let _unheard = append.done.send(Err(error.clone())).is_err();
+                }
+                false
+            }
+        }
+    }
+
+    fn refuse(&self, append: Append, error: &AppendError) {
+        let answer = match error {
+            AppendError::Full { .. } => {
+                self.state.full.store(true, Ordering::Relaxed);
+                LogError::Full
+            }
+            AppendError::TooLarge { .. } => LogError::TooLarge,
+            AppendError::Io { source, .. } => {
+                self.fails(FAILS, &error.to_string());
+                LogError::Failed(source.to_string())
+            }
+        };
+        let _unheard = append.done.send(Err(answer)).is_err();
+    }
+
+    /// Finds out whether a record would be taken, without one.
+    fn probe(&mut self) {
+        // Segments whose every record is drained are replaced when room is needed.
+        let is_drained = self.log.oldest_seq() == self.log.next_seq();
+        let room = self.max_bytes.saturating_sub(self.log.bytes());
+        if is_drained || room < LEAST_ROOM {
+            self.state.full.store(!is_drained, Ordering::Relaxed);
+        }
+        // A sync of nothing repairs what an earlier failure left, and touches no disk otherwise.
+        let repaired = self.log.sync().map_err(|error| error.to_string());
+        let probed =
+            repaired.and_then(|_| touch(&self.files, &self.dir).map_err(|error| error.to_string()));
+        match probed {
+            Ok(()) => self.works(),
+            Err(error) => self.fails(FAILS, &error),
+        }
+    }
+}
+
+/// Makes a few bytes durable in a file of their own.
+fn touch(files: &DurableFiles, dir: &Path) -> io::Result<()> {
+    let mut file = files.0.open(&dir.join("probe"), Mode::Create)?;
+    file.write_at(0, &[IoSlice::new(&[0; LEAST_ROOM as usize])])?;
+    file.sync()
+}
+
+/// What is free on the disk of a folder, if the disk says.
+pub(super) fn free_bytes(dir: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(dir).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}

@@ -1,0 +1,82 @@
+//! Which log this is: a random UUID in the file `identity` beside the segments, made before the first append.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::Context;
+use uuid::Uuid;
+
+use crate::store::durable_file::DurableFiles;
+
+/// Reads the identity of the log in `dir`, or gives the log a new one. The caller holds the lock of the folder.
+pub(super) fn load(files: &DurableFiles, dir: &Path) -> anyhow::Result<Uuid> {
+    let path = dir.join("identity");
+    match files.read(&path) {
+        Ok(bytes) => parse(&bytes).with_context(|| {
+            format!(
+                "{} is damaged: it must hold the UUID of this ingest log. Restore it from a backup of the same folder, \
+                 or delete it to give the log a new identity",
+                path.display()
+            )
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let random = uuid::Builder::from_random_bytes(files.random_bytes());
+            let identity = random.into_uuid();
+            files
+                .replace(&path, format!("{identity}\n").as_bytes())
+                .with_context(|| format!("{} cannot be written", path.display()))?;
+            Ok(identity)
+        }
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
+}
+
+fn parse(bytes: &[u8]) -> anyhow::Result<Uuid> {
+    let identity: Uuid = std::str::from_utf8(bytes)?.trim().parse()?;
+    anyhow::ensure!(!identity.is_nil(), "the UUID is nil");
+    Ok(identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn load(dir: &Path) -> anyhow::Result<Uuid> {
+        super::load(&DurableFiles::default(), dir)
+    }
+
+    #[test]
+    fn the_identity_is_made_once_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = load(folder.path()).unwrap();
+        assert_eq!(load(folder.path()).unwrap(), identity);
+        let text = fs::read_to_string(folder.path().join("identity")).unwrap();
+        assert_eq!(text, format!("{identity}\n"));
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "no temporary file stays: {left:?}");
+        let other = tempfile::tempdir().unwrap();
+        assert_ne!(load(other.path()).unwrap(), identity);
+    }
+
+    #[test]
+    fn a_crash_before_the_rename_leaves_nothing_that_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("identity.new"), b"half a").unwrap();
+        let identity = load(folder.path()).unwrap();
+        assert_eq!(load(folder.path()).unwrap(), identity);
+    }
+
+    #[test]
+    fn a_damaged_identity_is_an_error_that_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let nil = Uuid::nil().to_string();
+        for damaged in [&b""[..], b"\xff\xfe", b"not a uuid", nil.as_bytes()] {
+            fs::write(folder.path().join("identity"), damaged).unwrap();
+            let error = load(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("identity is damaged"), "{error}");
+            assert!(error.contains("Restore it from a backup"), "{error}");
+        }
+    }
+}

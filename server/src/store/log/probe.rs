@@ -1,0 +1,60 @@
+//! Whether a record would be taken now: asked of the disk itself, so that the answer is right without traffic.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::{Instant, timeout};
+
+use super::IngestLog;
+use super::disk::Command;
+
+/// Probes are made at most this often, however often they are asked for.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// A disk that takes longer is taken to hang.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const ENDED: &str = "the log has ended";
+
+impl IngestLog {
+    /// Whether a record would be taken now, or why not. Answers within five seconds, also when the disk hangs.
+    pub async fn health(&self) -> Result<(), &'static str> {
+        let state = &self.0.state;
+        if state.ended.is_cancelled() {
+            return Err(ENDED);
+        }
+        let last = *self.0.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= INTERVAL) {
+            let probed = timeout(PATIENCE, self.probe()).await;
+            probed.map_err(|_| "the disk does not answer")??;
+            let now = Some(Instant::now());
+            *self.0.probed.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        }
+        (*state.verdict.borrow())?;
+        if state.full.load(Ordering::Relaxed) {
+            return Err("the log is at its limit");
+        }
+        Ok(())
+    }
+
+    /// Waits for the next verdict of the log's thread, and asks for one unless somebody else did.
+    async fn probe(&self) -> Result<(), &'static str> {
+        let state = &self.0.state;
+        // Before the question, so that its answer is not missed.
+        let mut verdict = state.verdict.subscribe();
+        if !state.probe_waits.swap(true, Ordering::AcqRel)
+            && let Err(error) = self.0.queue.try_send(Command::Probe)
+        {
+            state.probe_waits.store(false, Ordering::Release);
+            if let TrySendError::Closed(_) = error {
+                return Err(ENDED);
+            }
+            // The queue is full of records: what becomes of them is a verdict as well.
+        }
+        tokio::select! {
+            () = state.ended.cancelled() => Err(ENDED),
+            _ = verdict.changed() => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The marks of a month of a roll-up: which folds it has, log by log.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::clickhouse::{ClickHouse, Failure};
+use super::destination::Month;
+use super::fold::mark_column;
+use super::number::Number;
+
+/// The last number that is rolled up, by the 32 bits of the log that are in a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rolled(pub(super) BTreeMap<u32, Number>);
+
+impl Rolled {
+    /// A condition on raw rows that are rolled up.
+    pub(super) fn sql(&self) -> String {
+        if self.0.is_empty() {
+            return "range_id = 0".to_owned();
+        }
+        let logs: Vec<String> = self.0.keys().map(|log| Number::sql_of_log(*log)).collect();
+        let marks: Vec<String> = self.0.values().map(|mark| mark.sql()).collect();
+        format!(
+            "range_id <= arrayElement([{}], indexOf([{}], {}))",
+            marks.join(", "),
+            logs.join(", "),
+            Number::LOG_SQL
+        )
+    }
+
+    /// Takes the later number for each log.
+    pub(super) fn join(&mut self, numbers: impl IntoIterator<Item = (u32, Number)>) {
+        for (log, number) in numbers {
+            let known = self.0.entry(log).or_default();
+            *known = number.max(*known);
+        }
+    }
+}
+
+impl ClickHouse {
+    /// The marks of all logs in a month (in all months: `None`).
+    pub(super) async fn all_marks(
+        &self,
+        table: &str,
+        month: Option<Month>,
+    ) -> Result<Vec<(Uuid, Number)>, Failure> {
+        let name = if table == "outcomes" {
+            "signal"
+        } else {
+            "app_id"
+        };
+        let time = if table.ends_with("_daily") {
+            "day"
+        } else {
+            "hour"
+        };
+        let of_month = month.map_or(String::new(), |month| {
+            format!(" AND toYYYYMM({time}) = {month}")
+        });
+        let sql = format!(
+            "SELECT toString({name}) AS log, max({}) FROM `{}`.`{table}` WHERE project = ''{of_month} GROUP BY log",
+            mark_column(table),
+            self.database()
+        );
+        let marks = self
+            .client()?
+            .query_raw(&sql)
+            .fetch_all::<(String, u128)>()
+            .await?;
+        let marks = marks.into_iter().filter_map(|(log, mark)| {
+            Some((Uuid::parse_str(&log).ok()?, Number::from_value(mark)))
+        });
+        Ok(marks.collect())
+    }
+}

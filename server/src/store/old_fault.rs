@@ -1,0 +1,41 @@
+//! Bugs of earlier versions. The simulation enables one at a time and proves that it finds the bug.
+
+/// A bug, by what the code did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OldFault {
+    /// After a crash, blocks were resent with their tokens, without a check of the stored rows.
+    TokensAreProof,
+    /// A restored data folder drew numbers that were in use already.
+    NumbersRepeat,
+    /// The ledger of a lost log was applied to the new log.
+    LedgerOfAnotherLog,
+    /// A block that was stored and then reported as refused was resent record by record under new numbers.
+    RefusedIsNotStored,
+    /// After a failure, a fold was rolled up again from its first view, deduplicated by tokens alone.
+    FoldsBeginAgain,
+    /// State in memory changed before it was durable.
+    StateBeforeSave,
+    /// Blocks with different columns had the same number in one table.
+    LayoutsShareNumbers,
+}
+
+#[cfg(not(test))]
+pub(super) const fn is_back(_: OldFault) -> bool {
+    false
+}
+
+#[cfg(test)]
+thread_local! {
+    static BACK: std::cell::Cell<Option<OldFault>> = const { std::cell::Cell::new(None) };
+}
+
+#[cfg(test)]
+pub(super) fn is_back(fault: OldFault) -> bool {
+    BACK.get() == Some(fault)
+}
+
+/// Enables a bug on this thread.
+#[cfg(test)]
+pub(super) fn put_back(fault: Option<OldFault>) {
+    BACK.set(fault);
+}

@@ -1,0 +1,407 @@
+//! Rebuilds months of roll-ups from raw rows, while rows come in.
+//!
+//! A part is a month of a roll-up. Its new rows are made in a scratch table: rows of the rebuilt hours by the SELECT of the view over raw
+//! rows, all other rows and the marks as they are. Then one `REPLACE PARTITION` swaps them in, all or nothing.
+//!
+//! **Which raw rows belong to a part** is decided by the marks, as in [`super::books`]: rows up to the mark of their log. Later rows are
+//! rolled up later, by their fold. Rows whose fold was drawn more than six hours ago are taken over: the part gets a mark for them, so that
+//! a server that comes back does not add them again.
+//!
+//! 1. `fill`: rows up to the marks of this moment. Folds go on. This is nearly all of the work.
+//! 2. `hold`: folds into the month wait from now on, see [`super::holds`]. Running ones are waited for.
+//! 3. `catch_up`: rows that folds added since `fill`, and all rows that are kept as they are. These are linked, not copied, so folds do
+//!    not wait for long.
+//! 4. `swap`: only if nothing but the rebuild has written to the month since `hold`, and the hold has lasted. Otherwise the part is done
+//!    again.
+//!
+//! A rebuild that is killed leaves a scratch table, which the next one drops, and a hold, which expires.
+
+mod plan;
+mod raw_rows;
+mod record;
+mod scratch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+pub use self::plan::{Part, Refused};
+
+use self::plan::{entries, joined, parts, raw_unit, since, within};
+use self::scratch::MonthState;
+use super::books::{Kept, Period};
+use super::clickhouse::{ClickHouse, Failure};
+use super::fold::{RollUp, Target};
+use super::holds::Holder;
+use super::marks::Rolled;
+use super::raw::RawTable;
+
+/// How long a hold lasts without being renewed.
+pub const LIFE: Duration = Duration::from_secs(30);
+/// So many raw rows are rolled up by one statement.
+const CHUNK: u64 = 5_000_000;
+/// How often a part is done again because something else wrote to its month.
+const ATTEMPTS: u32 = 5;
+
+/// A rebuild steps back for other questions, and may spill to disk.
+const SETTINGS: [(&str, &str); 6] = [
+    ("max_threads", "2"),
+    ("priority", "10"),
+    ("max_bytes_before_external_group_by", "1000000000"),
+    ("insert_deduplicate", "0"),
+    ("async_insert", "0"),
+    ("max_partition_size_to_drop", "0"),
+];
+
+/// A rebuild: the only one of its database while it lasts.
+pub struct Rebuilder {
+    holder: Holder,
+    roll_ups: Vec<RollUp>,
+    kept: Kept,
+    /// Seconds since the epoch.
+    now: i64,
+}
+
+/// A part whose scratch table has the rows up to some marks.
+pub struct Filled {
+    scratch: String,
+    rolled: Rolled,
+    periods: Vec<Period>,
+    /// Logs whose folds are taken over.
+    adopted: Rolled,
+    /// Rows without a number: views roll them up within their INSERT.
+    unnumbered: u64,
+    rows: u64,
+}
+
+/// A part that can be swapped in if the month is still the same.
+pub struct Ready {
+    scratch: String,
+    periods: Vec<Period>,
+    state: MonthState,
+    unnumbered: u64,
+}
+
+/// What a part came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rebuilt {
+    /// Raw rows of the rebuilt hours.
+    pub rows: u64,
+    /// How long folds were held off.
+    pub held: Duration,
+}
+
+/// Hears how many raw rows of a part are done, and of how many.
+pub type OnProgress<'p> = &'p (dyn Fn(u64, u64) + Send + Sync);
+
+impl Rebuilder {
+    /// Begins a rebuild, unless another one runs. Removes what a killed one left. `now`: seconds since the epoch. `life`: how long holds
+    /// last without being renewed.
+    pub async fn begin(clickhouse: &ClickHouse, now: i64, life: Duration) -> Result<Self, Failure> {
+        let holder = Holder {
+            clickhouse: clickhouse.clone(),
+            id: Uuid::new_v4(),
+            life,
+        };
+        holder.lock().await?;
+        let begun = Self {
+            kept: Kept::default(),
+            roll_ups: Vec::new(),
+            holder: holder.clone(),
+            now,
+        };
+        let read = begun.read().await;
+        if read.is_err() {
+            holder.release(None).await?;
+        }
+        read
+    }
+
+    async fn read(mut self) -> Result<Self, Failure> {
+        self.kept = self.holder.clickhouse.kept().await?;
+        self.roll_ups = self.holder.clickhouse.read_roll_ups().await?;
+        self.drop_scratches().await?;
+        Ok(self)
+    }
+
+    /// Lets the next rebuild begin at once.
+    pub async fn end(self) -> Result<(), Failure> {
+        self.drop_scratches().await?;
+        self.holder.release(None).await
+    }
+
+    /// The roll-ups there are: the signal, and the table.
+    #[must_use]
+    pub fn targets(&self) -> Vec<(&str, &str)> {
+        let targets = self.roll_ups.iter().flat_map(RollUp::targets);
+        let mut targets: Vec<_> = targets
+            .map(|target| (signal(&target.table), &*target.table))
+            .collect();
+        targets.sort_unstable();
+        targets
+    }
+
+    /// The parts of a rebuild of these signals. Refuses a period whose raw rows may be gone in part.
+    pub fn plan(&self, signals: &BTreeSet<&str>, period: Period) -> Result<Vec<Part>, Refused> {
+        let (mut plan, mut refused) = (Vec::new(), Vec::new());
+        for (roll_up, target) in self.all() {
+            if !signals.contains(signal(&target.table)) {
+                continue;
+            }
+            let wanted = entries(target, &[period]);
+            let from = since(roll_up, target, (&self.kept, self.now));
+            match (from, wanted.first()) {
+                (Some(from), Some(first)) if *first < from => refused.push(format!(
+                    "{}: it can be rebuilt from {} on, because raw rows of `{}` before that are not kept any more",
+                    target.table,
+                    text(from),
+                    roll_up.table
+                )),
+                _ => plan.extend(parts(target, &wanted)),
+            }
+        }
+        if refused.is_empty() {
+            Ok(plan)
+        } else {
+            Err(Refused(refused))
+        }
+    }
+
+    /// The parts of a rebuild of periods in which tables differ: the tables by the hour and by the day that are made of the same rows are
+    /// rebuilt together. Hours whose raw rows may be gone are left out.
+    #[must_use]
+    pub fn plan_repair(&self, differences: &[(&str, Period)]) -> Vec<Part> {
+        let mut plan = Vec::new();
+        for roll_up in &self.roll_ups {
+            let of_roll_up = |table| roll_up.targets().any(|target| target.table == table);
+            let periods = differences.iter().filter(|(table, _)| of_roll_up(*table));
+            let periods: Vec<Period> = periods.map(|(_, period)| *period).collect();
+            for target in roll_up.targets() {
+                plan.extend(parts(target, &self.entries_kept(roll_up, target, &periods)));
+            }
+        }
+        plan
+    }
+
+    /// The entries of the periods that can be rebuilt.
+    fn entries_kept(&self, roll_up: &RollUp, target: &Target, periods: &[Period]) -> BTreeSet<i64> {
+        let mut wanted = entries(target, periods);
+        match since(roll_up, target, (&self.kept, self.now)) {
+            Some(from) => wanted.split_off(&from),
+            None => wanted,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&RollUp, &Target)> {
+        self.roll_ups
+            .iter()
+            .flat_map(|roll_up| roll_up.targets().map(move |target| (roll_up, target)))
+    }
+
+    fn found(&self, part: &Part) -> Result<(&RollUp, &Target, &'static RawTable), Failure> {
+        let found = self.all().find(|(_, target)| target.table == part.target);
+        let (roll_up, target) =
+            found.ok_or_else(|| Failure::Later(format!("no view fills {}", part.target)))?;
+        let raw = RawTable::of(&roll_up.table)
+            .ok_or_else(|| Failure::Later(format!("{} is not a raw table", roll_up.table)))?;
+        Ok((roll_up, target, raw))
+    }
+
+    /// Rebuilds a part.
+    pub async fn rebuild(&self, part: &Part, on: OnProgress<'_>) -> Result<Rebuilt, Failure> {
+        for _ in 0..ATTEMPTS {
+            let attempt = self.holder.during(self.attempt(part, on)).await;
+            // Folds go on, whatever came of it.
+            let released = self.release(part).await;
+            if let Some(rebuilt) = attempt? {
+                released?;
+                return Ok(rebuilt);
+            }
+        }
+        Err(Failure::Later(format!(
+            "{} {}: something else writes to it all the time (a server of an older version, or INSERTs by hand): it was left as it is",
+            part.target, part.month
+        )))
+    }
+
+    async fn attempt(&self, part: &Part, on: OnProgress<'_>) -> Result<Option<Rebuilt>, Failure> {
+        // After a pause of this process, another rebuild may have begun.
+        self.holder.lock().await?;
+        let filled = self.fill(part, on).await?;
+        let rows = filled.rows;
+        let held = Instant::now();
+        self.hold(part).await?;
+        let ready = self.catch_up(part, filled).await?;
+        let swapped = self.swap(part, ready).await?;
+        let held = held.elapsed();
+        Ok(swapped.then_some(Rebuilt { rows, held }))
+    }
+
+    /// Step 1: makes the rows of the rebuilt hours, up to the marks of this moment.
+    pub async fn fill(&self, part: &Part, on: OnProgress<'_>) -> Result<Filled, Failure> {
+        let (roll_up, target, raw) = self.found(part)?;
+        let scratch = self.new_scratch(part, "").await?;
+        let mut rolled = self.rolled(part).await?;
+        let adopted = self.stuck(raw, &part.periods, &rolled).await?;
+        let before = rolled.clone();
+        rolled.join(adopted.0.clone());
+        let mut periods = part.periods.clone();
+        if !adopted.0.is_empty() {
+            periods = self.widened(part, (&before, &rolled)).await?;
+        }
+        let unnumbered = self.unnumbered(raw, &periods).await?;
+        let hours = self.raw_hours(raw, &periods).await?;
+        let all = hours.values().sum();
+        let mut done = 0;
+        on(done, all);
+        for (chunk, rows) in chunks(&hours, raw_unit(raw)) {
+            let condition = format!("{} AND {}", within(raw.time, &chunk), rolled.sql());
+            self.execute(&target.fill(&scratch, &roll_up.rows_of(target, &condition)))
+                .await?;
+            done += rows;
+            on(done, all);
+        }
+        Ok(Filled {
+            scratch,
+            rolled,
+            periods,
+            adopted,
+            unnumbered,
+            rows: all,
+        })
+    }
+
+    /// Step 2: holds folds off.
+    pub async fn hold(&self, part: &Part) -> Result<(), Failure> {
+        let (roll_up, target, _) = self.found(part)?;
+        let mut through: Vec<&str> = Vec::new();
+        for one in roll_up.targets() {
+            through.push(&one.table);
+            if one.table == target.table {
+                break;
+            }
+        }
+        self.holder.hold((&part.target, part.month), &through).await
+    }
+
+    /// Step 3: adds what folds have rolled up since step 1, and what stays as it is.
+    pub async fn catch_up(&self, part: &Part, filled: Filled) -> Result<Ready, Failure> {
+        let (roll_up, target, raw) = self.found(part)?;
+        let Filled {
+            scratch,
+            rolled,
+            periods,
+            adopted,
+            unnumbered,
+            ..
+        } = filled;
+        // First: whatever is written after this is noticed.
+        let state = self.month_state(part).await?;
+        let mut now = self.rolled(part).await?;
+        now.join(adopted.0.clone());
+        if now != rolled {
+            let condition = format!(
+                "{} AND {} AND NOT ({})",
+                within(raw.time, &periods),
+                now.sql(),
+                rolled.sql()
+            );
+            self.execute(&target.fill(&scratch, &roll_up.rows_of(target, &condition)))
+                .await?;
+        }
+        for mark in self.adopting_logs(&adopted).await? {
+            self.execute(&target.fill_mark(&scratch, part.month, mark))
+                .await?;
+        }
+        let whole = self.rest(part, &within(target.time(), &periods)).await?;
+        self.attach(&whole, part.month, &scratch).await?;
+        self.drop_scratch(&scratch).await?;
+        Ok(Ready {
+            scratch: whole,
+            periods,
+            state,
+            unnumbered,
+        })
+    }
+
+    /// Step 4: swaps the new rows in. Answers false, and changes nothing, when the month is not as it was.
+    pub async fn swap(&self, part: &Part, ready: Ready) -> Result<bool, Failure> {
+        let (_, _, raw) = self.found(part)?;
+        let claim = (&*part.target, part.month);
+        let same = self.unnumbered(raw, &ready.periods).await? == ready.unnumbered
+            && self.month_state(part).await? == ready.state;
+        if !(same && self.holder.lasts(claim).await?) {
+            return Ok(false);
+        }
+        let swap = if self.has_rows(&ready.scratch).await? {
+            format!("REPLACE PARTITION {} FROM {}", part.month, ready.scratch)
+        } else {
+            // ClickHouse refuses to replace a partition by nothing.
+            format!("DROP PARTITION {}", part.month)
+        };
+        let (database, target) = (self.database(), &part.target);
+        let swap = format!("ALTER TABLE `{database}`.`{target}` {swap}");
+        self.execute(&swap).await?;
+        // The last look and the swap are not one step: a process that was stopped between them may have come too late.
+        let lasted = self.holder.lasts(claim).await?;
+        self.drop_scratch(&ready.scratch).await?;
+        if !lasted {
+            tracing::warn!(
+                target = part.target,
+                month = part.month,
+                "the hold of a rebuild ended while it swapped its rows in: the month is rebuilt again"
+            );
+        }
+        Ok(lasted)
+    }
+
+    /// Lets folds into a part's month again.
+    pub async fn release(&self, part: &Part) -> Result<(), Failure> {
+        let claim = (&*part.target, part.month);
+        self.holder.release(Some(claim)).await
+    }
+
+    fn database(&self) -> &str {
+        self.holder.clickhouse.database()
+    }
+
+    async fn execute(&self, sql: &str) -> Result<(), Failure> {
+        let query = self.holder.clickhouse.client()?.query_raw(sql);
+        let query = SETTINGS.into_iter().fold(query, |query, (name, value)| {
+            query.with_setting(name, value)
+        });
+        Ok(query.execute().await?)
+    }
+}
+
+/// The signal of a roll-up.
+fn signal(table: &str) -> &str {
+    let hourly = table.strip_suffix("_hourly");
+    hourly
+        .or_else(|| table.strip_suffix("_daily"))
+        .unwrap_or(table)
+}
+
+fn text(at: i64) -> String {
+    unjank_protocol::Timestamp::from_micros(at.saturating_mul(1_000_000)).to_string()
+}
+
+/// Hours, in their order, and their rows: as many as one statement takes, but one hour at least.
+fn chunks(hours: &BTreeMap<i64, u64>, unit: i64) -> Vec<(Vec<Period>, u64)> {
+    let mut chunks = Vec::new();
+    let (mut chunk, mut rows) = (BTreeSet::new(), 0);
+    for (&at, &more) in hours {
+        chunk.insert(at);
+        rows += more;
+        if rows >= CHUNK {
+            chunks.push((joined(&std::mem::take(&mut chunk), unit), rows));
+            rows = 0;
+        }
+    }
+    if !chunk.is_empty() {
+        chunks.push((joined(&chunk, unit), rows));
+    }
+    chunks
+}

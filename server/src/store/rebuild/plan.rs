@@ -1,0 +1,154 @@
+//! What a rebuild does, part by part, and what it refuses because raw rows may be gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::books::{Kept, Period, bound, month_of};
+use super::super::destination::Month;
+use super::super::fold::{RollUp, Target};
+use super::super::raw::RawTable;
+
+pub(super) const HOUR: i64 = 3_600;
+pub(super) const DAY: i64 = 86_400;
+
+/// A month of one roll-up, and the hours or days of it that are made from raw rows again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub target: String,
+    /// A year and a month: 202611.
+    pub month: u32,
+    pub(super) periods: Vec<Period>,
+}
+
+impl Part {
+    /// How many hours are rebuilt.
+    #[must_use]
+    pub fn hours(&self) -> u64 {
+        let hours = self.periods.iter().map(|one| (one.to - one.from) / HOUR);
+        hours.sum::<i64>().unsigned_abs()
+    }
+}
+
+/// Why a period cannot be rebuilt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct Refused(pub(super) Vec<String>);
+
+/// The length of a roll-up's entry.
+pub(super) fn unit(target: &Target) -> i64 {
+    if target.time() == "day" { DAY } else { HOUR }
+}
+
+/// The entries of the roll-up that lie in the periods in part or as a whole.
+pub(super) fn entries(target: &Target, periods: &[Period]) -> BTreeSet<i64> {
+    let unit = unit(target);
+    let mut entries = BTreeSet::new();
+    for period in periods {
+        let mut at = period.from - period.from.rem_euclid(unit);
+        while at < period.to {
+            entries.insert(at);
+            at += unit;
+        }
+    }
+    entries
+}
+
+/// From when on the roll-up can be rebuilt: its raw rows are kept, and its own rows are, too.
+pub(super) fn since(roll_up: &RollUp, target: &Target, (kept, now): (&Kept, i64)) -> Option<i64> {
+    let since = kept
+        .since(&roll_up.table, now)
+        .max(kept.since(&target.table, now))?;
+    Some(since + (-since).rem_euclid(unit(target)))
+}
+
+/// Neighbours as one period.
+pub(super) fn joined(entries: &BTreeSet<i64>, unit: i64) -> Vec<Period> {
+    let mut periods: Vec<Period> = Vec::new();
+    for &from in entries {
+        let to = from + unit;
+        match periods.last_mut() {
+            Some(last) if last.to == from => last.to = to,
+            _ => periods.push(Period { from, to }),
+        }
+    }
+    periods
+}
+
+/// The parts, month by month.
+pub(super) fn parts(target: &Target, entries: &BTreeSet<i64>) -> Vec<Part> {
+    let mut months: BTreeMap<Month, BTreeSet<i64>> = BTreeMap::new();
+    for &at in entries {
+        months.entry(month_of(at)).or_default().insert(at);
+    }
+    let part = |(month, entries)| Part {
+        target: target.table.clone(),
+        month,
+        periods: joined(&entries, unit(target)),
+    };
+    months.into_iter().map(part).collect()
+}
+
+/// A condition on rows whose time lies in one of the periods.
+pub(super) fn within(time: &str, periods: &[Period]) -> String {
+    let within: Vec<String> = periods
+        .iter()
+        .map(|period| {
+            format!(
+                "({time} >= {} AND {time} < {})",
+                bound(time, period.from),
+                bound(time, period.to)
+            )
+        })
+        .collect();
+    if within.is_empty() {
+        "1 = 0".to_owned()
+    } else {
+        format!("({})", within.join(" OR "))
+    }
+}
+
+/// The whole month.
+pub(super) fn of_month(month: Month) -> Period {
+    let first = |month: Month| {
+        let number = u8::try_from(month % 100).unwrap_or(1);
+        let year = i32::try_from(month / 100).unwrap_or_default();
+        let date = time::Month::try_from(number)
+            .and_then(|month| time::Date::from_calendar_date(year, month, 1));
+        date.map_or(0, |date| date.midnight().assume_utc().unix_timestamp())
+    };
+    let next = if month % 100 == 12 {
+        month + 89
+    } else {
+        month + 1
+    };
+    Period {
+        from: first(month),
+        to: first(next),
+    }
+}
+
+/// What the raw rows of a table are counted by.
+pub(super) fn raw_unit(raw: &RawTable) -> i64 {
+    if raw.time == "day" { DAY } else { HOUR }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_ends_where_the_next_one_begins() {
+        assert_eq!(of_month(202_612).to, of_month(202_701).from);
+        assert_eq!(of_month(202_602).to - of_month(202_602).from, 28 * DAY);
+        assert_eq!(of_month(197_001).from, 0);
+    }
+
+    #[test]
+    fn neighbours_are_joined() {
+        let hours = BTreeSet::from([0, HOUR, 3 * HOUR]);
+        let found: Vec<_> = joined(&hours, HOUR)
+            .iter()
+            .map(|one| (one.from, one.to))
+            .collect();
+        assert_eq!(found, [(0, 2 * HOUR), (3 * HOUR, 4 * HOUR)]);
+    }
+}

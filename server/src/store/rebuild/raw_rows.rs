@@ -1,0 +1,130 @@
+//! What a rebuild asks about raw rows and marks: which rows belong to a part.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+use super::super::books::{Period, STUCK, start_of};
+use super::super::clickhouse::Failure;
+use super::super::marks::Rolled;
+use super::super::number::Number;
+use super::super::raw::RawTable;
+use super::plan::{entries, joined, of_month, raw_unit, unit, within};
+use super::{Part, Rebuilder};
+
+impl Rebuilder {
+    /// What the marks of the month say that it has.
+    pub(super) async fn rolled(&self, part: &Part) -> Result<Rolled, Failure> {
+        let clickhouse = &self.holder.clickhouse;
+        let marks = clickhouse.all_marks(&part.target, Some(part.month)).await?;
+        let recent = |mark: &Number| mark.seconds() >= self.now - STUCK;
+        let mut logs: BTreeMap<u32, Uuid> = BTreeMap::new();
+        for (log_id, _) in marks.iter().filter(|(_, mark)| recent(mark)) {
+            if logs.insert(Number::log_bits(*log_id), *log_id).is_some() {
+                return Err(Failure::Later(format!(
+                    "two servers that write to {} have the same 32 bits in their numbers (one is {log_id}), \
+                     so a rebuild cannot tell their rows apart: stop one of them for six hours",
+                    part.target
+                )));
+            }
+        }
+        let mut rolled = Rolled::default();
+        let marks = marks.into_iter();
+        rolled.join(marks.map(|(log, mark)| (Number::log_bits(log), mark.last_of_fold())));
+        Ok(rolled)
+    }
+
+    /// Folds that are not rolled up and should have been long ago: the last of each log.
+    pub(super) async fn stuck(
+        &self,
+        raw: &RawTable,
+        periods: &[Period],
+        rolled: &Rolled,
+    ) -> Result<Rolled, Failure> {
+        let sql = format!(
+            "SELECT {} AS log, max(range_id) FROM `{}`.`{}` WHERE {} AND NOT ({}) AND {} < {} GROUP BY log",
+            Number::LOG_SQL,
+            self.database(),
+            raw.name,
+            within(raw.time, periods),
+            rolled.sql(),
+            Number::MILLIS_SQL,
+            (self.now - STUCK) * 1_000
+        );
+        let logs = self.ask::<(u32, u128)>(&sql).await?.into_iter();
+        let last = |number| Number::from_value(number).fold().last_of_fold();
+        let mut stuck = Rolled::default();
+        stuck.join(logs.map(|(log, number)| (log, last(number))));
+        Ok(stuck)
+    }
+
+    /// The periods of the part, and all others of the month in which folds have rows that are taken over: a mark speaks for the month.
+    pub(super) async fn widened(
+        &self,
+        part: &Part,
+        (before, rolled): (&Rolled, &Rolled),
+    ) -> Result<Vec<Period>, Failure> {
+        let (roll_up, target, raw) = self.found(part)?;
+        let sql = format!(
+            "SELECT DISTINCT {} FROM `{}`.`{}` WHERE {} AND {} AND NOT ({})",
+            start_of(raw.time, raw_unit(raw)),
+            self.database(),
+            raw.name,
+            within(raw.time, &[of_month(part.month)]),
+            rolled.sql(),
+            before.sql()
+        );
+        let found: BTreeSet<i64> = self.ask::<i64>(&sql).await?.into_iter().collect();
+        let mut wanted = self.entries_kept(roll_up, target, &joined(&found, raw_unit(raw)));
+        wanted.extend(entries(target, &part.periods));
+        Ok(joined(&wanted, unit(target)))
+    }
+
+    /// Rows that older servers or people put in.
+    pub(super) async fn unnumbered(
+        &self,
+        raw: &RawTable,
+        periods: &[Period],
+    ) -> Result<u64, Failure> {
+        let sql = format!(
+            "SELECT count() FROM `{}`.`{}` WHERE {} AND range_id = 0",
+            self.database(),
+            raw.name,
+            within(raw.time, periods)
+        );
+        Ok(self.ask::<u64>(&sql).await?.into_iter().sum())
+    }
+
+    /// Hours (of a table by the day: days) that have raw rows, and how many.
+    pub(super) async fn raw_hours(
+        &self,
+        raw: &RawTable,
+        periods: &[Period],
+    ) -> Result<BTreeMap<i64, u64>, Failure> {
+        let sql = format!(
+            "SELECT {} AS at, count() FROM `{}`.`{}` WHERE {} GROUP BY at",
+            start_of(raw.time, raw_unit(raw)),
+            self.database(),
+            raw.name,
+            within(raw.time, periods)
+        );
+        Ok(self.ask::<(i64, u64)>(&sql).await?.into_iter().collect())
+    }
+
+    /// The logs whose folds are taken over, by the bits in the numbers. Each range of a log has left its mark in `outcomes`. A log that is
+    /// not known there gets no mark.
+    pub(super) async fn adopting_logs(
+        &self,
+        adopted: &Rolled,
+    ) -> Result<Vec<(Uuid, Number)>, Failure> {
+        if adopted.0.is_empty() {
+            return Ok(Vec::new());
+        }
+        let logs = self.holder.clickhouse.all_marks("outcomes", None).await?;
+        let logs = logs.into_iter().filter_map(|(log, _)| {
+            let number = adopted.0.get(&Number::log_bits(log))?;
+            Some((log, *number))
+        });
+        Ok(logs.collect())
+    }
+}

@@ -1,0 +1,403 @@
+//! Sends a range: every table, then the counts of what became of each row.
+
+mod again;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::clickhouse::Failure;
+use super::dead_letter::{DeadLetter, Retry};
+use super::delivery::{Parcel, layout};
+use super::destination::{Destination, Insert};
+use super::ledger::Range;
+use super::log::LogRecords;
+use super::native::{Block, Frame};
+use super::number::Number;
+use super::old_fault::{OldFault, is_back};
+use super::raw::RawTable;
+use super::record::Record;
+use super::tally::Tally;
+use super::writer::Writer;
+
+/// So many numbers fit in one statement.
+const ASKED_AT_ONCE: usize = 1_000;
+
+/// A frame and whose it is.
+#[derive(Clone, Copy)]
+struct Sent<'r> {
+    seq: u64,
+    frame: Frame<'r>,
+    project: &'r str,
+    received_at: i64,
+    /// The earlier range that first sent this record.
+    again: Option<Number>,
+    /// Whether `outcomes` has the counts of that range.
+    was_counted: bool,
+}
+
+impl Sent<'_> {
+    /// The number of the rows when the record is sent alone. It never changes, so that every later check finds the rows.
+    fn number(&self, range: &Range) -> Number {
+        self.again.unwrap_or(range.number).of_record(self.seq)
+    }
+
+    /// The id of the dead letter that these rows become when they are refused.
+    fn item_id(&self, range: &Range) -> String {
+        format!("{}-{}", self.number(range), self.frame.table)
+    }
+}
+
+/// What a range has for the tables, and what it counts.
+#[derive(Default)]
+struct Sorted<'r> {
+    tables: BTreeMap<&'r [u8], Vec<Sent<'r>>>,
+    again: Vec<Sent<'r>>,
+    tally: Tally,
+}
+
+impl<D: Destination> Writer<D> {
+    /// Sends every table of the range, then the counts. Answers how many rows went in.
+    pub(super) async fn send(
+        &mut self,
+        range: &Range,
+        records: &LogRecords,
+    ) -> Result<u64, Failure> {
+        let Sorted {
+            tables,
+            again,
+            mut tally,
+        } = self.sort(range, records)?;
+        // A batch belongs to the range whose number it has in `batches`: that is said before anything of it is there.
+        let (batches, signals): (Vec<_>, Vec<_>) = tables.values().partition(|sent| {
+            sent.first()
+                .is_some_and(|sent| sent.frame.table == "batches")
+        });
+        let mut rows = 0;
+        for sent in batches.into_iter().chain(signals) {
+            rows += self.send_table(range, sent, &mut tally).await?;
+        }
+        rows += self.send_again(range, &again, &mut tally).await?;
+        self.send_tally(range, &tally).await?;
+        Ok(rows)
+    }
+
+    /// Sorts a range by tables.
+    fn sort<'r>(&self, range: &Range, records: &'r LogRecords) -> Result<Sorted<'r>, Failure> {
+        let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
+        let again: HashMap<u64, Number> = range.again.iter().copied().collect();
+        let counted = self.ledger.counted;
+        let mut sorted = Sorted::default();
+        // Records that only count have no number of their own: they were counted with those that came before and after.
+        let mut passed_by = again
+            .iter()
+            .filter(|(_, number)| **number <= counted)
+            .map(|(seq, _)| *seq);
+        let counted_before = passed_by.by_ref().max().unwrap_or_default();
+        for (seq, bytes) in records.iter() {
+            let record = match Record::read(bytes) {
+                Ok(record) => record,
+                Err(error) => {
+                    self.keep_unreadable(seq, bytes, &error.to_string())?;
+                    continue;
+                }
+            };
+            let (duplicate, earlier) = (duplicates.contains(&seq), again.get(&seq).copied());
+            let was_counted = match earlier {
+                Some(number) => number <= counted,
+                None => record.frames.is_empty() && seq < counted_before,
+            };
+            if !was_counted {
+                sorted.tally.add_record(&record, duplicate);
+            }
+            let Record {
+                project,
+                received_at,
+                frames,
+                ..
+            } = record;
+            for frame in frames
+                .into_iter()
+                .filter(|_| !duplicate && earlier != Some(Number::default()))
+            {
+                let sent = Sent {
+                    seq,
+                    frame,
+                    project,
+                    received_at,
+                    again: earlier,
+                    was_counted,
+                };
+                match earlier {
+                    Some(_) => sorted.again.push(sent),
+                    None => sorted.tables.entry(frame.key()).or_default().push(sent),
+                }
+            }
+        }
+        Ok(sorted)
+    }
+
+    async fn send_table(
+        &mut self,
+        range: &Range,
+        sent: &[Sent<'_>],
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
+        let Some(Sent { frame, .. }) = sent.first() else {
+            return Ok(0);
+        };
+        let (table, layout) = (frame.table, layout(frame));
+        let rows = sent.iter().map(|sent| sent.frame.rows).sum::<usize>() as u64;
+        if self.delivered.contains(&layout) {
+            return Ok(rows);
+        }
+        if table == "batches" {
+            self.check_claims()?;
+        }
+        let mut one_by_one = range.one_by_one.contains(&layout);
+        if !one_by_one && self.was_sent_alone(range, sent).await? {
+            self.send_one_by_one(&layout).await?;
+            one_by_one = true;
+        }
+        if !one_by_one {
+            let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
+            let seconds = self.metrics.insert_seconds.with_label_values(&[table]);
+            let timer = seconds.start_timer();
+            let delivered = self.deliver(range, &frames).await;
+            timer.observe_duration();
+            match delivered {
+                Ok(()) => {
+                    self.delivered.insert(layout);
+                    return Ok(rows);
+                }
+                Err(Failure::Content(error)) => {
+                    tracing::warn!(
+                        table,
+                        error,
+                        "ClickHouse refused a block for its content: its rows go record by record"
+                    );
+                    self.send_one_by_one(&layout).await?;
+                }
+                Err(later) => return Err(later),
+            }
+        }
+        let mut rows = 0;
+        for sent in sent {
+            if table == "batches" {
+                self.check_claims()?;
+            }
+            rows += self.send_alone(range, sent, tally).await?;
+        }
+        Ok(rows)
+    }
+
+    /// Whether ClickHouse refused the block before. An older copy of the ledger does not say so.
+    async fn was_sent_alone(&self, range: &Range, sent: &[Sent<'_>]) -> Result<bool, Failure> {
+        let table = sent.first().and_then(|one| RawTable::of(one.frame.table));
+        let Some(table) = table.filter(|_| self.in_doubt && range.number != Number::default())
+        else {
+            return Ok(false);
+        };
+        let mut retried = Vec::new();
+        for one in sent {
+            let id = one.item_id(range);
+            if self.dead_letters.find(&id)?.is_some() {
+                return Ok(true);
+            }
+            retried.push(Retry::of(&id, one.received_at).number());
+        }
+        for some in retried.chunks(ASKED_AT_ONCE) {
+            let found = self.destination.has_records_of(table, range.number, some);
+            if found.await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Records that the rows of a layout go record by record from now on.
+    async fn send_one_by_one(&mut self, layout: &str) -> Result<(), Failure> {
+        let mut next = self.ledger.clone();
+        if let Some(range) = &mut next.range {
+            range.one_by_one.push(layout.to_owned());
+        }
+        self.commit(next).await
+    }
+
+    /// Sends a block. What is refused for its content may be there all the same: then it is not refused.
+    async fn deliver(&mut self, range: &Range, frames: &[Frame<'_>]) -> Result<(), Failure> {
+        if range.number == Number::default() {
+            return self
+                .deliver_old(range, frames, &format!("{}-{}", range.first, range.last))
+                .await;
+        }
+        let parcel = Parcel {
+            frames,
+            number: range.number,
+            earlier: &[],
+            in_doubt: self.in_doubt,
+        };
+        let delivered = parcel.deliver(&self.destination).await;
+        let table = frames.first().and_then(|frame| RawTable::of(frame.table));
+        if let (Err(Failure::Content(error)), Some(table)) = (&delivered, table)
+            && !is_back(OldFault::RefusedIsNotStored)
+            && parcel
+                .missing(&self.destination, table)
+                .await
+                .is_ok_and(|missing| missing.is_empty())
+        {
+            tracing::warn!(
+                table = table.name,
+                error,
+                "ClickHouse reported an error after it had stored all rows: does a view of your own fail?"
+            );
+            return Ok(());
+        }
+        delivered
+    }
+
+    /// One record's rows of one table; what is refused goes to the dead-letter folder.
+    async fn send_alone(
+        &mut self,
+        range: &Range,
+        sent: &Sent<'_>,
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
+        let Sent { seq, frame, .. } = *sent;
+        let number = sent.number(range);
+        let id = sent.item_id(range);
+        if let Some(item) = self.dead_letters.find(&id)? {
+            // ClickHouse refused these rows before. Only an operator retries them.
+            if !sent.was_counted {
+                tally.move_to_dead_letter(&item);
+            }
+            return Ok(0);
+        }
+        // Its rows may be stored already: by the range's block, or by a retry of its dead letter.
+        let earlier = [number.range(), Retry::of(&id, sent.received_at).number()];
+        if (self.in_doubt || sent.again.is_some()) && !sent.was_counted {
+            self.count_retried(sent, earlier[1], tally).await?;
+        }
+        let parcel = Parcel {
+            frames: &[frame],
+            number,
+            earlier: &earlier,
+            in_doubt: !is_back(OldFault::RefusedIsNotStored),
+        };
+        let delivered = if range.number == Number::default() {
+            self.deliver_old(range, &[frame], &seq.to_string()).await
+        } else {
+            parcel.deliver(&self.destination).await
+        };
+        match delivered {
+            Ok(()) => Ok(frame.rows as u64),
+            Err(Failure::Content(error)) => {
+                let missing = match RawTable::of(frame.table) {
+                    Some(table) => parcel
+                        .missing(&self.destination, table)
+                        .await
+                        .map_or(frame.rows, |missing| missing.values().sum()),
+                    None => frame.rows,
+                };
+                if missing > 0 {
+                    self.keep_refused(sent, parcel.number, (id, missing, error), tally)?;
+                }
+                Ok((frame.rows - missing) as u64)
+            }
+            Err(later) => Err(later),
+        }
+    }
+
+    fn keep_refused(
+        &self,
+        sent: &Sent<'_>,
+        number: Number,
+        (id, rows, error): (String, usize, String),
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        let (table, project) = (sent.frame.table, sent.project);
+        tracing::error!(
+            table,
+            project,
+            rows,
+            error,
+            id,
+            "rows went to the dead-letter folder"
+        );
+        self.metrics.dead_letter_rows.inc_by(rows as u64);
+        let item = DeadLetter {
+            id,
+            table: table.to_owned(),
+            project: project.to_owned(),
+            rows,
+            received_at: sent.received_at,
+            error,
+            token: String::new(),
+            number,
+        };
+        self.dead_letters.keep(&item, sent.frame.bytes())?;
+        if !sent.was_counted {
+            tally.move_to_dead_letter(&item);
+        }
+        Ok(())
+    }
+
+    fn keep_unreadable(&self, seq: u64, bytes: &[u8], error: &str) -> Result<(), Failure> {
+        tracing::error!(
+            seq,
+            error,
+            "a record of the ingest log does not read: it went to the dead-letter folder"
+        );
+        let item = DeadLetter {
+            id: format!("{}-{seq:016x}-record", self.ledger.log_id),
+            error: error.to_owned(),
+            ..DeadLetter::default()
+        };
+        self.dead_letters.keep(&item, bytes).map_err(Failure::from)
+    }
+
+    async fn send_tally(&self, range: &Range, tally: &Tally) -> Result<(), Failure> {
+        if range.number == Number::default() {
+            let Some(bytes) = tally.frame() else {
+                return Ok(());
+            };
+            let frames = [Frame::read(&bytes)?];
+            return self
+                .deliver_old(range, &frames, &format!("{}-{}", range.first, range.last))
+                .await;
+        }
+        tally
+            .deliver(
+                &self.destination,
+                (self.ledger.log_id, range.number),
+                self.in_doubt,
+            )
+            .await
+    }
+
+    /// As a server did that numbered no ranges: its tokens are all there is to go by.
+    async fn deliver_old(
+        &self,
+        range: &Range,
+        frames: &[Frame<'_>],
+        what: &str,
+    ) -> Result<(), Failure> {
+        let Some(first) = frames.first() else {
+            return Ok(());
+        };
+        let mut block = Block::join(frames)?;
+        if let Some(fold) = range
+            .old_fold
+            .filter(|_| RawTable::of(first.table).is_some_and(|raw| raw.name != "batches"))
+        {
+            block = block.numbered_u64("fold", fold);
+        }
+        let log_id = range.old_log_id.unwrap_or(self.ledger.log_id);
+        let insert = Insert {
+            table: first.table,
+            block,
+            token: format!("{log_id}:{what}:{}", layout(first)),
+            number: Number::default(),
+            only: None,
+        };
+        self.destination.insert(insert).await
+    }
+}

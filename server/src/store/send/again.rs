@@ -1,0 +1,136 @@
+//! Sends records again that an earlier range sent wholly or in part. The ledger of then is lost.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::clickhouse::Failure;
+use super::super::dead_letter::DeadLetter;
+use super::super::delivery::{Parcel, wait_for_end};
+use super::super::destination::Destination;
+use super::super::fold::RollUp;
+use super::super::ledger::Range;
+use super::super::number::Number;
+use super::super::raw::RawTable;
+use super::super::tally::Tally;
+use super::super::writer::Writer;
+use super::Sent;
+
+impl<D: Destination> Writer<D> {
+    /// Sends what is missing of each record. Answers how many rows went in.
+    pub(super) async fn send_again(
+        &mut self,
+        range: &Range,
+        again: &[Sent<'_>],
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
+        // An INSERT of an earlier process may still be running.
+        let origins: BTreeSet<Number> = again
+            .iter()
+            .filter_map(|sent| Some(sent.again?.range()))
+            .collect();
+        for origin in origins {
+            wait_for_end(&self.destination, origin).await?;
+        }
+        let mut rows = 0;
+        let mut rolled_up = HashMap::new();
+        for sent in again {
+            let fold = (sent.frame.table, sent.again.map(Number::fold));
+            let is_late = match rolled_up.get(&fold) {
+                Some(is_late) => *is_late,
+                None => self.is_rolled_up(fold).await?,
+            };
+            rolled_up.insert(fold, is_late);
+            rows += if is_late {
+                self.send_late(range, sent, tally).await?
+            } else {
+                self.send_alone(range, sent, tally).await?
+            };
+        }
+        Ok(rows)
+    }
+
+    /// Whether a roll-up of the table has the fold, or a later one.
+    async fn is_rolled_up(&self, (table, fold): (&str, Option<Number>)) -> Result<bool, Failure> {
+        let fold = fold.unwrap_or_default();
+        let mut roll_ups = self.destination.roll_ups().await?;
+        roll_ups.retain(|roll_up| roll_up.table == table);
+        for target in roll_ups.iter().flat_map(RollUp::targets) {
+            let marks = self.destination.marks(&target.table, self.ledger.log_id);
+            if marks.await?.into_values().any(|mark| mark >= fold) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Sends rows whose fold is already rolled up. They were dead letters then, and the folder has lost them.
+    async fn send_late(
+        &mut self,
+        range: &Range,
+        sent: &Sent<'_>,
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
+        let (number, id) = (sent.number(range), sent.item_id(range));
+        let Some(table) = RawTable::of(sent.frame.table) else {
+            return Ok(0);
+        };
+        let parcel = Parcel {
+            frames: &[sent.frame],
+            number,
+            earlier: &[number.range()],
+            in_doubt: true,
+        };
+        let missing = parcel.missing(&self.destination, table).await?;
+        let rows: usize = missing.into_values().sum();
+        if rows == 0 || self.dead_letters.find(&id)?.is_some() {
+            return self.send_alone(range, sent, tally).await;
+        }
+        let item = DeadLetter {
+            id: id.clone(),
+            table: table.name.to_owned(),
+            project: sent.project.to_owned(),
+            rows,
+            received_at: sent.received_at,
+            error: String::new(),
+            token: String::new(),
+            number,
+        };
+        match item.send(sent.frame, &self.destination).await {
+            Ok(()) if sent.was_counted => Ok(rows as u64),
+            Ok(()) => {
+                tally.move_to_dead_letter(&item);
+                Ok(rows as u64)
+            }
+            Err(Failure::Content(error)) => {
+                self.keep_refused(sent, number, (id, rows, error), tally)?;
+                Ok(0)
+            }
+            Err(later) => Err(later),
+        }
+    }
+
+    /// Counts retried rows as dead letters. The retry has already moved them from `dead_letter` to `stored`.
+    pub(super) async fn count_retried(
+        &self,
+        sent: &Sent<'_>,
+        retried: Number,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        let Some(table) = RawTable::of(sent.frame.table) else {
+            return Ok(());
+        };
+        let stored = self.destination.periods_of(table, retried).await?;
+        let mut rows = table.periods(&[sent.frame])?;
+        rows.retain(|period, _| stored.contains(period));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        tally.move_to_dead_letter(&DeadLetter {
+            table: table.name.to_owned(),
+            project: sent.project.to_owned(),
+            rows: rows.values().sum(),
+            received_at: sent.received_at,
+            ..DeadLetter::default()
+        });
+        Ok(())
+    }
+}

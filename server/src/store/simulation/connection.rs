@@ -1,0 +1,268 @@
+//! A server's connection to the model of ClickHouse.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
+
+use uuid::Uuid;
+
+use super::disk::SimulatedDisk;
+use super::rows::{self, Row};
+use super::store::{AtWork, FoldWork, Store};
+use crate::store::clickhouse::Failure;
+use crate::store::destination::{Destination, Insert, Month, StoredBatch};
+use crate::store::fold::{Reach, RollUp, Step};
+use crate::store::number::Number;
+use crate::store::raw::{Day, RawTable};
+use crate::store::tally::month_of;
+
+/// Answers nothing once the process has ended.
+pub(super) struct Connection {
+    pub(super) store: Store,
+    pub(super) disk: SimulatedDisk,
+}
+
+/// The log, the month and the number of a row that is a mark: of `outcomes`, or of a roll-up.
+fn mark(row: &Row) -> Option<(&str, Month, Number)> {
+    let (log, month) = match row.get("month") {
+        Some(month) => (row["log"].text(), month.number() as Month),
+        None => {
+            let hour = row.get("hour")?;
+            (row["signal"].text(), month_of(hour.number() as u32))
+        }
+    };
+    let number = Number::from_value(row["source"].number());
+    row["project"]
+        .text()
+        .is_empty()
+        .then_some((log, month, number))
+}
+
+impl Connection {
+    /// Runs a read-only query.
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Store, u64) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (store, starts) = self.open().await;
+        let asked = store.clone();
+        let answer = store
+            .work(async move {
+                asked.check(starts)?;
+                work(asked, starts)
+            })
+            .await;
+        // An error after the fact is none for a question.
+        self.alive(answer).await
+    }
+
+    async fn open(&self) -> (Store, u64) {
+        if self.disk.has_ended() {
+            return pending().await;
+        }
+        let starts = self.store.tables().starts;
+        (self.store.clone(), starts)
+    }
+
+    async fn alive<T>(&self, answer: T) -> T {
+        if self.disk.has_ended() {
+            return pending().await;
+        }
+        answer
+    }
+}
+
+impl Destination for Connection {
+    async fn stored_batches(
+        &self,
+        project: &str,
+        ids: &[Uuid],
+    ) -> Result<Vec<StoredBatch>, Failure> {
+        let (project, ids) = (project.to_owned(), ids.to_vec());
+        self.ask(move |store, _| {
+            let rows = store.rows("batches").into_iter();
+            let stored = rows
+                .filter(|row| row["project"].text() == project)
+                .map(|row| StoredBatch {
+                    batch_id: Uuid::from_u128(row["batch_id"].number()),
+                    number: rows::number_of(&row),
+                    received_at: row["received_at"].number() as i64,
+                });
+            Ok(stored
+                .filter(|batch| ids.contains(&batch.batch_id))
+                .collect())
+        })
+        .await
+    }
+
+    async fn insert(&self, insert: Insert<'_>) -> Result<(), Failure> {
+        let (store, starts) = self.open().await;
+        let Insert {
+            table,
+            block,
+            token,
+            number,
+            only,
+        } = insert;
+        let mut rows = rows::read(block);
+        if let Some((raw, periods)) = only {
+            rows.retain(|row| periods.contains(&rows::period_of(raw, row)));
+        }
+        let at_work = AtWork::begin(store.clone(), number);
+        let table = table.to_owned();
+        let answer = store
+            .work(async move {
+                let store = at_work.store.clone();
+                let done = store.insert(starts, table, token, rows).await;
+                drop(at_work);
+                done
+            })
+            .await;
+        let view_fails = store.chance.happens(store.tables().failing);
+        self.alive(match answer {
+            Ok(()) if view_fails => Err(Failure::Content("a view fails".to_owned())),
+            answer => answer,
+        })
+        .await
+    }
+
+    async fn periods_of(&self, table: &RawTable, number: Number) -> Result<BTreeSet<Day>, Failure> {
+        let table = *table;
+        self.ask(move |store, _| {
+            let rows = store.rows(table.name).into_iter();
+            let of_range = rows.filter(|row| rows::number_of(row) == number);
+            Ok(of_range.map(|row| rows::period_of(&table, &row)).collect())
+        })
+        .await
+    }
+
+    async fn has_records_of(
+        &self,
+        table: &RawTable,
+        range: Number,
+        others: &[Number],
+    ) -> Result<bool, Failure> {
+        let (table, others) = (table.name, others.to_vec());
+        self.ask(move |store, _| {
+            let mut numbers = store
+                .rows(table)
+                .into_iter()
+                .map(|row| rows::number_of(&row));
+            Ok(numbers.any(|number| {
+                number > range && number.range() == range || others.contains(&number)
+            }))
+        })
+        .await
+    }
+
+    async fn marks(&self, table: &str, log_id: Uuid) -> Result<BTreeMap<Month, Number>, Failure> {
+        let (table, log_id) = (table.to_owned(), log_id.to_string());
+        self.ask(move |store, _| {
+            let mut marks = BTreeMap::new();
+            let rows = store.rows(&table);
+            let of_log = rows
+                .iter()
+                .filter_map(mark)
+                .filter(|(log, ..)| *log == log_id);
+            for (_, month, number) in of_log {
+                let mark = marks.entry(month).or_insert(number);
+                *mark = number.max(*mark);
+            }
+            Ok(marks)
+        })
+        .await
+    }
+
+    async fn roll_ups(&self) -> Result<Vec<RollUp>, Failure> {
+        self.ask(|_, _| {
+            Ok(vec![
+                RollUp::of_model("spans_by_hour", "spans", &["spans_hourly", "spans_daily"]),
+                RollUp::of_model("traffic_by_day", "traffic", &["traffic_daily"]),
+            ])
+        })
+        .await
+    }
+
+    async fn folds_after(
+        &self,
+        table: &RawTable,
+        log_id: Uuid,
+        after: Number,
+    ) -> Result<BTreeSet<Number>, Failure> {
+        let (table, log) = (table.name, Number::log_bits(log_id));
+        self.ask(move |store, _| {
+            let numbers = store
+                .rows(table)
+                .into_iter()
+                .map(|row| rows::number_of(&row));
+            let of_log = numbers.filter(|number| number.log() == log && *number > after);
+            Ok(of_log.map(Number::fold).collect())
+        })
+        .await
+    }
+
+    async fn months_of(&self, table: &RawTable, fold: Number) -> Result<BTreeSet<Month>, Failure> {
+        let table = *table;
+        self.ask(move |store, _| {
+            let rows = store.rows(table.name).into_iter();
+            let of_fold = rows.filter(|row| rows::number_of(row).fold() == fold);
+            let month = |row: Row| month_of((row[table.time].number() as i64 / 1_000_000) as u32);
+            Ok(of_fold.map(month).collect())
+        })
+        .await
+    }
+
+    async fn roll_up(&self, step: &Step<'_>) -> Result<(), Failure> {
+        let (store, starts) = self.open().await;
+        let (first, next) = (&step.roll_up.target, &step.roll_up.next);
+        let mut targets = Vec::new();
+        if step.reach != Reach::Second {
+            targets.push(first.table.clone());
+        }
+        if step.reach != Reach::First {
+            targets.extend(next.iter().map(|next| next.target.table.clone()));
+        }
+        let work = FoldWork {
+            table: step.roll_up.table.clone(),
+            targets,
+            months: step.months.clone(),
+            fold: step.fold,
+            log_id: step.log_id,
+            token: step.token.clone(),
+        };
+        let at_work = AtWork::begin(store.clone(), step.fold);
+        let answer = store
+            .work(async move {
+                let done = at_work.store.clone().roll_up(starts, work).await;
+                drop(at_work);
+                done
+            })
+            .await;
+        self.alive(answer).await
+    }
+
+    async fn is_at_work(&self, number: Number) -> Result<bool, Failure> {
+        self.ask(move |store, _| {
+            Ok(store
+                .tables()
+                .at_work
+                .get(&number)
+                .is_some_and(|at| *at > 0))
+        })
+        .await
+    }
+
+    /// The model kills no query: the caller waits until all of them have ended.
+    async fn end_attempts(&self, log_id: Uuid) -> Result<bool, Failure> {
+        let log = Number::log_bits(log_id);
+        self.ask(move |store, _| {
+            let tables = store.tables();
+            let mut at_work = tables.at_work.iter();
+            Ok(at_work.any(|(number, attempts)| number.log() == log && *attempts > 0))
+        })
+        .await
+    }
+
+    async fn roll_up_old(&self, _: u64, _: Uuid) -> Result<(), Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! A model of the SDK's delivery: devices keep a batch until it is acknowledged, and split it after a 413.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::rows::{Batch, Event, MICROS_A_DAY};
+use super::store::EVENTS;
+use super::world::{Answer, World};
+
+/// Creates and delivers `batches` batches.
+pub(super) async fn run(world: Arc<World>, batches: u64) {
+    let mut queue = VecDeque::new();
+    for _ in 0..batches {
+        queue.push_back(batch(&world));
+        sleep(world.chance.millis(0, 4_000)).await;
+        if world.chance.happens(700) {
+            deliver(&world, &mut queue).await;
+        }
+    }
+    deliver(&world, &mut queue).await;
+}
+
+fn batch(world: &World) -> Batch {
+    let chance = &world.chance;
+    let events = 1 + chance.below(6);
+    let event = |_| {
+        // Most are of now, some of other weeks and months.
+        let days = chance.pick(&[0, 0, 0, 1, 6, 9, 30]);
+        let event = Event {
+            id: chance.number() | 1,
+            table: EVENTS[chance.below(EVENTS.len() as u64) as usize],
+            at: world.now() - days * MICROS_A_DAY,
+        };
+        world.truth().events.insert(event.id, event.table);
+        event
+    };
+    Batch {
+        id: Uuid::from_u64_pair(chance.number(), chance.number()),
+        project: chance.pick(&["shop", "bank"]),
+        split_from: Vec::new(),
+        events: (0..events).map(event).collect(),
+    }
+}
+
+/// Delivers all queued batches, oldest first, and retries until each is acknowledged.
+async fn deliver(world: &Arc<World>, queue: &mut VecDeque<Batch>) {
+    while let Some(batch) = queue.front() {
+        match world.send(batch).await {
+            Answer::Acknowledged => {
+                queue.pop_front();
+            }
+            Answer::TooLarge => {
+                if let Some([first, second]) = batch.halves() {
+                    queue.pop_front();
+                    queue.push_front(second);
+                    queue.push_front(first);
+                } else {
+                    sleep(world.chance.millis(100, 2_000)).await;
+                }
+            }
+            // Whether the app starts anew or waits: the same batch comes again.
+            Answer::TryAgain | Answer::Nothing => sleep(world.chance.millis(10, 2_000)).await,
+        }
+        if world.chance.happens(30) {
+            // The app starts anew, and makes something else first.
+            sleep(world.chance.millis(1_000, 5_000)).await;
+        }
+    }
+}

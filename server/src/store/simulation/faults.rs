@@ -1,0 +1,251 @@
+//! Strikes a server with faults while its devices send.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::disk::Image;
+use super::world::{Running, World};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    Kill,
+    PowerCut,
+    DiskFails,
+    DiskFull,
+    StoreRestarts,
+    StoreFails,
+    StoreSlow,
+    TableAway,
+    Refused,
+    LostLog,
+    LostLedger,
+    OlderLedger,
+    OlderFolder,
+    TooLarge,
+    /// A graceful restart.
+    Stop,
+    /// An operator retries a dead letter.
+    Retry,
+}
+
+impl Fault {
+    pub(super) const ALL: [Self; 16] = [
+        Self::Kill,
+        Self::PowerCut,
+        Self::DiskFails,
+        Self::DiskFull,
+        Self::StoreRestarts,
+        Self::StoreFails,
+        Self::StoreSlow,
+        Self::TableAway,
+        Self::Refused,
+        Self::LostLog,
+        Self::LostLedger,
+        Self::OlderLedger,
+        Self::OlderFolder,
+        Self::TooLarge,
+        Self::Stop,
+        Self::Retry,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "process killed",
+            Self::PowerCut => "power cut",
+            Self::DiskFails => "disk fails",
+            Self::DiskFull => "disk full",
+            Self::StoreRestarts => "ClickHouse killed",
+            Self::StoreFails => "ClickHouse fails at random",
+            Self::StoreSlow => "ClickHouse slow",
+            Self::TableAway => "table away",
+            Self::Refused => "content refused",
+            Self::LostLog => "log lost",
+            Self::LostLedger => "ledger lost",
+            Self::OlderLedger => "older ledger restored",
+            Self::OlderFolder => "older folder restored",
+            Self::TooLarge => "batches too large",
+            Self::Stop => "server stopped",
+            Self::Retry => "dead letter retried",
+        }
+    }
+}
+
+/// How long faults strike, in seconds. The longest exceeds the time that ClickHouse remembers tokens.
+const TIMES: [u64; 4] = [20, 40, 40, 120];
+
+/// Keeps a server running while faults strike. Returns the server that runs at the end.
+pub(super) async fn befall(world: &Arc<World>, faults: &[Fault]) -> Running {
+    let until = Instant::now() + Duration::from_secs(world.chance.pick(&TIMES));
+    let mut running = start(world).await;
+    let mut image = world.disk.image();
+    while Instant::now() < until {
+        if world.chance.happens(300) {
+            world.history.say(|| "a backup is made".to_owned());
+            image = world.disk.image();
+        }
+        let wait = world.chance.millis(100, 6_000);
+        tokio::select! {
+            biased;
+            () = world.disk.ended() => {
+                world.bury(running).await;
+                running = start(world).await;
+                continue;
+            }
+            () = sleep(wait) => {}
+        }
+        let Some(fault) = (!faults.is_empty()).then(|| world.chance.pick(faults)) else {
+            continue;
+        };
+        world.history.say(|| format!("fault: {}", fault.name()));
+        *world.truth().faults.entry(fault.name()).or_default() += 1;
+        if fault == Fault::Stop {
+            world.stop(running).await;
+            running = start(world).await;
+        } else if let Some(down) = strike(world, &running, fault) {
+            tokio::select! {
+                biased;
+                () = world.disk.ended() => {}
+                // It may have nothing to do.
+                () = sleep(Duration::from_secs(3)) => world.disk.end_now(),
+            }
+            world.bury(running).await;
+            while_down(world, down, &image);
+            sleep(world.chance.millis(10, 3_000)).await;
+            running = start(world).await;
+        }
+    }
+    heal(world);
+    if world.disk.has_ended() {
+        world.bury(running).await;
+        running = start(world).await;
+    }
+    running
+}
+
+/// Starts the server, and retries each second as a supervisor does.
+async fn start(world: &Arc<World>) -> Running {
+    loop {
+        match world.start() {
+            Ok(running) => return running,
+            Err(error) => {
+                world
+                    .history
+                    .say(|| format!("the server does not start: {error:#}"));
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+/// Applies a fault. Returns the fault if it needs the server to be down.
+fn strike(world: &Arc<World>, running: &Running, fault: Fault) -> Option<Fault> {
+    let chance = &world.chance;
+    let for_a_while = |end: fn(&World)| {
+        let most = chance.pick(&[2_000, 15_000, 100_000]);
+        let (world, wait) = (Arc::clone(world), chance.millis(500, most));
+        tokio::spawn(async move {
+            sleep(wait).await;
+            end(&world);
+        });
+    };
+    match fault {
+        Fault::Kill
+        | Fault::PowerCut
+        | Fault::LostLog
+        | Fault::LostLedger
+        | Fault::OlderLedger
+        | Fault::OlderFolder => {
+            world.disk.end_after(chance.below(40));
+            return Some(fault);
+        }
+        Fault::DiskFails => {
+            world.disk.fail(chance.pick(&[10, 100, 500]));
+            for_a_while(|world| world.disk.fail(0));
+        }
+        Fault::DiskFull => {
+            world.disk.fill(true);
+            for_a_while(|world| world.disk.fill(false));
+        }
+        Fault::StoreRestarts => world.store.restart(chance.millis(0, 5_000)),
+        Fault::StoreFails => {
+            world.store.fail(chance.pick(&[20, 100, 400]));
+            for_a_while(|world| world.store.fail(0));
+        }
+        Fault::StoreSlow => {
+            world.store.slow_down(true);
+            for_a_while(|world| world.store.slow_down(false));
+        }
+        Fault::TableAway => {
+            let tables = [
+                "spans",
+                "spans_hourly",
+                "spans_daily",
+                "traffic_daily",
+                "outcomes",
+            ];
+            let is_first = world.store.tables().table_away.is_none();
+            if is_first {
+                world.store.tables().table_away = Some(chance.pick(&tables));
+                for_a_while(|world| world.store.tables().table_away = None);
+            }
+        }
+        Fault::Refused => {
+            world.store.tables().poison = Some(chance.pick(&[2, 5, 11]) | 1);
+            for_a_while(|world| world.store.tables().poison = None);
+        }
+        Fault::Retry => {
+            let retry = super::retry_dead_letters(Arc::clone(world), running.files.clone(), 1);
+            tokio::spawn(retry);
+        }
+        Fault::Stop => {}
+        Fault::TooLarge => {
+            world.allow_events(chance.below(4) as usize + 1);
+            for_a_while(|world| world.allow_events(usize::MAX));
+        }
+    }
+    None
+}
+
+fn while_down(world: &World, fault: Fault, image: &Image) {
+    let (ledger, log) = (Path::new("/data/drain.json"), Path::new("/data/log"));
+    match fault {
+        Fault::PowerCut => {
+            world.disk.cut_power();
+            world.store.cut_power(Duration::from_millis(500));
+        }
+        Fault::LostLog => {
+            world.excuse_what_is_not_stored();
+            world.truth().lost_a_log = true;
+            world.disk.restore(None, |path| path.starts_with(log));
+        }
+        Fault::LostLedger => {
+            world.truth().lost_a_ledger = true;
+            world.disk.restore(None, |path| path == ledger);
+        }
+        Fault::OlderLedger => {
+            world.truth().lost_a_ledger = true;
+            world.disk.restore(Some(image), |path| path == ledger);
+        }
+        Fault::OlderFolder => {
+            world.excuse_what_is_not_stored();
+            world.truth().lost_a_ledger = true;
+            world.disk.restore(Some(image), |_| true);
+        }
+        _ => {}
+    }
+}
+
+fn heal(world: &World) {
+    world.history.say(|| "the faults end".to_owned());
+    world.disk.fail(0);
+    world.disk.fill(false);
+    world.store.fail(0);
+    world.store.slow_down(false);
+    let mut tables = world.store.tables();
+    (tables.table_away, tables.poison) = (None, None);
+    drop(tables);
+    world.allow_events(usize::MAX);
+}

@@ -1,0 +1,305 @@
+//! A model of ClickHouse with its known weaknesses.
+//!
+//! An INSERT makes one part for each period. Each part is atomic, the INSERT is not. A part and its token become durable separately, in either
+//! order. Tokens expire, and a power cut may lose them. Answers may be late or missing, or report an error after the rows were stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+use super::chance::{Chance, History};
+use super::rows::{self, Row, Value};
+use crate::store::clickhouse::Failure;
+use crate::store::destination::Month;
+use crate::store::number::Number;
+use crate::store::raw::RawTable;
+use crate::store::tally::month_of;
+
+/// The tables of events.
+pub(super) const EVENTS: [&str; 2] = ["spans", "traffic"];
+/// How long a token is remembered. No query runs longer.
+const MEMORY: Duration = Duration::from_secs(60);
+/// How long the writer waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Rows that came together, and are all there or none.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) rows: Vec<Row>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) parts: BTreeMap<String, Vec<Part>>,
+    tokens: BTreeMap<(String, i64, String), Instant>,
+    /// Attempts under way, at folds and ranges.
+    pub(super) at_work: BTreeMap<Number, u32>,
+    /// Counts restarts. Queries of an earlier start fail.
+    pub(super) starts: u64,
+    away_until: Option<Instant>,
+    /// How many of a thousand queries fail, before or after they took effect.
+    pub(super) failing: u64,
+    slow: bool,
+    /// Events whose id is divisible by this number are refused.
+    pub(super) poison: Option<u64>,
+    /// A table that nobody can write to.
+    pub(super) table_away: Option<&'static str>,
+    pub(super) done: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    tables: Arc<Mutex<Tables>>,
+    pub(super) chance: Chance,
+    history: History,
+}
+
+impl Store {
+    pub(super) fn new(chance: Chance, history: History) -> Self {
+        Self {
+            tables: Arc::default(),
+            chance,
+            history,
+        }
+    }
+
+    pub(super) fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn fail(&self, per_mille: u64) {
+        self.tables().failing = per_mille;
+    }
+
+    pub(super) fn slow_down(&self, slow: bool) {
+        self.tables().slow = slow;
+    }
+
+    /// Kills ClickHouse, which is back after `away`.
+    pub(super) fn restart(&self, away: Duration) {
+        let mut tables = self.tables();
+        tables.starts += 1;
+        tables.at_work.clear();
+        tables.away_until = Some(Instant::now() + away);
+    }
+
+    /// Kills ClickHouse and loses the tokens of some tables, which the real one does not sync.
+    pub(super) fn cut_power(&self, away: Duration) {
+        self.restart(away);
+        let mut tables = self.tables();
+        let names: BTreeSet<String> = tables.tokens.keys().map(|key| key.0.clone()).collect();
+        for name in names {
+            if self.chance.happens(700) {
+                tables.tokens.retain(|(table, ..), _| *table != name);
+            }
+        }
+    }
+
+    pub(super) fn rows(&self, table: &str) -> Vec<Row> {
+        let tables = self.tables();
+        let parts = tables.parts.get(table).into_iter().flatten();
+        parts.flat_map(|part| part.rows.clone()).collect()
+    }
+
+    pub(super) fn check(&self, starts: u64) -> Result<(), Failure> {
+        let tables = self.tables();
+        let is_away = tables
+            .away_until
+            .is_some_and(|until| Instant::now() < until);
+        if tables.starts != starts || is_away {
+            return Err(Failure::Later("the connection was lost".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Runs a query, which goes on when its caller gives up.
+    pub(super) async fn work<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (failing, slow) = {
+            let tables = self.tables();
+            (tables.failing, tables.slow)
+        };
+        let wait = if slow && self.chance.happens(200) {
+            self.chance.millis(1_000, 40_000)
+        } else {
+            self.chance.millis(1, 40)
+        };
+        let fails_before = self.chance.happens(failing);
+        let fails_after = self.chance.happens(failing);
+        let work = tokio::spawn(async move {
+            sleep(wait).await;
+            if fails_before {
+                return Err(Failure::Later("too many parts".to_owned()));
+            }
+            work.await
+        });
+        let done = timeout(PATIENCE, work).await;
+        let done = done.map_err(|_| Failure::Later("no answer in time".to_owned()))?;
+        let done = done.map_err(|error| Failure::Later(error.to_string()))??;
+        if fails_after {
+            return Err(Failure::Later("the answer was lost".to_owned()));
+        }
+        Ok(done)
+    }
+
+    /// Adds a part unless its token is known.
+    async fn commit(
+        &self,
+        starts: u64,
+        (table, period, token): (&str, i64, &str),
+        rows: Vec<Row>,
+    ) -> Result<(), Failure> {
+        self.check(starts)?;
+        let key = (table.to_owned(), period, token.to_owned());
+        {
+            let mut tables = self.tables();
+            if tables.table_away == Some(table) {
+                return Err(Failure::Later(format!("{table} is not there")));
+            }
+            tables.tokens.retain(|_, at| at.elapsed() < MEMORY);
+            if tables.tokens.contains_key(&key) {
+                self.history
+                    .say(|| format!("ClickHouse knows {token} of {table}"));
+                *tables.done.entry("tokens known").or_default() += 1;
+                return Ok(());
+            }
+        }
+        let token_first = self.chance.happens(700);
+        for is_token in [token_first, !token_first] {
+            if is_token {
+                self.tables().tokens.insert(key.clone(), Instant::now());
+            } else {
+                self.add_part(table, token, rows.clone());
+            }
+            if self.chance.happens(100) {
+                sleep(self.chance.millis(1, 20)).await;
+            }
+            self.check(starts)?;
+        }
+        Ok(())
+    }
+
+    fn add_part(&self, table: &str, token: &str, rows: Vec<Row>) {
+        self.history
+            .say(|| format!("ClickHouse has {} rows of {table} by {token}", rows.len()));
+        let mut tables = self.tables();
+        tables
+            .parts
+            .entry(table.to_owned())
+            .or_default()
+            .push(Part { rows });
+    }
+
+    fn refuses(&self, rows: &[Row]) -> bool {
+        let poison = self.tables().poison;
+        poison.is_some_and(|every| {
+            let ids = rows.iter().filter_map(|row| row.get("id"));
+            ids.into_iter()
+                .any(|id| id.number().is_multiple_of(u128::from(every)))
+        })
+    }
+
+    pub(super) async fn insert(
+        self,
+        starts: u64,
+        table: String,
+        token: String,
+        rows: Vec<Row>,
+    ) -> Result<(), Failure> {
+        self.check(starts)?;
+        if self.refuses(&rows) {
+            return Err(Failure::Content("a value out of bounds".to_owned()));
+        }
+        let mut periods: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
+        for row in rows {
+            let period = match RawTable::of(&table) {
+                Some(raw) => i64::from(rows::period_of(raw, &row)),
+                None => i64::from(month_of(row["hour"].number() as u32)),
+            };
+            periods.entry(period).or_default().push(row);
+        }
+        for (period, rows) in periods {
+            self.commit(starts, (&table, period, &token), rows).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn roll_up(self, starts: u64, work: FoldWork) -> Result<(), Failure> {
+        self.check(starts)?;
+        let mut months: BTreeMap<Month, Vec<Row>> = BTreeMap::new();
+        for month in &work.months {
+            months.insert(*month, vec![rows_mark(work.log_id, work.fold, *month)]);
+        }
+        let raw = RawTable::of(&work.table).ok_or(Failure::Later("no table".to_owned()))?;
+        for row in self.rows(&work.table) {
+            let at = row[raw.time].number() as i64;
+            if rows::number_of(&row).fold() == work.fold
+                && let Some(rows) = months.get_mut(&month_of((at / 1_000_000) as u32))
+            {
+                rows.push(rolled_row(&row, at));
+            }
+        }
+        for target in work.targets {
+            for (month, rows) in &months {
+                let key = (target.as_str(), i64::from(*month), work.token.as_str());
+                self.commit(starts, key, rows.clone()).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An attempt that is under way.
+pub(super) struct AtWork {
+    pub(super) store: Store,
+    number: Number,
+}
+
+impl AtWork {
+    pub(super) fn begin(store: Store, number: Number) -> Self {
+        *store.tables().at_work.entry(number).or_default() += 1;
+        Self { store, number }
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        // After a restart nothing is under way.
+        if let Some(at_work) = self.store.tables().at_work.get_mut(&self.number) {
+            *at_work = at_work.saturating_sub(1);
+        }
+    }
+}
+
+/// A part of a fold, on its own.
+pub(super) struct FoldWork {
+    pub(super) table: String,
+    pub(super) targets: Vec<String>,
+    pub(super) months: BTreeSet<Month>,
+    pub(super) fold: Number,
+    pub(super) log_id: Uuid,
+    pub(super) token: String,
+}
+
+/// A row of a roll-up: here of one event.
+fn rolled_row(raw: &Row, at: i64) -> Row {
+    Row::from([
+        ("project".to_owned(), raw["project"].clone()),
+        ("at".to_owned(), Value::Number(at as u128)),
+        ("id".to_owned(), raw["id"].clone()),
+    ])
+}
+
+fn rows_mark(log_id: Uuid, fold: Number, month: Month) -> Row {
+    Row::from([
+        ("project".to_owned(), Value::Text(String::new())),
+        ("log".to_owned(), Value::Text(log_id.to_string())),
+        ("month".to_owned(), Value::Number(u128::from(month))),
+        ("source".to_owned(), Value::Number(fold.value())),
+    ])
+}

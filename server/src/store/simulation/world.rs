@@ -1,0 +1,294 @@
+//! One simulated server with its disk and its store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::chance::{Chance, History};
+use super::connection::Connection;
+use super::disk::SimulatedDisk;
+use super::rows::Batch;
+use super::store::Store;
+use crate::ingest::{Arrival, Seen};
+use crate::metrics::Metrics;
+use crate::store::dead_letter::DeadLetters;
+use crate::store::durable_file::DurableFiles;
+use crate::store::log::{IngestLog, LogSettings};
+use crate::store::writer::{Writer, WriterSettings};
+
+/// Noon of 2026-11-24, a Tuesday.
+const BEGAN_AT: i64 = 1_795_521_600_000_000;
+
+pub(super) struct World {
+    pub(super) chance: Chance,
+    pub(super) history: History,
+    pub(super) disk: SimulatedDisk,
+    pub(super) store: Store,
+    metrics: Arc<Metrics>,
+    began: Instant,
+    server: Mutex<Option<Server>>,
+    pub(super) truth: Mutex<Truth>,
+    /// A batch of more events is too large.
+    most_events: Mutex<usize>,
+}
+
+/// What the devices know, to compare with what is stored.
+#[derive(Debug, Default)]
+pub(super) struct Truth {
+    /// Events whose batch was acknowledged.
+    pub(super) acknowledged: BTreeSet<u64>,
+    /// Events that were given to the log, and the batches that had them.
+    pub(super) appended: BTreeMap<u64, BTreeSet<u128>>,
+    /// Events that were lost with the log that had them, unless they were acknowledged again.
+    pub(super) excused: BTreeSet<u64>,
+    /// Whether records of a log were lost. A range in progress at that time may stay uncounted.
+    pub(super) lost_records: bool,
+    /// When that was last, in seconds since the epoch, and all events that were only in such records.
+    pub(super) lost_at: i64,
+    pub(super) ever_lost: BTreeSet<u64>,
+    /// Whether a whole log was lost, and its identity with it.
+    pub(super) lost_a_log: bool,
+    /// Whether a ledger was lost.
+    pub(super) lost_a_ledger: bool,
+    /// All events that devices have created, with their tables.
+    pub(super) events: BTreeMap<u64, &'static str>,
+    /// Faults by kind.
+    pub(super) faults: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Clone)]
+struct Server {
+    log: IngestLog,
+    seen: Arc<Seen>,
+    began: Instant,
+    is_newer: bool,
+}
+
+/// A server that runs.
+pub(super) struct Running {
+    pub(super) log: IngestLog,
+    pub(super) files: DurableFiles,
+    shutdown: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// What a device hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Acknowledged,
+    TooLarge,
+    TryAgain,
+    Nothing,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, keeps_history: bool, metrics: Arc<Metrics>) -> Arc<Self> {
+        let (chance, history) = (Chance::of_seed(seed), History::new(keeps_history));
+        Arc::new(Self {
+            disk: SimulatedDisk::new(chance.clone(), history.clone()),
+            store: Store::new(chance.clone(), history.clone()),
+            chance,
+            history,
+            metrics,
+            began: Instant::now(),
+            server: Mutex::default(),
+            truth: Mutex::default(),
+            most_events: Mutex::new(usize::MAX),
+        })
+    }
+
+    pub(super) fn truth(&self) -> MutexGuard<'_, Truth> {
+        self.truth.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Microseconds since the epoch.
+    pub(super) fn now(&self) -> i64 {
+        BEGAN_AT + i64::try_from(self.began.elapsed().as_micros()).unwrap_or_default()
+    }
+
+    fn server(&self) -> MutexGuard<'_, Option<Server>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn most_events(&self) -> usize {
+        *self
+            .most_events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A device sends a batch, and waits a while for an answer.
+    pub(super) async fn send(self: &Arc<Self>, batch: &Batch) -> Answer {
+        sleep(self.chance.millis(1, 60)).await;
+        if self.chance.happens(30) {
+            return Answer::Nothing;
+        }
+        let patience = self.chance.millis(50, 3_000);
+        let answer = timeout(patience, self.take(batch)).await;
+        let answer = answer.unwrap_or(Answer::Nothing);
+        if self.chance.happens(50) {
+            return Answer::Nothing;
+        }
+        answer
+    }
+
+    /// Handles a batch in the same order of steps as `http::ingest`.
+    async fn take(self: &Arc<Self>, batch: &Batch) -> Answer {
+        let Some(Server {
+            log,
+            seen,
+            began,
+            is_newer,
+        }) = self.server().clone()
+        else {
+            return Answer::TryAgain;
+        };
+        if batch.events.len() > self.most_events() {
+            return Answer::TooLarge;
+        }
+        let ids = || batch.events.iter().map(|event| event.id);
+        for id in ids() {
+            let mut truth = self.truth();
+            truth
+                .appended
+                .entry(id)
+                .or_default()
+                .insert(batch.id.as_u128());
+        }
+        let answer = match seen.arrive(batch.project, batch.id, &batch.split_from) {
+            Arrival::Duplicate { .. } => Answer::Acknowledged,
+            Arrival::InFlight => Answer::TryAgain,
+            Arrival::New(ticket) => match log.append(batch.record(self.now(), is_newer)).await {
+                Ok(()) => {
+                    ticket.stored(Box::default());
+                    Answer::Acknowledged
+                }
+                Err(_) => Answer::TryAgain,
+            },
+        };
+        // A process that has ended says nothing.
+        let is_same = self.server().as_ref().is_some_and(|now| now.began == began);
+        if !is_same || self.disk.has_ended() {
+            return Answer::Nothing;
+        }
+        if answer == Answer::Acknowledged {
+            self.history.say(|| {
+                let events: Vec<String> = ids().map(|id| format!("{id:x}")).collect();
+                format!("acknowledged: {}", events.join(" "))
+            });
+            let mut truth = self.truth();
+            truth.acknowledged.extend(ids());
+            // The log of now has it.
+            truth.excused.retain(|id| !ids().any(|one| one == *id));
+        }
+        answer
+    }
+
+    /// Starts the server from the files on the disk.
+    pub(super) fn start(self: &Arc<Self>) -> anyhow::Result<Running> {
+        let files = DurableFiles(self.disk.begin_life());
+        let settings = LogSettings {
+            dir: PathBuf::from("/data/log"),
+            max_bytes: 64 << 10,
+            max_record_bytes: 8 << 10,
+            min_free_bytes: 0,
+        };
+        let (log, mut disk) =
+            IngestLog::assemble(files.clone(), settings, self.metrics.log.clone())?;
+        let seen = Arc::new(Seen::new(64));
+        log.recall(|project, batch_id| seen.recall(project, batch_id))?;
+        let writer_settings = WriterSettings {
+            flush_interval: Duration::from_millis(200),
+            range_bytes: 4 << 10,
+            eager_bytes: 8 << 10,
+            state: PathBuf::from("/data/drain.json"),
+        };
+        let connection = Connection {
+            store: self.store.clone(),
+            disk: self.disk.clone(),
+        };
+        let metrics = self.metrics.writer.clone();
+        let dead_letters = self.dead_letters(&files)?;
+        let writer = Writer::open(
+            log.clone(),
+            connection,
+            dead_letters,
+            writer_settings,
+            metrics,
+        )?;
+        let (shutdown, give_up) = (CancellationToken::new(), CancellationToken::new());
+        let writing = tokio::spawn(writer.run(shutdown.clone(), give_up));
+        let chance = self.chance.clone();
+        let syncing =
+            tokio::spawn(
+                async move { while disk.step_after(sleep(chance.millis(0, 15))).await {} },
+            );
+        *self.server() = Some(Server {
+            log: log.clone(),
+            seen,
+            began: Instant::now(),
+            is_newer: self.chance.happens(500),
+        });
+        self.history.say(|| "the server starts".to_owned());
+        Ok(Running {
+            log,
+            files,
+            shutdown,
+            tasks: vec![writing, syncing],
+        })
+    }
+
+    pub(super) fn dead_letters(&self, files: &DurableFiles) -> anyhow::Result<DeadLetters> {
+        let folder = PathBuf::from("/data/dead-letter");
+        Ok(DeadLetters::open_on(files.clone(), folder, 1 << 20)?)
+    }
+
+    /// Aborts the tasks of a server whose process has ended.
+    pub(super) async fn bury(&self, running: Running) {
+        *self.server() = None;
+        for task in running.tasks {
+            task.abort();
+            let _ended = task.await;
+        }
+    }
+
+    /// Stops the server gracefully, as SIGTERM does.
+    pub(super) async fn stop(&self, running: Running) {
+        *self.server() = None;
+        running.shutdown.cancel();
+        for task in running.tasks.into_iter().take(1) {
+            let _ended = timeout(Duration::from_secs(600), task).await;
+        }
+        self.disk.end_now();
+    }
+
+    /// Called before a log is deleted: events that only this log has may be lost.
+    pub(super) fn excuse_what_is_not_stored(&self) {
+        let mut stored = BTreeSet::new();
+        for table in super::store::EVENTS {
+            let rows = self.store.rows(table);
+            stored.extend(rows.iter().map(|row| row["id"].number() as u64));
+        }
+        let mut truth = self.truth();
+        let lost: Vec<u64> = truth.appended.keys().copied().collect();
+        let lost = lost.into_iter().filter(|id| !stored.contains(id));
+        let lost: BTreeSet<u64> = lost.collect();
+        truth.lost_at = self.now() / 1_000_000;
+        truth.ever_lost.extend(&lost);
+        truth.excused.extend(lost);
+        truth.lost_records = true;
+    }
+
+    /// Batches of more events are too large from now on.
+    pub(super) fn allow_events(&self, most: usize) {
+        *self
+            .most_events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = most;
+    }
+}

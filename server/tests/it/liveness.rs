@@ -1,0 +1,129 @@
+//! Nothing that a server needs dies silently: the server says so and ends, to be started again.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use crate::server::{Server, spans};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_panics_ends_the_server_and_what_was_acknowledged_is_stored_at_the_next_start()
+{
+    let mut server = Server::with(&[
+        "--clickhouse-url",
+        "http://127.0.0.1:9",
+        "--shutdown-timeout-ms",
+        "100",
+    ])
+    .await;
+    assert_eq!(server.send(&spans(3)).await.status, 202);
+    server.break_clock();
+    let error = server.failed().await;
+    assert!(error.contains("the background task `"), "{error}");
+    assert!(error.contains("the clock is broken"), "{error}");
+
+    server.mend_clock();
+    server.change(&[]);
+    server.start_again().await;
+    assert_eq!(server.stored("SELECT count() FROM spans").await, "3");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_log_ended_ends_too() {
+    let mut server = Server::start().await;
+    server.ready().await;
+    server.send(&spans(2)).await;
+    server.app().log.close().await;
+    let error = server.failed().await;
+    assert!(
+        error.contains("the background task `ingest log` ended unexpectedly"),
+        "{error}"
+    );
+    assert_eq!(
+        server.query("SELECT count() FROM spans").await,
+        "2",
+        "what was durable was drained"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_follows_the_disk_without_any_batch() {
+    let server = Server::start().await;
+    server.ready().await;
+    let in_the_way = server.data_dir().join("log/probe");
+    std::fs::remove_file(&in_the_way).unwrap();
+    std::fs::create_dir(&in_the_way).unwrap();
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let ready = server.readiness().await;
+    assert_eq!(
+        (ready.status.as_u16(), &ready.body["log"]),
+        (503, &"the disk fails".into())
+    );
+    std::fs::remove_dir(&in_the_way).unwrap();
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(server.readiness().await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_hangs_is_said_in_time_and_keeps_no_server_from_ending() {
+    let mut server = Server::with(&["--shutdown-timeout-ms", "100"]).await;
+    server.ready().await;
+    // To open a FIFO that nobody reads takes for ever.
+    let probe = server.data_dir().join("log/probe");
+    std::fs::remove_file(&probe).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(probe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let asked = Instant::now();
+    let ready = server.readiness().await;
+    assert_eq!(ready.status, 503);
+    assert_eq!(ready.body["log"], "the disk does not answer");
+    assert!(
+        asked.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        asked.elapsed()
+    );
+    let ends = tokio::time::timeout(Duration::from_secs(30), server.end());
+    ends.await.expect("an end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_without_an_id_of_its_own_is_refused_and_counted() {
+    let mut server = Server::start().await;
+    let mut batch = spans(1);
+    batch["batch_id"] = Uuid::nil().to_string().into();
+    for _ in 0..2 {
+        let refused = server.send(&batch).await;
+        assert_eq!(refused.outcome(), (400, "invalid_envelope".to_owned()));
+        let detail = refused.body["detail"].as_str().unwrap();
+        assert!(detail.contains("`batch_id` is the nil UUID"), "{detail}");
+    }
+    server.end().await;
+    assert_eq!(
+        server
+            .query("SELECT signal, outcome, reason, sum(count) FROM outcomes WHERE project != '' GROUP BY ALL")
+            .await,
+        "batch\trejected\tinvalid_envelope\t2"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_to_come_again_has_no_outcome_yet() {
+    let mut server = Server::with(&["--body-timeout-ms", "200"]).await;
+    let stalled =
+        server
+            .request()
+            .header("content-length", "1000")
+            .body(reqwest::Body::wrap_stream(futures_util::stream::pending::<
+                Result<Vec<u8>, std::io::Error>,
+            >()));
+    assert_eq!(stalled.send().await.unwrap().status(), 408);
+    server.end().await;
+    assert_eq!(server.query("SELECT count() FROM outcomes").await, "0");
+}

@@ -1,0 +1,168 @@
+//! Devices send a batch to whatever server answers. Several servers with one control database store it once.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use uuid::Uuid;
+
+use crate::postgres::postgres;
+use crate::server::{Server, spans};
+
+const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT uniqExact(span_id) FROM spans), \
+     (SELECT toUInt64(sum(samples)) FROM spans_hourly), (SELECT count() FROM batches)";
+
+/// `[events that are stored, events of duplicates]`, by what `outcomes` says.
+const BOOKS: &str = "SELECT sumIf(count, outcome = 'stored'), sumIf(count, outcome = 'duplicate') \
+     FROM outcomes WHERE project != '' AND signal = 'spans'";
+
+struct Pair {
+    one: Server,
+    other: Server,
+    database: String,
+}
+
+impl Pair {
+    async fn start(more: &[&str]) -> Self {
+        let postgres = tokio::task::spawn_blocking(postgres).await.unwrap();
+        let database = postgres.database().await;
+        let settings = [
+            &[
+                "--database-url",
+                &database,
+                "--secret",
+                "one secret for all servers of this test",
+            ],
+            more,
+        ];
+        let one = Server::with(&settings.concat()).await;
+        one.ready().await;
+        let other = one.beside().await;
+        other.ready().await;
+        other.pass(Duration::from_secs(1));
+        Self {
+            one,
+            other,
+            database,
+        }
+    }
+
+    async fn sql(&self, sql: String) {
+        let mut connection = PgConnection::connect(&self.database).await.unwrap();
+        let done = sqlx::query(AssertSqlSafe(sql))
+            .execute(&mut connection)
+            .await;
+        done.unwrap();
+        connection.close().await.unwrap();
+    }
+
+    /// As if no server had claimed anything for five minutes.
+    async fn all_are_gone(&self) {
+        self.sql("UPDATE claiming_logs SET seen_at = now() - INTERVAL '5 minutes'".to_owned())
+            .await;
+    }
+
+    /// Another server claims a batch now.
+    async fn claims(&self, log: Uuid, batch: &Value) {
+        let (log, batch) = (log.simple(), id_of(batch).simple());
+        let project = self.one.query("SELECT any(project) FROM batches").await;
+        self.sql(format!(
+            "INSERT INTO claiming_logs VALUES ('\\x{log}', now())"
+        ))
+        .await;
+        self.sql(format!(
+            "INSERT INTO batch_claims VALUES ('{project}', '\\x{batch}', '\\x{log}', now())"
+        ))
+        .await;
+    }
+
+    async fn drained(&self) {
+        self.one.drained().await;
+        self.other.drained().await;
+    }
+}
+
+fn id_of(batch: &Value) -> Uuid {
+    batch["batch_id"].as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_two_servers_take_at_once_is_stored_once() {
+    let pair = Pair::start(&[]).await;
+    for _ in 0..60 {
+        let batch = spans(5);
+        let (one, other) = tokio::join!(pair.one.send(&batch), pair.other.send(&batch));
+        assert_eq!((one.status.as_u16(), other.status.as_u16()), (202, 202));
+    }
+    pair.drained().await;
+    assert_eq!(pair.one.query(COUNTS).await, "300\t300\t300\t60");
+    assert_eq!(pair.one.query(BOOKS).await, "300\t300");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn halves_that_go_to_two_servers_are_stored_and_the_whole_is_not() {
+    let pair = Pair::start(&["--flush-interval-ms", "60000"]).await;
+    let mut whole = spans(4);
+    let mut halves = [spans(0), spans(0)];
+    for (half, place) in halves.iter_mut().zip([0, 2]) {
+        half["split_from"] = json!([whole["batch_id"]]);
+        half["spans"] = json!(whole["spans"].as_array().unwrap()[place..place + 2]);
+    }
+    let mut pair = pair;
+    assert_eq!(pair.one.send(&halves[0]).await.status, 202);
+    assert_eq!(pair.other.send(&halves[1]).await.status, 202);
+    pair.one.end().await;
+    pair.other.end().await;
+    assert_eq!(pair.other.query(COUNTS).await, "4\t4\t4\t2");
+    // An upload of the whole that hung for long: neither server knows the halves of the other.
+    let third = pair.one.beside().await;
+    third.ready().await;
+    whole["sent_at"] = json!("2026-11-20T12:00:01Z");
+    assert_eq!(third.send(&whole).await.status, 202);
+    let mut third = third;
+    third.end().await;
+    assert_eq!(third.query(COUNTS).await, "4\t4\t4\t2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_waits_for_the_server_that_has_claimed_it_until_that_is_gone() {
+    let pair = Pair::start(&[]).await;
+    pair.one.send(&spans(1)).await;
+    pair.drained().await;
+    let batch = spans(5);
+    pair.claims(Uuid::new_v4(), &batch).await;
+    assert_eq!(pair.one.send(&batch).await.status, 202);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(pair.one.query(COUNTS).await, "1\t1\t1\t1");
+    pair.all_are_gone().await;
+    pair.drained().await;
+    assert_eq!(pair.one.query(COUNTS).await, "6\t6\t6\t2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_comes_back_passes_by_what_was_taken_over() {
+    let mut pair = Pair::start(&["--shutdown-timeout-ms", "1500"]).await;
+    let refuse =
+        |parts: u32| format!("ALTER TABLE batches MODIFY SETTING parts_to_throw_insert = {parts}");
+    pair.one.send(&spans(1)).await;
+    pair.drained().await;
+    pair.one.query(&refuse(1)).await;
+    let batch = spans(5);
+    assert_eq!(pair.one.send(&batch).await.status, 202);
+    while pair.one.metric("unjank_writer_failures_total").await < 1.0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    pair.one.end().await;
+    let ledger = std::fs::read_to_string(pair.one.data_dir().join("drain.json")).unwrap();
+    assert!(!ledger.contains("\"range\":null"), "{ledger}");
+    pair.one.query(&refuse(1_000)).await;
+    pair.all_are_gone().await;
+    assert_eq!(pair.other.send(&batch).await.status, 202);
+    pair.other.drained().await;
+    assert_eq!(pair.other.query(COUNTS).await, "6\t6\t6\t2");
+    pair.one.start_again().await;
+    pair.one.ready().await;
+    pair.drained().await;
+    assert_eq!(pair.other.query(COUNTS).await, "6\t6\t6\t2");
+    assert_eq!(pair.other.query(BOOKS).await, "6\t5");
+}
