@@ -18,6 +18,7 @@ mod incidents;
 mod ingest;
 mod ingest_keys;
 mod janks;
+mod linger;
 mod listener;
 mod member;
 mod mutes;
@@ -42,7 +43,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE};
 use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::map_response;
+use axum::middleware::{map_request, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
@@ -326,6 +327,7 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         .layer(CatchPanicLayer::custom(|_| problem::internal()));
     routes
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+        .layer(map_request(linger::read_to_the_end))
         .layer(map_response(close_after_unread_body))
         .layer(stack)
 }

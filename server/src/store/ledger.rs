@@ -16,11 +16,17 @@ use super::durable_file::DurableFiles;
 use super::number::{Number, RANGES};
 use super::old_fault::{OldFault, is_back};
 
+/// The first version with numbers.
+const VERSION: u8 = 1;
+
 /// A fold of so many rows is rolled up at once: its groups fit in memory.
 const FULL: u64 = 3_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ledger {
+    /// [`VERSION`]. An older server left this out.
+    #[serde(default)]
+    version: u8,
     /// The log this speaks of. The marks in ClickHouse name it too.
     pub(super) log_id: Uuid,
     /// Every record up to this one is in ClickHouse (or in the dead-letter folder). 0: none.
@@ -121,6 +127,7 @@ pub(super) struct LogState {
 impl Ledger {
     fn new(log_id: Uuid) -> Self {
         Self {
+            version: VERSION,
             log_id,
             done: 0,
             range: None,
@@ -145,8 +152,7 @@ impl Ledger {
             return Ok(ledger);
         }
         let before = ledger.clone();
-        let of_old_server = ledger.last == Number::default();
-        if of_old_server {
+        if ledger.version < VERSION {
             let old_log_id = ledger.log_id;
             for range in ledger
                 .range
@@ -173,7 +179,7 @@ impl Ledger {
         if ledger.done < log.trimmed {
             (ledger.done, ledger.range) = (log.trimmed, None);
         }
-        ledger.log_id = log.id;
+        (ledger.version, ledger.log_id) = (VERSION, log.id);
         ledger.folds_wait_for = ledger.folds_wait_for.min(log.durable);
         if ledger != before {
             // The correction must be durable: the log may have grown past `done` by the next start.
@@ -339,6 +345,13 @@ mod tests {
             assert_eq!((anew.done, anew.log_id), (0, log.id));
             assert_eq!(anew.folds[0].log_id, LOG.id, "the mark it would have left");
         }
+        // Also before the first number was drawn.
+        let mut ledger = Ledger::new(LOG.id);
+        ledger.done = 9;
+        ledger.save(&DurableFiles::default(), &path).unwrap();
+        let log = LogState { id: other, ..LOG };
+        let anew = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
+        assert_eq!(anew.done, 0);
     }
 
     #[test]

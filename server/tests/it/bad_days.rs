@@ -413,6 +413,13 @@ async fn a_body_over_the_memory_budget_is_told_to_come_back() {
     .await;
     let answer = server.send_bytes(vec![b' '; 2 << 20]).await;
     assert_eq!(answer.outcome(), (503, "overloaded".to_owned()));
+    // Also a client that reads nothing before it has sent everything hears the answer.
+    let large = vec![b' '; 8 << 20];
+    let length = format!("content-length: {}", large.len());
+    assert_eq!(
+        by_hand(&server, &length, &large, false).await,
+        "HTTP/1.1 503 Service Unavailable"
+    );
     assert_eq!(server.send(&spans(1)).await.status, 202);
 }
 

@@ -1,0 +1,75 @@
+//! Reads what is left of a refused body, so that its sender hears the answer.
+//!
+//! A sender that is still writing when the connection closes gets a reset, and loses the answer with its `Retry-After`. So the answer
+//! goes out at once, and the rest of the body is read and thrown away behind it.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Error;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
+
+/// How long the rest of a body may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How much of it is read. Twice the largest body that is taken by default.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Gives a request a body whose rest is read when nobody wants it any more.
+pub(super) async fn read_to_the_end(request: Request) -> Request {
+    request.map(|body| {
+        if body.is_end_stream() {
+            body
+        } else {
+            Body::new(Unread(body))
+        }
+    })
+}
+
+struct Unread(Body);
+
+impl HttpBody for Unread {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        Pin::new(&mut self.0).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        if self.0.is_end_stream() {
+            return;
+        }
+        // Without a runtime the process is at its end, and so is the connection.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let rest = std::mem::take(&mut self.0);
+            runtime.spawn(tokio::time::timeout(PATIENCE, throw_away(rest)));
+        }
+    }
+}
+
+async fn throw_away(mut rest: Body) {
+    let mut read = 0;
+    while let Some(Ok(frame)) = rest.frame().await {
+        read += frame.data_ref().map_or(0, Bytes::len);
+        if read > MOST_BYTES {
+            break;
+        }
+    }
+}
