@@ -1,6 +1,6 @@
 -- What a range of the ingest log and a fold have brought is written in the rows themselves, so that it can be asked.
 --
--- * `range_id` is the number of the range a row came with (`server/src/store/range.rs`), in the last three bytes the number of the record
+-- * `range_id` is the number of the range a row came with (`server/src/store/number.rs`), in the last three bytes the number of the record
 --   when it was sent alone. Neighbours have the same one, so it takes next to no room. 0: a server of an older version.
 -- * Rows with a number are rolled up by the server soon after (`server/src/store/fold.rs`), with the SELECTs of these views. Rows without a
 --   number and without a fold are rolled up by the views within their INSERT, as before.
