@@ -250,6 +250,10 @@ fn reopen(
         }
         file.sync()?;
     }
+    if found.extent.records == 0 {
+        // The process before may have failed to make its name durable.
+        disk::sync_dir(files, dir)?;
+    }
     // Appending behind a destroyed header would put good records into a bad place, and numbers that are
     // skipped inside a segment would make `DropReport` inexact.
     let is_behind = found.extent.last_seq.saturating_add(1) < recovery.next_seq;

@@ -8,6 +8,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::watch;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// PostgreSQL refuses to run as root; this user owns nothing.
@@ -121,4 +125,39 @@ fn inside(folder: &Path, below: &str) -> Vec<PathBuf> {
     found.sort_unstable();
     found.reverse();
     found
+}
+
+/// A way to PostgreSQL that can be blocked: connections stay open, and no byte gets through.
+pub(crate) struct Way {
+    pub(crate) port: u16,
+    pub(crate) blocked: watch::Sender<bool>,
+}
+
+impl Way {
+    pub(crate) async fn to(postgres: &Postgres) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (to, blocked) = (postgres.port, watch::Sender::new(false));
+        let gate = blocked.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
+                let ((a, b), (c, d)) = (client.into_split(), server.into_split());
+                for (from, to) in [(a, d), (c, b)] {
+                    tokio::spawn(pass(from, to, gate.subscribe()));
+                }
+            }
+        });
+        Self { port, blocked }
+    }
+}
+
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut blocked: watch::Receiver<bool>) {
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(read @ 1..) = from.read(&mut bytes).await {
+        let is_open = blocked.wait_for(|blocked| !blocked).await.is_ok();
+        if !is_open || to.write_all(&bytes[..read]).await.is_err() {
+            break;
+        }
+    }
 }

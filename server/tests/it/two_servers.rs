@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
-use crate::postgres::postgres;
+use crate::postgres::{Way, postgres};
 use crate::server::{Server, spans};
 
 const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT uniqExact(span_id) FROM spans), \
@@ -25,7 +25,10 @@ struct Pair {
 impl Pair {
     async fn start(more: &[&str]) -> Self {
         let postgres = tokio::task::spawn_blocking(postgres).await.unwrap();
-        let database = postgres.database().await;
+        Self::on(postgres.database().await, more).await
+    }
+
+    async fn on(database: String, more: &[&str]) -> Self {
         let settings = [
             &[
                 "--database-url",
@@ -165,4 +168,27 @@ async fn a_server_that_comes_back_passes_by_what_was_taken_over() {
     pair.drained().await;
     assert_eq!(pair.other.query(COUNTS).await, "6\t6\t6\t2");
     assert_eq!(pair.other.query(BOOKS).await, "6\t5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_postgresql_hangs_batches_are_acknowledged_and_wait() {
+    let postgres = tokio::task::spawn_blocking(postgres).await.unwrap();
+    let way = Way::to(postgres).await;
+    let database = postgres.database().await;
+    let through = database.replace(&postgres.port.to_string(), &way.port.to_string());
+    let pair = Pair::on(through, &[]).await;
+    pair.one.send(&spans(1)).await;
+    pair.drained().await;
+    way.blocked.send_replace(true);
+    let batch = spans(5);
+    let (one, other) = tokio::join!(pair.one.send(&batch), pair.other.send(&batch));
+    assert_eq!((one.status.as_u16(), other.status.as_u16()), (202, 202));
+    while pair.one.metric("unjank_writer_failures_total").await < 1.0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(pair.one.query(COUNTS).await, "1\t1\t1\t1");
+    way.blocked.send_replace(false);
+    pair.drained().await;
+    assert_eq!(pair.one.query(COUNTS).await, "6\t6\t6\t2");
+    assert_eq!(pair.one.query(BOOKS).await, "6\t5");
 }

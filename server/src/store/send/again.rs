@@ -33,7 +33,7 @@ impl<D: Destination> Writer<D> {
         let mut rows = 0;
         let mut rolled_up = HashMap::new();
         for sent in again {
-            let fold = (sent.frame.table, sent.again.map(Number::fold));
+            let fold = (sent.frame.table, sent.again.unwrap_or_default().fold());
             let is_late = match rolled_up.get(&fold) {
                 Some(is_late) => *is_late,
                 None => self.is_rolled_up(fold).await?,
@@ -48,9 +48,14 @@ impl<D: Destination> Writer<D> {
         Ok(rows)
     }
 
-    /// Whether a roll-up of the table has the fold, or a later one.
-    async fn is_rolled_up(&self, (table, fold): (&str, Option<Number>)) -> Result<bool, Failure> {
-        let fold = fold.unwrap_or_default();
+    /// Whether a roll-up of the table has the fold, or a later one. Rows without a number are rolled up by views.
+    pub(super) async fn is_rolled_up(
+        &self,
+        (table, fold): (&str, Number),
+    ) -> Result<bool, Failure> {
+        if fold == Number::default() {
+            return Ok(false);
+        }
         let mut roll_ups = self.destination.roll_ups().await?;
         roll_ups.retain(|roll_up| roll_up.table == table);
         for target in roll_ups.iter().flat_map(RollUp::targets) {
@@ -60,6 +65,20 @@ impl<D: Destination> Writer<D> {
             }
         }
         Ok(false)
+    }
+
+    /// Sends what is missing of a table whose fold is already rolled up. Answers how many rows went in.
+    pub(super) async fn send_all_late(
+        &mut self,
+        range: &Range,
+        all: &[Sent<'_>],
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
+        let mut rows = 0;
+        for sent in all {
+            rows += self.send_late(range, sent, tally).await?;
+        }
+        Ok(rows)
     }
 
     /// Sends rows whose fold is already rolled up. They were dead letters then, and the folder has lost them.

@@ -23,12 +23,15 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
                 .filter(|row| row.contains_key("id"))
                 .collect();
             let found = counts(&events, "id");
-            // With a log goes who knew of its folds: the auditor finds such hours, and they are rebuilt from raw rows.
-            let may_lack = world.truth().lost_a_log && world.truth().lost_a_ledger;
+            // With a log goes who knew of its folds, and with a dead letter who knew of its retry. The auditor finds such hours, and they
+            // are rebuilt from raw rows.
+            let truth = world.truth();
+            let lost_all = truth.lost_a_log && truth.lost_a_ledger;
+            let may_lack = |id: u128| lost_all || truth.lost_retries.contains(&(id as u64));
             let differ = differences(&expected, &found).into_iter();
             wrong.extend(
                 differ
-                    .filter(|(_, expected, found)| found > expected || !may_lack)
+                    .filter(|(id, expected, found)| found > expected || !may_lack(*id))
                     .map(|(id, expected, found)| {
                         format!("event {id:x} is {expected} times in raw rows and {found} times in {table}")
                     }),

@@ -12,13 +12,14 @@ use tokio_util::sync::CancellationToken;
 use super::chance::{Chance, History};
 use super::connection::Connection;
 use super::disk::SimulatedDisk;
-use super::rows::Batch;
+use super::rows::{Batch, number_of};
 use super::store::Store;
 use crate::ingest::{Arrival, Seen};
 use crate::metrics::Metrics;
 use crate::store::dead_letter::DeadLetters;
 use crate::store::durable_file::DurableFiles;
 use crate::store::log::{IngestLog, LogSettings};
+use crate::store::number::Number;
 use crate::store::writer::{Writer, WriterSettings};
 
 /// Noon of 2026-11-24, a Tuesday.
@@ -55,6 +56,10 @@ pub(super) struct Truth {
     pub(super) lost_a_log: bool,
     /// Whether a ledger was lost.
     pub(super) lost_a_ledger: bool,
+    /// Events of retries that were stored and not rolled up when their dead letters were lost.
+    pub(super) lost_retries: BTreeSet<u64>,
+    /// The logs there have been, as numbers name them.
+    pub(super) logs: BTreeSet<u32>,
     /// All events that devices have created, with their tables.
     pub(super) events: BTreeMap<u64, &'static str>,
     /// Faults by kind.
@@ -200,6 +205,7 @@ impl World {
         };
         let (log, mut disk) =
             IngestLog::assemble(files.clone(), settings, self.metrics.log.clone())?;
+        self.truth().logs.insert(Number::log_bits(log.identity()));
         let seen = Arc::new(Seen::new(64));
         log.recall(|project, batch_id| seen.recall(project, batch_id))?;
         let writer_settings = WriterSettings {
@@ -270,11 +276,16 @@ impl World {
     /// Called before a log is deleted: events that only this log has may be lost.
     pub(super) fn excuse_what_is_not_stored(&self) {
         let mut stored = BTreeSet::new();
-        for table in super::store::EVENTS {
-            let rows = self.store.rows(table);
-            stored.extend(rows.iter().map(|row| row["id"].number() as u64));
-        }
         let mut truth = self.truth();
+        for table in super::store::EVENTS {
+            for row in self.store.rows(table) {
+                let id = row["id"].number() as u64;
+                stored.insert(id);
+                if !truth.logs.contains(&number_of(&row).log()) {
+                    truth.lost_retries.insert(id);
+                }
+            }
+        }
         let lost: Vec<u64> = truth.appended.keys().copied().collect();
         let lost = lost.into_iter().filter(|id| !stored.contains(id));
         let lost: BTreeSet<u64> = lost.collect();
