@@ -56,6 +56,10 @@ pub(super) struct Range {
     pub(super) number: Number,
     pub(super) first: u64,
     pub(super) last: u64,
+    /// Numbers from and to which no record was in the log. A power cut can bring records back that a failed sync had taken out of the log;
+    /// nobody acknowledged those.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) gaps: Vec<(u64, u64)>,
     /// Records whose batch came before: only counted.
     pub(super) duplicates: Vec<u64>,
     /// Records that an earlier range has sent, wholly or in part, and the number of that range.

@@ -374,6 +374,31 @@ impl LogRecords {
         })
     }
 
+    /// Numbers of `first` to `last` without a record, as pairs of first and last.
+    pub(super) fn gaps(&self, first: Seq, last: Seq) -> Vec<(Seq, Seq)> {
+        let mut gaps = Vec::new();
+        let mut next = first;
+        let seqs = self.iter().map(|(seq, _)| seq);
+        for seq in seqs.filter(|seq| *seq <= last).chain([last + 1]) {
+            if next < seq {
+                gaps.push((next, seq - 1));
+            }
+            next = seq + 1;
+        }
+        gaps
+    }
+
+    /// Removes the records in these gaps.
+    pub(super) fn remove(&mut self, gaps: &[(Seq, Seq)]) {
+        let is_in_gap = |seq: &Seq| {
+            gaps.iter()
+                .any(|(first, last)| (first..=last).contains(&seq))
+        };
+        for (_, places) in &mut self.chunks {
+            places.retain(|(seq, _)| !is_in_gap(seq));
+        }
+    }
+
     /// Removes the records after `last`.
     pub(super) fn cut_after(&mut self, last: Seq) {
         for (_, places) in &mut self.chunks {

@@ -349,7 +349,8 @@ impl<D: Destination> Writer<D> {
 
     /// Reads a range again that was cut before.
     async fn resume(&mut self, mut range: Range) -> Result<(Range, LogRecords), Failure> {
-        let records = self.read(range.first, usize::MAX, range.last).await?;
+        let mut records = self.read(range.first, usize::MAX, range.last).await?;
+        records.remove(&range.gaps);
         self.claim_again(&parse(&records)?, &mut range).await?;
         Ok((range, records))
     }
@@ -382,6 +383,7 @@ impl<D: Destination> Writer<D> {
             parsed.truncate(one_layout);
             range.last = parsed.last().map_or(range.last, |(seq, _)| *seq);
         }
+        range.gaps = records.gaps(first, range.last);
         self.find_stored(&parsed, &mut range).await?;
         let known = range.again.iter().map(|(_, number)| *number).max();
         self.ledger.last = self.ledger.last.max(known.unwrap_or_default());
