@@ -95,7 +95,7 @@ impl<'r> Known<'r> {
 }
 
 impl<D: Destination> Writer<D> {
-    /// Finds the records that a new range must not send as new.
+    /// Finds the records that a new range must not send as new. The range may become shorter.
     pub(super) async fn find_stored(
         &mut self,
         records: &[Numbered<'_>],
@@ -114,6 +114,7 @@ impl<D: Destination> Writer<D> {
         }
         self.wait_for_owners(&known, &judgement.sent).await?;
         (range.again, range.duplicates) = (judgement.again, judgement.duplicates);
+        end_with_an_origin(records, range);
         Ok(())
     }
 
@@ -257,6 +258,25 @@ impl<D: Destination> Writer<D> {
             "batch {batch_id} is being stored by the server with log {log_id}"
         )))
     }
+}
+
+/// Ends a range before the last earlier range of which it has records, unless it begins with that one. The next range then has all records
+/// of that earlier range. So the records of an earlier range are counted together, and one mark in `outcomes` can stand for all of them.
+fn end_with_an_origin(records: &[Numbered<'_>], range: &mut Range) {
+    let origins: HashMap<u64, Number> = range.again.iter().copied().collect();
+    let origin = |seq: u64| origins.get(&seq).map(|number| number.range());
+    let mut seqs = records.iter().map(|(seq, _)| *seq);
+    let Some(last) = records.last().and_then(|(seq, _)| origin(*seq)) else {
+        return;
+    };
+    let first = seqs.find(|seq| origin(*seq) == Some(last));
+    let Some(first) = first.filter(|first| records.first().is_some_and(|(seq, _)| seq < first))
+    else {
+        return;
+    };
+    range.last = first - 1;
+    range.again.retain(|(seq, _)| *seq < first);
+    range.duplicates.retain(|seq| *seq < first);
 }
 
 async fn in_time<T>(answer: impl Future<Output = Result<T, ControlError>>) -> Result<T, Failure> {

@@ -383,8 +383,9 @@ impl<D: Destination> Writer<D> {
             parsed.truncate(one_layout);
             range.last = parsed.last().map_or(range.last, |(seq, _)| *seq);
         }
-        range.gaps = records.gaps(first, range.last);
         self.find_stored(&parsed, &mut range).await?;
+        parsed.retain(|(seq, _)| *seq <= range.last);
+        range.gaps = records.gaps(first, range.last);
         let known = range.again.iter().map(|(_, number)| *number).max();
         self.ledger.last = self.ledger.last.max(known.unwrap_or_default());
         self.doubtful_before = self.doubtful_before.max(known.unwrap_or_default());
