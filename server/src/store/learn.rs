@@ -41,9 +41,6 @@ impl<D: Destination> Writer<D> {
         let counted = self.destination.marks("outcomes", log_id).await?;
         let counted = counted.into_values().max().unwrap_or_default();
         let mut next = self.ledger.clone();
-        if !unknown.is_empty() || next.done >= next.folds_wait_for {
-            next.counted = counted;
-        }
         if let Some(newest) = unknown.last() {
             // The ledger is older than ClickHouse. Every record of the log is checked again before any fold is rolled up.
             next.range = None;
@@ -51,6 +48,12 @@ impl<D: Destination> Writer<D> {
             next.last = next.last.max(newest.last_of_fold());
         }
         next.last = next.last.max(counted);
+        if !unknown.is_empty() || next.done >= next.folds_wait_for {
+            next.counted = counted;
+            next.counted_since = (next.last, next.last);
+        } else {
+            next.counted_since.1 = counted;
+        }
         self.doubtful_before = next.last;
         self.commit(next).await?;
         self.knows_last = true;

@@ -45,6 +45,9 @@ pub(super) struct Ledger {
     /// The highest mark of `outcomes` when this ledger was found to be older than ClickHouse. Ranges up to it are counted.
     #[serde(default)]
     pub(super) counted: Number,
+    /// Ranges with numbers after the first and up to the second were drawn since then, and are counted.
+    #[serde(default)]
+    pub(super) counted_since: (Number, Number),
     /// The fold of an older server, which numbered rows by fold alone.
     #[serde(default, rename = "fold", skip_serializing_if = "Option::is_none")]
     pub(super) old_fold: Option<OldFold>,
@@ -139,6 +142,7 @@ impl Ledger {
             last: Number::default(),
             folds_wait_for: 0,
             counted: Number::default(),
+            counted_since: Default::default(),
             old_fold: None,
         }
     }
@@ -240,6 +244,12 @@ impl Ledger {
                 },
             ),
         }
+    }
+
+    /// Whether `outcomes` has the counts of an earlier range.
+    pub(super) fn is_counted(&self, number: Number) -> bool {
+        let (after, last) = self.counted_since;
+        number <= self.counted || (after < number && number <= last)
     }
 
     pub(super) fn close_fold(&mut self) {

@@ -84,12 +84,11 @@ impl<D: Destination> Writer<D> {
     fn sort<'r>(&self, range: &Range, records: &'r LogRecords) -> Result<Sorted<'r>, Failure> {
         let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
         let again: HashMap<u64, Number> = range.again.iter().copied().collect();
-        let counted = self.ledger.counted;
         let mut sorted = Sorted::default();
         // Records that only count have no number of their own: they were counted with those that came before and after.
         let mut passed_by = again
             .iter()
-            .filter(|(_, number)| **number <= counted)
+            .filter(|(_, number)| self.ledger.is_counted(**number))
             .map(|(seq, _)| *seq);
         let counted_before = passed_by.by_ref().max().unwrap_or_default();
         for (seq, bytes) in records.iter() {
@@ -102,8 +101,8 @@ impl<D: Destination> Writer<D> {
             };
             let (duplicate, earlier) = (duplicates.contains(&seq), again.get(&seq).copied());
             let was_counted = match earlier {
-                Some(number) => number <= counted,
-                None => record.frames.is_empty() && seq < counted_before,
+                Some(number) => self.ledger.is_counted(number),
+                None => (record.frames.is_empty() || duplicate) && seq < counted_before,
             };
             if !was_counted {
                 sorted.tally.add_record(&record, duplicate);

@@ -41,7 +41,8 @@ use crate::metrics::Metrics;
 /// Seeds that have failed. They run first. A change of the models changes their histories.
 const KEPT: &[u64] = &[
     2, 3, 13, 29, 46, 69, 83, 103, 147, 172, 193, 247, 253, 287, 305, 317, 336, 339, 347, 355, 384,
-    388, 438, 446, 481, 488, 538, 565, 650, 1042, 1160, 1306, 3172, 3571, 6456, 6467, 13108,
+    388, 438, 446, 481, 488, 538, 565, 650, 1042, 1160, 1306, 3172, 3571, 6456, 6467, 13108, 20888,
+    22216, 33418, 57848, 106_447, 131_428, 193_892,
 ];
 
 /// After the last fault, devices and the log must finish within this simulated time.
