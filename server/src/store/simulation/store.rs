@@ -258,19 +258,31 @@ impl Store {
 pub(super) struct AtWork {
     pub(super) store: Store,
     number: Number,
+    /// The start of ClickHouse it belongs to.
+    starts: u64,
 }
 
 impl AtWork {
     pub(super) fn begin(store: Store, number: Number) -> Self {
-        *store.tables().at_work.entry(number).or_default() += 1;
-        Self { store, number }
+        let mut tables = store.tables();
+        let starts = tables.starts;
+        *tables.at_work.entry(number).or_default() += 1;
+        drop(tables);
+        Self {
+            store,
+            number,
+            starts,
+        }
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        // After a restart nothing is under way.
-        if let Some(at_work) = self.store.tables().at_work.get_mut(&self.number) {
+        let mut tables = self.store.tables();
+        // A restart has ended it already.
+        if tables.starts == self.starts
+            && let Some(at_work) = tables.at_work.get_mut(&self.number)
+        {
             *at_work = at_work.saturating_sub(1);
         }
     }
