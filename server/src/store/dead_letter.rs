@@ -18,7 +18,7 @@ use super::ledger::Fold;
 use super::native::Frame;
 use super::number::Number;
 use super::record::Outcome;
-use super::tally::Tally;
+use super::tally::{Marks, Tally};
 use crate::fingerprint::fingerprint;
 
 /// What is known of an item.
@@ -114,7 +114,9 @@ impl DeadLetter {
         let Retry { log_id, fold } = self.retry();
         let mut tally = Tally::default();
         tally.move_from_dead_letter(self, outcome, reason);
-        tally.deliver(destination, (log_id, fold), true).await
+        tally
+            .deliver(destination, &Marks::up_to(log_id, fold), true)
+            .await
     }
 }
 

@@ -64,6 +64,12 @@ pub(crate) trait Destination: Send + Sync {
         others: &[Number],
     ) -> impl Future<Output = Result<bool, Failure>> + Send;
 
+    /// Ranges of a log that a recovery has counted, by month. The marks of `outcomes` do not stand for them.
+    fn counted_alone(
+        &self,
+        log_id: Uuid,
+    ) -> impl Future<Output = Result<BTreeSet<(Month, Number)>, Failure>> + Send;
+
     /// The last number that a log's mark names, by month.
     fn marks(
         &self,

@@ -11,6 +11,7 @@ use super::destination::Destination;
 use super::number::Number;
 use super::old_fault::{OldFault, is_back};
 use super::raw::RawTable;
+use super::tally::Counted;
 use super::writer::Writer;
 
 /// Only folds drawn within this time before the last number are recalled. `rollups rebuild` handles older ones.
@@ -38,8 +39,13 @@ impl<D: Destination> Writer<D> {
         let batches = RawTable::of("batches").ok_or(Failure::Later("no batches".to_owned()))?;
         let known = self.ledger.last.last_counted();
         let unknown = self.destination.folds_after(batches, log_id, known).await?;
-        let counted = self.destination.marks("outcomes", log_id).await?;
-        let counted = counted.into_values().max().unwrap_or_default();
+        let marks = self.destination.marks("outcomes", log_id).await?;
+        let counted = marks.into_values().max().unwrap_or_default();
+        let alone = self.destination.counted_alone(log_id).await?;
+        self.counted = Counted {
+            before: counted,
+            alone: alone.into_iter().map(|(_, number)| number).collect(),
+        };
         let mut next = self.ledger.clone();
         if let Some(newest) = unknown.last() {
             // The ledger is older than ClickHouse. Every record of the log is checked again before any fold is rolled up.
@@ -48,12 +54,6 @@ impl<D: Destination> Writer<D> {
             next.last = next.last.max(newest.last_of_fold());
         }
         next.last = next.last.max(counted);
-        if !unknown.is_empty() || next.done >= next.folds_wait_for {
-            next.counted = counted;
-            next.counted_since = (next.last, next.last);
-        } else {
-            next.counted_since.1 = counted;
-        }
         self.doubtful_before = next.last;
         self.commit(next).await?;
         self.knows_last = true;

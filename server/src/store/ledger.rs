@@ -42,12 +42,6 @@ pub(super) struct Ledger {
     /// No fold is rolled up before this record is drained: the rows of recalled folds may be incomplete until then.
     #[serde(default)]
     pub(super) folds_wait_for: u64,
-    /// The highest mark of `outcomes` when this ledger was found to be older than ClickHouse. Ranges up to it are counted.
-    #[serde(default)]
-    pub(super) counted: Number,
-    /// Ranges with numbers after the first and up to the second were drawn since then, and are counted.
-    #[serde(default)]
-    pub(super) counted_since: (Number, Number),
     /// The fold of an older server, which numbered rows by fold alone.
     #[serde(default, rename = "fold", skip_serializing_if = "Option::is_none")]
     pub(super) old_fold: Option<OldFold>,
@@ -141,8 +135,6 @@ impl Ledger {
             folds: Vec::new(),
             last: Number::default(),
             folds_wait_for: 0,
-            counted: Number::default(),
-            counted_since: Default::default(),
             old_fold: None,
         }
     }
@@ -244,12 +236,6 @@ impl Ledger {
                 },
             ),
         }
-    }
-
-    /// Whether `outcomes` has the counts of an earlier range.
-    pub(super) fn is_counted(&self, number: Number) -> bool {
-        let (after, last) = self.counted_since;
-        number <= self.counted || (after < number && number <= last)
     }
 
     pub(super) fn close_fold(&mut self) {

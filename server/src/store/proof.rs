@@ -116,13 +116,18 @@ impl Destination for ClickHouse {
         } else {
             "app_id"
         };
+        let also = if table == "outcomes" {
+            "AND reason = ''"
+        } else {
+            ""
+        };
         let time = if table.ends_with("_daily") {
             "day"
         } else {
             "hour"
         };
         let sql = format!(
-            "SELECT toYYYYMM({time}), max({}) FROM `{}`.`{table}` WHERE project = '' AND {name} = '{log_id}' GROUP BY 1",
+            "SELECT toYYYYMM({time}), max({}) FROM `{}`.`{table}` WHERE project = '' AND {name} = '{log_id}' {also} GROUP BY 1",
             mark_column(table),
             self.database()
         );
@@ -133,6 +138,22 @@ impl Destination for ClickHouse {
             .await?;
         Ok(marks
             .into_iter()
+            .map(|(month, number)| (month, Number::from_value(number)))
+            .collect())
+    }
+
+    async fn counted_alone(&self, log_id: Uuid) -> Result<BTreeSet<(Month, Number)>, Failure> {
+        let sql = format!(
+            "SELECT DISTINCT toYYYYMM(hour), source FROM `{}`.outcomes WHERE project = '' AND signal = '{log_id}' AND reason != ''",
+            self.database()
+        );
+        let rows = self
+            .client()?
+            .query_raw(&sql)
+            .fetch_all::<(Month, u128)>()
+            .await?;
+        let numbers = rows.into_iter();
+        Ok(numbers
             .map(|(month, number)| (month, Number::from_value(number)))
             .collect())
     }

@@ -15,7 +15,7 @@ use super::number::Number;
 use super::old_fault::{OldFault, is_back};
 use super::raw::RawTable;
 use super::record::Record;
-use super::tally::Tally;
+use super::tally::{Marks, Tally};
 use super::writer::Writer;
 
 /// So many numbers fit in one statement.
@@ -88,7 +88,7 @@ impl<D: Destination> Writer<D> {
         // Records that only count have no number of their own: they were counted with those that came before and after.
         let mut passed_by = again
             .iter()
-            .filter(|(_, number)| self.ledger.is_counted(**number))
+            .filter(|(_, number)| self.counted.has(**number))
             .map(|(seq, _)| *seq);
         let counted_before = passed_by.by_ref().max().unwrap_or_default();
         for (seq, bytes) in records.iter() {
@@ -101,7 +101,7 @@ impl<D: Destination> Writer<D> {
             };
             let (duplicate, earlier) = (duplicates.contains(&seq), again.get(&seq).copied());
             let was_counted = match earlier {
-                Some(number) => self.ledger.is_counted(number),
+                Some(number) => self.counted.has(number),
                 None => (record.frames.is_empty() || duplicate) && seq < counted_before,
             };
             if !was_counted {
@@ -367,12 +367,14 @@ impl<D: Destination> Writer<D> {
                 .deliver_old(range, &frames, &format!("{}-{}", range.first, range.last))
                 .await;
         }
+        let mut marks = Marks::up_to(self.ledger.log_id, range.number);
+        if range.first <= self.ledger.folds_wait_for {
+            // Earlier ranges may not be counted yet.
+            let origins = range.again.iter().map(|(_, number)| number.range());
+            marks.alone = origins.chain([range.number]).collect();
+        }
         tally
-            .deliver(
-                &self.destination,
-                (self.ledger.log_id, range.number),
-                self.in_doubt,
-            )
+            .deliver(&self.destination, &marks, self.in_doubt)
             .await
     }
 

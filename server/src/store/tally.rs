@@ -31,10 +31,77 @@ struct TallyKey {
     reason: String,
 }
 
-/// A row that says whose counts a month has: a log's last range. Not to vanish in a merge it counts something.
+/// Says in `outcomes` whose counts are there.
+pub(super) struct Marks {
+    log_id: Uuid,
+    /// The range that is counted.
+    number: Number,
+    /// Empty: all ranges of the log with this number or a smaller one are counted. Otherwise these ranges are.
+    pub(super) alone: BTreeSet<Number>,
+}
+
+/// The ranges of a log that are counted.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    /// All ranges up to this number.
+    pub(super) before: Number,
+    /// Single ranges with greater numbers.
+    pub(super) alone: BTreeSet<Number>,
+}
+
+/// A row with a mark of a month. Not to vanish in a merge it counts something.
 struct Mark {
     key: TallyKey,
     number: Number,
+}
+
+impl Marks {
+    pub(super) fn up_to(log_id: Uuid, number: Number) -> Self {
+        Self {
+            log_id,
+            number,
+            alone: BTreeSet::new(),
+        }
+    }
+
+    /// The months that have the counts of the range.
+    async fn months(&self, destination: &impl Destination) -> Result<BTreeSet<Month>, Failure> {
+        if self.alone.is_empty() {
+            let marks = destination.marks("outcomes", self.log_id).await?;
+            let marks = marks.into_iter().filter(|(_, mark)| *mark >= self.number);
+            return Ok(marks.map(|(month, _)| month).collect());
+        }
+        let alone = destination.counted_alone(self.log_id).await?;
+        let marks = alone.into_iter().filter(|(_, one)| *one == self.number);
+        Ok(marks.map(|(month, _)| month).collect())
+    }
+
+    fn rows(&self, month: Month) -> impl Iterator<Item = Mark> {
+        let is_last = self.alone.is_empty();
+        let alone = self.alone.iter().copied();
+        let numbers = alone.chain(is_last.then_some(self.number));
+        numbers.map(move |number| Mark {
+            key: TallyKey {
+                hour: first_hour(month),
+                project: String::new(),
+                signal: self.log_id.to_string(),
+                outcome: "",
+                reason: if is_last {
+                    String::new()
+                } else {
+                    number.to_string()
+                },
+            },
+            number,
+        })
+    }
+}
+
+impl Counted {
+    pub(super) fn has(&self, number: Number) -> bool {
+        let range = number.range();
+        range <= self.before || self.alone.contains(&range)
+    }
 }
 
 const TOKENS: u32 = 16;
@@ -85,28 +152,26 @@ impl Tally {
         bytes
     }
 
-    /// Adds the counts once, with the mark of a log.
+    /// Adds the counts once, with marks.
     pub(super) async fn deliver(
         &self,
         destination: &impl Destination,
-        (log_id, number): (Uuid, Number),
+        marks: &Marks,
         in_doubt: bool,
     ) -> Result<(), Failure> {
+        let number = marks.number;
         let mut months = self.months();
         let in_doubt = in_doubt && !is_back(OldFault::TokensAreProof);
         for attempt in 0..TOKENS {
             if in_doubt {
-                let marks = destination.marks("outcomes", log_id).await?;
-                months.retain(|month| marks.get(month).is_none_or(|mark| *mark < number));
+                let counted = marks.months(destination).await?;
+                months.retain(|month| !counted.contains(month));
             }
             if months.is_empty() {
                 return Ok(());
             }
-            let marks: Vec<Mark> = months
-                .iter()
-                .map(|month| Mark::of(log_id, *month, number))
-                .collect();
-            let bytes = self.frame_of(&months, &marks);
+            let rows: Vec<Mark> = months.iter().flat_map(|month| marks.rows(*month)).collect();
+            let bytes = self.frame_of(&months, &rows);
             let insert = Insert {
                 table: "outcomes",
                 block: Block::join(&[Frame::read(&bytes)?])?,
@@ -182,21 +247,6 @@ impl Tally {
             reason: count.reason.to_owned(),
         };
         *self.counts.entry(key).or_default() += events;
-    }
-}
-
-impl Mark {
-    fn of(log_id: Uuid, month: Month, number: Number) -> Self {
-        Self {
-            key: TallyKey {
-                hour: first_hour(month),
-                project: String::new(),
-                signal: log_id.to_string(),
-                outcome: "",
-                reason: String::new(),
-            },
-            number,
-        }
     }
 }
 

@@ -24,6 +24,7 @@ use super::log::{IngestLog, LogRecords};
 use super::number::Number;
 use super::old_fault::{OldFault, is_back};
 use super::record::Record;
+use super::tally::Counted;
 use crate::metrics::WriterMetrics;
 
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct Writer<D = ClickHouse> {
     settings: WriterSettings,
     pub(super) metrics: WriterMetrics,
     pub(super) ledger: Ledger,
+    /// What `outcomes` had when the process started.
+    pub(super) counted: Counted,
     /// An attempt at the range may have had an effect that nobody knows.
     pub(super) in_doubt: bool,
     /// Tables, with their columns, that have all of the range's rows.
@@ -113,6 +116,7 @@ impl<D: Destination> Writer<D> {
             doubtful_views: HashSet::new(),
             doubtful_before: ledger.last,
             ledger,
+            counted: Counted::default(),
             knows_last: false,
             knows_folds: false,
             fold_at: Instant::now(),

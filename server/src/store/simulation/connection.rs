@@ -31,10 +31,13 @@ fn mark(row: &Row) -> Option<(&str, Month, Number)> {
         }
     };
     let number = Number::from_value(row["source"].number());
-    row["project"]
-        .text()
-        .is_empty()
-        .then_some((log, month, number))
+    (row["project"].text().is_empty() && !is_alone(row)).then_some((log, month, number))
+}
+
+/// Whether a mark of `outcomes` stands for one range.
+fn is_alone(row: &Row) -> bool {
+    row.get("reason")
+        .is_some_and(|reason| !reason.text().is_empty())
 }
 
 impl Connection {
@@ -168,6 +171,20 @@ impl Destination for Connection {
                 *mark = number.max(*mark);
             }
             Ok(marks)
+        })
+        .await
+    }
+
+    async fn counted_alone(&self, log_id: Uuid) -> Result<BTreeSet<(Month, Number)>, Failure> {
+        let log_id = log_id.to_string();
+        self.ask(move |store, _| {
+            let rows = store.rows("outcomes").into_iter();
+            let alone = rows.filter(|row| {
+                row["project"].text().is_empty() && row["signal"].text() == log_id && is_alone(row)
+            });
+            let number = |row: &Row| Number::from_value(row["source"].number());
+            let month = |row: &Row| month_of(row["hour"].number() as u32);
+            Ok(alone.map(|row| (month(&row), number(&row))).collect())
         })
         .await
     }
