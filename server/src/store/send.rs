@@ -151,14 +151,15 @@ impl<D: Destination> Writer<D> {
         if table == "batches" {
             self.check_claims()?;
         }
-        if self.in_doubt && self.is_rolled_up((table, range.number.fold())).await? {
-            // The ledger came back older than the roll-ups.
-            return self.send_all_late(range, sent, tally).await;
-        }
         let mut one_by_one = range.one_by_one.contains(&layout);
         if !one_by_one && self.was_sent_alone(range, sent).await? {
             self.send_one_by_one(&layout).await?;
             one_by_one = true;
+        }
+        let in_doubt = one_by_one && self.in_doubt;
+        if in_doubt && self.is_rolled_up((table, range.number.fold())).await? {
+            // The ledger came back older than the roll-ups.
+            return self.send_all_late(range, sent, tally).await;
         }
         if !one_by_one {
             let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
