@@ -7,6 +7,7 @@
 -- * Each block of a roll-up has a row more for each month, the mark: no project, the server's id as the app, and the number of the fold in
 --   `source`, of which a merge keeps the largest. So one look at the marks tells which folds of a server a month has. In `outcomes` the
 --   number is that of the range, and the server's id stands as the signal.
+--   Without a reason the mark stands for all ranges up to the number; with one, for that range alone.
 -- * `source = 1`: rows that were added to the hour alone, since the day had them already.
 
 ALTER TABLE spans ADD COLUMN IF NOT EXISTS range_id UInt128 CODEC(ZSTD(1)),
