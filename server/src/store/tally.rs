@@ -66,14 +66,12 @@ impl Marks {
 
     /// The months that have the counts of the range.
     async fn months(&self, destination: &impl Destination) -> Result<BTreeSet<Month>, Failure> {
-        if self.alone.is_empty() {
-            let marks = destination.marks("outcomes", self.log_id).await?;
-            let marks = marks.into_iter().filter(|(_, mark)| *mark >= self.number);
-            return Ok(marks.map(|(month, _)| month).collect());
-        }
+        let marks = destination.marks("outcomes", self.log_id).await?;
+        let marks = marks.into_iter().filter(|(_, mark)| *mark >= self.number);
+        // A recovery may have counted the range, and an older copy of the ledger has it once more.
         let alone = destination.counted_alone(self.log_id).await?;
-        let marks = alone.into_iter().filter(|(_, one)| *one == self.number);
-        Ok(marks.map(|(month, _)| month).collect())
+        let alone = alone.into_iter().filter(|(_, one)| *one == self.number);
+        Ok(marks.chain(alone).map(|(month, _)| month).collect())
     }
 
     fn rows(&self, month: Month) -> impl Iterator<Item = Mark> {
