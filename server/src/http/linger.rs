@@ -56,7 +56,7 @@ impl Drop for Unread {
         if self.0.is_end_stream() {
             return;
         }
-        // Without a runtime the process is at its end, and so is the connection.
+        // This task ends by itself, at the latest with the connection. Without a runtime the process is at its end.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let rest = std::mem::take(&mut self.0);
             runtime.spawn(tokio::time::timeout(PATIENCE, throw_away(rest)));

@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// PostgreSQL refuses to run as root; this user owns nothing.
@@ -131,24 +132,33 @@ fn inside(folder: &Path, below: &str) -> Vec<PathBuf> {
 pub(crate) struct Way {
     pub(crate) port: u16,
     pub(crate) blocked: watch::Sender<bool>,
+    /// Ends with the way.
+    _serving: JoinSet<()>,
 }
 
 impl Way {
     pub(crate) async fn to(postgres: &Postgres) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (to, blocked) = (postgres.port, watch::Sender::new(false));
-        let gate = blocked.clone();
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
-                let ((a, b), (c, d)) = (client.into_split(), server.into_split());
-                for (from, to) in [(a, d), (c, b)] {
-                    tokio::spawn(pass(from, to, gate.subscribe()));
-                }
-            }
-        });
-        Self { port, blocked }
+        let blocked = watch::Sender::new(false);
+        let mut serving = JoinSet::new();
+        serving.spawn(pass_all(listener, postgres.port, blocked.subscribe()));
+        Self {
+            port,
+            blocked,
+            _serving: serving,
+        }
+    }
+}
+
+async fn pass_all(listener: tokio::net::TcpListener, to: u16, blocked: watch::Receiver<bool>) {
+    let mut passing = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        let server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        passing.spawn(pass(from_client, to_server, blocked.clone()));
+        passing.spawn(pass(from_server, to_client, blocked.clone()));
     }
 }
 

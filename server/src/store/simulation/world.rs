@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::chance::{Chance, History};
 use super::connection::Connection;
 use super::disk::SimulatedDisk;
-use super::rows::{Batch, number_of};
+use super::rows::{Batch, Row, number_of};
 use super::store::Store;
 use crate::ingest::{Arrival, Seen};
 use crate::metrics::Metrics;
@@ -278,13 +278,15 @@ impl World {
         let mut stored = BTreeSet::new();
         let mut truth = self.truth();
         for table in super::store::EVENTS {
-            for row in self.store.rows(table) {
-                let id = row["id"].number() as u64;
-                stored.insert(id);
-                if !truth.logs.contains(&number_of(&row).log()) {
-                    truth.lost_retries.insert(id);
-                }
-            }
+            let rows = self.store.rows(table);
+            let id = |row: &Row| row["id"].number() as u64;
+            stored.extend(rows.iter().map(id));
+            let of_retries: Vec<u64> = rows
+                .iter()
+                .filter(|row| !truth.logs.contains(&number_of(row).log()))
+                .map(id)
+                .collect();
+            truth.lost_retries.extend(of_retries);
         }
         let lost: Vec<u64> = truth.appended.keys().copied().collect();
         let lost = lost.into_iter().filter(|id| !stored.contains(id));
