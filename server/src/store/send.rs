@@ -295,10 +295,12 @@ impl<D: Destination> Writer<D> {
             Ok(()) => Ok(frame.rows as u64),
             Err(Failure::Content(error)) => {
                 let missing = match RawTable::of(frame.table) {
-                    Some(table) => parcel
-                        .missing(&self.destination, table)
-                        .await
-                        .map_or(frame.rows, |missing| missing.values().sum()),
+                    Some(table) => match parcel.missing(&self.destination, table).await {
+                        Ok(missing) => missing.values().sum(),
+                        Err(Failure::Content(_)) => frame.rows,
+                        // Rows that may be stored must not become a dead letter.
+                        Err(later) => return Err(later),
+                    },
                     None => frame.rows,
                 };
                 if missing > 0 {
