@@ -53,7 +53,7 @@ pub struct Audit {
     pub differences: Vec<Difference>,
 }
 
-/// The latest audit, for whoever asks.
+/// Keeps the latest audit. The API, the metrics and the page Ingest health read it.
 #[derive(Debug, Default)]
 pub struct AuditBoard(Mutex<Audit>);
 

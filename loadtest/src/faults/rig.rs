@@ -157,7 +157,7 @@ impl Rig {
     }
 }
 
-/// Checks again and again until it is so or the time is over; answers whether it is so.
+/// Repeats a check until it succeeds or the time is over. Returns whether it succeeded.
 pub(super) async fn eventually(
     patience: Duration,
     mut check: impl AsyncFnMut() -> Result<bool>,

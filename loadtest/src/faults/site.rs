@@ -137,7 +137,7 @@ impl Site {
         Ok(())
     }
 
-    /// For the verdict: how often somebody had to help.
+    /// For the verdict: how often the test had to start the server by hand.
     pub(super) fn help(&self) -> String {
         match self.started_by_hand {
             0 => String::new(),

@@ -1,4 +1,4 @@
-//! Reads what is left of a refused body, so that its sender hears the answer.
+//! Reads the rest of a refused body, so that its sender receives the answer.
 //!
 //! A sender that is still writing when the connection closes gets a reset, and loses the answer with its `Retry-After`. So the answer
 //! goes out at once, and the rest of the body is read and thrown away behind it.
@@ -13,12 +13,12 @@ use axum::extract::Request;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 
-/// How long the rest of a body may take.
+/// The server reads the rest of a body for at most this time …
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of it is read. Twice the largest body that is taken by default.
+/// … and at most this many bytes. By default the largest body is 1 MiB.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Gives a request a body whose rest is read when nobody wants it any more.
+/// Wraps the body of a request. If the handler does not read all of it, the server reads the rest afterwards.
 pub(super) async fn read_to_the_end(request: Request) -> Request {
     request.map(|body| {
         if body.is_end_stream() {

@@ -1,9 +1,8 @@
-//! The books: whether what was acknowledged is stored, and whether roll-ups hold what the raw rows say.
+//! The books: they check that all acknowledged events are stored, and that roll-ups match the raw rows.
 //!
-//! A page is compared in two steps. First both sides are counted as they are, which is all that is read while the books balance. Where
-//! they differ, the rows that the server has not brought to the copy yet are told apart by the marks (see `fold`): the copy must hold at
-//! least the rows whose number is not above the mark of their log, and at most all rows. A difference outside of these bounds is real,
-//! whoever writes meanwhile.
+//! A page is compared in two steps. The first step counts both sides. Nothing more is read while they are equal. The second step handles
+//! rows that the server has not rolled up yet. A row is rolled up if its number is not above the mark of its log (see `fold`). The copy
+//! must hold at least these rows, and at most all rows. A difference outside these bounds is real, also while servers write.
 //!
 //! Cost: the first step reads project and time of the rows, found by the primary key (`project`, hour, `received_at`): 36 million rows took 2.2
 //! to 2.7 s on two busy threads. The second step also reads `range_id`, twice as long, and runs only for days with a difference. At 100,000

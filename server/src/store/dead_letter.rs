@@ -251,7 +251,7 @@ impl DeadLetters {
         Ok((item, frame))
     }
 
-    /// Sends an item again. On success it is stored, rolled up, counted and gone from here. Whoever is interrupted can begin again.
+    /// Sends an item again. On success its rows are stored, rolled up and counted, and the item is deleted. An interrupted retry can be repeated.
     pub(crate) async fn retry(
         &self,
         id: &str,

@@ -106,7 +106,7 @@ impl<'p> Parcel<'p> {
         tracing::error!(
             table = table.name,
             number = %self.number,
-            "ClickHouse confirmed rows again and again and does not have them: are they older than they are kept, or does somebody delete them?"
+            "ClickHouse confirmed these rows 16 times, but they are not in the table. The writer gives up. Check whether the rows are older than the retention, or whether another client deletes rows"
         );
         Ok(())
     }
@@ -162,7 +162,7 @@ pub(super) async fn roll_up(
         }
     }
     Err(Failure::Later(format!(
-        "ClickHouse confirmed the roll-up {} again and again and does not have it",
+        "ClickHouse confirmed the roll-up {} 16 times, but it is not in the table",
         roll_up.name
     )))
 }

@@ -64,7 +64,7 @@ pub(crate) trait Destination: Send + Sync {
         others: &[Number],
     ) -> impl Future<Output = Result<bool, Failure>> + Send;
 
-    /// Ranges of a log that a recovery has counted, by month. The marks of `outcomes` do not stand for them.
+    /// Ranges of a log that have marks of their own in `outcomes`, by month. Recoveries write such marks.
     fn counted_alone(
         &self,
         log_id: Uuid,

@@ -261,7 +261,7 @@ impl<D: Destination> Writer<D> {
 }
 
 /// Ends a range before the last earlier range of which it has records, unless it begins with that one. The next range then has all records
-/// of that earlier range. So the records of an earlier range are counted together, and one mark in `outcomes` can stand for all of them.
+/// of that earlier range. So the records of an earlier range are counted together, and its mark in `outcomes` says so for all of them.
 fn end_with_an_origin(records: &[Numbered<'_>], range: &mut Range) {
     let origins: HashMap<u64, Number> = range.again.iter().copied().collect();
     let origin = |seq: u64| origins.get(&seq).map(|number| number.range());

@@ -1,4 +1,4 @@
-//! Small files that hold either their old bytes or the new ones, whatever happens meanwhile.
+//! Small files. After a crash at any moment, a file holds either all its old bytes or all its new ones.
 
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};

@@ -85,12 +85,12 @@ pub(crate) struct Step<'s> {
     pub(super) token: String,
 }
 
-/// What the views say of rows that they roll up themselves; here it is a fold that is asked for.
+/// The condition of the views on rows that they roll up themselves. The server replaces it by a fold.
 const WITHOUT_RANGE: &str = "range_id = 0";
 const WITHOUT_FOLD: &str = "(fold = 0)";
-/// What stands in its place for the rows of all folds.
+/// Replaces [`WITHOUT_FOLD`] to read the rows of all folds.
 const ANY_FOLD: &str = "(fold >= 0)";
-/// Rows that the views by the day pass by.
+/// The `source` of rows that the views by the day ignore.
 const FIRST_ALONE: u8 = 1;
 
 #[cfg(test)]
@@ -285,7 +285,7 @@ impl ClickHouse {
         let wanted = PROOFS.matches("MODIFY QUERY").count();
         if views.len() < wanted {
             return Err(Failure::Later(format!(
-                "only {} of the {wanted} views that fill roll-ups are as unjank made them: has somebody changed one?",
+                "only {} of the {wanted} views that fill roll-ups have the definition of unjank. Restore the others, see migrations/clickhouse/0011_proofs.sql",
                 views.len()
             )));
         }

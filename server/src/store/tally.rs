@@ -186,7 +186,7 @@ impl Tally {
             }
         }
         Err(Failure::Later(
-            "ClickHouse confirmed the counts of outcomes again and again and does not have them"
+            "ClickHouse confirmed the counts of outcomes 16 times, but they are not in the table"
                 .to_owned(),
         ))
     }
