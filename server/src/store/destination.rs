@@ -27,6 +27,14 @@ pub(crate) struct StoredBatch {
     pub(super) received_at: i64,
 }
 
+/// What ClickHouse has of some batches.
+#[derive(Debug, Default)]
+pub(crate) struct StoredBatches {
+    pub(super) whole: Vec<StoredBatch>,
+    /// Batches that were cut. ClickHouse has a half of them.
+    pub(super) cut: Vec<Uuid>,
+}
+
 /// A block for a table.
 pub(crate) struct Insert<'b> {
     pub(super) table: &'b str,
@@ -44,7 +52,7 @@ pub(crate) trait Destination: Send + Sync {
         &self,
         project: &str,
         ids: &[Uuid],
-    ) -> impl Future<Output = Result<Vec<StoredBatch>, Failure>> + Send;
+    ) -> impl Future<Output = Result<StoredBatches, Failure>> + Send;
 
     /// Inserts a block: one part for each period of the table, each all or nothing.
     fn insert(&self, insert: Insert<'_>) -> impl Future<Output = Result<(), Failure>> + Send;

@@ -198,9 +198,12 @@ impl<D: Destination> Writer<D> {
         }
         let mut known = Known::default();
         for (project, ids) in &ids {
-            for batch in self.destination.stored_batches(project, ids).await? {
+            let stored = self.destination.stored_batches(project, ids).await?;
+            for batch in stored.whole {
                 known.stored.insert((*project, batch.batch_id), batch);
             }
+            let cut = stored.cut.into_iter().map(|id| (*project, id));
+            known.in_halves.extend(cut);
         }
         for one in claimed {
             let Some((project, _)) = ids.get_key_value(&*one.project) else {

@@ -32,6 +32,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0012_dash_without_marks",
     "0013_mark_of_traffic",
     "0014_rebuilds",
+    "0015_split_batches",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

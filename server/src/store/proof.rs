@@ -8,7 +8,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, END_TIMEOUT, EXACTLY_ONCE, Failure, ONE_BLOCK, SEND_TIMEOUT};
-use super::destination::{Destination, Insert, Month, StoredBatch};
+use super::destination::{Destination, Insert, Month, StoredBatch, StoredBatches};
 use super::fold::{RollUp, Step, mark_column};
 use super::number::Number;
 use super::raw::{Day, RawTable};
@@ -35,14 +35,10 @@ pub(super) fn query_id(number: Number, what: &str) -> String {
 }
 
 impl Destination for ClickHouse {
-    async fn stored_batches(
-        &self,
-        project: &str,
-        ids: &[Uuid],
-    ) -> Result<Vec<StoredBatch>, Failure> {
-        let mut stored = Vec::new();
+    async fn stored_batches(&self, project: &str, ids: &[Uuid]) -> Result<StoredBatches, Failure> {
+        let mut stored = StoredBatches::default();
         for some in ids.chunks(ASKED_AT_ONCE) {
-            stored.extend(self.some_stored_batches(project, some).await?);
+            self.ask_for_batches(project, some, &mut stored).await?;
         }
         Ok(stored)
     }
@@ -225,34 +221,45 @@ impl Destination for ClickHouse {
 }
 
 impl ClickHouse {
-    async fn some_stored_batches(
+    async fn ask_for_batches(
         &self,
         project: &str,
         ids: &[Uuid],
-    ) -> Result<Vec<StoredBatch>, Failure> {
+        stored: &mut StoredBatches,
+    ) -> Result<(), Failure> {
         // UUIDs are hex and dashes: they cannot break out of their quotes.
         let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
         // One array literal parses in a tenth of the time of as many expressions.
         let sql = format!(
-            "SELECT batch_id, range_id, toUnixTimestamp64Micro(b.received_at) AS received_at FROM `{}`.batches AS b WHERE project = {{project:String}} \
-             AND toUInt128(batch_id) IN (SELECT toUInt128(toUUID(arrayJoin([{}]))))",
+            "WITH asked AS (SELECT toUInt128(toUUID(arrayJoin([{1}])))) \
+             SELECT batch_id, range_id, toUnixTimestamp64Micro(b.received_at) AS micros, false AS is_cut FROM `{0}`.batches AS b \
+             WHERE project = {{project:String}} AND toUInt128(batch_id) IN asked \
+             UNION ALL \
+             SELECT batch_id, toUInt128(0), toInt64(0), true FROM `{0}`.split_batches \
+             WHERE project = {{project:String}} AND toUInt128(batch_id) IN asked",
             self.database(),
             ids.join(", ")
         );
         #[derive(Row, Deserialize)]
-        struct Stored {
+        struct Found {
             #[serde(with = "clickhouse::serde::uuid")]
             batch_id: Uuid,
             range_id: u128,
-            received_at: i64,
+            micros: i64,
+            is_cut: bool,
         }
         let query = self.client()?.query_raw(&sql).param("project", project);
-        let rows = query.fetch_all::<Stored>().await?;
-        let stored = rows.into_iter().map(|row| StoredBatch {
-            batch_id: row.batch_id,
-            number: Number::from_value(row.range_id),
-            received_at: row.received_at,
-        });
-        Ok(stored.collect())
+        for found in query.fetch_all::<Found>().await? {
+            if found.is_cut {
+                stored.cut.push(found.batch_id);
+            } else {
+                stored.whole.push(StoredBatch {
+                    batch_id: found.batch_id,
+                    number: Number::from_value(found.range_id),
+                    received_at: found.micros,
+                });
+            }
+        }
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@
 
 use uuid::Uuid;
 
-use super::columns::FrameBuilder;
+use super::columns::{FrameBuilder, Kind, uuid_bytes};
 use super::native::{BadFrame, Cursor, Frame};
 
 const VERSION: u8 = 2;
@@ -65,6 +65,7 @@ pub struct RecordBuilder {
     outcomes: u16,
     frames_at: usize,
     frames: u16,
+    splits: Option<FrameBuilder>,
 }
 
 impl RecordBuilder {
@@ -75,9 +76,13 @@ impl RecordBuilder {
         put_name(&mut bytes, project);
         bytes.extend_from_slice(batch_id.as_bytes());
         bytes.extend_from_slice(&received_at.to_le_bytes());
-        let split_from = split_from.iter().take(usize::from(u8::MAX));
+        let split_from = split_from.get(..usize::from(u8::MAX)).unwrap_or(split_from);
         bytes.push(split_from.len() as u8);
-        split_from.for_each(|id| bytes.extend_from_slice(id.as_bytes()));
+        split_from
+            .iter()
+            .for_each(|id| bytes.extend_from_slice(id.as_bytes()));
+        let splits = !split_from.is_empty();
+        let splits = splits.then(|| split_rows(project, split_from, received_at));
         let outcomes_at = bytes.len();
         bytes.extend_from_slice(&[0, 0]);
         Self {
@@ -86,6 +91,7 @@ impl RecordBuilder {
             outcomes: 0,
             frames_at: 0,
             frames: 0,
+            splits,
         }
     }
 
@@ -116,6 +122,9 @@ impl RecordBuilder {
     }
 
     pub fn finish(mut self) -> Vec<u8> {
+        if let Some(splits) = self.splits.take() {
+            self.frame(splits);
+        }
         if self.frames_at == 0 {
             self.frames_at = self.bytes.len();
             self.bytes.extend_from_slice(&[0, 0]);
@@ -125,6 +134,16 @@ impl RecordBuilder {
         self.bytes[self.frames_at..self.frames_at + 2].copy_from_slice(&self.frames.to_le_bytes());
         self.bytes
     }
+}
+
+/// The batches of which the record has a part.
+fn split_rows(project: &str, split_from: &[Uuid], received_at: i64) -> FrameBuilder {
+    let mut frame = FrameBuilder::new("split_batches", split_from.len());
+    frame.same_text(Kind::Sym, "project", project);
+    let ids = split_from.iter().map(|id| uuid_bytes(id.as_u128()));
+    frame.fixed(Kind::Uuid, "batch_id", ids);
+    frame.same(Kind::Micros, "received_at", received_at.to_le_bytes());
+    frame
 }
 
 fn put_name(bytes: &mut Vec<u8>, name: &str) {

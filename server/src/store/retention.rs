@@ -38,13 +38,16 @@ impl Retention {
 impl ClickHouse {
     /// Sets how many days batches are kept after they arrived.
     pub async fn keep_batches(&self, days: u32) -> Result<(), Failure> {
-        let sql = format!(
-            "ALTER TABLE `{}`.batches MODIFY TTL toDateTime(received_at) + toIntervalDay({days})",
-            self.database()
-        );
-        let alter = self.client()?.query_raw(&sql);
-        let alter = alter.with_setting("materialize_ttl_after_modify", "0");
-        Ok(alter.execute().await?)
+        for table in ["batches", "split_batches"] {
+            let sql = format!(
+                "ALTER TABLE `{}`.{table} MODIFY TTL toDateTime(received_at) + toIntervalDay({days})",
+                self.database()
+            );
+            let alter = self.client()?.query_raw(&sql);
+            let alter = alter.with_setting("materialize_ttl_after_modify", "0");
+            alter.execute().await?;
+        }
+        Ok(())
     }
 
     /// Drops rows of a log of ClickHouse's own (such as `query_log`) that are older than so many days.

@@ -66,13 +66,17 @@ impl<D: Destination> Writer<D> {
             again,
             mut tally,
         } = self.sort(range, records)?;
-        // A batch belongs to the range whose number it has in `batches`: that is said before anything of it is there.
-        let (batches, signals): (Vec<_>, Vec<_>) = tables.values().partition(|sent| {
-            sent.first()
-                .is_some_and(|sent| sent.frame.table == "batches")
-        });
+        // A batch belongs to the range whose number it has in `batches`: that is said before anything of it is there. That a batch is cut is
+        // said before its halves are there.
+        let place = |sent: &Vec<Sent<'_>>| match sent.first().map(|sent| sent.frame.table) {
+            Some("split_batches") => 0,
+            Some("batches") => 1,
+            _ => 2,
+        };
+        let mut tables: Vec<_> = tables.into_values().collect();
+        tables.sort_by_key(place);
         let mut rows = 0;
-        for sent in batches.into_iter().chain(signals) {
+        for sent in &tables {
             rows += self.send_table(range, sent, &mut tally).await?;
         }
         rows += self.send_again(range, &again, &mut tally).await?;

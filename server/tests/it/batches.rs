@@ -108,6 +108,28 @@ async fn a_part_of_a_batch_that_is_stored_is_not_stored_again_also_after_a_resta
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_whole_batch_is_not_stored_after_a_half_of_it() {
+    let server = Server::start().await;
+    let whole = spans(4);
+    let mut half = spans(0);
+    half["split_from"] = json!([whole["batch_id"]]);
+    half["spans"] = json!(whole["spans"].as_array().unwrap()[..2]);
+    server.send(&half).await;
+    server.drained().await;
+    // Another server knows of the half only what ClickHouse knows.
+    let other = Server::with(&["--clickhouse-database", server.database()]).await;
+    assert_eq!(other.send(&whole).await.status, 202);
+    other.drained().await;
+    assert_eq!(server.query("SELECT count() FROM spans").await, "2");
+    assert_eq!(
+        server
+            .query("SELECT sum(count) FROM outcomes WHERE outcome = 'duplicate'")
+            .await,
+        "4"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn more_small_batches_than_a_statement_can_name_are_drained_at_once() {
     const BATCHES: usize = 7_200;
     let mut server = Server::with(&["--flush-interval-ms", "60000"]).await;

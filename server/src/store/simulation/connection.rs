@@ -9,7 +9,7 @@ use super::disk::SimulatedDisk;
 use super::rows::{self, Row};
 use super::store::{AtWork, FoldWork, Store};
 use crate::store::clickhouse::Failure;
-use crate::store::destination::{Destination, Insert, Month, StoredBatch};
+use crate::store::destination::{Destination, Insert, Month, StoredBatch, StoredBatches};
 use crate::store::fold::{Reach, RollUp, Step};
 use crate::store::number::Number;
 use crate::store::raw::{Day, RawTable};
@@ -75,24 +75,24 @@ impl Connection {
 }
 
 impl Destination for Connection {
-    async fn stored_batches(
-        &self,
-        project: &str,
-        ids: &[Uuid],
-    ) -> Result<Vec<StoredBatch>, Failure> {
+    async fn stored_batches(&self, project: &str, ids: &[Uuid]) -> Result<StoredBatches, Failure> {
         let (project, ids) = (project.to_owned(), ids.to_vec());
         self.ask(move |store, _| {
-            let rows = store.rows("batches").into_iter();
-            let stored = rows
-                .filter(|row| row["project"].text() == project)
-                .map(|row| StoredBatch {
-                    batch_id: Uuid::from_u128(row["batch_id"].number()),
-                    number: rows::number_of(&row),
-                    received_at: row["received_at"].number() as i64,
-                });
-            Ok(stored
-                .filter(|batch| ids.contains(&batch.batch_id))
-                .collect())
+            let batch_id = |row: &Row| Uuid::from_u128(row["batch_id"].number());
+            let found = |table: &str| {
+                let mut rows = store.rows(table);
+                rows.retain(|row| row["project"].text() == project && ids.contains(&batch_id(row)));
+                rows
+            };
+            let whole = found("batches").into_iter().map(|row| StoredBatch {
+                batch_id: batch_id(&row),
+                number: rows::number_of(&row),
+                received_at: row["received_at"].number() as i64,
+            });
+            Ok(StoredBatches {
+                whole: whole.collect(),
+                cut: found("split_batches").iter().map(batch_id).collect(),
+            })
         })
         .await
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use crate::store::columns::{FrameBuilder, Kind};
+use crate::store::columns::{FrameBuilder, Kind, uuid_bytes};
 use crate::store::native::{Block, Cursor};
 use crate::store::number::Number;
 use crate::store::raw::{Day, RawTable};
@@ -70,7 +70,12 @@ fn column(cursor: &mut Cursor<'_>, kind: &str, rows: usize) -> Vec<Value> {
     let number = |bytes: &[u8]| {
         let mut all = [0; 16];
         all[..width].copy_from_slice(bytes);
-        Value::Number(u128::from_le_bytes(all))
+        let value = u128::from_le_bytes(all);
+        Value::Number(if kind == "UUID" {
+            value.rotate_left(64)
+        } else {
+            value
+        })
     };
     values.map(number).collect()
 }
@@ -169,7 +174,7 @@ impl Batch {
         }
         let mut frame = FrameBuilder::new("batches", 1);
         frame.same_text(Kind::Sym, "project", self.project);
-        frame.same(Kind::Uuid, "batch_id", self.id.as_u128().to_le_bytes());
+        frame.same(Kind::Uuid, "batch_id", uuid_bytes(self.id.as_u128()));
         frame.same(Kind::Micros, "received_at", received_at.to_le_bytes());
         record.frame(frame);
         record.finish()

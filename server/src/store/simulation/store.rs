@@ -48,6 +48,8 @@ pub(super) struct Tables {
     /// A table that nobody can write to.
     pub(super) table_away: Option<&'static str>,
     pub(super) done: BTreeMap<&'static str, u64>,
+    /// The ranges that each fold of a table had rows of when it was rolled up.
+    pub(super) rolled_up: BTreeMap<(String, Number), BTreeSet<Number>>,
 }
 
 #[derive(Clone, Debug)]
@@ -219,7 +221,9 @@ impl Store {
         for row in rows {
             let period = match RawTable::of(&table) {
                 Some(raw) => i64::from(rows::period_of(raw, &row)),
-                None => i64::from(month_of(row["hour"].number() as u32)),
+                None => row
+                    .get("hour")
+                    .map_or(0, |hour| i64::from(month_of(hour.number() as u32))),
             };
             periods.entry(period).or_default().push(row);
         }
@@ -236,11 +240,18 @@ impl Store {
             months.insert(*month, vec![rows_mark(work.log_id, work.fold, *month)]);
         }
         let raw = RawTable::of(&work.table).ok_or(Failure::Later("no table".to_owned()))?;
-        for row in self.rows(&work.table) {
+        let mut of_fold = self.rows(&work.table);
+        of_fold.retain(|row| rows::number_of(row).fold() == work.fold);
+        let ranges = of_fold.iter().map(|row| rows::number_of(row).range());
+        let rolled_up = (work.table.clone(), work.fold);
+        self.tables()
+            .rolled_up
+            .entry(rolled_up)
+            .or_default()
+            .extend(ranges);
+        for row in of_fold {
             let at = row[raw.time].number() as i64;
-            if rows::number_of(&row).fold() == work.fold
-                && let Some(rows) = months.get_mut(&month_of((at / 1_000_000) as u32))
-            {
+            if let Some(rows) = months.get_mut(&month_of((at / 1_000_000) as u32)) {
                 rows.push(rolled_row(&row, at));
             }
         }
