@@ -208,11 +208,16 @@ impl Auditor {
         Ok(())
     }
 
-    /// Earlier hours that what arrived has changed.
-    async fn touched(&self, plan: &Plan) -> Result<BTreeSet<i64>, Failure> {
-        let mut touched = BTreeSet::new();
+    /// Earlier hours that what was stored has changed, and whether arrivals have.
+    async fn touched(&self, plan: &Plan) -> Result<BTreeMap<i64, bool>, Failure> {
+        let mut touched = BTreeMap::new();
         for period in plan.arrivals() {
-            touched.extend(self.clickhouse.touched_hours(period).await?);
+            let hours = self.clickhouse.touched_hours(period).await?;
+            touched.extend(hours.into_iter().map(|hour| (hour, false)));
+        }
+        for period in plan.arrivals() {
+            let hours = self.clickhouse.touched_arrivals(period).await?;
+            touched.extend(hours.into_iter().map(|hour| (hour, true)));
         }
         Ok(touched)
     }
@@ -268,7 +273,7 @@ impl Memory {
     }
 
     /// Remembers what a round has compared, and what is to be compared again.
-    fn advance(&mut self, plan: &Plan, touched: &BTreeSet<i64>) {
+    fn advance(&mut self, plan: &Plan, touched: &BTreeMap<i64, bool>) {
         self.checked_to = Some(plan.new.to);
         for (hour, _) in &plan.again {
             self.again.remove(hour);
@@ -280,9 +285,12 @@ impl Memory {
             self.again.insert(hour, Again { due, arrivals });
             hour += HOUR;
         }
-        for hour in touched {
-            let arrivals = false;
-            self.again.entry(*hour).or_insert(Again { due, arrivals });
+        for (hour, arrivals) in touched {
+            let again = self.again.entry(*hour).or_insert(Again {
+                due,
+                arrivals: false,
+            });
+            again.arrivals |= arrivals;
         }
     }
 
@@ -352,7 +360,7 @@ mod tests {
             },
             again: Vec::new(),
         };
-        memory.advance(&plan, &BTreeSet::from([90 * DAY]));
+        memory.advance(&plan, &BTreeMap::from([(90 * DAY, false)]));
         assert_eq!(memory.due(now + DAY - 1).len(), 0);
         let due = memory.due(now + DAY);
         let plan = Plan {

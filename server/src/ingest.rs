@@ -130,6 +130,11 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
             "`batch_id` is the nil UUID: give the batch an id of its own".to_owned(),
         ));
     }
+    if batch.split_from.contains(&batch.batch_id) {
+        return Err(Refusal::Envelope(
+            "`split_from` names the batch itself: name the batches it was cut from".to_owned(),
+        ));
+    }
     if batch.split_from.len() > Batch::MAX_SPLIT_FROM {
         return Err(Refusal::Envelope(format!(
             "`split_from` has {} ids, {} are allowed",

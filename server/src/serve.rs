@@ -325,6 +325,7 @@ fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<W
         range_bytes: RANGE_BYTES,
         eager_bytes: EAGER_BYTES,
         state: shared.data_dir.join("drain.json"),
+        clock: app.clock.clone(),
     };
     let metrics = app.metrics.writer.clone();
     let writer = Writer::open(

@@ -95,12 +95,16 @@ pub struct Compared {
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     days: BTreeMap<String, i64>,
+    /// Rows before these times, in seconds since the epoch, went while a table kept them for fewer days.
+    dropped: BTreeMap<String, i64>,
 }
 
 impl Kept {
     /// The time from which a table still has all its rows, unless it keeps them for ever.
     pub(super) fn since(&self, table: &str, now: i64) -> Option<i64> {
-        Some(now - self.days.get(table)? * DAY + HOUR)
+        let days = self.days.get(table);
+        let kept = days.map(|days| now - days * DAY);
+        Some(kept.max(self.dropped.get(table).copied())? + HOUR)
     }
 
     /// What of the period can be compared. `now` in seconds since the epoch.
@@ -156,7 +160,13 @@ impl ClickHouse {
             .fetch_all::<(String, i64)>()
             .await?;
         let days = tables.into_iter().filter(|(_, days)| *days > 0).collect();
-        Ok(Kept { days })
+        let sql = format!(
+            "SELECT target, max(toInt64(toUnixTimestamp(before))) FROM `{}`.dropped_rows GROUP BY target",
+            self.database()
+        );
+        let dropped = self.client()?.query_raw(&sql).fetch_all::<(String, i64)>();
+        let dropped = dropped.await?.into_iter().collect();
+        Ok(Kept { days, dropped })
     }
 
     /// Compares a page. Differences are real when they were there, but may be gone a moment later.
@@ -279,14 +289,14 @@ impl ClickHouse {
         let month = month_of(at);
         // By the 32 bits of the log that are in a number.
         let mut marks: BTreeMap<u32, Number> = BTreeMap::new();
-        for (log_id, mark) in self.all_marks(page.copy.table, Some(month)).await? {
-            let mark = if page.book.is_of_arrivals() {
-                mark.last_counted()
+        for mark in self.all_marks(page.copy.table, Some(month)).await? {
+            let last = if page.book.is_of_arrivals() {
+                mark.number.last_counted()
             } else {
-                mark.last_of_fold()
+                mark.number.last_of_fold()
             };
-            let known = marks.entry(Number::log_bits(log_id)).or_default();
-            *known = mark.max(*known);
+            let known = marks.entry(mark.bits).or_default();
+            *known = last.max(*known);
         }
         let rolled_up = Rolled(marks).sql();
         let stuck = (now - STUCK) * 1_000;
@@ -324,25 +334,40 @@ impl ClickHouse {
             .collect())
     }
 
-    /// Hours before the period of which events arrived in it.
+    /// Hours before the period of which events were stored in it.
     pub async fn touched_hours(&self, period: Period) -> Result<BTreeSet<i64>, Failure> {
         let mut hours = BTreeSet::new();
         for table in RAW.iter().filter(|table| table.time != "received_at") {
-            let sql = format!(
-                "SELECT DISTINCT {} FROM `{}`.`{}` WHERE project != '' AND received_at >= {} AND received_at < {} AND {} AND {} < {}",
-                start_of(table.time, HOUR),
-                self.database(),
-                table.name,
-                bound("received_at", period.from),
-                bound("received_at", period.to),
-                happened(table, period),
-                table.time,
-                bound(table.time, period.from),
-            );
-            let found = self.client()?.query_raw(&sql).fetch_all::<i64>().await?;
-            hours.extend(found);
+            hours.extend(self.touched(table.name, table.time, period).await?);
         }
         Ok(hours)
+    }
+
+    /// Hours before the period in which batches arrived that were stored in it: they waited in a log.
+    pub async fn touched_arrivals(&self, period: Period) -> Result<BTreeSet<i64>, Failure> {
+        self.touched("batches", "received_at", period).await
+    }
+
+    /// A number tells when its rows were stored. Rows without one were put in by hand, or by an older server.
+    async fn touched(
+        &self,
+        table: &str,
+        time: &str,
+        period: Period,
+    ) -> Result<BTreeSet<i64>, Failure> {
+        let sql = format!(
+            "SELECT DISTINCT {} FROM `{}`.`{table}` WHERE project != '' AND {time} < {} \
+             AND (range_id >= {} AND range_id < {} OR range_id = 0 AND received_at >= {} AND received_at < {})",
+            start_of(time, HOUR),
+            self.database(),
+            bound(time, period.from),
+            Number::first_at(period.from).sql(),
+            Number::first_at(period.to).sql(),
+            bound("received_at", period.from),
+            bound("received_at", period.to),
+        );
+        let found = self.client()?.query_raw(&sql).fetch_all::<i64>().await?;
+        Ok(found.into_iter().collect())
     }
 }
 

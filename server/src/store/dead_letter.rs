@@ -83,6 +83,7 @@ impl DeadLetter {
                 &earlier
             },
             in_doubt: true,
+            until: None,
         };
         parcel.deliver(destination).await?;
         self.roll_up(destination).await?;

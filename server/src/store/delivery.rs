@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tokio::time::Instant;
+
 use super::clickhouse::Failure;
 use super::destination::{Destination, Insert, Month};
 use super::fold::{Reach, RollUp, Step};
@@ -25,6 +27,8 @@ pub(super) struct Parcel<'p> {
     pub(super) earlier: &'p [Number],
     /// Whether an earlier attempt may have had an effect.
     pub(super) in_doubt: bool,
+    /// Nothing is inserted after this time.
+    pub(super) until: Option<Instant>,
 }
 
 /// Tokens that may be lies: ClickHouse's memory of tokens ends long before.
@@ -72,6 +76,20 @@ impl<'p> Parcel<'p> {
         Ok(missing)
     }
 
+    async fn send(
+        &self,
+        insert: Insert<'_>,
+        destination: &impl Destination,
+    ) -> Result<(), Failure> {
+        if self.until.is_some_and(|until| Instant::now() > until) {
+            return Err(Failure::Later(
+                "the claims of this range are too old; the writer claims its batches again"
+                    .to_owned(),
+            ));
+        }
+        destination.insert(insert).await
+    }
+
     /// Returns once ClickHouse has all rows.
     pub(super) async fn deliver(&self, destination: &impl Destination) -> Result<(), Failure> {
         let table = self
@@ -83,7 +101,7 @@ impl<'p> Parcel<'p> {
             // Tables without numbers take the same row twice and keep it once.
             _ => {
                 return match self.insert(0, None)? {
-                    Some(insert) => destination.insert(insert).await,
+                    Some(insert) => self.send(insert, destination).await,
                     None => Ok(()),
                 };
             }
@@ -100,7 +118,7 @@ impl<'p> Parcel<'p> {
             // A running INSERT may outlive its token, and its token may be visible before its rows.
             wait_for_end(destination, self.number.range()).await?;
             if let Some(insert) = self.insert(attempt, Some((table, missing)))? {
-                destination.insert(insert).await?;
+                self.send(insert, destination).await?;
             }
         }
         tracing::error!(

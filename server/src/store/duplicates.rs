@@ -147,7 +147,10 @@ impl<D: Destination> Writer<D> {
         let (stored, open): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|(_, record)| known.has(record));
-        self.wait_for_owners(&known, &open).await?;
+        if let Err(failure) = self.wait_for_owners(&known, &open).await {
+            self.give_back().await;
+            return Err(failure);
+        }
         if stored.is_empty() {
             return Ok(());
         }
@@ -175,15 +178,9 @@ impl<D: Destination> Writer<D> {
         }
     }
 
-    /// Fails if the claims are too old to insert into `batches`: another server could release them before the INSERT ends.
-    pub(super) fn check_claims(&self) -> Result<(), Failure> {
-        if self.claims.are_shared() && self.claimed_at.elapsed() > FRESH {
-            return Err(Failure::Later(
-                "the claims of this range are too old; the writer claims its batches again"
-                    .to_owned(),
-            ));
-        }
-        Ok(())
+    /// After this time the writer must not insert into `batches`: another server could release the claims before the INSERT ends.
+    pub(super) fn claims_end(&self, table: &str) -> Option<Instant> {
+        (self.claims.are_shared() && table == "batches").then_some(self.claimed_at + FRESH)
     }
 
     /// Claims batches, then asks ClickHouse which of them are stored. The order matters: another server releases its claim only after

@@ -140,7 +140,7 @@ impl Target {
     }
 
     /// Puts a mark into a table with the columns of the roll-up.
-    pub(super) fn fill_mark(&self, table: &str, month: Month, mark: (Uuid, Number)) -> String {
+    pub(super) fn fill_mark(&self, table: &str, month: Month, mark: (&str, Number)) -> String {
         format!(
             "INSERT INTO {table} ({}, {}) SELECT {}, {} FROM (SELECT {} AS month)",
             self.names(),
@@ -151,11 +151,11 @@ impl Target {
         )
     }
 
-    fn mark(&self, log_id: Uuid) -> String {
+    fn mark(&self, log: &str) -> String {
         let mark: Vec<String> = self
             .columns
             .iter()
-            .map(|column| mark_of(column, log_id))
+            .map(|column| mark_of(column, log))
             .collect();
         mark.join(", ")
     }
@@ -172,7 +172,7 @@ impl Target {
             mark_column(table),
             unless_held(database, &step.targets(), Some(step.months)),
             months.join(", "),
-            self.mark(step.log_id),
+            self.mark(&step.log_id.to_string()),
             step.fold.sql(),
             firsts.join(", "),
         )
@@ -189,10 +189,10 @@ pub(super) fn mark_column(table: &str) -> &'static str {
 }
 
 /// The value of a mark in a column.
-fn mark_of((name, kind): &(String, String), log_id: Uuid) -> String {
+fn mark_of((name, kind): &(String, String), log: &str) -> String {
     let kind = kind.replace('\\', "\\\\").replace('\'', "\\'");
     match name.as_str() {
-        "app_id" => format!("toLowCardinality('{log_id}')"),
+        "app_id" => format!("toLowCardinality('{log}')"),
         "hour" | "day" => format!("CAST(month, '{kind}')"),
         _ => format!("defaultValueOfTypeName('{kind}')"),
     }

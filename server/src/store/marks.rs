@@ -9,6 +9,29 @@ use super::destination::Month;
 use super::fold::mark_column;
 use super::number::Number;
 
+/// A mark, and the log that it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// The id of the log, or [`unknown_log`].
+    pub(super) log: String,
+    pub(super) bits: u32,
+    pub(super) number: Number,
+}
+
+const UNKNOWN: &str = "log ";
+
+/// How a mark names a log of which only the bits in numbers are known.
+pub(super) fn unknown_log(bits: u32) -> String {
+    format!("{UNKNOWN}{bits:08x}")
+}
+
+fn bits_of(log: &str) -> Option<u32> {
+    match log.strip_prefix(UNKNOWN) {
+        Some(bits) => u32::from_str_radix(bits, 16).ok(),
+        None => Uuid::parse_str(log).ok().map(Number::log_bits),
+    }
+}
+
 /// The last number that is rolled up, by the 32 bits of the log that are in a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rolled(pub(super) BTreeMap<u32, Number>);
@@ -38,13 +61,23 @@ impl Rolled {
     }
 }
 
+/// The newest mark, as SQL says it.
+fn newest(table: &str) -> String {
+    let mark = mark_column(table);
+    if table == "outcomes" {
+        format!("maxIf({mark}, reason = '')")
+    } else {
+        format!("max({mark})")
+    }
+}
+
 impl ClickHouse {
-    /// The marks of all logs in a month (in all months: `None`).
+    /// The marks of all logs in a month (in all months: `None`). A log of `outcomes` that has marks of single ranges only has the number 0.
     pub(super) async fn all_marks(
         &self,
         table: &str,
         month: Option<Month>,
-    ) -> Result<Vec<(Uuid, Number)>, Failure> {
+    ) -> Result<Vec<Mark>, Failure> {
         let name = if table == "outcomes" {
             "signal"
         } else {
@@ -59,8 +92,8 @@ impl ClickHouse {
             format!(" AND toYYYYMM({time}) = {month}")
         });
         let sql = format!(
-            "SELECT toString({name}) AS log, max({}) FROM `{}`.`{table}` WHERE project = ''{of_month} GROUP BY log",
-            mark_column(table),
+            "SELECT toString({name}) AS log, {} FROM `{}`.`{table}` WHERE project = ''{of_month} GROUP BY log",
+            newest(table),
             self.database()
         );
         let marks = self
@@ -69,7 +102,11 @@ impl ClickHouse {
             .fetch_all::<(String, u128)>()
             .await?;
         let marks = marks.into_iter().filter_map(|(log, mark)| {
-            Some((Uuid::parse_str(&log).ok()?, Number::from_value(mark)))
+            Some(Mark {
+                bits: bits_of(&log)?,
+                number: Number::from_value(mark),
+                log,
+            })
         });
         Ok(marks.collect())
     }

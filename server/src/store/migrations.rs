@@ -33,6 +33,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0013_mark_of_traffic",
     "0014_rebuilds",
     "0015_split_batches",
+    "0016_dropped_rows",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

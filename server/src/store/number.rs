@@ -104,6 +104,12 @@ impl Number {
         Self(self.0 | ((1 << FOLD_BITS) - 1))
     }
 
+    /// A lower bound of all numbers drawn from a time on, in seconds since the epoch.
+    pub(super) fn first_at(seconds: i64) -> Self {
+        let millis = u128::try_from(seconds.saturating_mul(1_000)).unwrap_or_default();
+        Self(millis << TIME_AT)
+    }
+
     /// When the number was drawn, in seconds since the epoch.
     pub(super) fn seconds(self) -> i64 {
         i64::try_from((self.0 >> TIME_AT) / 1_000).unwrap_or(i64::MAX)

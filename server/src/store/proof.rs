@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::clickhouse::{ClickHouse, END_TIMEOUT, EXACTLY_ONCE, Failure, ONE_BLOCK, SEND_TIMEOUT};
 use super::destination::{Destination, Insert, Month, StoredBatch, StoredBatches};
 use super::fold::{RollUp, Step, mark_column};
+use super::marks::unknown_log;
 use super::number::Number;
 use super::raw::{Day, RawTable};
 
@@ -123,9 +124,10 @@ impl Destination for ClickHouse {
             "hour"
         };
         let sql = format!(
-            "SELECT toYYYYMM({time}), max({}) FROM `{}`.`{table}` WHERE project = '' AND {name} = '{log_id}' {also} GROUP BY 1",
+            "SELECT toYYYYMM({time}), max({}) FROM `{}`.`{table}` WHERE project = '' AND {name} IN ('{log_id}', '{}') {also} GROUP BY 1",
             mark_column(table),
-            self.database()
+            self.database(),
+            unknown_log(Number::log_bits(log_id))
         );
         let marks = self
             .client()?

@@ -122,13 +122,14 @@ impl Rebuilder {
     async fn read(mut self) -> Result<Self, Failure> {
         self.kept = self.holder.clickhouse.kept().await?;
         self.roll_ups = self.holder.clickhouse.read_roll_ups().await?;
-        self.drop_scratches().await?;
+        self.drop_scratches("").await?;
         Ok(self)
     }
 
     /// Lets the next rebuild begin at once.
     pub async fn end(self) -> Result<(), Failure> {
-        self.drop_scratches().await?;
+        let id = self.holder.id.simple().to_string();
+        self.drop_scratches(&id).await?;
         self.holder.release(None).await
     }
 
@@ -311,8 +312,8 @@ impl Rebuilder {
             self.execute(&target.fill(&scratch, &roll_up.rows_of(target, &condition)))
                 .await?;
         }
-        for mark in self.adopting_logs(&adopted).await? {
-            self.execute(&target.fill_mark(&scratch, part.month, mark))
+        for (log, number) in self.adopting_logs(&adopted).await? {
+            self.execute(&target.fill_mark(&scratch, part.month, (&log, number)))
                 .await?;
         }
         let whole = self.rest(part, &within(target.time(), &periods)).await?;

@@ -58,6 +58,22 @@ impl ClickHouse {
         Ok(self.client()?.query_raw(&sql).execute().await?)
     }
 
+    /// Notes which rows may be gone, before the table keeps rows for longer: they do not come back.
+    async fn note_dropped(&self, table: &Table, days: u64) -> Result<(), Failure> {
+        let kept = table.definition.split("toIntervalDay(").nth(1);
+        let kept = kept.and_then(|rest| rest.split(')').next()?.parse::<u64>().ok());
+        let Some(kept) = kept.filter(|kept| days == 0 || days > *kept) else {
+            return Ok(());
+        };
+        let sql = format!(
+            "INSERT INTO `{}`.dropped_rows (target, before) SELECT {{target:String}}, now() - toIntervalDay({kept})",
+            self.database()
+        );
+        let insert = self.client()?.query_raw(&sql);
+        let insert = insert.param("target", &table.name);
+        Ok(insert.execute().await?)
+    }
+
     /// Has every table keep its rows as long as asked. Answers the tables that kept them for another time before.
     pub async fn keep(&self, retention: Retention) -> Result<Vec<String>, Failure> {
         let client = self.client()?;
@@ -76,6 +92,7 @@ impl ClickHouse {
                 _ if table.definition.contains(&format!(" TTL {expression} ")) => continue,
                 _ => format!("MODIFY TTL {expression}"),
             };
+            self.note_dropped(&table, days).await?;
             // Old parts go when they are merged or looked at next: rewriting them all now would cost more than they take.
             let sql = format!(
                 "ALTER TABLE `{}`.`{}` {change}",

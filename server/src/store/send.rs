@@ -152,17 +152,12 @@ impl<D: Destination> Writer<D> {
         if self.delivered.contains(&layout) {
             return Ok(rows);
         }
-        if table == "batches" {
-            self.check_claims()?;
-        }
         let mut one_by_one = range.one_by_one.contains(&layout);
         if !one_by_one && self.was_sent_alone(range, sent).await? {
             self.send_one_by_one(&layout).await?;
             one_by_one = true;
         }
-        let in_doubt = one_by_one && self.in_doubt;
-        if in_doubt && self.is_rolled_up((table, range.number.fold())).await? {
-            // The ledger came back older than the roll-ups.
+        if self.comes_late(range, sent).await? {
             return self.send_all_late(range, sent, tally).await;
         }
         if !one_by_one {
@@ -189,9 +184,6 @@ impl<D: Destination> Writer<D> {
         }
         let mut rows = 0;
         for sent in sent {
-            if table == "batches" {
-                self.check_claims()?;
-            }
             rows += self.send_alone(range, sent, tally).await?;
         }
         Ok(rows)
@@ -242,6 +234,7 @@ impl<D: Destination> Writer<D> {
             number: range.number,
             earlier: &[],
             in_doubt: self.in_doubt,
+            until: frames.first().and_then(|one| self.claims_end(one.table)),
         };
         let delivered = parcel.deliver(&self.destination).await;
         let table = frames.first().and_then(|frame| RawTable::of(frame.table));
@@ -289,6 +282,7 @@ impl<D: Destination> Writer<D> {
             number,
             earlier: &earlier,
             in_doubt: !is_back(OldFault::RefusedIsNotStored),
+            until: self.claims_end(frame.table),
         };
         let delivered = if range.number == Number::default() {
             self.deliver_old(range, &[frame], &seq.to_string()).await

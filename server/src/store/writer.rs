@@ -25,6 +25,7 @@ use super::number::Number;
 use super::old_fault::{OldFault, is_back};
 use super::record::Record;
 use super::tally::Counted;
+use crate::clock::Clock;
 use crate::metrics::WriterMetrics;
 
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct WriterSettings {
     pub(crate) eager_bytes: u64,
     /// `drain.json`.
     pub(crate) state: PathBuf,
+    /// Numbers of folds are drawn by it.
+    pub(crate) clock: Clock,
 }
 
 pub(crate) struct Writer<D = ClickHouse> {
@@ -86,6 +89,8 @@ const FOLD_PAUSE: Duration = Duration::from_secs(2);
 const HELD_PAUSE: Duration = Duration::from_millis(300);
 /// So many folds may wait for their roll-ups; then no more rows are stored until one is done. The log keeps them.
 const MOST_FOLDS: usize = 512;
+/// A fold that was drawn so many seconds ago may have been taken over by a rebuild: its marks are checked.
+const OLD_FOLD: i64 = 3_600;
 
 impl<D: Destination> Writer<D> {
     pub(crate) fn open(
@@ -296,7 +301,10 @@ impl<D: Destination> Writer<D> {
         failed: &mut BTreeMap<&'v str, Failure>,
     ) -> Result<bool, Failure> {
         let key = (fold.number, roll_up.name.clone());
-        let in_doubt = fold.number <= self.doubtful_before || self.doubtful_views.contains(&key);
+        // A rebuild takes over folds that wait for hours.
+        let is_old = fold.number.seconds() < self.settings.clock.now() / 1_000_000 - OLD_FOLD;
+        let in_doubt =
+            is_old || fold.number <= self.doubtful_before || self.doubtful_views.contains(&key);
         let done = delivery::roll_up(&self.destination, fold, roll_up, in_doubt).await;
         // Another attempt must check what is stored, until the ledger records the view as done.
         self.doubtful_views.insert(key.clone());
@@ -395,7 +403,8 @@ impl<D: Destination> Writer<D> {
         self.doubtful_before = self.doubtful_before.max(known.unwrap_or_default());
         // Nothing is sent that is not written down: it counts once it is.
         let mut next = self.ledger.clone();
-        join_fold(&mut next, &mut range, &parsed, self.log.files().random());
+        let (now, random) = (self.settings.clock.now(), self.log.files().random());
+        join_fold(&mut next, &mut range, &parsed, (now, random));
         next.range = Some(range.clone());
         if self.ledger.open_fold().is_none() {
             self.fold_at = later(fold::OLD);
@@ -458,7 +467,12 @@ fn same_layouts(records: &[(u64, Record<'_>)]) -> usize {
 }
 
 /// Gives the range its number, and has its rows rolled up with a fold.
-fn join_fold(ledger: &mut Ledger, range: &mut Range, parsed: &[(u64, Record<'_>)], random: u64) {
+fn join_fold(
+    ledger: &mut Ledger,
+    range: &mut Range,
+    parsed: &[(u64, Record<'_>)],
+    (now, random): (i64, u64),
+) {
     let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
     let again: HashMap<u64, Number> = range.again.iter().copied().collect();
     let sent = || {
@@ -467,9 +481,8 @@ fn join_fold(ledger: &mut Ledger, range: &mut Range, parsed: &[(u64, Record<'_>)
             .filter(|(seq, _)| !duplicates.contains(seq) && !again.contains_key(seq))
             .map(|(_, record)| record)
     };
-    let received_at = parsed.last().map_or(0, |(_, record)| record.received_at);
     let rows = sent().map(Record::rows).sum::<usize>() as u64;
-    range.number = ledger.join_fold(rows, received_at, random);
+    range.number = ledger.join_fold(rows, now, random);
     ledger.fold_has(sent().flat_map(|record| record.frames.iter().map(|frame| frame.table)));
     let mut recalled: BTreeMap<Number, BTreeSet<String>> = BTreeMap::new();
     for (seq, record) in parsed {

@@ -108,6 +108,20 @@ async fn a_part_of_a_batch_that_is_stored_is_not_stored_again_also_after_a_resta
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_says_it_was_cut_from_itself_is_refused() {
+    let server = Server::start().await;
+    let mut batch = spans(1);
+    batch["split_from"] = json!([batch["batch_id"]]);
+    let answer = server.send(&batch).await;
+    assert_eq!(answer.status, 400);
+    let detail = answer.body["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("`split_from` names the batch itself"),
+        "{detail}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_whole_batch_is_not_stored_after_a_half_of_it() {
     let server = Server::start().await;
     let whole = spans(4);

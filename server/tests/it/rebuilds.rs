@@ -369,6 +369,29 @@ async fn what_cannot_be_rebuilt_is_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hours_whose_raw_rows_went_under_a_shorter_retention_are_not_rebuilt() {
+    let mut server = Server::with(&["--retention-days", "7"]).await;
+    server.ready().await;
+    let kept = |days: u32| {
+        format!(
+            "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'traffic' AND engine_full LIKE '%toIntervalDay({days})%'"
+        )
+    };
+    server.answers(&kept(7), "1").await;
+    server.end().await;
+    server.change(&["--retention-days", "30"]);
+    server.start_again().await;
+    server.answers(&kept(30), "1").await;
+    let (done, text) = rebuild(&server, &["--from", "20d", "--signal", "spans"]);
+    assert!(
+        !done && text.contains("raw rows of `spans` before that are not kept any more"),
+        "{text}"
+    );
+    let (done, text) = rebuild(&server, &["--from", "5d", "--signal", "spans"]);
+    assert!(done, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rebuild_that_was_interrupted_continues() {
     let server = busy_server().await;
     assert!(rebuild(&server, &THREE_DAYS).0);

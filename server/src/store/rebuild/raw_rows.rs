@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use uuid::Uuid;
-
 use super::super::books::{Period, STUCK, start_of};
 use super::super::clickhouse::Failure;
-use super::super::marks::Rolled;
+use super::super::marks::{Mark, Rolled, unknown_log};
 use super::super::number::Number;
 use super::super::raw::RawTable;
 use super::plan::{entries, joined, of_month, raw_unit, unit, within};
@@ -17,20 +15,22 @@ impl Rebuilder {
     pub(super) async fn rolled(&self, part: &Part) -> Result<Rolled, Failure> {
         let clickhouse = &self.holder.clickhouse;
         let marks = clickhouse.all_marks(&part.target, Some(part.month)).await?;
-        let recent = |mark: &Number| mark.seconds() >= self.now - STUCK;
-        let mut logs: BTreeMap<u32, Uuid> = BTreeMap::new();
-        for (log_id, _) in marks.iter().filter(|(_, mark)| recent(mark)) {
-            if logs.insert(Number::log_bits(*log_id), *log_id).is_some() {
+        let recent = |mark: &&Mark| {
+            mark.log != unknown_log(mark.bits) && mark.number.seconds() >= self.now - STUCK
+        };
+        let mut logs = BTreeSet::new();
+        for mark in marks.iter().filter(recent) {
+            if !logs.insert(mark.bits) {
                 return Err(Failure::Later(format!(
-                    "two servers that write to {} have the same 32 bits in their numbers (one is {log_id}), \
+                    "two servers that write to {} have the same 32 bits in their numbers (one is {}), \
                      so a rebuild cannot tell their rows apart: stop one of them for six hours",
-                    part.target
+                    part.target, mark.log
                 )));
             }
         }
         let mut rolled = Rolled::default();
         let marks = marks.into_iter();
-        rolled.join(marks.map(|(log, mark)| (Number::log_bits(log), mark.last_of_fold())));
+        rolled.join(marks.map(|mark| (mark.bits, mark.number.last_of_fold())));
         Ok(rolled)
     }
 
@@ -111,20 +111,25 @@ impl Rebuilder {
         Ok(self.ask::<(i64, u64)>(&sql).await?.into_iter().collect())
     }
 
-    /// The logs whose folds are taken over, by the bits in the numbers. Each range of a log has left its mark in `outcomes`. A log that is
-    /// not known there gets no mark.
+    /// The logs whose folds are taken over. Each range of a log has left its mark in `outcomes`. The retry of a dead letter has a log of its
+    /// own; if it was cut off, nobody knows the id.
     pub(super) async fn adopting_logs(
         &self,
         adopted: &Rolled,
-    ) -> Result<Vec<(Uuid, Number)>, Failure> {
+    ) -> Result<Vec<(String, Number)>, Failure> {
         if adopted.0.is_empty() {
             return Ok(Vec::new());
         }
         let logs = self.holder.clickhouse.all_marks("outcomes", None).await?;
-        let logs = logs.into_iter().filter_map(|(log, _)| {
-            let number = adopted.0.get(&Number::log_bits(log))?;
-            Some((log, *number))
+        let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        for mark in logs {
+            names.entry(mark.bits).or_default().push(mark.log);
+        }
+        let adopted = adopted.0.iter().flat_map(|(bits, number)| {
+            let known = names.remove(bits);
+            let logs = known.unwrap_or_else(|| vec![unknown_log(*bits)]);
+            logs.into_iter().map(|log| (log, *number))
         });
-        Ok(logs.collect())
+        Ok(adopted.collect())
     }
 }

@@ -64,10 +64,10 @@ impl Rebuilder {
         Ok(query.execute().await?)
     }
 
-    /// Drops the scratch tables of this rebuild and of all before it.
-    pub(super) async fn drop_scratches(&self) -> Result<(), Failure> {
+    /// Drops the scratch tables of one rebuild (of all: `""`).
+    pub(super) async fn drop_scratches(&self, id: &str) -> Result<(), Failure> {
         let sql = format!(
-            "SELECT name FROM system.tables WHERE database = '{}' AND match(name, '{SCRATCH}')",
+            "SELECT name FROM system.tables WHERE database = '{}' AND match(name, '{SCRATCH}') AND position(name, '{id}') > 0",
             self.database()
         );
         for name in self.ask::<String>(&sql).await? {

@@ -67,6 +67,33 @@ impl<D: Destination> Writer<D> {
         Ok(false)
     }
 
+    /// Whether rows of a table are missing, and their fold is already rolled up: the ledger came back older than the roll-ups, or a rebuild
+    /// has taken the fold over.
+    pub(super) async fn comes_late(
+        &self,
+        range: &Range,
+        all: &[Sent<'_>],
+    ) -> Result<bool, Failure> {
+        let table = all.first().and_then(|one| RawTable::of(one.frame.table));
+        // Rows of `batches` keep the number of their range: it says whose the batch is.
+        let table = table.filter(|table| table.name != "batches");
+        let Some(table) = table.filter(|_| self.in_doubt && range.number != Number::default())
+        else {
+            return Ok(false);
+        };
+        let frames: Vec<_> = all.iter().map(|one| one.frame).collect();
+        let parcel = Parcel {
+            frames: &frames,
+            number: range.number,
+            earlier: &[],
+            in_doubt: true,
+            until: None,
+        };
+        let missing = parcel.missing(&self.destination, table).await?;
+        let fold = (table.name, range.number.fold());
+        Ok(!missing.is_empty() && self.is_rolled_up(fold).await?)
+    }
+
     /// Sends what is missing of a table whose fold is already rolled up. Answers how many rows went in.
     pub(super) async fn send_all_late(
         &mut self,
@@ -97,6 +124,7 @@ impl<D: Destination> Writer<D> {
             number,
             earlier: &[number.range()],
             in_doubt: true,
+            until: None,
         };
         let missing = parcel.missing(&self.destination, table).await?;
         let rows: usize = missing.into_values().sum();

@@ -48,8 +48,6 @@ pub(super) struct Tables {
     /// A table that nobody can write to.
     pub(super) table_away: Option<&'static str>,
     pub(super) done: BTreeMap<&'static str, u64>,
-    /// The ranges that each fold of a table had rows of when it was rolled up.
-    pub(super) rolled_up: BTreeMap<(String, Number), BTreeSet<Number>>,
 }
 
 #[derive(Clone, Debug)]
@@ -242,13 +240,6 @@ impl Store {
         let raw = RawTable::of(&work.table).ok_or(Failure::Later("no table".to_owned()))?;
         let mut of_fold = self.rows(&work.table);
         of_fold.retain(|row| rows::number_of(row).fold() == work.fold);
-        let ranges = of_fold.iter().map(|row| rows::number_of(row).range());
-        let rolled_up = (work.table.clone(), work.fold);
-        self.tables()
-            .rolled_up
-            .entry(rolled_up)
-            .or_default()
-            .extend(ranges);
         for row in of_fold {
             let at = row[raw.time].number() as i64;
             if let Some(rows) = months.get_mut(&month_of((at / 1_000_000) as u32)) {

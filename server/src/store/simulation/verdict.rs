@@ -23,16 +23,11 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
                 .filter(|row| row.contains_key("id"))
                 .collect();
             let found = counts(&events, "id");
-            // With a log goes who knew of its folds, and with a dead letter who knew of its retry. Nothing tells an older ledger that rows
-            // were refused, if all rows of the range were. The auditor finds such hours, and they are rebuilt from raw rows.
-            let late = came_late(world, raw);
+            // With a log goes who knew of its folds, and with a dead letter who knew of its retry. The auditor finds such hours, and they
+            // are rebuilt from raw rows.
             let truth = world.truth();
             let lost_all = truth.lost_a_log && truth.lost_a_ledger;
-            let may_lack = |id: u128| {
-                lost_all
-                    || truth.lost_retries.contains(&(id as u64))
-                    || truth.lost_a_ledger && late.contains(&id)
-            };
+            let may_lack = |id: u128| lost_all || truth.lost_retries.contains(&(id as u64));
             let differ = differences(&expected, &found).into_iter();
             wrong.extend(
                 differ
@@ -59,21 +54,6 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
         ));
     }
     wrong
-}
-
-/// The events of ranges that had no row when their fold was rolled up.
-fn came_late(world: &World, raw: &str) -> BTreeSet<u128> {
-    let rows = world.store.rows(raw);
-    let tables = world.store.tables();
-    let is_late = |row: &&Row| {
-        let number = number_of(row);
-        let rolled_up = tables.rolled_up.get(&(raw.to_owned(), number.fold()));
-        rolled_up.is_some_and(|ranges| !ranges.contains(&number.range()))
-    };
-    rows.iter()
-        .filter(is_late)
-        .map(|row| row["id"].number())
-        .collect()
 }
 
 /// Every acknowledged event is there once; no event is there twice.

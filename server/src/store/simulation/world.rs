@@ -14,6 +14,7 @@ use super::connection::Connection;
 use super::disk::SimulatedDisk;
 use super::rows::{Batch, Row, number_of};
 use super::store::Store;
+use crate::clock::Clock;
 use crate::ingest::{Arrival, Seen};
 use crate::metrics::Metrics;
 use crate::store::dead_letter::DeadLetters;
@@ -36,6 +37,11 @@ pub(super) struct World {
     pub(super) truth: Mutex<Truth>,
     /// A batch of more events is too large.
     most_events: Mutex<usize>,
+}
+
+/// Microseconds since the epoch, for a world that began then.
+fn time_since(began: Instant) -> i64 {
+    BEGAN_AT + i64::try_from(began.elapsed().as_micros()).unwrap_or_default()
 }
 
 /// What the devices know, to compare with what is stored.
@@ -113,7 +119,7 @@ impl World {
 
     /// Microseconds since the epoch.
     pub(super) fn now(&self) -> i64 {
-        BEGAN_AT + i64::try_from(self.began.elapsed().as_micros()).unwrap_or_default()
+        time_since(self.began)
     }
 
     fn server(&self) -> MutexGuard<'_, Option<Server>> {
@@ -213,6 +219,10 @@ impl World {
             range_bytes: 4 << 10,
             eager_bytes: 8 << 10,
             state: PathBuf::from("/data/drain.json"),
+            clock: Clock::new({
+                let began = self.began;
+                move || time_since(began)
+            }),
         };
         let connection = Connection {
             store: self.store.clone(),
