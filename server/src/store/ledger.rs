@@ -214,6 +214,16 @@ impl Ledger {
         self.last
     }
 
+    /// Never uses the numbers of another ledger again. That ledger may be on the disk even if the attempt to save it failed.
+    pub(super) fn reserve_numbers(&mut self, other: &Self) {
+        self.last = self.last.max(other.last);
+        if let (Some(ours), Some(theirs)) = (self.folds.last_mut(), other.folds.last())
+            && ours.number == theirs.number
+        {
+            ours.ranges = theirs.ranges;
+        }
+    }
+
     /// Tables of which the last fold has rows.
     pub(super) fn fold_has<'t>(&mut self, tables: impl Iterator<Item = &'t str>) {
         if let Some(fold) = self.folds.last_mut() {

@@ -410,6 +410,7 @@ impl<D: Destination> Writer<D> {
             self.fold_at = later(fold::OLD);
         }
         self.quiet_at = later(fold::QUIET);
+        self.ledger.reserve_numbers(&next);
         self.commit(next).await?;
         records.cut_after(range.last);
         Ok((range, records))
