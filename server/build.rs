@@ -6,6 +6,10 @@ use std::path::Path;
 const WEB: &str = "../dashboards/web";
 
 fn main() {
+    // The engine's library takes this function of the program instead of libc's.
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol=write");
+    }
     println!("cargo::rerun-if-changed=../migrations/postgres");
     println!("cargo::rerun-if-changed=../migrations/sqlite");
     // Where nobody built it, the folder around it tells when somebody did.

@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::{IsTerminal, stdin};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -26,6 +26,7 @@ pub fn run(instructions: &str) -> anyhow::Result<()> {
     let lock = lock(&options.data_dir, options.lock_patience)?;
     rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())?;
     remove_empty_definitions(&options.data_dir)?;
+    repair_parts(&options.data_dir)?;
     if let Err(error) = rustix::process::nice(options.nice) {
         tracing::warn!(%error, "the engine keeps its priority");
     }
@@ -98,6 +99,33 @@ fn remove_empty_definitions(data_dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Files of a part that ClickHouse can do without: it calculates the checksums again, and assumes the table's version. A power cut, or a full
+/// disk under an earlier version of unjank, may have left them empty. ClickHouse sets aside a whole part that has such a file.
+const SPARE_FILES: [&str; 2] = ["checksums.txt", "metadata_version.txt"];
+
+/// Removes spare files that are empty from all parts.
+fn repair_parts(data_dir: &Path) -> anyhow::Result<()> {
+    for prefix in folders_in(&data_dir.join("store")) {
+        let parts = folders_in(&prefix).flat_map(|table| folders_in(&table));
+        for part in parts {
+            for spare in SPARE_FILES {
+                let file = part.join(spare);
+                if std::fs::metadata(&file).is_ok_and(|found| found.is_file() && found.len() == 0) {
+                    tracing::warn!(file = %file.display(), "an empty file was removed: ClickHouse makes it again");
+                    std::fs::remove_file(file)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn folders_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| entry.path())
+}
+
 /// `chdb_query_cmdline`, and `chdb_result_error`, which returns its error text.
 type Run = unsafe extern "C" fn(c_int, *mut *mut c_char) -> *mut c_void;
 type Error = unsafe extern "C" fn(*mut c_void) -> *const c_char;
@@ -122,6 +150,8 @@ pub fn run_library(
             library.display()
         )
     };
+    #[cfg(target_os = "linux")]
+    crate::failed_writes::end_the_process();
     // SAFETY: the file is the ClickHouse library, whose initializers only set up its own globals. It is never unloaded.
     let library = unsafe { libloading::Library::new(library) }.with_context(failed)?;
     let library = Box::leak(Box::new(library));

@@ -7,6 +7,8 @@ mod clickhouse;
 mod configuration;
 mod confine;
 mod engine;
+#[cfg(target_os = "linux")]
+mod failed_writes;
 pub mod host;
 pub mod library;
 mod log;

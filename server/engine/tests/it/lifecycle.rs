@@ -1,10 +1,12 @@
 //! Starting, ending, and being killed.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use unjank_engine::{Engine, Ports};
 
-use crate::support::{TestEngine, options, ports, spawn};
+use crate::support::{PROGRAM, TestEngine, options, ports, spawn};
 
 #[tokio::test]
 async fn it_is_ready_within_two_seconds() {
@@ -60,6 +62,70 @@ async fn killed_at_any_moment_it_keeps_what_it_stored() {
             stored += 1_000;
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn it_ends_rather_than_confirm_what_it_could_not_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(&folder.path().join("engine"));
+    // A file of more than a mebibyte is refused, as all files are on a full disk.
+    let limit = "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\"";
+    let mut limited = options.clone();
+    limited.host.arguments = ["-c", limit, PROGRAM].map(OsString::from).into();
+    limited
+        .host
+        .arguments
+        .extend(options.host.arguments.clone());
+    limited.host.program = PathBuf::from("/bin/sh");
+    let mut engine = TestEngine::on(&limited).await;
+    for sql in [
+        "CREATE DATABASE unjank",
+        "CREATE TABLE unjank.t (a UInt64, s String) ENGINE = MergeTree ORDER BY a",
+        "INSERT INTO unjank.t SELECT number, randomString(10) FROM numbers(10)",
+    ] {
+        engine.ask(&[], sql).await;
+    }
+    let large = "INSERT INTO unjank.t SELECT number, randomString(1000) FROM numbers(3000)";
+    let confirmed = engine.post(&[]).body(large).send().await;
+    assert!(confirmed.is_err(), "{confirmed:?}");
+    let reason = engine.engine.ended().await;
+    assert!(reason.contains("the file is too large"), "{reason}");
+    let engine = TestEngine::on(&options).await;
+    assert_eq!(
+        engine.ask(&[], "SELECT count() FROM unjank.t").await,
+        "10\n"
+    );
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn parts_whose_last_files_could_not_be_written_keep_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(&folder.path().join("engine"));
+    let engine = TestEngine::on(&options).await;
+    for sql in [
+        "CREATE DATABASE unjank",
+        "CREATE TABLE unjank.t (a UInt64) ENGINE = MergeTree ORDER BY a",
+        "SYSTEM STOP MERGES unjank.t",
+        "INSERT INTO unjank.t SELECT number FROM numbers(1000)",
+        "INSERT INTO unjank.t SELECT number FROM numbers(500)",
+    ] {
+        engine.ask(&[], sql).await;
+    }
+    let paths = "SELECT path FROM system.parts WHERE database = 'unjank' AND active ORDER BY name";
+    let paths = engine.ask(&[], paths).await;
+    engine.stop().await;
+    // What ClickHouse leaves behind when such a write fails. It reports no error then.
+    for (part, file) in paths.lines().zip(["checksums.txt", "metadata_version.txt"]) {
+        std::fs::write(Path::new(part).join(file), "").unwrap();
+    }
+    let engine = TestEngine::on(&options).await;
+    assert_eq!(
+        engine.ask(&[], "SELECT count() FROM unjank.t").await,
+        "1500\n"
+    );
+    engine.stop().await;
 }
 
 #[tokio::test]
