@@ -34,6 +34,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0014_rebuilds",
     "0015_split_batches",
     "0016_dropped_rows",
+    "0017_marks_of_outcomes",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

@@ -94,6 +94,26 @@ async fn a_range_is_not_sent_again_when_clickhouse_forgot_its_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn merges_keep_the_newest_mark_of_a_log() {
+    let server = Server::start().await;
+    for _ in 0..3 {
+        server.send(&spans(5)).await;
+        server.drained().await;
+    }
+    server
+        .query("OPTIMIZE TABLE outcomes FINAL SETTINGS optimize_throw_if_noop = 1")
+        .await;
+    let marks = "SELECT count(), max(source) = (SELECT max(range_id) FROM batches) FROM outcomes WHERE project = ''";
+    assert_eq!(server.query(marks).await, "1\t1");
+    assert_eq!(
+        server
+            .query("SELECT sum(count) FROM outcomes WHERE project != ''")
+            .await,
+        "15"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_that_are_not_there_are_sent_again_though_their_tokens_are() {
     for tables in [
         &["batches"][..],
