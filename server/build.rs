@@ -7,7 +7,7 @@ const WEB: &str = "../dashboards/web";
 
 fn main() {
     // The engine's library takes this function of the program instead of libc's.
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+    if std::env::var_os("CARGO_CFG_TARGET_OS").is_some_and(|os| os == "linux") {
         println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol=write");
     }
     println!("cargo::rerun-if-changed=../migrations/postgres");

@@ -105,16 +105,15 @@ const SPARE_FILES: [&str; 2] = ["checksums.txt", "metadata_version.txt"];
 
 /// Removes spare files that are empty from all parts.
 fn repair_parts(data_dir: &Path) -> anyhow::Result<()> {
-    for prefix in folders_in(&data_dir.join("store")) {
-        let parts = folders_in(&prefix).flat_map(|table| folders_in(&table));
-        for part in parts {
-            for spare in SPARE_FILES {
-                let file = part.join(spare);
-                if std::fs::metadata(&file).is_ok_and(|found| found.is_file() && found.len() == 0) {
-                    tracing::warn!(file = %file.display(), "an empty file was removed: ClickHouse makes it again");
-                    std::fs::remove_file(file)?;
-                }
-            }
+    let tables = folders_in(&data_dir.join("store")).flat_map(|prefix| folders_in(&prefix));
+    for part in tables.flat_map(|table| folders_in(&table)) {
+        let spare = SPARE_FILES.iter().map(|name| part.join(name));
+        let is_empty = |file: &PathBuf| {
+            std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() == 0)
+        };
+        for file in spare.filter(is_empty) {
+            tracing::warn!(file = %file.display(), "an empty file was removed: ClickHouse makes it again");
+            std::fs::remove_file(file)?;
         }
     }
     Ok(())
