@@ -4,7 +4,9 @@
 //! range whose number it has, and that range's rows are completed. Counts of outcomes go last, when it is known what became of each row.
 //! How rows get to their tables is in [`super::delivery`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod cut;
+
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use self::cut::{join_fold, parse, same_layouts};
 use super::clickhouse::{ClickHouse, Failure};
 use super::control::{Alone, Claims};
 use super::dead_letter::DeadLetters;
@@ -23,7 +26,6 @@ use super::ledger::{Fold, Ledger, LogState, Range};
 use super::log::{IngestLog, LogRecords};
 use super::number::Number;
 use super::old_fault::{OldFault, is_back};
-use super::record::Record;
 use super::tally::Counted;
 use crate::clock::Clock;
 use crate::metrics::WriterMetrics;
@@ -438,65 +440,6 @@ impl<D: Destination> Writer<D> {
         })?;
         set_unfolded(&self.metrics, &self.ledger);
         Ok(())
-    }
-}
-
-/// The records that have rows. A server that was downgraded leaves records of the newer one in the log.
-fn parse(records: &LogRecords) -> Result<Vec<(u64, Record<'_>)>, Failure> {
-    let mut parsed = Vec::new();
-    for (seq, bytes) in records.iter() {
-        match Record::read(bytes) {
-            Ok(record) if !record.frames.is_empty() => parsed.push((seq, record)),
-            Err(error) if Record::is_of_a_later_version(bytes) => {
-                return Err(Failure::Later(format!("record {seq} is {error}")));
-            }
-            _ => {}
-        }
-    }
-    Ok(parsed)
-}
-
-/// How many of the first records have one layout for each table. A range sends one block to each table, because its number only tells
-/// whether a block of the table is stored.
-fn same_layouts(records: &[(u64, Record<'_>)]) -> usize {
-    let mut layouts = HashMap::new();
-    let another = records.iter().position(|(_, record)| {
-        let mut frames = record.frames.iter();
-        frames.any(|frame| *layouts.entry(frame.table).or_insert(frame.key()) != frame.key())
-    });
-    another.map_or(records.len(), |first| first.max(1))
-}
-
-/// Gives the range its number, and has its rows rolled up with a fold.
-fn join_fold(
-    ledger: &mut Ledger,
-    range: &mut Range,
-    parsed: &[(u64, Record<'_>)],
-    (now, random): (i64, u64),
-) {
-    let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
-    let again: HashMap<u64, Number> = range.again.iter().copied().collect();
-    let sent = || {
-        parsed
-            .iter()
-            .filter(|(seq, _)| !duplicates.contains(seq) && !again.contains_key(seq))
-            .map(|(_, record)| record)
-    };
-    let rows = sent().map(Record::rows).sum::<usize>() as u64;
-    range.number = ledger.join_fold(rows, now, random);
-    ledger.fold_has(sent().flat_map(|record| record.frames.iter().map(|frame| frame.table)));
-    let mut recalled: BTreeMap<Number, BTreeSet<String>> = BTreeMap::new();
-    for (seq, record) in parsed {
-        let number = again
-            .get(seq)
-            .filter(|number| **number != Number::default());
-        if let Some(number) = number {
-            let tables = record.frames.iter().map(|frame| frame.table.to_owned());
-            recalled.entry(number.fold()).or_default().extend(tables);
-        }
-    }
-    for (fold, tables) in recalled {
-        ledger.recall_fold(fold, tables);
     }
 }
 

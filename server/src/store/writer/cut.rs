@@ -1,0 +1,68 @@
+//! What a new range takes from the log, and the fold it joins.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::super::clickhouse::Failure;
+use super::super::ledger::{Ledger, Range};
+use super::super::log::LogRecords;
+use super::super::number::Number;
+use super::super::record::Record;
+
+/// The records that have rows. A server that was downgraded leaves records of the newer one in the log.
+pub(super) fn parse(records: &LogRecords) -> Result<Vec<(u64, Record<'_>)>, Failure> {
+    let mut parsed = Vec::new();
+    for (seq, bytes) in records.iter() {
+        match Record::read(bytes) {
+            Ok(record) if !record.frames.is_empty() => parsed.push((seq, record)),
+            Err(error) if Record::is_of_a_later_version(bytes) => {
+                return Err(Failure::Later(format!("record {seq} is {error}")));
+            }
+            _ => {}
+        }
+    }
+    Ok(parsed)
+}
+
+/// How many of the first records have one layout for each table. A range sends one block to each table, because its number only tells
+/// whether a block of the table is stored.
+pub(super) fn same_layouts(records: &[(u64, Record<'_>)]) -> usize {
+    let mut layouts = HashMap::new();
+    let another = records.iter().position(|(_, record)| {
+        let mut frames = record.frames.iter();
+        frames.any(|frame| *layouts.entry(frame.table).or_insert(frame.key()) != frame.key())
+    });
+    another.map_or(records.len(), |first| first.max(1))
+}
+
+/// Gives the range its number, and has its rows rolled up with a fold.
+pub(super) fn join_fold(
+    ledger: &mut Ledger,
+    range: &mut Range,
+    parsed: &[(u64, Record<'_>)],
+    (now, random): (i64, u64),
+) {
+    let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
+    let again: HashMap<u64, Number> = range.again.iter().copied().collect();
+    let sent = || {
+        parsed
+            .iter()
+            .filter(|(seq, _)| !duplicates.contains(seq) && !again.contains_key(seq))
+            .map(|(_, record)| record)
+    };
+    let rows = sent().map(Record::rows).sum::<usize>() as u64;
+    range.number = ledger.join_fold(rows, now, random);
+    ledger.fold_has(sent().flat_map(|record| record.frames.iter().map(|frame| frame.table)));
+    let mut recalled: BTreeMap<Number, BTreeSet<String>> = BTreeMap::new();
+    for (seq, record) in parsed {
+        let number = again
+            .get(seq)
+            .filter(|number| **number != Number::default());
+        if let Some(number) = number {
+            let tables = record.frames.iter().map(|frame| frame.table.to_owned());
+            recalled.entry(number.fold()).or_default().extend(tables);
+        }
+    }
+    for (fold, tables) in recalled {
+        ledger.recall_fold(fold, tables);
+    }
+}
