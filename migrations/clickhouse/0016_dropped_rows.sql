@@ -7,4 +7,7 @@ CREATE TABLE IF NOT EXISTS dropped_rows
     changed_at          DateTime64(3, 'UTC') DEFAULT now64(3)
 )
 ENGINE = MergeTree
-ORDER BY (target, changed_at);
+ORDER BY (target, changed_at)
+SETTINGS
+    fsync_after_insert = 1,
+    fsync_part_directory = 1;

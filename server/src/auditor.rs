@@ -208,14 +208,14 @@ impl Auditor {
         Ok(())
     }
 
-    /// Earlier hours that what was stored has changed, and whether arrivals have.
+    /// The earlier hours of rows that were stored in the period, and whether the hour's arrivals are compared again, too.
     async fn touched(&self, plan: &Plan) -> Result<BTreeMap<i64, bool>, Failure> {
         let mut touched = BTreeMap::new();
         for period in plan.arrivals() {
             let hours = self.clickhouse.touched_hours(period).await?;
-            touched.extend(hours.into_iter().map(|hour| (hour, false)));
-        }
-        for period in plan.arrivals() {
+            for hour in hours {
+                touched.entry(hour).or_insert(false);
+            }
             let hours = self.clickhouse.touched_arrivals(period).await?;
             touched.extend(hours.into_iter().map(|hour| (hour, true)));
         }

@@ -28,7 +28,8 @@ pub struct Batch<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_revision: Option<u64>,
     /// Ids of the batches that this one was cut from because they were too large: the oldest first, the direct parent last. At most 16;
-    /// left out when the batch was not cut. When one of them is stored, this batch is a duplicate: its events are stored with it.
+    /// left out when the batch was not cut. When one of them is stored, this batch is a duplicate: its events are stored with it. The batch's
+    /// own id is refused here (400 `invalid_envelope`).
     #[serde(
         default,
         deserialize_with = "null_as_default",

@@ -28,6 +28,9 @@ use super::raw::{RAW, RawTable};
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
 
+/// Rows of batches that waited in a log for longer are not looked for.
+const LONGEST_WAIT: i64 = 8 * DAY;
+
 /// Rows whose number is older are expected in their roll-up, whatever the marks say: who should have rolled them up is gone.
 pub(super) const STUCK: i64 = 6 * HOUR;
 
@@ -356,10 +359,11 @@ impl ClickHouse {
         period: Period,
     ) -> Result<BTreeSet<i64>, Failure> {
         let sql = format!(
-            "SELECT DISTINCT {} FROM `{}`.`{table}` WHERE project != '' AND {time} < {} \
+            "SELECT DISTINCT {} FROM `{}`.`{table}` WHERE project != '' AND {time} >= {} AND {time} < {} \
              AND (range_id >= {} AND range_id < {} OR range_id = 0 AND received_at >= {} AND received_at < {})",
             start_of(time, HOUR),
             self.database(),
+            bound(time, period.from - oldest_arrival() - LONGEST_WAIT),
             bound(time, period.from),
             Number::first_at(period.from).sql(),
             Number::first_at(period.to).sql(),

@@ -66,8 +66,8 @@ impl<D: Destination> Writer<D> {
             again,
             mut tally,
         } = self.sort(range, records)?;
-        // A batch belongs to the range whose number it has in `batches`: that is said before anything of it is there. That a batch is cut is
-        // said before its halves are there.
+        // A batch belongs to the range whose number it has in `batches`: that is said before anything of it is there. `split_batches` go
+        // first of all: ClickHouse knows that a batch is cut before it has a half of it.
         let place = |sent: &Vec<Sent<'_>>| match sent.first().map(|sent| sent.frame.table) {
             Some("split_batches") => 0,
             Some("batches") => 1,
