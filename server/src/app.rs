@@ -12,10 +12,10 @@ use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret};
 use crate::history::{DryRuns, ProgressBoard};
-use crate::http::BodyBudget;
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::proxies::TrustedProxies;
+use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog};
@@ -43,13 +43,13 @@ pub struct App {
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
     pub metrics: Metrics,
-    /// Permits to upload: fewer than connections, so that polls of the configuration find one.
-    pub uploads: Semaphore,
-    pub body_budget: BodyBudget,
+    /// Uploads at a time: fewer than connections, so that polls of the configuration find one.
+    pub uploads: Arc<Shares>,
+    /// Memory for the bodies of devices on their way in, in KiB.
+    pub device_bodies: Arc<Shares>,
     pub body_timeout: Duration,
-    /// Permits to hold a decompressed batch: many small ones, or one large at a time.
-    pub small_decoders: Arc<Semaphore>,
-    pub large_decoders: Arc<Semaphore>,
+    /// Batches at a time that take long to decode.
+    pub large_batches: Arc<Shares>,
     /// Permits to ask ClickHouse what a change would do, which may take seconds.
     pub previews: Semaphore,
     /// Permits to ask what is stored.

@@ -54,7 +54,6 @@ use tower_http::request_id::MakeRequestUuid;
 use tower_http::trace::{DefaultMakeSpan, TraceLayer};
 use tracing::Level;
 
-pub use self::body::BodyBudget;
 pub use self::listener::{ListenerSettings, serve_connections};
 pub use self::openapi::document;
 

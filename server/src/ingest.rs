@@ -14,6 +14,7 @@ mod metric;
 mod outcome_counts;
 mod page_load;
 mod recomposition;
+mod rejections;
 mod rows;
 mod sdk_health;
 mod seen;
@@ -22,7 +23,7 @@ mod traffic;
 
 use std::sync::Arc;
 
-use unjank_protocol::{Batch, Limits, RateLimit, Receipt, Rejected, Resource, Signal};
+use unjank_protocol::{Batch, Limits, RateLimit, Receipt, Resource, Signal};
 use uuid::Uuid;
 
 pub use self::known_stacks::{KnownStacks, StackKey};
@@ -30,6 +31,7 @@ pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
 pub use self::seen::{Arrival, Seen, Ticket};
 
 use self::check::{Checks, Event};
+use self::rejections::Rejections;
 use self::rows::{Envelope, batch_rows};
 use crate::stacks::RuleSet;
 use crate::store::{Count, Outcome, RecordBuilder};
@@ -68,8 +70,12 @@ pub enum Refusal {
     Envelope(String),
     #[error("`resource` is not valid: {0}")]
     Resource(String),
-    #[error("the batch holds {events} events, {limit} are allowed: split it")]
-    TooManyEvents { events: usize, limit: usize },
+    #[error("the batch holds more than {limit} events: split it")]
+    TooManyEvents { limit: usize },
+    #[error(
+        "the attributes, stacks and other lists of the batch take more than {limit} bytes once decoded: split it"
+    )]
+    ListsTooLarge { limit: usize },
     #[error("this ingest key is not for the app `{0}`")]
     WrongApp(String),
     #[error("this device token is not for the install that is named")]
@@ -124,7 +130,7 @@ impl Accepted {
 
 /// Takes a batch apart. `body` is the decompressed JSON.
 pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
-    let decode::Decoded { batch, rejected } = decode::decode(body)?;
+    let decode::Decoded { batch, rejections } = decode::decode(body, context.limits)?;
     if batch.batch_id == NO_BATCH {
         return Err(Refusal::Envelope(
             "`batch_id` is the nil UUID: give the batch an id of its own".to_owned(),
@@ -137,17 +143,9 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
     }
     if batch.split_from.len() > Batch::MAX_SPLIT_FROM {
         return Err(Refusal::Envelope(format!(
-            "`split_from` has {} ids, {} are allowed",
-            batch.split_from.len(),
+            "`split_from` has more than {} ids",
             Batch::MAX_SPLIT_FROM
         )));
-    }
-    let events = batch.events() + rejected.len();
-    if events > context.limits.events {
-        return Err(Refusal::TooManyEvents {
-            events,
-            limit: context.limits.events,
-        });
     }
     if batch.resource.app_id.is_empty() {
         return Err(Refusal::Resource("`app_id` is empty".to_owned()));
@@ -165,7 +163,7 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
     {
         return Err(Refusal::WrongInstall);
     }
-    Ok(Assembly::new(batch, rejected, context).finish())
+    Ok(Assembly::new(batch, rejections, context).finish())
 }
 
 /// The batch on its way to a record.
@@ -173,20 +171,20 @@ struct Assembly<'a, 'c> {
     batch: Batch<'a>,
     context: &'c Context<'c>,
     checks: Checks<'c>,
-    rejected: Vec<Rejected>,
+    rejections: Rejections,
     truncated: u64,
     events: Vec<(Signal, u32)>,
     rate_limits: Vec<RateLimit>,
 }
 
 impl<'a, 'c> Assembly<'a, 'c> {
-    fn new(batch: Batch<'a>, rejected: Vec<Rejected>, context: &'c Context<'c>) -> Self {
+    fn new(batch: Batch<'a>, rejections: Rejections, context: &'c Context<'c>) -> Self {
         let checks = Checks::new(context.limits, context.received_at, batch.sent_at);
         Self {
             batch,
             context,
             checks,
-            rejected,
+            rejections,
             truncated: 0,
             events: Vec::new(),
             rate_limits: Vec::new(),
@@ -200,8 +198,6 @@ impl<'a, 'c> Assembly<'a, 'c> {
             self.rate_limits = hold_back(&self.events);
             held_back::clear(&mut self.batch, &mut self.events, &self.rate_limits);
         }
-        self.rejected
-            .sort_by_key(|rejected| (rejected.signal, rejected.index));
         let mut record = RecordBuilder::new(
             &self.context.device.project,
             self.batch.batch_id,
@@ -216,12 +212,12 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 events: *events,
             });
         }
-        for (signal, code, events) in counted(&self.rejected) {
+        for rejected in self.rejections.counts() {
             record.count(Count {
-                signal: signal.as_str(),
+                signal: rejected.signal.as_str(),
                 outcome: Outcome::Rejected,
-                reason: code,
-                events,
+                reason: rejected.code,
+                events: rejected.events,
             });
         }
         held_back::count(&mut record, &self.rate_limits);
@@ -231,22 +227,24 @@ impl<'a, 'c> Assembly<'a, 'c> {
             .map(|(_, events)| u64::from(*events))
             .sum();
         let new_stacks = self.rows(&mut record, accepted);
-        for rejected in &self.rejected {
+        for rejected in self.rejections.counts() {
             match self
                 .events
                 .iter_mut()
                 .find(|(signal, _)| *signal == rejected.signal)
             {
-                Some((_, events)) => *events += 1,
-                None => self.events.push((rejected.signal, 1)),
+                Some((_, events)) => *events += rejected.events,
+                None => self.events.push((rejected.signal, rejected.events)),
             }
         }
         held_back::add_back(&mut self.events, &self.rate_limits);
+        let (rejected, rejected_unlisted) = self.rejections.for_receipt();
         Accepted {
             receipt: Receipt {
                 batch_id: self.batch.batch_id,
                 accepted,
-                rejected: self.rejected,
+                rejected,
+                rejected_unlisted,
                 truncated: self.truncated,
                 duplicate: false,
                 config_etag: (self.context.config_etag)(&self.batch.resource)
@@ -267,7 +265,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
         let batch = &mut self.batch;
         let mut sieve = Sieve {
             checks: &self.checks,
-            rejected: &mut self.rejected,
+            rejections: &mut self.rejections,
             truncated: &mut self.truncated,
             events: &mut self.events,
         };
@@ -299,7 +297,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
         let new_stacks = jank::stack_rows(record, &envelope, &batch.janks, self.context);
         let counts = rows::BatchCounts {
             accepted,
-            rejected: self.rejected.len() as u64 + held_back::dropped(&self.rate_limits),
+            rejected: self.rejections.total() + held_back::dropped(&self.rate_limits),
             skew_us: self.checks.skew_us(),
             sent_at: batch.sent_at,
         };
@@ -311,7 +309,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
 /// Splits the events of a list into those that pass and those that do not.
 struct Sieve<'s, 'c> {
     checks: &'s Checks<'c>,
-    rejected: &'s mut Vec<Rejected>,
+    rejections: &'s mut Rejections,
     truncated: &'s mut u64,
     events: &'s mut Vec<(Signal, u32)>,
 }
@@ -321,15 +319,9 @@ impl Sieve<'_, '_> {
         if events.is_empty() {
             return;
         }
-        let already = self.rejected.len();
-        let mut index = 0;
+        let mut places = self.rejections.decoded_places(E::SIGNAL);
         events.retain_mut(|event| {
-            let at = decode::original_index(
-                self.rejected.get(..already).unwrap_or_default(),
-                E::SIGNAL,
-                index,
-            );
-            index += 1;
+            let at = places.next().unwrap_or(u32::MAX);
             match event.check(self.checks) {
                 Ok(()) => {
                     *self.truncated += u64::from(self.checks.take_truncated());
@@ -337,7 +329,7 @@ impl Sieve<'_, '_> {
                 }
                 Err(reject) => {
                     self.checks.take_truncated();
-                    self.rejected.push(reject.at(E::SIGNAL, at));
+                    self.rejections.add(E::SIGNAL, at, reject);
                     false
                 }
             }
@@ -346,21 +338,6 @@ impl Sieve<'_, '_> {
             self.events.push((E::SIGNAL, events.len() as u32));
         }
     }
-}
-
-/// Rejected events by signal and code.
-fn counted(rejected: &[Rejected]) -> Vec<(Signal, &str, u32)> {
-    let mut counts: Vec<(Signal, &str, u32)> = Vec::new();
-    for one in rejected {
-        match counts
-            .iter_mut()
-            .find(|(signal, code, _)| *signal == one.signal && *code == one.code)
-        {
-            Some((_, _, events)) => *events += 1,
-            None => counts.push((one.signal, &one.code, 1)),
-        }
-    }
-    counts
 }
 
 /// No batch: records that only count. Devices may not use it.

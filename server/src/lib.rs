@@ -1,6 +1,6 @@
 //! The unjank server as a library: a function of settings, listeners and a shutdown signal.
 //!
-//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm` and `fingerprint` as leaves. See ARCHITECTURE.md.
+//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm`, `fingerprint` and `shares` as leaves. See ARCHITECTURE.md.
 
 pub mod alerts;
 pub mod auditor;
@@ -21,6 +21,7 @@ pub mod query;
 pub mod remote_config;
 pub mod run_report;
 pub mod serve;
+pub mod shares;
 pub mod stacks;
 pub mod store;
 pub mod task;

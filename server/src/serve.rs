@@ -1,6 +1,7 @@
 //! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
 
 mod background;
+mod bounds;
 mod notifier;
 mod target;
 
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use unjank_protocol::Limits;
 
 pub(crate) use self::target::external;
 
@@ -30,7 +30,7 @@ use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
 use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot};
 use crate::history::{DryRuns, ProgressBoard};
-use crate::http::{self, BodyBudget, ListenerSettings, serve_connections};
+use crate::http::{self, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::stacks::RuleSet;
@@ -223,7 +223,7 @@ async fn open(
     let log_settings = LogSettings {
         dir: data_dir.join("log"),
         max_bytes: settings.log_max_bytes,
-        max_record_bytes: record_limit(settings),
+        max_record_bytes: bounds::record_limit(settings),
         min_free_bytes: settings.min_free_bytes,
     };
     let log = IngestLog::open(log_settings, metrics.log.clone())?;
@@ -247,7 +247,7 @@ async fn open(
         logins,
         trusted_proxies: settings.trusted_proxies.clone(),
         secret,
-        limits: limits(settings),
+        limits: bounds::limits(settings),
         default_rules,
         dry_runs: DryRuns::default(),
         reclassification: Arc::new(ProgressBoard::new(metrics.reclassification.clone())),
@@ -258,11 +258,10 @@ async fn open(
         log,
         clickhouse,
         metrics,
-        uploads: Semaphore::new(uploads(settings)),
-        body_budget: BodyBudget::new(settings.max_body_memory_bytes),
+        uploads: bounds::uploads(settings),
+        device_bodies: bounds::device_bodies(settings),
         body_timeout: settings.body_timeout(),
-        small_decoders: Arc::new(Semaphore::new(16)),
-        large_decoders: Arc::new(Semaphore::new(1)),
+        large_batches: bounds::large_batches(),
         previews: Semaphore::new(2),
         questions: Arc::new(Semaphore::new(QUESTIONS)),
         clock,
@@ -336,29 +335,6 @@ fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<W
         metrics,
     )?;
     Ok(writer.sharing(Arc::clone(&app.control) as Arc<dyn Claims>))
-}
-
-fn limits(settings: &Serve) -> Limits {
-    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    Limits {
-        compressed_bytes: size(settings.max_compressed_bytes),
-        decompressed_bytes: size(settings.max_decompressed_bytes),
-        events: size(settings.max_batch_events),
-        ..Limits::default()
-    }
-}
-
-/// Seven eighths of the connections, whatever devices do with them.
-fn uploads(settings: &Serve) -> usize {
-    let connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
-    (connections - connections.div_ceil(8)).clamp(1, Semaphore::MAX_PERMITS)
-}
-
-/// Rows take less than their JSON, but for small events with the columns of many tables.
-fn record_limit(settings: &Serve) -> u32 {
-    u32::try_from(settings.max_decompressed_bytes.saturating_mul(2))
-        .unwrap_or(u32::MAX)
-        .max(16 << 20)
 }
 
 fn default_rules(settings: &Serve) -> anyhow::Result<RuleSet> {

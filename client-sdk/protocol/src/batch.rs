@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The body of `POST /v1/ingest`: one upload of one session of one install.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Batch<'a> {
     /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too, except nil.

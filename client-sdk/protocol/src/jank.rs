@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::null_as_default;
+use crate::lenient::{frames, items, null_as_default};
 use crate::signals::{is_whole, whole};
 use crate::{JankKind, Network, Text, Timestamp};
 
@@ -37,13 +37,13 @@ pub struct Jank<'a> {
     #[serde(default)]
     pub network: Network,
     /// The stack of the blocked thread, innermost frame first; at most 128 frames.
-    #[serde(borrow, default, deserialize_with = "null_as_default")]
+    #[serde(borrow, default, deserialize_with = "frames")]
     pub stack: Vec<Frame<'a>>,
     /// Further stacks of the same stall, at most 64.
     #[serde(
         borrow,
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "items",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub samples: Vec<JankSample<'a>>,
@@ -51,7 +51,7 @@ pub struct Jank<'a> {
     #[serde(
         borrow,
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "items",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub run_log: Vec<LogLine<'a>>,
@@ -82,8 +82,8 @@ pub struct JankStrategy {
 pub struct JankSample<'a> {
     /// Time from the start of the stall, in milliseconds.
     pub offset_ms: u32,
-    /// The stack then, innermost frame first.
-    #[serde(borrow)]
+    /// The stack then, innermost frame first; at most 128 frames.
+    #[serde(borrow, deserialize_with = "frames")]
     pub stack: Vec<Frame<'a>>,
 }
 

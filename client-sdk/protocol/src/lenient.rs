@@ -1,12 +1,14 @@
 //! Shapes that read more than they write: maps kept as lists, scalars taken as text, `null` taken as a default.
 
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Text;
+use crate::limits::{FRAMES, ITEMS};
 
 /// `null` reads as the default: clients of many languages write it for "nothing".
 pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
@@ -15,6 +17,85 @@ where
     T: Default + Deserialize<'de>,
 {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A list that never holds more than `MOST` + 1 items, however many are sent. Items after those are skipped and take no memory.
+/// The one item too many shows that the list was longer. `null` reads as an empty list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtMost<T, const MOST: usize>(pub Vec<T>);
+
+impl<T, const MOST: usize> Default for AtMost<T, MOST> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AtMostVisitor(PhantomData))
+    }
+}
+
+struct AtMostVisitor<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMostVisitor<T, MOST> {
+    type Value = AtMost<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while items.len() <= MOST {
+            let Some(item) = list.next_element()? else {
+                return Ok(AtMost(items));
+            };
+            items.push(item);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(AtMost(items))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(AtMost::default())
+    }
+}
+
+/// Reads a list inside an event.
+pub(crate) fn items<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    AtMost::<T, ITEMS>::deserialize(deserializer).map(|list| list.0)
+}
+
+/// Reads a stack.
+pub(crate) fn frames<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    AtMost::<T, FRAMES>::deserialize(deserializer).map(|list| list.0)
+}
+
+/// Reads at most [`ITEMS`] + 1 entries of a map.
+fn entries<'de, A, K, V>(mut map: A) -> Result<Vec<(K, V)>, A::Error>
+where
+    A: MapAccess<'de>,
+    K: Deserialize<'de>,
+    V: Deserialize<'de>,
+{
+    let mut entries = Vec::new();
+    while entries.len() <= ITEMS {
+        let Some(entry) = map.next_entry()? else {
+            return Ok(entries);
+        };
+        entries.push(entry);
+    }
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(entries)
 }
 
 /// Free attributes: a string map on the wire, kept in the order sent. Numbers and booleans are taken as text.
@@ -46,12 +127,11 @@ impl<'de> Visitor<'de> for AttributesVisitor {
         f.write_str("a map of strings")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Attributes<'de>, A::Error> {
-        let mut pairs = Vec::new();
-        while let Some((key, Scalar(value))) = map.next_entry()? {
-            pairs.push((key, value));
-        }
-        Ok(Attributes(pairs))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Attributes<'de>, A::Error> {
+        let pairs = entries(map)?.into_iter();
+        Ok(Attributes(
+            pairs.map(|(key, Scalar(value))| (key, value)).collect(),
+        ))
     }
 }
 
@@ -131,11 +211,7 @@ impl<'de> Visitor<'de> for HistogramVisitor {
         f.write_str("a map from milliseconds to a count")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Histogram, A::Error> {
-        let mut buckets = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            buckets.push(entry);
-        }
-        Ok(Histogram(buckets))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Histogram, A::Error> {
+        Ok(Histogram(entries(map)?))
     }
 }

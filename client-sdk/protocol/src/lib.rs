@@ -30,12 +30,12 @@ pub use batch::{Batch, Resource};
 pub use glob::Glob;
 pub use id::{SpanId, TraceId};
 pub use jank::{Frame, Jank, JankSample, JankStrategy, LogLine};
-pub use lenient::{Attributes, Histogram};
+pub use lenient::{AtMost, Attributes, Histogram};
 pub use limits::Limits;
 pub use names::{
     AppStartKind, JankKind, LaunchKind, Network, PageOutcome, Signal, SpanKind, SpanStatus,
 };
-pub use receipt::{Problem, RateLimit, Receipt, Rejected};
+pub use receipt::{Problem, RateLimit, Receipt, Rejected, RejectedUnlisted};
 pub use signals::{
     AppStart, Code, Dropped, FrameWindow, Metric, PageLoad, PageRequest, Phase, Recomposition,
     SdkHealth, Span, SpanEvent, Traffic,

@@ -25,6 +25,10 @@ pub struct Limits {
 }
 
 const HOUR_US: i64 = 3_600_000_000;
+/// The most frames of one stack.
+pub(crate) const FRAMES: usize = 128;
+/// The most items of any other list inside an event.
+pub(crate) const ITEMS: usize = 64;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -32,8 +36,8 @@ impl Default for Limits {
             compressed_bytes: 1024 * 1024,
             decompressed_bytes: 10 * 1024 * 1024,
             events: 10_000,
-            frames: 128,
-            attributes: 64,
+            frames: FRAMES,
+            attributes: ITEMS,
             string_bytes: 1024,
             span_us: 24 * HOUR_US,
             age_us: 7 * 24 * HOUR_US,

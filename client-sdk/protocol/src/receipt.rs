@@ -13,9 +13,13 @@ pub struct Receipt<'a> {
     pub batch_id: Uuid,
     /// Events made durable, now or when the batch came first.
     pub accepted: u64,
-    /// Events refused, each with the reason. They never spoil the rest.
+    /// Events refused, each with the reason: at most 100 of them. They never spoil the rest.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub rejected: Vec<Rejected>,
+    /// Events refused beyond those in `rejected`, by signal. Left out when `rejected` lists all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected_unlisted: Vec<RejectedUnlisted>,
     /// Events accepted after something was cut to fit the limits (a long string, a deep stack).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub truncated: u64,
@@ -36,6 +40,30 @@ pub struct Receipt<'a> {
 )]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+impl Receipt<'_> {
+    /// How many events one receipt lists in [`rejected`](Self::rejected).
+    pub const MAX_REJECTED: usize = 100;
+
+    /// How many events of a signal were refused one by one, listed or not.
+    #[must_use]
+    pub fn rejected_of(&self, signal: Signal) -> u64 {
+        let listed = self.rejected.iter().filter(|one| one.signal == signal);
+        let unlisted = self.rejected_unlisted.iter();
+        let unlisted = unlisted.filter(|more| more.signal == signal);
+        listed.count() as u64 + unlisted.map(|more| more.events).sum::<u64>()
+    }
+}
+
+/// Refused events of one signal that the receipt does not list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RejectedUnlisted {
+    /// The list they stood in.
+    pub signal: Signal,
+    /// How many.
+    pub events: u64,
 }
 
 /// One refused event.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::null_as_default;
+use crate::lenient::{items, null_as_default};
 use crate::{
     AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, Signal, SpanId,
     SpanKind, SpanStatus, Text, Timestamp, TraceId,
@@ -70,7 +70,7 @@ pub struct Span<'a> {
     #[serde(
         borrow,
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "items",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub events: Vec<SpanEvent<'a>>,
@@ -222,7 +222,7 @@ pub struct PageLoad<'a> {
     #[serde(
         borrow,
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "items",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub requests: Vec<PageRequest<'a>>,
@@ -307,7 +307,7 @@ pub struct AppStart<'a> {
     #[serde(default)]
     pub network: Network,
     /// Its parts, at most 64.
-    #[serde(borrow, default, deserialize_with = "null_as_default")]
+    #[serde(borrow, default, deserialize_with = "items")]
     pub phases: Vec<Phase<'a>>,
 }
 
@@ -360,7 +360,7 @@ pub struct Recomposition<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SdkHealth<'a> {
     /// Events dropped on the device, at most 64 entries.
-    #[serde(borrow, default, deserialize_with = "null_as_default")]
+    #[serde(borrow, default, deserialize_with = "items")]
     pub dropped: Vec<Dropped<'a>>,
     /// CPU time the SDK used, in microseconds.
     #[serde(default, deserialize_with = "null_as_default")]

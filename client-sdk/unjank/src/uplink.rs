@@ -261,11 +261,13 @@ fn accepted(body: &[u8], batch_id: Uuid) -> Option<Verdict> {
     }
     let rejected = receipt.rejected.iter();
     let rejected = rejected.map(|one| (one.signal, Reason::Refused, 1));
+    let unlisted = receipt.rejected_unlisted.iter();
+    let unlisted = unlisted.map(|more| (more.signal, Reason::Refused, more.events));
     let held_back = receipt.rate_limits.iter().filter(|one| one.dropped > 0);
     let held_back = held_back.map(|one| (one.signal, Reason::RateLimited, one.dropped));
     Some(Verdict::Accepted {
         // Of a duplicate as well: it is sent only when no receipt of it arrived before.
-        lost: rejected.chain(held_back).collect(),
+        lost: rejected.chain(unlisted).chain(held_back).collect(),
         config_etag: receipt.config_etag.map(|etag| etag.to_string()),
         rate_limits: receipt.rate_limits,
     })

@@ -10,6 +10,7 @@ use super::quota::{Budget, Meter};
 use super::signal_meter::SignalMeter;
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
+use crate::shares::Holder;
 use crate::stacks::RuleSet;
 use crate::store::control::SecretHash;
 
@@ -53,6 +54,7 @@ pub(super) struct Key {
     pub(super) device: Arc<Device>,
     pub(super) expires_at: Option<i64>,
     pub(super) meter: Arc<Meter>,
+    pub(super) holder: Holder,
     /// Whether its project asks for device tokens instead.
     pub(super) is_not_enough: bool,
 }
@@ -71,6 +73,8 @@ pub enum KeyError {
 pub struct Caller {
     pub device: Arc<Device>,
     pub budget: Budget,
+    /// Its ingest key, or its install if it has a device token.
+    pub holder: Holder,
 }
 
 /// What a project's devices are told.
@@ -108,6 +112,7 @@ impl Access {
         Ok(Caller {
             device: Arc::clone(&key.device),
             budget: snapshot.budget(Some(&key.meter), &key.device.project),
+            holder: key.holder,
         })
     }
 
@@ -124,6 +129,7 @@ impl Access {
         Ok(Caller {
             device: Arc::new(device),
             budget,
+            holder: Holder::new("install", holder.install_id.as_bytes()),
         })
     }
 

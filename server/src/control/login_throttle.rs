@@ -4,7 +4,7 @@
 //! back when it was right: an office behind one address logs in as often as it likes.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use governor::Quota;
 
 use super::bucket::{Bucket, Rate};
+use crate::shares::network;
 
 /// Wrong attempts at once.
 const BURST: NonZeroU32 = NonZeroU32::new(30).unwrap();
@@ -72,19 +73,10 @@ fn rate() -> Rate {
     })
 }
 
-/// One customer of a provider: an address of IPv4, the first half of one of IPv6.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let half = address.to_bits() & (u128::MAX << 64);
-            IpAddr::V6(Ipv6Addr::from_bits(half))
-        }
-        v4 => v4,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     const NOW: i64 = 1_795_176_000_000_000;

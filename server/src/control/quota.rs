@@ -82,6 +82,13 @@ impl Budget {
         Ok(())
     }
 
+    /// Takes what a refused batch cost the server, even if it is more than is left.
+    pub fn spend(&self, cost: Cost, now: i64) {
+        for meter in self.meters() {
+            meter.used(now).spend(cost);
+        }
+    }
+
     /// Gives back what was charged for a batch that was not stored after all.
     pub fn refund(&self, cost: Cost, now: i64) {
         for meter in self.meters() {
@@ -151,6 +158,11 @@ impl Used {
     fn take(&mut self, cost: Cost) {
         self.day.bytes = self.day.bytes.saturating_add(cost.bytes);
         self.bucket.take(cost.events);
+    }
+
+    fn spend(&mut self, cost: Cost) {
+        self.day.bytes = self.day.bytes.saturating_add(cost.bytes);
+        self.bucket.overdraw(cost.events);
     }
 
     fn give_back(&mut self, cost: Cost) {

@@ -16,6 +16,7 @@ use super::signal_meter::SignalMeter;
 use crate::clock::Clock;
 use crate::ingest::Device;
 use crate::remote_config::{Compiled, Configuration};
+use crate::shares::Holder;
 use crate::stacks::RuleSet;
 use crate::store::control::{
     self, Control, ControlError, DeviceKeyAlgorithm, DeviceTokens, Document, DocumentKind,
@@ -170,6 +171,7 @@ pub async fn load(
             is_not_enough: with_tokens.contains(key.project.as_str()),
             expires_at: key.expires_at,
             meter: moment.meter(known, key.quotas),
+            holder: Holder::new("key", &key.hash.0),
         };
         snapshot.keys.insert(key.hash, entry);
     }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io::Read;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,55 +10,28 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use zstd::bulk::Decompressor;
 
 use super::problem::Problem;
+use crate::shares::Share;
 
-/// Memory for bodies on their way in, counted in KiB.
-#[derive(Clone)]
-pub struct BodyBudget {
-    kib: Arc<Semaphore>,
-}
-
-/// A body's share of the budget: given back when dropped.
-struct Share {
-    kib: Arc<Semaphore>,
-    permits: Vec<OwnedSemaphorePermit>,
+/// Memory that a body takes of its sender's share, in KiB.
+struct Held {
+    share: Share,
     bytes: usize,
 }
 
-impl BodyBudget {
-    pub fn new(bytes: u64) -> Self {
-        let kib = usize::try_from(bytes / 1024)
-            .unwrap_or(usize::MAX)
-            .clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            kib: Arc::new(Semaphore::new(kib)),
-        }
-    }
-
-    fn share(&self) -> Share {
-        Share {
-            kib: Arc::clone(&self.kib),
-            permits: Vec::new(),
-            bytes: 0,
-        }
-    }
-}
-
-impl Share {
+impl Held {
     /// Grows to hold `bytes`.
-    fn hold(&mut self, bytes: usize) -> Result<(), Problem> {
+    fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
         if bytes <= self.bytes {
             return Ok(());
         }
         let kib = u32::try_from((bytes - self.bytes).div_ceil(1024)).unwrap_or(u32::MAX);
-        let permit = Arc::clone(&self.kib)
-            .try_acquire_many_owned(kib)
-            .map_err(|_| Problem::overloaded())?;
+        if !self.share.try_grow(kib) {
+            return Err(Problem::overloaded());
+        }
         self.bytes += kib as usize * 1024;
-        self.permits.push(permit);
         Ok(())
     }
 }
@@ -68,7 +40,7 @@ impl Share {
 pub(super) struct Received {
     bytes: Bytes,
     encoding: Encoding,
-    _share: Share,
+    _held: Held,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,13 +75,14 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Reads a JSON body of at most `limit` bytes as sent, within `patience`.
+/// Reads a JSON body of at most `limit` bytes as sent, within `patience`. Its memory is taken from `share` as it arrives, whatever
+/// length the head declares.
 pub(super) async fn receive(
     headers: &HeaderMap,
     body: Body,
     limit: usize,
     patience: Duration,
-    budget: &BodyBudget,
+    share: Share,
 ) -> Result<Received, Problem> {
     require_json(headers)?;
     let encoding = encoding(headers)?;
@@ -120,19 +93,18 @@ pub(super) async fn receive(
     if declared.is_some_and(|length: usize| length > limit) {
         return Err(Problem::too_large(limit));
     }
-    let mut share = budget.share();
-    share.hold(declared.unwrap_or_default())?;
-    let bytes = tokio::time::timeout(patience, collect(body, limit, &mut share))
+    let mut held = Held { share, bytes: 0 };
+    let bytes = tokio::time::timeout(patience, collect(body, limit, &mut held))
         .await
         .map_err(|_| Problem::stalled())??;
     Ok(Received {
         bytes,
         encoding,
-        _share: share,
+        _held: held,
     })
 }
 
-async fn collect(mut body: Body, limit: usize, share: &mut Share) -> Result<Bytes, Problem> {
+async fn collect(mut body: Body, limit: usize, held: &mut Held) -> Result<Bytes, Problem> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -143,7 +115,7 @@ async fn collect(mut body: Body, limit: usize, share: &mut Share) -> Result<Byte
         if total > limit {
             return Err(Problem::too_large(limit));
         }
-        share.hold(total)?;
+        held.grow(total)?;
         // Most bodies come in one piece, which then is not copied.
         if first.is_empty() && rest.is_empty() {
             first = data;
@@ -159,6 +131,25 @@ async fn collect(mut body: Body, limit: usize, share: &mut Share) -> Result<Byte
     } else {
         rest.freeze()
     })
+}
+
+/// Why a body cannot be decompressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotInflated {
+    /// To more bytes than are allowed here.
+    TooFar {
+        limit: usize,
+    },
+    Corrupt(&'static str),
+}
+
+impl From<NotInflated> for Problem {
+    fn from(error: NotInflated) -> Self {
+        match error {
+            NotInflated::TooFar { limit } => Self::inflates_too_far(limit),
+            NotInflated::Corrupt(encoding) => Self::corrupt_encoding(encoding),
+        }
+    }
 }
 
 /// Windows larger than this are refused: a few bytes must not make us allocate much.
@@ -181,10 +172,10 @@ impl Received {
         &self,
         limit: usize,
         consume: impl FnOnce(&[u8]) -> T,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, NotInflated> {
         if self.encoding == Encoding::Identity {
             return if self.bytes.len() > limit {
-                Err(Problem::inflates_too_far(limit))
+                Err(NotInflated::TooFar { limit })
             } else {
                 Ok(consume(&self.bytes))
             };
@@ -203,14 +194,16 @@ impl Received {
     }
 }
 
-fn gunzip(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Problem> {
+fn gunzip(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), NotInflated> {
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    // A buffer that doubles would take up to three times as much. What is not written to takes no memory.
+    out.reserve_exact(limit + 1);
     MultiGzDecoder::new(bytes)
         .take(most)
         .read_to_end(out)
-        .map_err(|_| Problem::corrupt_encoding("gzip"))?;
+        .map_err(|_| NotInflated::Corrupt("gzip"))?;
     if out.len() > limit {
-        Err(Problem::inflates_too_far(limit))
+        Err(NotInflated::TooFar { limit })
     } else {
         Ok(())
     }
@@ -221,12 +214,12 @@ fn unzstd(
     limit: usize,
     context: &mut Option<Decompressor<'static>>,
     out: &mut Vec<u8>,
-) -> Result<(), Problem> {
-    let corrupt = || Problem::corrupt_encoding("zstd");
+) -> Result<(), NotInflated> {
+    let corrupt = || NotInflated::Corrupt("zstd");
     let declared = zstd::zstd_safe::get_frame_content_size(bytes).map_err(|_| corrupt())?;
     let declared = declared.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
     if declared.is_some_and(|size| size > limit) {
-        return Err(Problem::inflates_too_far(limit));
+        return Err(NotInflated::TooFar { limit });
     }
     if let Some(size) = declared {
         let context = match context {
@@ -241,13 +234,14 @@ fn unzstd(
         out.clear();
     }
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    out.reserve_exact(limit + 1);
     let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|_| corrupt())?;
     decoder
         .window_log_max(ZSTD_WINDOW_LOG_MAX)
         .map_err(|_| corrupt())?;
     decoder.take(most).read_to_end(out).map_err(|_| corrupt())?;
     if out.len() > limit {
-        Err(Problem::inflates_too_far(limit))
+        Err(NotInflated::TooFar { limit })
     } else {
         Ok(())
     }

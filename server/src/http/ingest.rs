@@ -12,14 +12,14 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 use unjank_protocol::{Batch, Receipt, Signal};
 
-use super::body::{Received, receive};
+use super::body::{NotInflated, Received, receive};
 use super::device::Device;
 use super::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use super::problem::Problem;
 use super::remote_config;
 use crate::app::App;
 use crate::control::{Budget, Caller, Cost};
-use crate::ingest::{Accepted, Arrival, Context, accept};
+use crate::ingest::{self, Accepted, Arrival, Context, accept};
 use crate::metrics::IngestMetrics;
 use crate::store::{Count, Outcome};
 
@@ -94,9 +94,9 @@ async fn store_batch(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Receipt<'static>, Problem> {
-    // Those that came first go on; whoever comes now costs no more than this.
-    let upload = app.uploads.try_acquire();
-    let _upload = upload.map_err(|_| Problem::overloaded())?;
+    // Uploads under way go on; a new one costs no more than this.
+    let upload = app.uploads.try_take(caller.holder, 1);
+    let _upload = upload.ok_or_else(Problem::overloaded)?;
     let budget = &caller.budget;
     budget.admit(declared_bytes(headers), app.clock.now())?;
     let received = receive(
@@ -104,7 +104,7 @@ async fn store_batch(
         body,
         app.limits.compressed_bytes,
         app.body_timeout,
-        &app.body_budget,
+        app.device_bodies.begin(caller.holder),
     )
     .await?;
     let (received_at, bytes) = (app.clock.now(), received.wire_bytes() as u64);
@@ -127,7 +127,7 @@ async fn store_batch(
 /// Makes a batch durable, unless it was before.
 async fn keep(
     app: &Arc<App>,
-    Caller { device, budget }: &Caller,
+    Caller { device, budget, .. }: &Caller,
     accepted: Accepted,
     (received_at, bytes): (i64, u64),
 ) -> Result<Receipt<'static>, Problem> {
@@ -182,54 +182,98 @@ fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Bodies up to this size are taken apart on the spot: it takes less time than to hand them over.
-const SMALL_BODY: usize = 128 * 1024;
+/// Bodies up to this size, after decompression, are decoded on the spot. That takes about a millisecond.
+const SMALL_BODY: usize = 256 * 1024;
+/// How long a large body waits for its turn to be decoded.
+const TURN: Duration = Duration::from_secs(10);
 
-/// At most as many batches are in memory decompressed as there are permits.
 async fn take_apart(
     app: &Arc<App>,
     caller: &Caller,
     received: Received,
     received_at: i64,
 ) -> Result<Accepted, Problem> {
-    let small = received.wire_bytes() <= SMALL_BODY;
-    let permits = if small {
-        &app.small_decoders
-    } else {
-        &app.large_decoders
+    let work = Decoding {
+        app: Arc::clone(app),
+        device: Arc::clone(&caller.device),
+        budget: caller.budget.clone(),
+        received,
+        received_at,
     };
-    let permit = Arc::clone(permits)
-        .acquire_owned()
-        .await
-        .map_err(|_| Problem::overloaded())?;
-    let (app, device) = (Arc::clone(app), Arc::clone(&caller.device));
-    let budget = caller.budget.clone();
-    let work = move || {
+    // The compressed size says nothing about the size that counts.
+    if work.received.wire_bytes() <= SMALL_BODY
+        && let Some(done) = work.run(SMALL_BODY)
+    {
+        return done;
+    }
+    let turn = app.large_batches.take(caller.holder, TURN).await;
+    let turn = turn.ok_or_else(Problem::overloaded)?;
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work.run(work.app.limits.decompressed_bytes);
+        drop(turn);
+        done.unwrap_or_else(|| Err(work.too_large()))
+    });
+    done.await.map_err(|_| Problem::overloaded())?
+}
+
+/// A received body and what is needed to decode it.
+struct Decoding {
+    app: Arc<App>,
+    device: Arc<ingest::Device>,
+    budget: Budget,
+    received: Received,
+    received_at: i64,
+}
+
+impl Decoding {
+    /// Decodes the body, unless it is longer than `limit` after decompression. What is refused costs its sender some of its quota.
+    fn run(&self, limit: usize) -> Option<Result<Accepted, Problem>> {
+        match self.received.decompressed(limit, |json| self.accept(json)) {
+            Ok(done) => Some(done),
+            Err(NotInflated::TooFar { .. }) => None,
+            Err(error) => {
+                self.spend(self.received.wire_bytes());
+                Some(Err(error.into()))
+            }
+        }
+    }
+
+    fn accept(&self, json: &[u8]) -> Result<Accepted, Problem> {
+        let (app, device, budget) = (&self.app, &self.device, &self.budget);
         let rules = app.access.rules(&device.project);
-        let hold_back = |events: &[(Signal, u32)]| budget.hold_back(events, received_at);
+        let hold_back = |events: &[(Signal, u32)]| budget.hold_back(events, self.received_at);
         let context = Context {
-            device: &device,
+            device,
             limits: &app.limits,
             rules: rules.as_deref().unwrap_or(&app.default_rules),
             known_stacks: &app.known_stacks,
             config_etag: &|resource| {
-                remote_config::etag_for(&app, &device.project, resource, received_at)
+                remote_config::etag_for(app, &device.project, resource, self.received_at)
             },
             hold_back: budget.limits_signals().then_some(&hold_back),
-            received_at,
-            wire_bytes: received.wire_bytes(),
+            received_at: self.received_at,
+            wire_bytes: self.received.wire_bytes(),
         };
-        let accepted =
-            received.decompressed(app.limits.decompressed_bytes, |json| accept(json, &context));
-        drop(permit);
-        Ok(accepted??)
-    };
-    if small {
-        return work();
+        accept(json, &context).map_err(|refusal| {
+            self.spend(json.len());
+            refusal.into()
+        })
     }
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| Problem::overloaded())?
+
+    fn too_large(&self) -> Problem {
+        let limit = self.app.limits.decompressed_bytes;
+        self.spend(limit);
+        Problem::inflates_too_far(limit)
+    }
+
+    /// Charges for a body that was read in vain: an event for each KiB.
+    fn spend(&self, read: usize) {
+        let cost = Cost {
+            events: u32::try_from(read / 1024).unwrap_or(u32::MAX).max(1),
+            bytes: self.received.wire_bytes() as u64,
+        };
+        self.budget.spend(cost, self.received_at);
+    }
 }
 
 fn duplicate(app: &App, accepted: Accepted, held_back: &[Signal]) -> Receipt<'static> {
@@ -270,8 +314,7 @@ fn count(metrics: &IngestMetrics, receipt: &Receipt<'_>, events: &[(Signal, u32)
 
 /// Events of a signal that were not stored, one by one or held back.
 fn refused(receipt: &Receipt<'_>, signal: Signal) -> u64 {
-    let rejected = receipt.rejected.iter();
-    let rejected = rejected.filter(|one| one.signal == signal).count() as u64;
+    let rejected = receipt.rejected_of(signal);
     let limits = receipt.rate_limits.iter();
     let dropped = limits.filter(|one| one.signal == signal);
     rejected + dropped.map(|one| one.dropped).sum::<u64>()

@@ -22,6 +22,7 @@ use super::openapi::{
 use super::problem::Problem;
 use super::remote_config::is_known;
 use crate::app::App;
+use crate::control::Caller;
 use crate::ingest;
 use crate::remote_config::{self, Reason, Resolved, etag};
 
@@ -249,7 +250,7 @@ pub(super) async fn all(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let resolved = resolve(&app, &device.device, &headers, body).await?;
+    let resolved = resolve(&app, &device, &headers, body).await?;
     let (reason, variant) = (resolved.reason(), resolved.variant());
     let metadata = Metadata {
         revision: resolved.document.revision,
@@ -300,7 +301,7 @@ pub(super) async fn one(
     body: Body,
 ) -> Result<Response, Refused> {
     let Path(key) = key.map_err(|error| Failure::new(ErrorCode::ParseError, error.body_text()))?;
-    let resolved = resolve(&app, &device.device, &headers, body).await;
+    let resolved = resolve(&app, &device, &headers, body).await;
     let resolved = resolved.map_err(|refused| refused.about(&key))?;
     let Some(value) = resolved.flag(&key) else {
         let failure = Failure::new(ErrorCode::FlagNotFound, "there is no flag of this name");
@@ -321,12 +322,15 @@ pub(super) async fn one(
 /// What the device of a request is told.
 async fn resolve(
     app: &App,
-    device: &ingest::Device,
+    Caller { device, holder, .. }: &Caller,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Arc<Resolved>, Refused> {
-    let received = receive(headers, body, BODY, app.body_timeout, &app.body_budget).await?;
-    let context = received.decompressed(BODY, Context::read)??;
+    let share = app.device_bodies.begin(*holder);
+    let received = receive(headers, body, BODY, app.body_timeout, share).await?;
+    let context = received
+        .decompressed(BODY, Context::read)
+        .map_err(Problem::from)??;
     if let Some(app_id) = context.app_id.as_deref()
         && !device.allows(app_id)
     {

@@ -20,6 +20,10 @@ impl Event for AppStart<'_> {
         Ok(())
     }
 
+    fn lists_bytes(&self) -> usize {
+        size_of_val(&*self.phases)
+    }
+
     fn columns(starts: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,

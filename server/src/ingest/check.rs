@@ -14,6 +14,11 @@ pub(super) trait Event {
     /// Corrects the clock, cuts what is too long, refuses what makes no sense.
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject>;
 
+    /// Bytes of memory that its attributes, stacks and other lists take, apart from their texts.
+    fn lists_bytes(&self) -> usize {
+        0
+    }
+
     /// The columns of the signal's own; those of the envelope come before them.
     fn columns(events: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder)
     where

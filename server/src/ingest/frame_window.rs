@@ -18,6 +18,10 @@ impl Event for FrameWindow<'_> {
         Ok(())
     }
 
+    fn lists_bytes(&self) -> usize {
+        size_of_val(&*self.frame_time_hist.0)
+    }
+
     fn columns(windows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         let own_or_device = |hz| {
             if hz == 0 {

@@ -62,11 +62,8 @@ pub(super) fn as_then(
     events: &[(Signal, u32)],
     held_back: &[Signal],
 ) -> Receipt<'static> {
-    let valid = |signal: Signal, events: u32| {
-        let of_signal = |one: &&unjank_protocol::Rejected| one.signal == signal;
-        let rejected = receipt.rejected.iter().filter(of_signal).count();
-        u64::from(events).saturating_sub(rejected as u64)
-    };
+    let valid =
+        |signal: Signal, events: u32| u64::from(events).saturating_sub(receipt.rejected_of(signal));
     let (mut accepted, mut rate_limits) = (0, Vec::new());
     for (signal, events) in events {
         let valid = valid(*signal, *events);

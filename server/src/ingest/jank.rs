@@ -36,6 +36,16 @@ impl Event for Jank<'_> {
         Ok(())
     }
 
+    fn lists_bytes(&self) -> usize {
+        let samples = self.samples.iter();
+        size_of_val(&*self.stack)
+            + size_of_val(&*self.samples)
+            + size_of_val(&*self.run_log)
+            + samples
+                .map(|sample| size_of_val(&*sample.stack))
+                .sum::<usize>()
+    }
+
     fn columns(janks: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,

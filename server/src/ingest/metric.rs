@@ -28,6 +28,10 @@ impl Event for Metric<'_> {
         Ok(())
     }
 
+    fn lists_bytes(&self) -> usize {
+        size_of_val(&*self.attributes.0)
+    }
+
     fn columns(metrics: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,

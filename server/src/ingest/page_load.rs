@@ -29,6 +29,10 @@ impl Event for PageLoad<'_> {
         Ok(())
     }
 
+    fn lists_bytes(&self) -> usize {
+        size_of_val(&*self.requests)
+    }
+
     fn columns(loads: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,

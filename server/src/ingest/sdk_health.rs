@@ -17,6 +17,10 @@ impl Event for SdkHealth<'_> {
         Ok(())
     }
 
+    fn lists_bytes(&self) -> usize {
+        size_of_val(&*self.dropped)
+    }
+
     fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same_text(Kind::Sym, "sdk_name", &envelope.resource.sdk_name);
         frame.same_text(Kind::Sym, "sdk_version", &envelope.resource.sdk_version);

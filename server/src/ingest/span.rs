@@ -29,6 +29,10 @@ impl Event for Span<'_> {
         Ok(())
     }
 
+    fn lists_bytes(&self) -> usize {
+        size_of_val(&*self.attributes.0) + size_of_val(&*self.events)
+    }
+
     fn columns(spans: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,

@@ -12,6 +12,7 @@ mod alert_rounds;
 mod alerts;
 mod api_tokens;
 mod architecture;
+mod attacks;
 mod bad_days;
 mod batches;
 mod bench_data;

@@ -48,7 +48,7 @@ async fn poll(server: &Server) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_that_stall_refuse_the_next_ones_and_leave_polls_alone() {
-    let server = Server::with(&["--max-connections", "32"]).await;
+    let server = Server::with(&["--max-connections", "64"]).await;
     let mut uploads = Vec::new();
     for _ in 0..28 {
         uploads.push(Upload::begin(&server).await);
@@ -56,6 +56,12 @@ async fn uploads_that_stall_refuse_the_next_ones_and_leave_polls_alone() {
     let refused = server.send(&spans(1)).await;
     assert_eq!(refused.outcome(), (503, "overloaded".to_owned()));
     assert_eq!(refused.retry_after.as_deref(), Some("5"));
+    // One key takes half of the room at most.
+    let other = server
+        .request_with("any-key")
+        .body(spans(1).to_string())
+        .send();
+    assert_eq!(other.await.unwrap().status(), 202);
     for _ in 0..50 {
         assert_eq!(poll(&server).await.status, 200);
     }

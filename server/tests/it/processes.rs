@@ -28,9 +28,14 @@ impl Program {
 
     /// Starts a command that serves on `folder` and waits until it does.
     pub(crate) async fn run(folder: &Path, arguments: &[&str]) -> Self {
+        Self::of(Path::new(UNJANK), folder, arguments).await
+    }
+
+    /// The same with a program of the caller's choice.
+    pub(crate) async fn of(program: &Path, folder: &Path, arguments: &[&str]) -> Self {
         let file = folder.join("server.json");
         let _there = std::fs::remove_file(&file).is_ok();
-        let mut child = Command::new(UNJANK)
+        let mut child = Command::new(program)
             .args(arguments)
             .args(["--listen", "127.0.0.1:0"])
             .args(["--admin-listen", "127.0.0.1:0", "--log", "warn"])
@@ -57,6 +62,10 @@ impl Program {
             admin: url("admin_listen"),
             client: Client::new(),
         }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) async fn send(&self, batch: &Value) -> Value {

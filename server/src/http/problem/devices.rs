@@ -15,7 +15,9 @@ impl From<Refusal> for Problem {
             Refusal::NotUtf8(_) => (StatusCode::BAD_REQUEST, "invalid_utf8"),
             Refusal::Envelope(_) => (StatusCode::BAD_REQUEST, "invalid_envelope"),
             Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
-            Refusal::TooManyEvents { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events"),
+            Refusal::TooManyEvents { .. } | Refusal::ListsTooLarge { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events")
+            }
             Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
             Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
         };

@@ -1,0 +1,44 @@
+//! How much of everything: what a batch may hold, and how callers share what the server has.
+
+use std::sync::Arc;
+
+use unjank_protocol::Limits;
+
+use crate::config::Serve;
+use crate::shares::Shares;
+
+pub(super) fn limits(settings: &Serve) -> Limits {
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    Limits {
+        compressed_bytes: size(settings.max_compressed_bytes),
+        decompressed_bytes: size(settings.max_decompressed_bytes),
+        events: size(settings.max_batch_events),
+        ..Limits::default()
+    }
+}
+
+/// Seven eighths of the connections, whatever devices do with them; half of those for one key.
+pub(super) fn uploads(settings: &Serve) -> Arc<Shares> {
+    let connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
+    let uploads = connections - connections.div_ceil(8);
+    Shares::new(uploads, uploads.div_ceil(2))
+}
+
+/// In KiB; half of it for one key.
+pub(super) fn device_bodies(settings: &Serve) -> Arc<Shares> {
+    let kib = usize::try_from(settings.max_body_memory_bytes / 1024).unwrap_or(usize::MAX);
+    Shares::new(kib, kib.div_ceil(2))
+}
+
+/// Half of the cores; one for one key.
+pub(super) fn large_batches() -> Arc<Shares> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Shares::new(cores.div_ceil(2), 1)
+}
+
+/// Rows take less than their JSON, but for small events with the columns of many tables.
+pub(super) fn record_limit(settings: &Serve) -> u32 {
+    u32::try_from(settings.max_decompressed_bytes.saturating_mul(2))
+        .unwrap_or(u32::MAX)
+        .max(16 << 20)
+}

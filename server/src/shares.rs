@@ -1,0 +1,201 @@
+//! What many callers take from and no single one may use up: so much in all, and so much for each holder.
+//!
+//! A caller takes from its own part first. So whoever waits for its own part keeps nobody else waiting.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::fingerprint::fingerprint;
+
+/// One that a part is for: an ingest key, an install with a device token, a user, an API token or an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Holder(u64);
+
+impl Holder {
+    /// The holder with that name. `kind` keeps names of different kinds apart.
+    #[must_use]
+    pub fn new(kind: &str, name: &[u8]) -> Self {
+        Self(fingerprint(&[kind.as_bytes(), name]))
+    }
+
+    /// One customer of a provider: an address of IPv4, the first half of one of IPv6.
+    #[must_use]
+    pub fn address(address: IpAddr) -> Self {
+        match network(address) {
+            IpAddr::V4(address) => Self::new("address", &address.octets()),
+            IpAddr::V6(address) => Self::new("address", &address.octets()),
+        }
+    }
+}
+
+/// The addresses that belong to one customer of a provider: one of IPv4, the first half of IPv6.
+#[must_use]
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let half = address.to_bits() & (u128::MAX << 64);
+            IpAddr::V6(Ipv6Addr::from_bits(half))
+        }
+        v4 => v4,
+    }
+}
+
+/// Something bounded, such as memory in KiB, connections or work at a time.
+#[derive(Debug)]
+pub struct Shares {
+    all: Arc<Semaphore>,
+    each: usize,
+    parts: Mutex<HashMap<Holder, Part>>,
+}
+
+/// What one holder may take, while it has taken anything or waits.
+#[derive(Debug)]
+struct Part {
+    free: Arc<Semaphore>,
+    users: usize,
+}
+
+impl Shares {
+    /// `all` in all, `each` for one holder; at least one of either.
+    #[must_use]
+    pub fn new(all: usize, each: usize) -> Arc<Self> {
+        let all = all.clamp(1, Semaphore::MAX_PERMITS);
+        Arc::new(Self {
+            all: Arc::new(Semaphore::new(all)),
+            each: each.clamp(1, all),
+            parts: Mutex::default(),
+        })
+    }
+
+    /// Takes `amount`, if the holder's part and the whole have as much.
+    pub fn try_take(self: &Arc<Self>, holder: Holder, amount: u32) -> Option<Share> {
+        let mut share = self.begin(holder);
+        share.try_grow(amount).then_some(share)
+    }
+
+    /// Takes one, and waits until there is one, at most for `patience`.
+    pub async fn take(self: &Arc<Self>, holder: Holder, patience: Duration) -> Option<Share> {
+        let mut share = self.begin(holder);
+        let own = Arc::clone(&share.part).acquire_owned();
+        let both = async {
+            let own = own.await.ok()?;
+            let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
+            Some((own, all))
+        };
+        share.taken = tokio::time::timeout(patience, both).await.ok()?;
+        share.taken.is_some().then_some(share)
+    }
+
+    /// A share of nothing yet.
+    pub fn begin(self: &Arc<Self>, holder: Holder) -> Share {
+        let mut parts = self.parts();
+        let part = parts.entry(holder).or_insert_with(|| Part {
+            free: Arc::new(Semaphore::new(self.each)),
+            users: 0,
+        });
+        part.users += 1;
+        Share {
+            taken: None,
+            part: Arc::clone(&part.free),
+            holder,
+            of: Arc::clone(self),
+        }
+    }
+
+    fn parts(&self) -> MutexGuard<'_, HashMap<Holder, Part>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a holder has taken. It is free again when this is dropped.
+#[derive(Debug)]
+pub struct Share {
+    /// Of the holder's part and of the whole.
+    taken: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
+    part: Arc<Semaphore>,
+    holder: Holder,
+    of: Arc<Shares>,
+}
+
+impl Share {
+    /// Takes `amount` more, if there is as much.
+    pub fn try_grow(&mut self, amount: u32) -> bool {
+        let Ok(own) = Arc::clone(&self.part).try_acquire_many_owned(amount) else {
+            return false;
+        };
+        let Ok(all) = Arc::clone(&self.of.all).try_acquire_many_owned(amount) else {
+            return false;
+        };
+        match &mut self.taken {
+            None => self.taken = Some((own, all)),
+            Some((taken_own, taken_all)) => {
+                taken_own.merge(own);
+                taken_all.merge(all);
+            }
+        }
+        true
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.taken = None;
+        let mut parts = self.of.parts();
+        if let Some(part) = parts.get_mut(&self.holder) {
+            part.users -= 1;
+            if part.users == 0 {
+                parts.remove(&self.holder);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder(name: &str) -> Holder {
+        Holder::new("key", name.as_bytes())
+    }
+
+    #[test]
+    fn no_holder_takes_more_than_its_part_and_all_together_no_more_than_there_is() {
+        let shares = Shares::new(10, 6);
+        let mut one = shares.try_take(holder("one"), 4).unwrap();
+        assert!(one.try_grow(2));
+        assert!(!one.try_grow(1));
+        let other = shares.try_take(holder("other"), 4).unwrap();
+        assert!(shares.try_take(holder("other"), 1).is_none());
+        drop(one);
+        assert!(shares.try_take(holder("other"), 2).is_some());
+        drop(other);
+        assert!(shares.parts().is_empty());
+        assert_eq!(shares.all.available_permits(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_its_own_part_keeps_nobody_else_waiting() {
+        let patience = Duration::from_secs(10);
+        let shares = Shares::new(2, 1);
+        let first = shares.take(holder("one"), patience).await.unwrap();
+        let mut second = Box::pin(shares.take(holder("one"), patience));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert!(shares.take(holder("other"), patience).await.is_some());
+        drop(first);
+        assert!(second.await.is_some());
+        let _one = shares.take(holder("one"), patience).await.unwrap();
+        assert!(shares.take(holder("one"), patience).await.is_none());
+    }
+
+    #[test]
+    fn a_customer_with_many_addresses_is_one_holder() {
+        let address = |text: &str| Holder::address(text.parse().unwrap());
+        assert_eq!(address("2001:db8:1:2::1"), address("2001:db8:1:2:ffff::2"));
+        assert_ne!(address("2001:db8:1:2::1"), address("2001:db8:1:3::1"));
+        assert_eq!(address("192.0.2.1"), address("::ffff:192.0.2.1"));
+    }
+}

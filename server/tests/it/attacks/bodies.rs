@@ -1,0 +1,77 @@
+//! Bodies that are small on the wire and large or slow for whoever decodes them.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures_util::future::join_all;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::target::Target;
+
+const LASTS: Duration = Duration::from_secs(5);
+
+/// A batch whose member `list` is the text, compressed.
+fn batch(member: &str, list: &str) -> Vec<u8> {
+    let resource = json!({"app_id": "a", "install_id": Uuid::new_v4()});
+    let id = Uuid::new_v4();
+    let text = format!(r#"{{"batch_id":"{id}","resource":{resource},"{member}":{list}}}"#);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(text.as_bytes()).unwrap();
+    gzip.finish().unwrap()
+}
+
+/// Sends the body again and again over several connections. Answers the last status and code.
+async fn send(target: &Target, body: &[u8]) -> (u16, String) {
+    let until = Instant::now() + LASTS;
+    let senders = (0..8).map(|_| async {
+        let mut last = (0, String::new());
+        while Instant::now() < until {
+            let request = target.client.post(format!("{}/v1/ingest", target.url()));
+            let request = request.bearer_auth(&target.key);
+            let request = request.header("content-type", "application/json");
+            let request = request.header("content-encoding", "gzip");
+            let response = request.body(body.to_vec()).send().await.unwrap();
+            let status = response.status().as_u16();
+            let answer: serde_json::Value = response.json().await.unwrap();
+            if status != 503 {
+                last = (status, answer["code"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+        last
+    });
+    join_all(senders).await.pop().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_kilobytes_with_millions_of_events_stop_nobody() {
+    let target = Target::start().await;
+    let body = batch("spans", &format!("[{}1]", "1,".repeat(5_000_000)));
+    assert!(body.len() < 12 << 10, "{}", body.len());
+    let (answer, others) = target.others_during(send(&target, &body)).await;
+    assert_eq!(answer, (413, "too_many_events".to_owned()));
+    others.are_served();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stacks_and_attributes_within_events_stop_nobody() {
+    let target = Target::start().await;
+    let stack = format!("[{}{{}}]", "{},".repeat(3_400_000));
+    let one = r#""start":"2026-11-20T12:00:00Z","duration_ms":1"#;
+    let endless = batch("janks", &format!(r#"[{{{one},"stack":{stack}}}]"#));
+    let (answer, others) = target.others_during(send(&target, &endless)).await;
+    // Its stack is cut. The time is out of range or not: that is not what this is about.
+    assert_eq!(answer, (202, String::new()));
+    others.are_served();
+
+    let stack = format!("[{}{{}}]", "{},".repeat(127));
+    let sample = format!(r#"{{"offset_ms":1,"stack":{stack}}},"#);
+    let samples = format!("[{}]", sample.repeat(64).trim_end_matches(','));
+    let jank = format!(r#"{{{one},"samples":{samples}}},"#);
+    let many = format!("[{}]", jank.repeat(380).trim_end_matches(','));
+    let (answer, others) = target.others_during(send(&target, &batch("janks", &many))).await;
+    assert_eq!(answer, (413, "too_many_events".to_owned()));
+    others.are_served();
+}

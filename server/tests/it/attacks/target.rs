@@ -1,0 +1,197 @@
+//! A server under attack, and others who use it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
+use unjank_protocol::Timestamp;
+use uuid::Uuid;
+
+use crate::engine::{PASSWORD, USER, engine};
+use crate::processes::{Program, unjank};
+use crate::server::spans;
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// Others upload a batch and poll once in this time.
+const PACE: Duration = Duration::from_millis(20);
+/// How much memory an attack may take.
+const GROWTH: u64 = 100 << 20;
+
+pub(super) struct Target {
+    program: Program,
+    folder: tempfile::TempDir,
+    /// Of the attacker's project.
+    pub(super) key: String,
+    /// To look at the attacker's project.
+    pub(super) viewer: String,
+    /// Of another project.
+    others_key: String,
+    operator: String,
+    pub(super) client: Client,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// What others got.
+#[derive(Debug)]
+pub(super) struct Others {
+    pub(super) requests: usize,
+    p99: Duration,
+    /// Answers other than the one that is due.
+    wrong: Vec<u16>,
+    /// By how many bytes the server's memory was larger at its peak than before.
+    grew: u64,
+}
+
+impl Others {
+    /// Others must not notice the attack.
+    pub(super) fn are_served(&self) {
+        let limit = std::env::var_os("UNJANK_ATTACK_P99_MS");
+        let limit = limit.map_or(1_500, |ms| ms.to_str().unwrap().parse().unwrap());
+        println!("{self:?}");
+        assert!(self.requests >= 20, "{self:?}");
+        assert!(self.wrong.is_empty(), "{self:?}");
+        assert!(self.p99 <= Duration::from_millis(limit), "{self:?}");
+        assert!(self.grew <= GROWTH, "{self:?}");
+    }
+}
+
+impl Target {
+    pub(super) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// A server of two projects, with settings of its own.
+    pub(super) async fn with(settings: &[&str]) -> Self {
+        let turn = ONE_AT_A_TIME.lock().await;
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("test_{}", Uuid::new_v4().simple());
+        let mut line = vec!["serve", "--clickhouse-url", engine().url.as_str()];
+        line.extend(["--clickhouse-user", USER, "--clickhouse-password", PASSWORD]);
+        line.extend(["--clickhouse-database", database.as_str()]);
+        line.extend(settings);
+        let program = match std::env::var_os("UNJANK_ATTACK_SERVER") {
+            Some(binary) => Program::of(Path::new(&binary), folder.path(), &line).await,
+            None => Program::run(folder.path(), &line).await,
+        };
+        let token = |role: &[&str]| {
+            let mut line = vec!["token", "create", "--name", "test", "--role"];
+            line.extend(role);
+            let output = unjank(folder.path(), &line);
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        let operator = token(&["admin"]);
+        let mut target = Self {
+            key: String::new(),
+            viewer: String::new(),
+            others_key: String::new(),
+            client: Client::new(),
+            program,
+            folder,
+            operator,
+            _turn: turn,
+        };
+        target.key = target.project("attacked").await;
+        target.others_key = target.project("others").await;
+        let line = ["token", "create", "--name", "test", "--role", "viewer"];
+        let line = [&line[..], &["--project", "attacked"]].concat();
+        let output = unjank(target.folder.path(), &line);
+        target.viewer = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        target.program.drained().await;
+        target
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.program.listen
+    }
+
+    /// Makes a project. Answers a key of it.
+    async fn project(&self, id: &str) -> String {
+        let new = json!({"id": id, "name": id});
+        self.call(Method::POST, "/api/v1/projects", &new).await;
+        let path = format!("/api/v1/projects/{id}/keys");
+        let key = self.call(Method::POST, &path, &json!({"name": id})).await;
+        key["key"].as_str().unwrap().to_owned()
+    }
+
+    /// A request of the operator.
+    pub(super) async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
+        let url = format!("{}{path}", self.url());
+        let request = self.client.request(method, url).bearer_auth(&self.operator);
+        let response = request.json(body).send().await.unwrap();
+        assert!(response.status().is_success(), "{path}: {response:?}");
+        response.json().await.unwrap()
+    }
+
+    /// Uses the server as others do while the attack lasts.
+    pub(super) async fn others_during<T>(&self, attack: impl Future<Output = T>) -> (T, Others) {
+        let pid = self.program.pid();
+        self.upload().await;
+        let before = memory(pid, "VmRSS:");
+        std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
+        tokio::pin!(attack);
+        let (mut took, mut wrong) = (Vec::new(), Vec::new());
+        let mut next = tokio::time::interval(PACE);
+        let done = loop {
+            tokio::select! {
+                done = &mut attack => break done,
+                _ = next.tick() => {}
+            }
+            // The attack goes on while others wait.
+            let began = Instant::now();
+            let both = async { (self.upload().await, self.poll().await) };
+            tokio::pin!(both);
+            let (early, statuses) = tokio::select! {
+                done = &mut attack => (Some(done), both.await),
+                statuses = &mut both => (None, statuses),
+            };
+            took.push(began.elapsed() / 2);
+            wrong.extend((statuses.0 != 202).then_some(statuses.0));
+            wrong.extend((statuses.1 != 200).then_some(statuses.1));
+            if let Some(done) = early {
+                break done;
+            }
+        };
+        took.sort_unstable();
+        let others = Others {
+            requests: 2 * took.len(),
+            p99: took.get(took.len() * 99 / 100).copied().unwrap_or_default(),
+            wrong,
+            grew: memory(pid, "VmHWM:").saturating_sub(before),
+        };
+        (done, others)
+    }
+
+    async fn upload(&self) -> u16 {
+        let mut batch = spans(20);
+        let now = json!(now());
+        for span in batch["spans"].as_array_mut().unwrap() {
+            span["start"] = now.clone();
+        }
+        batch["sent_at"] = now;
+        let request = self.client.post(format!("{}/v1/ingest", self.url()));
+        let request = request.bearer_auth(&self.others_key).json(&batch);
+        request.send().await.unwrap().status().as_u16()
+    }
+
+    async fn poll(&self) -> u16 {
+        let request = self.client.get(format!("{}/v1/config", self.url()));
+        let response = request.bearer_auth(&self.others_key).send().await;
+        response.unwrap().status().as_u16()
+    }
+}
+
+fn now() -> Timestamp {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap())
+}
+
+/// A line of `/proc/…/status`, in bytes.
+fn memory(pid: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    let kib = line.split_whitespace().nth(1).unwrap();
+    kib.parse::<u64>().unwrap() * 1024
+}
