@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use unjank_protocol::Limits;
 
 use crate::alerts::notify::Notifier;
@@ -43,17 +42,23 @@ pub struct App {
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
     pub metrics: Metrics,
+    /// Connections at a time.
+    pub connections: usize,
     /// Uploads at a time: fewer than connections, so that polls of the configuration find one.
     pub uploads: Arc<Shares>,
     /// Memory for the bodies of devices on their way in, in KiB.
     pub device_bodies: Arc<Shares>,
+    /// The same for the bodies of people and their tools, and for what is read from them.
+    pub management_bodies: Arc<Shares>,
     pub body_timeout: Duration,
     /// Batches at a time that take long to decode.
     pub large_batches: Arc<Shares>,
-    /// Permits to ask ClickHouse what a change would do, which may take seconds.
-    pub previews: Semaphore,
-    /// Permits to ask what is stored.
-    pub questions: Arc<Semaphore>,
+    /// Predictions at a time of what a change would do: each may take seconds of ClickHouse.
+    pub previews: Arc<Shares>,
+    /// Questions about what is stored that are answered at a time.
+    pub questions: Arc<Shares>,
+    /// Files of raw rows that are sent at a time: as slowly as their readers read.
+    pub exports: Arc<Shares>,
     pub notifier: Arc<Notifier>,
     /// Of the tasks beside the requests.
     pub failure: Failure,

@@ -276,7 +276,8 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_MAX_BATCH_EVENTS", value_name = "EVENTS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_batch_events: u64,
 
-    /// The most connections at once; more wait in the system's queue.
+    /// The most connections at once; more wait in the system's queue. A quarter of them from one address, unless it is a trusted proxy's.
+    /// Fewer if the system lets the server open fewer files.
     #[arg(long, env = "UNJANK_MAX_CONNECTIONS", value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_connections: u64,
 

@@ -7,6 +7,7 @@
 mod access;
 pub mod api_tokens;
 mod bucket;
+mod compiling;
 pub mod configurations;
 mod credential;
 mod device_token;
@@ -24,6 +25,7 @@ mod session_token;
 mod signal_meter;
 
 pub use self::access::{Access, Caller, KeyError, Project, Snapshot};
+pub use self::compiling::Busy;
 pub use self::credential::{Credential, CredentialKind, NoRandomness};
 pub use self::device_token::{DeviceKeys, TokenError, TokenHolder};
 pub use self::ingest_keys::{IngestKeys, SeedKey};

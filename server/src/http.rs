@@ -18,6 +18,7 @@ mod incidents;
 mod ingest;
 mod ingest_keys;
 mod janks;
+mod json_value;
 mod linger;
 mod listener;
 mod member;
@@ -34,6 +35,7 @@ mod remote_config;
 mod revisions;
 mod rules;
 mod session;
+mod stalled_writes;
 mod traces;
 mod web;
 
@@ -59,9 +61,6 @@ pub use self::openapi::document;
 
 use self::problem::Problem;
 use crate::app::App;
-
-/// The largest body people send: a configuration with a thousand overrides.
-const MANAGEMENT_BODY: usize = 2 << 20;
 
 /// What devices and people reach.
 pub fn public(app: Arc<App>) -> Router {
@@ -172,7 +171,6 @@ fn management() -> Router<Arc<App>> {
         .fallback(|| async { Problem::not_found() })
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
-        .layer(DefaultBodyLimit::max(MANAGEMENT_BODY))
 }
 
 /// The classification rules of a project.

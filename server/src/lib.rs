@@ -1,6 +1,6 @@
 //! The unjank server as a library: a function of settings, listeners and a shutdown signal.
 //!
-//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm`, `fingerprint` and `shares` as leaves. See ARCHITECTURE.md.
+//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm`, `fingerprint`, `expressions` and `shares` as leaves. See ARCHITECTURE.md.
 
 pub mod alerts;
 pub mod auditor;
@@ -10,6 +10,7 @@ pub mod compare;
 pub mod config;
 pub mod control;
 pub mod demo;
+pub mod expressions;
 pub mod fingerprint;
 pub mod history;
 pub mod holm;

@@ -3,6 +3,7 @@
 mod background;
 mod bounds;
 mod notifier;
+mod open_files;
 mod target;
 
 use std::net::SocketAddr;
@@ -13,7 +14,6 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::target::external;
@@ -33,6 +33,7 @@ use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
+use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::{Claims, Control};
 use crate::store::{
@@ -77,6 +78,14 @@ const RANGE_BYTES: usize = 48 << 20;
 const EAGER_BYTES: u64 = 32 << 20;
 /// Questions of people that are answered at a time: each uses all cores it finds.
 const QUESTIONS: usize = 6;
+/// Predictions of what a change would do that are made at a time.
+const PREVIEWS: usize = 3;
+/// Connections of operators and their monitoring.
+const ADMIN_CONNECTIONS: usize = 64;
+/// Memory for the bodies of people and their tools.
+const MANAGEMENT_KIB: usize = 72 << 10;
+/// Files of raw rows that are sent at a time.
+const EXPORTS: usize = 4;
 
 /// How long each step of the end may take that needs a disk or a database.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -210,6 +219,7 @@ async fn open(
     back: &Tasks,
 ) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
+    let connections = bounds::connections(settings);
     let secret = Arc::new(instance_secret(shared)?);
     let logins = Logins::new(Arc::clone(&secret));
     let default_rules = Arc::new(default_rules(settings)?);
@@ -258,12 +268,15 @@ async fn open(
         log,
         clickhouse,
         metrics,
-        uploads: bounds::uploads(settings),
+        connections,
+        uploads: bounds::uploads(connections),
         device_bodies: bounds::device_bodies(settings),
+        management_bodies: Shares::new(MANAGEMENT_KIB, MANAGEMENT_KIB.div_ceil(2)),
         body_timeout: settings.body_timeout(),
         large_batches: bounds::large_batches(),
-        previews: Semaphore::new(2),
-        questions: Arc::new(Semaphore::new(QUESTIONS)),
+        previews: Shares::new(PREVIEWS, 1),
+        questions: Shares::new(QUESTIONS, QUESTIONS.div_ceil(2)),
+        exports: Shares::new(EXPORTS, 1),
         clock,
     })
 }
@@ -390,21 +403,26 @@ fn start_listeners(
         admin_listen: listeners.admin.local_addr()?,
         pid: std::process::id(),
     };
-    let connections = ListenerSettings {
-        max_connections: usize::try_from(settings.max_connections).unwrap_or(usize::MAX),
-        header_timeout: settings.body_timeout().max(Duration::from_secs(10)),
-        patience: settings.shutdown_timeout(),
-    };
     let public = serve_connections(
         listeners.public,
         http::public(Arc::clone(app)),
-        connections.clone(),
+        ListenerSettings {
+            max_connections: app.connections,
+            from_one_address: app.connections.div_ceil(4),
+            proxies: settings.trusted_proxies.clone(),
+            patience: settings.shutdown_timeout(),
+        },
         tasks.shutdown(),
     );
     let admin = serve_connections(
         listeners.admin,
         http::admin(Arc::clone(app)),
-        connections,
+        ListenerSettings {
+            max_connections: ADMIN_CONNECTIONS,
+            from_one_address: ADMIN_CONNECTIONS,
+            proxies: settings.trusted_proxies.clone(),
+            patience: settings.shutdown_timeout(),
+        },
         tasks.shutdown(),
     );
     tasks.spawn("public listener", public);

@@ -211,7 +211,7 @@ impl Evaluator {
             expected_revision,
             action: Some(note_of(incident, state, &acted)),
         };
-        let (actor, now) = (Actor::system("alerts"), self.clock.now());
+        let (actor, now) = (alerts(), self.clock.now());
         let saved = save(&*self.control, &incident.project, draft, &actor, now).await?;
         let revision = saved.document.revision;
         tracing::info!(what, revision, incident = %incident.id, "an incident changed the remote configuration");
@@ -247,7 +247,7 @@ impl Evaluator {
             Some(base) => json!({ "base": base }),
             None => json!({}),
         };
-        let bare = compile(bare, 0)?.compiled;
+        let bare = compile(bare, 0, &alerts()).await?.compiled;
         let base = bare
             .resolve(&Device::default(), self.clock.now())
             .document
@@ -267,6 +267,11 @@ fn note_of(incident: &Incident, state: ActionState, acted: &Acted) -> ActionNote
         state,
         text: serde_json::to_string(acted).unwrap_or_default(),
     }
+}
+
+/// The part of the server that acts.
+pub(super) fn alerts() -> Actor {
+    Actor::system("alerts")
 }
 
 pub(super) fn id_of(incident: &Incident) -> String {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use unjank_protocol::Timestamp;
 
-use super::act::{Current, TRIES, acted, id_of, labels, text, wish};
+use super::act::{Current, TRIES, acted, alerts, id_of, labels, text, wish};
 use super::action::{Acted, Action};
 use super::cohort::cohort;
 use super::evaluator::{Evaluator, PATIENCE};
@@ -118,8 +118,10 @@ impl Evaluator {
             let written = self.written(case, &acted, &patch);
             let one = text(&written).unwrap_or_default();
             let value = with(&current.value, one);
-            let proposed = compile(value.clone(), 0).map_err(not)?.compiled;
-            let now = compile(current.value.clone(), 0).map_err(not)?.compiled;
+            let actor = alerts();
+            let proposed = compile(value.clone(), 0, &actor).await;
+            let now = compile(current.value.clone(), 0, &actor).await;
+            let (proposed, now) = (proposed.map_err(not)?.compiled, now.map_err(not)?.compiled);
             let proposal = Proposal {
                 project: case.incident.project.clone(),
                 current: Arc::new(Project { configuration: now }),
@@ -197,6 +199,7 @@ impl Evaluator {
 fn not(error: SaveError) -> Not {
     match error {
         SaveError::Control(error) => error.into(),
+        SaveError::Busy(error) => Not::Yet(error.to_string()),
         SaveError::Faults(faults) => {
             let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
             Not::Refused(format!(

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::compiling::{Busy, compiling};
 use crate::remote_config::{Compiled, Configuration, Fault};
 use crate::store::control::{
     ActionNote, Actor, Control, ControlError, Document, DocumentKind, NewDocument,
@@ -34,6 +35,8 @@ pub enum SaveError {
     Faults(Vec<Fault>),
     #[error(transparent)]
     Control(#[from] ControlError),
+    #[error(transparent)]
+    Busy(#[from] Busy),
 }
 
 /// A configuration that has no faults.
@@ -42,8 +45,16 @@ pub struct Checked {
     pub compiled: Compiled,
 }
 
-/// Checks a configuration as saving it would.
-pub fn compile(configuration: Value, revision: u64) -> Result<Checked, SaveError> {
+/// Checks a configuration as saving it would, when it is the actor's turn.
+pub async fn compile(
+    configuration: Value,
+    revision: u64,
+    actor: &Actor,
+) -> Result<Checked, SaveError> {
+    compiling(actor.holder(), move || checked(configuration, revision)).await?
+}
+
+fn checked(configuration: Value, revision: u64) -> Result<Checked, SaveError> {
     let configuration =
         Configuration::from_value(configuration).map_err(|fault| SaveError::Faults(vec![fault]))?;
     let compiled = Compiled::new(&configuration, revision).map_err(SaveError::Faults)?;
@@ -60,8 +71,12 @@ pub async fn save(
     actor: &Actor,
     now: i64,
 ) -> Result<Saved, SaveError> {
-    let text = draft.configuration.to_string();
-    let warnings = compile(draft.configuration, 0)?.compiled.warnings(now);
+    let Draft { configuration, .. } = draft;
+    let checking = move || {
+        let text = configuration.to_string();
+        checked(configuration, 0).map(|checked| (text, checked.compiled.warnings(now)))
+    };
+    let (text, warnings) = compiling(actor.holder(), checking).await??;
     let new = NewDocument {
         project: project.to_owned(),
         expected_revision: draft.expected_revision,

@@ -94,7 +94,7 @@ impl Moment<'_> {
     }
 
     /// A project's latest rules; those that do not compile leave the ones before in force.
-    fn rules(&self, id: &str, document: Option<&Document>) -> Arc<RuleSet> {
+    async fn rules(&self, id: &str, document: Option<&Document>) -> Arc<RuleSet> {
         let Some(document) = document else {
             return Arc::clone(self.default_rules);
         };
@@ -102,7 +102,8 @@ impl Moment<'_> {
         if let Some(known) = known.filter(|known| known.id().revision == revision) {
             return Arc::clone(known);
         }
-        match RuleSet::parse(revision, document.text.as_str()) {
+        let text = document.text.clone();
+        match compiled(move || RuleSet::parse(revision, text)).await {
             Ok(rules) => Arc::new(rules),
             Err(error) => {
                 tracing::error!(project = id, revision, %error, "saved rules are not valid here: those before stay in force");
@@ -147,7 +148,7 @@ pub async fn load(
     let mut with_tokens = HashSet::new();
     for project in control.projects().await? {
         let id: Arc<str> = Arc::from(project.id.as_str());
-        let rules = moment.rules(&id, rule_sets.get(&*id).copied());
+        let rules = moment.rules(&id, rule_sets.get(&*id).copied()).await;
         snapshot.rules.insert(Arc::clone(&id), rules);
         moment.meters(&id, &project.settings, &mut snapshot);
         if project.settings.device_tokens == DeviceTokens::Required {
@@ -155,7 +156,7 @@ pub async fn load(
         }
         let known = before.projects.get(&id);
         let document = documents.get(&*id).copied();
-        if let Some(project) = configured(&id, document, known) {
+        if let Some(project) = configured(&id, document, known).await {
             snapshot.projects.insert(id, project);
         }
     }
@@ -183,8 +184,20 @@ pub async fn load(
     Ok(snapshot)
 }
 
+/// Compiles what is saved, off the threads that answer requests.
+async fn compiled<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // Nothing else ends such work early: the process is at its end, or a panic goes on here.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
 /// A project with its latest configuration; one that does not compile leaves the one before in force.
-fn configured(
+async fn configured(
     id: &str,
     document: Option<&Document>,
     known: Option<&Arc<Project>>,
@@ -193,14 +206,16 @@ fn configured(
     if let Some(known) = known.filter(|known| known.configuration.revision() == revision) {
         return Some(Arc::clone(known));
     }
-    let configuration = match document {
-        Some(document) => Configuration::from_json(document.text.as_bytes()),
-        None => Ok(Configuration::default()),
-    };
-    match configuration
-        .map_err(|fault| vec![fault])
-        .and_then(|configuration| Compiled::new(&configuration, revision))
-    {
+    let text = document.map(|document| document.text.clone());
+    let compiled = compiled(move || {
+        let configuration = match text {
+            Some(text) => Configuration::from_json(text.as_bytes()),
+            None => Ok(Configuration::default()),
+        };
+        let configuration = configuration.map_err(|fault| vec![fault])?;
+        Compiled::new(&configuration, revision)
+    });
+    match compiled.await {
         Ok(configuration) => Some(Arc::new(Project { configuration })),
         Err(faults) => {
             tracing::error!(

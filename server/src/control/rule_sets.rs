@@ -1,5 +1,6 @@
 //! Changing a project's classification rules: checked whole before they are saved, and a revision that never changes after.
 
+use super::compiling::{Busy, compiling};
 use crate::stacks::{Rules, RulesError};
 use crate::store::control::{Actor, Control, ControlError, Document, DocumentKind, NewDocument};
 
@@ -27,18 +28,25 @@ pub enum SaveError {
     Rules(#[from] RulesError),
     #[error(transparent)]
     Control(#[from] ControlError),
+    #[error(transparent)]
+    Busy(#[from] Busy),
 }
 
-/// Checks rules as saving them would. Answers the warnings.
-pub async fn check(rules: &str) -> Result<Vec<String>, RulesError> {
-    Ok(compile(rules).await?.warnings())
+/// Checks rules as saving them would, when it is the actor's turn. Answers the warnings.
+pub async fn check(rules: &str, actor: &Actor) -> Result<Vec<String>, SaveError> {
+    compile(rules, actor).await.map(|(_, warnings)| warnings)
 }
 
-/// Thousands of patterns take a while to compile: not on a thread that has devices to answer.
-pub async fn compile(rules: &str) -> Result<Rules, RulesError> {
+/// Compiles rules, when it is the actor's turn. Answers the warnings too: they take as long.
+pub async fn compile(rules: &str, actor: &Actor) -> Result<(Rules, Vec<String>), SaveError> {
     let rules = rules.to_owned();
-    let compiled = tokio::task::spawn_blocking(move || Rules::parse(&rules)).await;
-    compiled.unwrap_or_else(|error| Err(RulesError::File(error.to_string())))
+    let compiled = compiling(actor.holder(), move || {
+        Rules::parse(&rules).map(|rules| {
+            let warnings = rules.warnings();
+            (rules, warnings)
+        })
+    });
+    Ok(compiled.await??)
 }
 
 pub async fn save(
@@ -48,7 +56,7 @@ pub async fn save(
     actor: &Actor,
     now: i64,
 ) -> Result<Saved, SaveError> {
-    let warnings = check(&draft.rules).await?;
+    let warnings = check(&draft.rules, actor).await?;
     let new = NewDocument {
         project: project.to_owned(),
         expected_revision: draft.expected_revision,

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
-use crate::control::rule_sets;
-use crate::stacks::{Comparison, Report, RuleSet, Rules, RulesError, Usage};
+use crate::control::rule_sets::{self, SaveError};
+use crate::shares::Shares;
+use crate::stacks::{Comparison, Report, RuleSet, Rules, Usage};
+use crate::store::control::Actor;
 use crate::store::{ClickHouse, Failure, StoredStack};
 
 /// The most frequent ones: some 150 MB while they are read, twice that when each has many installs.
@@ -29,6 +31,8 @@ pub struct DryRun {
     pub current: Arc<RuleSet>,
     /// TOML.
     pub tried: String,
+    /// Who tries them.
+    pub actor: Actor,
     /// How far to look back from `now`.
     pub days: u16,
     /// Microseconds since the epoch.
@@ -51,7 +55,7 @@ pub struct Tried {
 #[derive(Debug, thiserror::Error)]
 pub enum DryRunError {
     #[error(transparent)]
-    Rules(#[from] RulesError),
+    Rules(#[from] SaveError),
     #[error(transparent)]
     Store(#[from] Failure),
     /// Others are being tried.
@@ -59,21 +63,21 @@ pub enum DryRunError {
     Busy,
 }
 
-/// One at a time, since each takes memory and the attention of ClickHouse.
+/// Two at a time, since each takes memory and the attention of ClickHouse; one for one person or token.
 #[derive(Debug)]
-pub struct DryRuns(Semaphore);
+pub struct DryRuns(Arc<Shares>);
 
 impl Default for DryRuns {
     fn default() -> Self {
-        Self(Semaphore::new(1))
+        Self(Shares::new(2, 1))
     }
 }
 
 impl DryRuns {
     pub async fn run(&self, clickhouse: &ClickHouse, run: DryRun) -> Result<Tried, DryRunError> {
-        let tried = rule_sets::compile(&run.tried).await?;
-        let warnings = tried.warnings();
-        let _permit = self.0.try_acquire().map_err(|_| DryRunError::Busy)?;
+        let turn = self.0.try_take(run.actor.holder(), 1);
+        let _turn = turn.ok_or(DryRunError::Busy)?;
+        let (tried, warnings) = rule_sets::compile(&run.tried, &run.actor).await?;
         let compared = tokio::time::timeout(LONGEST, on_stored_stacks(clickhouse, run, tried));
         let Ok(compared) = compared.await else {
             return Err(Failure::Later("the dry run took too long".to_owned()).into());

@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::member::Viewer;
@@ -73,15 +72,14 @@ const MOST_TRANSITIONS: usize = 1_000;
 pub(super) async fn run(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Object(asked): Object<AlertPreviewRequest>,
+    Object(asked, ..): Object<AlertPreviewRequest>,
 ) -> Result<Json<AlertPreview>, Problem> {
     if !(1..=MOST_DAYS).contains(&asked.days) {
         return Err(Problem::look_back(MOST_DAYS));
     }
     let rule = Rule::from_value(asked.rule)?;
-    let Ok(Ok(_turn)) = timeout(TURN, app.previews.acquire()).await else {
-        return Err(Problem::overloaded());
-    };
+    let turn = app.previews.take(member.actor.holder(), TURN).await;
+    let _turn = turn.ok_or_else(Problem::overloaded)?;
     let to = app.clock.now();
     let length = i64::from(asked.days) * DAY;
     let step = LEAST_STEP.max(length / MOST_STEPS);

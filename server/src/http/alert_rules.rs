@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Editor, Viewer};
-use super::object::Object;
+use super::object::{AnyJson, Object};
 use super::openapi::{Conflict, FaultyAlertRule, Invalid, JsonBody, Missing, Refused};
 use super::problem::Problem;
 use crate::alerts::{Rule, RuleFault, templates};
@@ -110,9 +110,8 @@ pub(super) async fn read(
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    body: Result<Json<Value>, JsonRejection>,
+    AnyJson(body, ..): AnyJson,
 ) -> Result<(StatusCode, Json<RuleBody>), Problem> {
-    let Json(body) = body?;
     let rule = Rule::from_value(body)?;
     let now = app.clock.now();
     let made = app
@@ -142,7 +141,7 @@ pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
     path: IdPath,
-    Object(new): Object<NewAlertRule>,
+    Object(new, ..): Object<NewAlertRule>,
 ) -> Result<Json<RuleBody>, Problem> {
     let id = id_of(path)?;
     let rule = Rule::from_value(new.rule)?;
@@ -195,9 +194,8 @@ pub(super) struct AlertRuleVerdict {
 pub(super) async fn check(
     State(_): State<Arc<App>>,
     Viewer(_): Viewer,
-    body: Result<Json<Value>, JsonRejection>,
+    AnyJson(body, ..): AnyJson,
 ) -> Result<Json<AlertRuleVerdict>, Problem> {
-    let Json(body) = body?;
     let faults = Rule::from_value(body).err().unwrap_or_default();
     Ok(Json(AlertRuleVerdict {
         valid: faults.is_empty(),

@@ -109,7 +109,7 @@ pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     rights: RightsEnd,
-    Object(new): Object<NewToken>,
+    Object(new, ..): Object<NewToken>,
 ) -> Made {
     make(&app, (Some(member.project), new), &member.actor, rights).await
 }
@@ -150,7 +150,7 @@ pub(super) async fn create_for_all(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
     rights: RightsEnd,
-    Object(new): Object<NewToken>,
+    Object(new, ..): Object<NewToken>,
 ) -> Made {
     make(&app, (None, new), &actor, rights).await
 }

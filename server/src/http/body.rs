@@ -16,14 +16,14 @@ use super::problem::Problem;
 use crate::shares::Share;
 
 /// Memory that a body takes of its sender's share, in KiB.
-struct Held {
+pub(super) struct Held {
     share: Share,
     bytes: usize,
 }
 
 impl Held {
     /// Grows to hold `bytes`.
-    fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
+    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
         if bytes <= self.bytes {
             return Ok(());
         }
@@ -84,8 +84,24 @@ pub(super) async fn receive(
     patience: Duration,
     share: Share,
 ) -> Result<Received, Problem> {
-    require_json(headers)?;
     let encoding = encoding(headers)?;
+    let (bytes, held) = receive_plain(headers, body, limit, patience, share).await?;
+    Ok(Received {
+        bytes,
+        encoding,
+        _held: held,
+    })
+}
+
+/// The same, whatever encoding the head names.
+pub(super) async fn receive_plain(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    patience: Duration,
+    share: Share,
+) -> Result<(Bytes, Held), Problem> {
+    require_json(headers)?;
     let declared = headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok())
@@ -97,11 +113,7 @@ pub(super) async fn receive(
     let bytes = tokio::time::timeout(patience, collect(body, limit, &mut held))
         .await
         .map_err(|_| Problem::stalled())??;
-    Ok(Received {
-        bytes,
-        encoding,
-        _held: held,
-    })
+    Ok((bytes, held))
 }
 
 async fn collect(mut body: Body, limit: usize, held: &mut Held) -> Result<Bytes, Problem> {

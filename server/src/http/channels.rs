@@ -231,7 +231,7 @@ fn set<T>(place: &mut T, said: Option<T>) {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Object(change): Object<Change>,
+    Object(change, ..): Object<Change>,
 ) -> Result<(StatusCode, Json<ChannelBody>), Problem> {
     let kind = change.kind.as_deref().and_then(|kind| kind.parse().ok());
     let kind = kind
@@ -260,7 +260,7 @@ pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: Result<Path<(String, Uuid)>, PathRejection>,
-    Object(change): Object<Change>,
+    Object(change, ..): Object<Change>,
 ) -> Result<Json<ChannelBody>, Problem> {
     let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
     let channel = app.control.channel(&member.project, id).await?;

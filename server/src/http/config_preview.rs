@@ -1,6 +1,7 @@
 //! `POST /api/v1/projects/{project}/config/preview`: what a change would do, before it is made.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -9,13 +10,16 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::member::Viewer;
-use super::object::Object;
+use super::object::{DOCUMENT, Object};
 use super::openapi::{Faulty, JsonBody, Overloaded, Refused, Stored, sets};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::configurations;
 use crate::control::preview::{Preview, Proposal, preview};
 use crate::remote_config::{Configuration, Fault};
+
+/// How long it waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
 
 /// What a configuration would do to the installs that sent a batch in the last 24 hours.
 #[derive(Serialize, ToSchema)]
@@ -71,15 +75,15 @@ struct SignalForecast {
 pub(super) async fn run(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Object(configuration): Object<Value>,
+    Object(configuration, ..): Object<Value, DOCUMENT>,
 ) -> Result<Json<Forecast>, Problem> {
     let now = app.clock.now();
     let current = app.access.project(&member.project);
     let current = current.ok_or_else(Problem::no_project)?;
     let revision = current.configuration.revision();
-    let draft = configurations::compile(configuration, revision)?;
-    let permit = app.previews.try_acquire();
-    let _permit = permit.map_err(|_| Problem::overloaded())?;
+    let turn = app.previews.take(member.actor.holder(), TURN).await;
+    let _turn = turn.ok_or_else(Problem::overloaded)?;
+    let draft = configurations::compile(configuration, revision, &member.actor).await?;
     let asks_for_network = draft.compiled.asks_for_network();
     let warnings = draft.compiled.warnings(now);
     let proposal = Proposal {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,10 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::member::{Editor, Viewer};
-use super::object::Object;
-use super::openapi::{Conflict, Faulty, Invalid, JsonBody, Missing, QueryString, Refused};
+use super::object::{AnyJson, DOCUMENT, Object};
+use super::openapi::{
+    Conflict, Faulty, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused,
+};
 use super::problem::Problem;
 use super::revisions::{self, PageOfRevisions, RevisionPath, Revisions, RollBack, Signature};
 use crate::app::App;
@@ -95,7 +97,7 @@ pub(super) struct NewRevision {
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Object(new): Object<NewRevision>,
+    Object(new, ..): Object<NewRevision, DOCUMENT>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let draft = Draft {
         configuration: new.configuration,
@@ -121,18 +123,17 @@ pub(super) struct Verdict {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/config/check", tag = "configurations",
     request_body(content = Value, description = "Any JSON: what is wrong with it is answered."),
-    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>),
+    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody, Overloaded)>),
 )]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
-    Viewer(_): Viewer,
-    body: Result<Json<Value>, JsonRejection>,
+    Viewer(member): Viewer,
+    AnyJson(configuration, ..): AnyJson<DOCUMENT>,
 ) -> Result<Json<Verdict>, Problem> {
-    let Json(configuration) = body?;
-    let (faults, warnings) = match configurations::compile(configuration, 0) {
+    let (faults, warnings) = match configurations::compile(configuration, 0, &member.actor).await {
         Ok(checked) => (Vec::new(), checked.compiled.warnings(app.clock.now())),
         Err(SaveError::Faults(faults)) => (faults, Vec::new()),
-        Err(SaveError::Control(error)) => return Err(error.into()),
+        Err(error) => return Err(error.into()),
     };
     Ok(Json(Verdict {
         valid: faults.is_empty(),
@@ -180,7 +181,7 @@ pub(super) async fn revision(
 pub(super) async fn roll_back(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Object(back): Object<RollBack>,
+    Object(back, ..): Object<RollBack>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let now = app.clock.now();
     let saved = configurations::roll_back(
@@ -212,7 +213,7 @@ pub(super) struct Kill {
 pub(super) async fn kill(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Object(Kill { note }): Object<Kill>,
+    Object(Kill { note }, ..): Object<Kill>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let now = app.clock.now();
     let saved =

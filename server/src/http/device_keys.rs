@@ -83,10 +83,13 @@ pub(super) struct NewKey {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Object(NewKey {
-        algorithm,
-        material,
-    }): Object<NewKey>,
+    Object(
+        NewKey {
+            algorithm,
+            material,
+        },
+        ..,
+    ): Object<NewKey>,
 ) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
     let algorithm: DeviceKeyAlgorithm = algorithm
         .parse()

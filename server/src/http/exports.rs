@@ -1,6 +1,7 @@
 //! `/api/v1/projects/{project}/export/…`: raw rows as a file, streamed while they are read; `…/report`: a whole run as a page.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -9,6 +10,7 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
+use tokio::time::{Instant, timeout_at};
 
 use super::member::Viewer;
 use super::openapi::{Questioned, Refused};
@@ -17,6 +19,11 @@ use super::query::{Asking, QueryParameters, turn};
 use crate::app::App;
 use crate::query::{Unanswered, raw_rows, recorded, tables};
 use crate::run_report;
+
+/// How long an export waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
+/// An export that takes longer is cut off: fewer days at a time do not.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// Every column of a signal's rows, by time. Text that a spreadsheet would take for a formula has an apostrophe in front.
 #[utoipa::path(
@@ -35,12 +42,16 @@ pub(super) async fn csv(
         .find(|one| *one == name)
         .ok_or_else(Problem::not_found)?;
     let (reading, limit) = raw_rows(ask, &member.project, name, app.clock.now())?;
-    let permit = turn(&app).await?;
+    let turn = app.exports.take(member.actor.holder(), TURN).await;
+    let turn = turn.ok_or_else(Problem::overloaded)?;
     let cursor = app.clickhouse.csv(&reading, limit).await?;
-    // The permit is held until the last row is read.
-    let rows = try_unfold((cursor, permit), |(mut cursor, permit)| async move {
-        let bytes = cursor.next().await.map_err(std::io::Error::other)?;
-        Ok::<_, std::io::Error>(bytes.map(|bytes| (bytes, (cursor, permit))))
+    // The turn lasts until the last row is read, or the export takes too long.
+    let end = Instant::now() + LONGEST;
+    let rows = try_unfold((cursor, turn), move |(mut cursor, turn)| async move {
+        let bytes = timeout_at(end, cursor.next()).await;
+        let bytes = bytes.map_err(std::io::Error::other)?;
+        let bytes = bytes.map_err(std::io::Error::other)?;
+        Ok::<_, std::io::Error>(bytes.map(|bytes| (bytes, (cursor, turn))))
     });
     let disposition = format!("attachment; filename=\"{name}.csv\"");
     let headers = [
@@ -65,7 +76,7 @@ pub(super) async fn report(
 ) -> Result<Response, Problem> {
     let rules = app.access.rules(&member.project);
     let rules = rules.unwrap_or_else(|| Arc::clone(&app.default_rules));
-    let _turn = turn(&app).await?;
+    let turn = turn(&app, &member.actor).await?;
     let run = recorded(
         &app.clickhouse,
         &member.project,
@@ -83,7 +94,14 @@ pub(super) async fn report(
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CONTENT_DISPOSITION, "attachment; filename=\"report.html\""),
     ];
-    Ok((headers, run_report::html(&run)).into_response())
+    // Writing hundreds of thousands of events takes a while.
+    let html = tokio::task::spawn_blocking(move || {
+        let html = run_report::html(&run);
+        drop(turn);
+        html
+    });
+    let html = html.await.map_err(|_| Problem::overloaded())?;
+    Ok((headers, html).into_response())
 }
 
 impl From<Unanswered> for Problem {

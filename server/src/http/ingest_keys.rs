@@ -103,7 +103,7 @@ pub(super) struct NewKey {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Object(new): Object<NewKey>,
+    Object(new, ..): Object<NewKey>,
 ) -> Result<(StatusCode, Json<KeyBody>), Problem> {
     let credential =
         Credential::new(CredentialKind::IngestKey).map_err(|_| Problem::overloaded())?;
@@ -159,7 +159,7 @@ pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: KeyPath,
-    Object(patch): Object<KeyPatch>,
+    Object(patch, ..): Object<KeyPatch>,
 ) -> Result<StatusCode, Problem> {
     let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
     let wanted = KeyChange {

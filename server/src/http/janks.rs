@@ -12,7 +12,7 @@ use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::Viewer;
+use super::member::{Member, Viewer};
 use super::openapi::{Questioned, Refused};
 use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
@@ -131,9 +131,9 @@ pub(super) struct Events {
     events: Vec<EventBody>,
 }
 
-async fn weighed(app: &App, project: &str, ask: Ask) -> Result<Weighed, Problem> {
-    let _turn = turn(app).await?;
-    Ok(Weighed::of(&app.clickhouse, project, ask, app.clock.now()).await?)
+async fn weighed(app: &App, member: &Member, ask: Ask) -> Result<Weighed, Problem> {
+    let _turn = turn(app, &member.actor).await?;
+    Ok(Weighed::of(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
 }
 
 /// The distinct stacks of janks, those that cost most time first.
@@ -147,7 +147,7 @@ pub(super) async fn stacks(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Json<Stacks>, Problem> {
-    let weighed = weighed(&app, &member.project, ask).await?;
+    let weighed = weighed(&app, &member, ask).await?;
     let occurred = weighed.stacks.iter().filter(|one| one.sum_ms.is_some());
     let stacks = occurred.map(|stack| StackBody {
         stack_hash: stack.hash.to_string(),
@@ -173,7 +173,7 @@ pub(super) async fn flame_graph(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Json<Flame>, Problem> {
-    let weighed = weighed(&app, &member.project, ask).await?;
+    let weighed = weighed(&app, &member, ask).await?;
     Ok(Json(Flame {
         unit: "ms",
         stacks: weighed.weighed().count() as u64,
@@ -192,7 +192,7 @@ pub(super) async fn folded_stacks(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Response, Problem> {
-    let weighed = weighed(&app, &member.project, ask).await?;
+    let weighed = weighed(&app, &member, ask).await?;
     Ok(file(
         "text/plain; charset=utf-8",
         "janks.folded",
@@ -211,7 +211,7 @@ pub(super) async fn speedscope_file(
     Viewer(member): Viewer,
     Asking(ask): Asking,
 ) -> Result<Response, Problem> {
-    let weighed = weighed(&app, &member.project, ask).await?;
+    let weighed = weighed(&app, &member, ask).await?;
     let profile = speedscope("janks", weighed.weighed());
     Ok(file(
         "application/json",
@@ -234,7 +234,7 @@ pub(super) async fn events(
     ask.measures = vec!["count".to_owned()];
     let limit = ask.limit.unwrap_or(20).min(100);
     let reading = ask.single(&member.project, "janks", app.clock.now())?;
-    let _turn = turn(&app).await?;
+    let _turn = turn(&app, &member.actor).await?;
     let (events, _) = app.clickhouse.jank_events(&reading, limit).await?;
     let mut hashes: Vec<u64> = events
         .iter()

@@ -12,11 +12,15 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 /// The server reads the rest of a body for at most this time …
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// … and at most this many bytes. By default the largest body is 1 MiB.
 const MOST_BYTES: usize = 16 << 20;
+/// So many bodies at a time. A client beyond them may lose its answer.
+static PLACES: Semaphore = Semaphore::const_new(256);
 
 /// Wraps the body of a request. If the handler does not read all of it, the server reads the rest afterwards.
 pub(super) async fn read_to_the_end(request: Request) -> Request {
@@ -57,9 +61,14 @@ impl Drop for Unread {
             return;
         }
         // This task ends by itself, at the latest with the connection. Without a runtime the process is at its end.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if let (Ok(runtime), Ok(place)) = (Handle::try_current(), PLACES.try_acquire()) {
             let rest = std::mem::take(&mut self.0);
-            runtime.spawn(tokio::time::timeout(PATIENCE, throw_away(rest)));
+            runtime.spawn(async move {
+                let _in_time = tokio::time::timeout(PATIENCE, throw_away(rest))
+                    .await
+                    .is_ok();
+                drop(place);
+            });
         }
     }
 }

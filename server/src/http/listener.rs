@@ -18,12 +18,26 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use super::stalled_writes::StalledWrites;
+use crate::proxies::TrustedProxies;
+use crate::shares::{Holder, Shares};
+
+/// The longest head of a request. A connection reads ahead by as much.
+const HEAD_BYTES: usize = 16 << 10;
+/// The head of a request must arrive within this; also ends idle connections.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Told to an address that has too many connections.
+const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n";
+
 #[derive(Clone, Debug)]
 pub struct ListenerSettings {
     /// More connections wait in the system's queue.
     pub max_connections: usize,
-    /// A request's head must arrive within this; also ends idle connections.
-    pub header_timeout: Duration,
+    /// What connections from one address may take of them.
+    pub from_one_address: usize,
+    /// Their addresses are those of many clients.
+    pub proxies: TrustedProxies,
     /// How long requests under way may take to finish at shutdown.
     pub patience: Duration,
 }
@@ -36,12 +50,14 @@ pub async fn serve_connections(
     shutdown: CancellationToken,
 ) {
     let slots = Arc::new(Semaphore::new(settings.max_connections));
+    let addresses = Shares::new(settings.max_connections, settings.from_one_address);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(settings.header_timeout);
+        .max_buf_size(HEAD_BYTES)
+        .header_read_timeout(HEAD_TIMEOUT);
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
@@ -50,6 +66,17 @@ pub async fn serve_connections(
         let Some((stream, peer, slot)) = accepted else {
             continue;
         };
+        let share = if settings.proxies.trusts(peer.ip()) {
+            None
+        } else {
+            let share = addresses.try_take(Holder::address(peer.ip()), 1);
+            if share.is_none() {
+                // Nothing waits for what does not fit into the socket's buffer.
+                let _told = stream.try_write(TOO_MANY).is_ok();
+                continue;
+            }
+            share
+        };
         let service = router
             .clone()
             .map_request(move |mut request: Request<Incoming>| {
@@ -57,13 +84,14 @@ pub async fn serve_connections(
                 request
             });
         let service = TowerToHyperService::new(service);
-        let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+        let stream = TokioIo::new(StalledWrites::new(stream));
+        let connection = graceful.watch(builder.serve_connection(stream, service));
         connections.spawn(async move {
             // A connection that breaks is the client's business: its requests were answered or will be sent again.
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended");
             }
-            drop(slot);
+            drop((slot, share));
         });
         while connections.try_join_next().is_some() {}
     }

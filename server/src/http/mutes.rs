@@ -104,7 +104,7 @@ pub(super) struct NewMuteBody {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Object(new): Object<NewMuteBody>,
+    Object(new, ..): Object<NewMuteBody>,
 ) -> Result<(StatusCode, Json<MuteBody>), Problem> {
     let now = app.clock.now();
     let group = new.group.map(|group| serde_json::to_string(&group));

@@ -171,7 +171,7 @@ pub(super) async fn digest(
         Some(day) => day.parse().map_err(Problem::bad_query)?,
         None => Day::before(now),
     };
-    let _turn = turn(&app).await?;
+    let _turn = turn(&app, &member.actor).await?;
     let digest = digest_of(&app.clickhouse, &member.project, day, now).await;
     let digest = digest.map_err(|error| match error {
         Unanswered::Unfit(error) => Problem::unfit_question(error.to_string()),

@@ -1,29 +1,98 @@
-//! Bodies of people and their tools: JSON objects.
+//! Bodies of people and their tools: JSON, within limits of size, time and memory.
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::body::{Held, receive_plain};
+use super::client_address::ClientAddress;
+use super::json_value::{self, Unread};
 use super::problem::Problem;
 use crate::app::App;
+use crate::shares::Holder;
 
-/// A body that is a JSON object with the members of `T`. Serde alone would also take them from a list, by their order, and a list
-/// that was sent by mistake must not change anything.
-pub(super) struct Object<T>(pub(super) T);
+/// The largest body in which nobody is known yet.
+pub(super) const CREDENTIALS: usize = 8 << 10;
+/// The largest body of most requests.
+const SMALL: usize = 64 << 10;
+/// The largest body of all: a configuration with a thousand overrides, or thousands of classification rules.
+pub(super) const DOCUMENT: usize = 2 << 20;
 
-impl<T: DeserializeOwned> FromRequest<Arc<App>> for Object<T> {
+/// How much memory a body may take once it is read: so many times its size, within these bounds.
+const EXPANSION: usize = 40;
+const LEAST_MEMORY: usize = 64 << 10;
+const MOST_MEMORY: usize = 32 << 20;
+
+/// A body that is a JSON object with the members of `T`, of at most `MOST` bytes. Serde alone would also take them from a list, by their
+/// order, and a list that was sent by mistake must not change anything. The memory is held until the handler ends: write `Object(body, ..)`.
+pub(super) struct Object<T, const MOST: usize = SMALL>(
+    pub(super) T,
+    #[expect(dead_code, reason = "what it holds is free when the handler ends")] pub(super) Held,
+);
+
+/// A body of any JSON.
+pub(super) struct AnyJson<const MOST: usize = SMALL>(
+    pub(super) Value,
+    #[expect(dead_code, reason = "what it holds is free when the handler ends")] pub(super) Held,
+);
+
+impl<T, const MOST: usize> FromRequest<Arc<App>> for Object<T, MOST>
+where
+    T: DeserializeOwned + Send + 'static,
+{
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let Json(members) = Json::<Map<String, Value>>::from_request(request, app).await?;
-        serde_path_to_error::deserialize(Value::Object(members))
-            .map(Self)
-            .map_err(|error| Problem::unfit_body(error.to_string()))
+        let (body, held) = read(request, app, MOST, |value| {
+            if !value.is_object() {
+                return Err(Problem::unfit_body("the body is not a JSON object"));
+            }
+            serde_path_to_error::deserialize(value)
+                .map_err(|error| Problem::unfit_body(error.to_string()))
+        })
+        .await?;
+        Ok(Self(body, held))
     }
+}
+
+impl<const MOST: usize> FromRequest<Arc<App>> for AnyJson<MOST> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let (body, held) = read(request, app, MOST, Ok).await?;
+        Ok(Self(body, held))
+    }
+}
+
+async fn read<T: Send + 'static>(
+    request: Request,
+    app: &Arc<App>,
+    most: usize,
+    typed: impl FnOnce(Value) -> Result<T, Problem> + Send + 'static,
+) -> Result<(T, Held), Problem> {
+    let (mut parts, body) = request.into_parts();
+    let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, app).await;
+    let share = app.management_bodies.begin(Holder::address(address));
+    let received = receive_plain(&parts.headers, body, most, app.body_timeout, share).await?;
+    let (json, mut held) = received;
+    let memory = (json.len() * EXPANSION).clamp(LEAST_MEMORY, MOST_MEMORY);
+    held.grow(json.len() + memory)?;
+    let is_small = json.len() <= SMALL;
+    let work = move || {
+        let value = json_value::read(&json, memory).map_err(|unread| match unread {
+            Unread::NotJson(error) => Problem::unfit_json(&error),
+            Unread::TooLarge => Problem::expands_too_far(memory),
+        })?;
+        Ok((typed(value)?, held))
+    };
+    if is_small {
+        return work();
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Problem::overloaded())?
 }
 
 /// The same for an object within a body: `#[serde(deserialize_with = "no_list")]`.

@@ -111,7 +111,7 @@ pub(super) struct NewPerson {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
-    Object(new): Object<NewPerson>,
+    Object(new, ..): Object<NewPerson>,
 ) -> Result<(StatusCode, Json<UserBody>), Problem> {
     let new = NewUser {
         email: new.email,
@@ -198,7 +198,7 @@ pub(super) async fn set_role(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: MemberPath,
-    Object(body): Object<RoleBody>,
+    Object(body, ..): Object<RoleBody>,
 ) -> Result<StatusCode, Problem> {
     let Path((_, user)) = path.map_err(|_| Problem::not_found())?;
     let role: Role = body.role.parse()?;

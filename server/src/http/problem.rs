@@ -4,7 +4,6 @@ mod alerts;
 mod devices;
 mod rules;
 
-use axum::extract::rejection::JsonRejection;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -180,11 +179,27 @@ impl Problem {
         .with(ACCEPT_ENCODING, "gzip, zstd")
     }
 
+    pub(super) fn unfit_json(error: &serde_json::Error) -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_body",
+            format!("the body is not JSON: {error}"),
+        )
+    }
+
     pub(super) fn too_large(limit: usize) -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
-            format!("the body may be {limit} bytes as sent: split the batch"),
+            format!("the body may be {limit} bytes as sent: send less at a time"),
+        )
+    }
+
+    pub(super) fn expands_too_far(limit: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("the values in the body take more than {limit} bytes of memory: send fewer"),
         )
     }
 
@@ -285,6 +300,7 @@ impl From<SaveError> for Problem {
     fn from(error: SaveError) -> Self {
         match error {
             SaveError::Control(error) => error.into(),
+            SaveError::Busy(_) => Self::overloaded(),
             SaveError::Faults(faults) => Self::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "configuration_invalid",
@@ -337,17 +353,6 @@ impl From<LoginError> for Problem {
             LoginError::Control(error) => return error.into(),
         };
         Self::new(status, code, detail)
-    }
-}
-
-impl From<JsonRejection> for Problem {
-    fn from(rejection: JsonRejection) -> Self {
-        let (status, detail) = (rejection.status(), rejection.body_text());
-        match status {
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => Self::content_type(),
-            StatusCode::PAYLOAD_TOO_LARGE => Self::new(status, "body_too_large", detail),
-            _ => Self::new(status, "invalid_body", detail),
-        }
     }
 }
 

@@ -136,7 +136,7 @@ pub(super) struct NewProject {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
-    Object(new): Object<NewProject>,
+    Object(new, ..): Object<NewProject>,
 ) -> Result<(StatusCode, Json<ProjectBody>), Problem> {
     let settings = ProjectSettings {
         name: new.name.unwrap_or_else(|| new.id.clone()),
@@ -180,7 +180,7 @@ pub(super) struct ProjectPatch {
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Object(patch): Object<ProjectPatch>,
+    Object(patch, ..): Object<ProjectPatch>,
 ) -> Result<Json<ProjectBody>, Problem> {
     let known = app.control.project(&member.project).await?.settings;
     let signals = patch

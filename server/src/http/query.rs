@@ -8,8 +8,6 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
 use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
@@ -19,6 +17,8 @@ use super::openapi::{Questioned, Refused};
 use super::problem::Problem;
 use crate::app::App;
 use crate::query::{Asked, Shape, distribution, series};
+use crate::shares::Share;
+use crate::store::control::Actor;
 use crate::store::reads::{Base, Fold, Grain, Measure, Read, Subject, TableRow, subject};
 
 /// Questions wait for their turn as long as somebody would.
@@ -203,7 +203,7 @@ pub(super) async fn table(
 ) -> Result<Json<Table>, Problem> {
     known(&signal)?;
     let asked = ask.table(&member.project, &signal, app.clock.now())?;
-    let _turn = turn(&app).await?;
+    let _turn = turn(&app, &member.actor).await?;
     let (mut rows, read) = app
         .clickhouse
         .read_table(&asked.reading, asked.sort, asked.limit + 1)
@@ -237,7 +237,7 @@ pub(super) async fn over_time(
 ) -> Result<Json<Series>, Problem> {
     known(&signal)?;
     let mut asked = ask.series(&member.project, &signal, app.clock.now())?;
-    let _turn = turn(&app).await?;
+    let _turn = turn(&app, &member.actor).await?;
     let (steps, read) = series(&app.clickhouse, &mut asked).await?;
     let names: Vec<_> = asked.reading.measures.iter().map(|one| one.name).collect();
     let lines = steps.lines.into_iter().map(|line| Line {
@@ -278,7 +278,7 @@ pub(super) async fn spread(
 ) -> Result<Json<Distributions>, Problem> {
     let field = histogram(known(&signal)?, ask.field.as_deref())?;
     let asked = ask.series(&member.project, &signal, app.clock.now())?;
-    let _turn = turn(&app).await?;
+    let _turn = turn(&app, &member.actor).await?;
     let (shapes, read) = distribution(&app.clickhouse, &asked, field).await?;
     let Shape { bounds, groups } = shapes;
     Ok(Json(Distributions {
@@ -317,10 +317,8 @@ fn histogram(subject: &'static Subject, field: Option<&str>) -> Result<&'static 
     })
 }
 
-/// Waits until few enough questions are asked.
-pub(super) async fn turn(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
-    match timeout(PATIENCE, Arc::clone(&app.questions).acquire_owned()).await {
-        Ok(Ok(permit)) => Ok(permit),
-        _ => Err(Problem::overloaded()),
-    }
+/// Waits until few enough questions are asked, by the actor and in all.
+pub(super) async fn turn(app: &App, actor: &Actor) -> Result<Share, Problem> {
+    let turn = app.questions.take(actor.holder(), PATIENCE).await;
+    turn.ok_or_else(Problem::overloaded)
 }

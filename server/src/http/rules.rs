@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::member::{Editor, Viewer};
-use super::object::Object;
+use super::object::{DOCUMENT, Object};
 use super::openapi::{
-    Conflict, FaultyRules, Invalid, JsonBody, Missing, OnHistory, QueryString, Refused,
+    Conflict, FaultyRules, Invalid, JsonBody, Missing, OnHistory, Overloaded, QueryString, Refused,
 };
 use super::problem::Problem;
 use super::revisions::{self, PageOfRevisions, RevisionPath, Revisions, RollBack, Signature};
 use crate::app::App;
-use crate::control::rule_sets::{self, Draft, Saved};
+use crate::control::rule_sets::{self, Draft, SaveError, Saved};
 use crate::history::{DryRun, Progress, Tried};
 use crate::stacks::RulesError;
 use crate::store::control::{ControlError, Document, DocumentKind};
@@ -100,7 +100,7 @@ pub(super) struct NewRevision {
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Object(new): Object<NewRevision>,
+    Object(new, ..): Object<NewRevision, DOCUMENT>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let draft = Draft {
         rules: new.rules,
@@ -158,20 +158,19 @@ pub(super) struct Verdict {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/rules/check", tag = "rules",
     request_body = Candidate,
-    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody)>),
+    responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody, Overloaded)>),
 )]
 pub(super) async fn check(
-    Viewer(_): Viewer,
-    Object(Candidate { rules }): Object<Candidate>,
+    Viewer(member): Viewer,
+    Object(Candidate { rules }, ..): Object<Candidate, DOCUMENT>,
 ) -> Result<Json<Verdict>, Problem> {
-    let checked = rule_sets::check(&rules).await;
-    let valid = checked.is_ok();
-    let (faults, warnings) = match checked {
+    let (faults, warnings) = match rule_sets::check(&rules, &member.actor).await {
         Ok(warnings) => (Vec::new(), warnings),
-        Err(error) => (vec![RulesFault::from(&error)], Vec::new()),
+        Err(SaveError::Rules(error)) => (vec![RulesFault::from(&error)], Vec::new()),
+        Err(error) => return Err(error.into()),
     };
     Ok(Json(Verdict {
-        valid,
+        valid: faults.is_empty(),
         faults,
         warnings,
     }))
@@ -216,7 +215,7 @@ pub(super) async fn revision(
 pub(super) async fn roll_back(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Object(back): Object<RollBack>,
+    Object(back, ..): Object<RollBack>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let now = app.clock.now();
     let saved = rule_sets::roll_back(
@@ -256,7 +255,7 @@ fn a_week() -> u16 {
 pub(super) async fn dry_run(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Object(Trial { rules, days }): Object<Trial>,
+    Object(Trial { rules, days }, ..): Object<Trial, DOCUMENT>,
 ) -> Result<Json<Tried>, Problem> {
     if !(1..=LONGEST_LOOK_BACK_DAYS).contains(&days) {
         return Err(Problem::look_back(LONGEST_LOOK_BACK_DAYS));
@@ -266,6 +265,7 @@ pub(super) async fn dry_run(
         project: member.project,
         current: current.unwrap_or_else(|| Arc::clone(&app.default_rules)),
         tried: rules,
+        actor: member.actor,
         days,
         now: app.clock.now(),
     };

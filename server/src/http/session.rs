@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::client_address::ClientAddress;
 use super::member::Person;
-use super::object::Object;
+use super::object::{CREDENTIALS, Object};
 use super::openapi::{
     Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin, role,
 };
@@ -45,7 +45,7 @@ pub(super) struct Passwords {
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
-    Object(Passwords { email, password }): Object<Passwords>,
+    Object(Passwords { email, password }, ..): Object<Passwords, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let now = app.clock.now();
     let attempt = Attempt { address, now };
@@ -73,7 +73,7 @@ pub(super) struct Acceptance {
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
-    Object(Acceptance { token, password }): Object<Acceptance>,
+    Object(Acceptance { token, password }, ..): Object<Acceptance, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let now = app.clock.now();
     let attempt = Attempt { address, now };

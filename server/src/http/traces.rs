@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::janks::file;
-use super::member::Viewer;
+use super::member::{Member, Viewer};
 use super::openapi::{Questioned, Refused};
 use super::problem::Problem;
 use super::query::{Asking, QueryParameters, turn};
@@ -166,7 +166,7 @@ pub(super) async fn search(
             .transpose()?,
         limit: limit + 1,
     };
-    let mut spans = found(&app, &member.project, ask, search).await?;
+    let mut spans = found(&app, &member, ask, search).await?;
     let more = shortened(&mut spans, limit);
     let last = spans.last().filter(|_| more);
     Ok(Json(Spans {
@@ -230,23 +230,23 @@ const fn letter(first: First) -> char {
 
 async fn found(
     app: &App,
-    project: &str,
+    member: &Member,
     mut ask: Ask,
     search: Search,
 ) -> Result<Vec<StoredSpan>, Problem> {
     ask.measures = vec!["count".to_owned()];
-    let reading = ask.single(project, "spans", app.clock.now())?;
-    let _turn = turn(app).await?;
+    let reading = ask.single(&member.project, "spans", app.clock.now())?;
+    let _turn = turn(app, &member.actor).await?;
     let (spans, _) = app.clickhouse.spans(&reading, search).await?;
     Ok(spans)
 }
 
-async fn of_trace(app: &App, project: &str, trace: &str) -> Result<Vec<StoredSpan>, Problem> {
+async fn of_trace(app: &App, member: &Member, trace: &str) -> Result<Vec<StoredSpan>, Problem> {
     let id = Uuid::try_parse(trace).map_err(|_| Problem::not_found())?;
-    let _turn = turn(app).await?;
+    let _turn = turn(app, &member.actor).await?;
     let (spans, _) = app
         .clickhouse
-        .spans_of_traces(project, &[id], MOST_SPANS + 1)
+        .spans_of_traces(&member.project, &[id], MOST_SPANS + 1)
         .await?;
     if spans.is_empty() {
         return Err(Problem::not_found());
@@ -265,7 +265,7 @@ pub(super) async fn trace(
     Viewer(member): Viewer,
     Path((_, trace)): Path<(String, String)>,
 ) -> Result<Json<Spans>, Problem> {
-    let mut spans = of_trace(&app, &member.project, &trace).await?;
+    let mut spans = of_trace(&app, &member, &trace).await?;
     let more = shortened(&mut spans, MOST_SPANS);
     Ok(Json(Spans {
         spans: spans.into_iter().map(SpanBody::from).collect(),
@@ -284,7 +284,7 @@ pub(super) async fn chrome(
     Viewer(member): Viewer,
     Path((_, trace)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let spans = of_trace(&app, &member.project, &trace).await?;
+    let spans = of_trace(&app, &member, &trace).await?;
     let name = format!("{}.trace.json", spans[0].trace_id.simple());
     Ok(file(
         "application/json",
@@ -311,7 +311,7 @@ pub(super) async fn inside_span(
     let name =
         name.ok_or_else(|| Problem::unfit_question("`name` says into which span to look"))?;
     let (head, base) = ask.sides()?;
-    let head = looked_into(&app, &member.project, &name, head).await?;
+    let head = looked_into(&app, &member, &name, head).await?;
     let Some(base) = base else {
         return Ok(Json(InsideBody {
             spans: head.spans,
@@ -321,7 +321,7 @@ pub(super) async fn inside_span(
             rows: head.rows,
         }));
     };
-    let base = looked_into(&app, &member.project, &name, base).await?;
+    let base = looked_into(&app, &member, &name, base).await?;
     Ok(Json(InsideBody {
         spans: head.spans,
         total_us: head.total_us,
@@ -332,21 +332,21 @@ pub(super) async fn inside_span(
 }
 
 /// What ran inside the latest spans that the filters leave.
-async fn looked_into(app: &App, project: &str, name: &str, ask: Ask) -> Result<Inside, Problem> {
+async fn looked_into(app: &App, member: &Member, name: &str, ask: Ask) -> Result<Inside, Problem> {
     let search = Search {
         at_least_us: ask.at_least_us.unwrap_or_default(),
         first: First::Latest,
         after: None,
         limit: ask.limit.unwrap_or(LOOKED_INTO).min(LOOKED_INTO),
     };
-    let roots = found(app, project, ask, search).await?;
+    let roots = found(app, member, ask, search).await?;
     let mut traces: Vec<Uuid> = roots.iter().map(|span| span.trace_id).collect();
     traces.sort_unstable();
     traces.dedup();
-    let _turn = turn(app).await?;
+    let _turn = turn(app, &member.actor).await?;
     let (mut spans, _) = app
         .clickhouse
-        .spans_of_traces(project, &traces, MOST_INSIDE)
+        .spans_of_traces(&member.project, &traces, MOST_INSIDE)
         .await?;
     // Other spans of the name in the same traces were not asked for: they are other versions, pages or times.
     spans.retain(|span| {

@@ -1,32 +1,33 @@
 //! Holds a JSON value against its shape and says everything that is wrong with it, each with its path.
 
-use regex::RegexBuilder;
 use serde_json::{Map, Value};
 
-use super::fault::{Fault, FaultCode};
+use super::fault::{Fault, FaultCode, Faults};
 use super::schema::{DOCUMENT, paths_of};
 use super::shape::{Key, Shape};
+use crate::expressions::ExpressionError;
 
 const MAX_TEXT_BYTES: usize = 1_024;
 const MAX_KEY_BYTES: usize = 128;
 /// Objects and lists inside each other in a toggle.
 const MAX_DEPTH: usize = 16;
-/// Bytes of one compiled regular expression: devices compile them too.
-const MAX_REGEX_BYTES: usize = 1024 * 1024;
 
 /// Checks a document as operators write it, whole or as a patch: every key may be left out, and may be `null`.
-pub(super) fn check_document(value: &Value, path: &str, faults: &mut Vec<Fault>) {
+pub(super) fn check_document(value: &Value, path: &str, faults: &mut Faults) {
     Check { root: path, faults }.value(value, &DOCUMENT, path);
 }
 
 struct Check<'a> {
     /// Where the document stands.
     root: &'a str,
-    faults: &'a mut Vec<Fault>,
+    faults: &'a mut Faults,
 }
 
 impl Check<'_> {
     fn value(&mut self, value: &Value, shape: &Shape, path: &str) {
+        if self.faults.is_full() {
+            return;
+        }
         match (shape, value) {
             (Shape::Flag, Value::Bool(_)) => {}
             (Shape::Integer { min, max }, Value::Number(number)) => {
@@ -59,14 +60,16 @@ impl Check<'_> {
                 },
                 Value::Array(list),
             ) => {
-                self.size(list.len(), *at_least, *at_most, path);
-                for (index, value) in list.iter().enumerate() {
-                    self.value(value, of, &format!("{path}[{index}]"));
+                if self.is_fit(list.len(), *at_least, *at_most, path) {
+                    for (index, value) in list.iter().enumerate() {
+                        self.value(value, of, &format!("{path}[{index}]"));
+                    }
                 }
             }
             (Shape::Map { of, at_most }, Value::Object(map)) => {
-                self.size(map.len(), 0, *at_most, path);
-                self.entries(map, of, path);
+                if self.is_fit(map.len(), 0, *at_most, path) {
+                    self.entries(map, of, path);
+                }
             }
             (Shape::Object(keys), Value::Object(map)) => self.object(map, keys, path),
             (Shape::Anything, value) => {
@@ -94,6 +97,9 @@ impl Check<'_> {
 
     fn object(&mut self, map: &Map<String, Value>, keys: &[Key], path: &str) {
         for (name, value) in map {
+            if self.faults.is_full() {
+                return;
+            }
             match keys.iter().find(|key| key.name == name) {
                 // Nothing stands for the default, which a required key has not: it is missing, see below.
                 Some(_) if value.is_null() => {}
@@ -138,19 +144,24 @@ impl Check<'_> {
         if self.faults.len() > before {
             return;
         }
-        let compiled = RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build();
-        if let Err(error) = compiled {
-            self.fault(path, FaultCode::InvalidRegex, error.to_string());
+        if let Err(error) = self.faults.expressions.check(text) {
+            let code = match error {
+                ExpressionError::Invalid(_) => FaultCode::InvalidRegex,
+                ExpressionError::TooLarge | ExpressionError::UsedUp { .. } => FaultCode::TooLarge,
+            };
+            self.fault(path, code, error.to_string());
         }
     }
 
-    fn size(&mut self, size: usize, at_least: usize, at_most: usize, path: &str) {
+    /// Whether a list or map has neither too few nor too many entries.
+    fn is_fit(&mut self, size: usize, at_least: usize, at_most: usize, path: &str) -> bool {
         if size < at_least {
             self.fault(path, FaultCode::Empty, "is empty");
         } else if size > at_most {
             let message = format!("{size} entries: at most {at_most} are taken");
             self.fault(path, FaultCode::TooLarge, message);
         }
+        (at_least..=at_most).contains(&size)
     }
 
     fn wrong_type(&mut self, value: &Value, expected: &str, path: &str) {

@@ -11,7 +11,7 @@ use super::check::{check_document, closest, hint};
 use super::configuration::Configuration;
 use super::device::{Device, Facts};
 use super::document_rules::{self, MONITORS};
-use super::fault::{Fault, FaultCode};
+use super::fault::{Fault, FaultCode, Faults};
 use super::flags::is_reserved;
 use super::merge_patch::merge;
 use super::overrides::{CompiledOverride, duplicate_ids};
@@ -38,7 +38,7 @@ impl Compiled {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn new(configuration: &Configuration, revision: u64) -> Result<Self, Vec<Fault>> {
-        let mut faults = Vec::new();
+        let mut faults = Faults::new();
         if configuration.overrides.len() > MAX_OVERRIDES {
             let message = format!(
                 "{} overrides: at most {MAX_OVERRIDES} are taken",
@@ -50,18 +50,21 @@ impl Compiled {
         faults.extend(duplicate_ids(&configuration.overrides));
         let mut overrides = Vec::with_capacity(configuration.overrides.len());
         for (index, written) in configuration.overrides.iter().enumerate() {
+            if faults.is_full() {
+                break;
+            }
             let compiled = CompiledOverride::new(index, written, base.as_ref(), &mut faults);
             if written.enabled {
                 overrides.push(compiled);
             }
         }
         let Some(base) = base.filter(|_| faults.is_empty()) else {
-            return Err(faults);
+            return Err(faults.into_vec());
         };
         faults.extend(all_together(&base, &overrides));
         faults.extend(shadowed(&overrides));
         if !faults.is_empty() {
-            return Err(faults);
+            return Err(faults.into_vec());
         }
         let warnings = warnings(&base, &overrides);
         let mut in_force = configuration.overrides.iter().filter(|one| one.enabled);
@@ -161,7 +164,7 @@ impl Compiled {
 }
 
 /// The base with every default filled in; nothing when it has faults.
-fn complete_base(written: &Value, faults: &mut Vec<Fault>) -> Option<Value> {
+fn complete_base(written: &Value, faults: &mut Faults) -> Option<Value> {
     let before = faults.len();
     check_document(written, "base", faults);
     if faults.len() > before {

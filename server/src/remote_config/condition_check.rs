@@ -6,7 +6,7 @@ use unjank_protocol::Network;
 
 use super::check::{closest, hint};
 use super::condition::{BuildRange, Condition, Percentage};
-use super::fault::{Fault, FaultCode};
+use super::fault::{Fault, FaultCode, Faults};
 use super::percentage::{Salted, buckets_of};
 use super::predicate::{Names, Predicate, TextOf, VersionOf};
 use super::version::Requirement;
@@ -25,7 +25,7 @@ pub(super) struct ConditionCheck<'a> {
     /// The id of the override: the salt where a percentage has none.
     id: &'a str,
     conditions: usize,
-    faults: &'a mut Vec<Fault>,
+    faults: &'a mut Faults,
 }
 
 /// The predicate of a condition. What it is when there are faults does not matter.
@@ -33,7 +33,7 @@ pub(super) fn compile(
     condition: &Condition,
     path: &str,
     id: &str,
-    faults: &mut Vec<Fault>,
+    faults: &mut Faults,
 ) -> Predicate {
     let before = faults.len();
     let mut check = ConditionCheck {
@@ -190,6 +190,7 @@ impl ConditionCheck<'_> {
         if texts.len() > at_most {
             let message = format!("{} entries: at most {at_most} are taken", texts.len());
             self.fault(path, FaultCode::TooLarge, message);
+            return;
         }
         for (index, text) in texts.iter().enumerate() {
             if text.is_empty() || text.len() > MAX_TEXT_BYTES {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::expressions::Expressions;
+
 /// One thing that is wrong, or in a warning: probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Fault {
@@ -13,6 +15,56 @@ pub struct Fault {
     pub code: FaultCode,
     /// What, for a person, and what to do.
     pub message: String,
+}
+
+/// A configuration with more faults is not looked at any further.
+const MOST_FAULTS: usize = 100;
+/// Memory of all compiled regular expressions of a configuration: devices compile them too.
+const EXPRESSIONS_BYTES: usize = 4 << 20;
+
+/// What was found wrong so far.
+#[derive(Debug)]
+pub(super) struct Faults {
+    found: Vec<Fault>,
+    pub(super) expressions: Expressions,
+}
+
+impl Faults {
+    pub(super) fn new() -> Self {
+        Self {
+            found: Vec::new(),
+            expressions: Expressions::new(EXPRESSIONS_BYTES),
+        }
+    }
+
+    pub(super) fn push(&mut self, fault: Fault) {
+        if !self.is_full() {
+            self.found.push(fault);
+        }
+    }
+
+    pub(super) fn extend(&mut self, faults: impl IntoIterator<Item = Fault>) {
+        for fault in faults {
+            self.push(fault);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Whether it is no use to look any further.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= MOST_FAULTS
+    }
+
+    pub(super) fn into_vec(self) -> Vec<Fault> {
+        self.found
+    }
 }
 
 /// The kinds of faults. Names are stable.

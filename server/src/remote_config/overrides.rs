@@ -9,7 +9,7 @@ use super::check::check_document;
 use super::condition_check;
 use super::configuration::Override;
 use super::document_rules;
-use super::fault::{Fault, FaultCode};
+use super::fault::{Fault, FaultCode, Faults};
 use super::merge_patch::merge;
 use super::predicate::Predicate;
 
@@ -37,7 +37,7 @@ impl CompiledOverride {
         index: usize,
         written: &Override,
         base: Option<&Value>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) -> Self {
         let path = path_of(index);
         if !is_slug(&written.id) {
@@ -91,7 +91,7 @@ impl CompiledOverride {
 }
 
 /// The patch alone over the base: its shape, and that what comes out holds together.
-fn check_patch(patch: &Value, base: Option<&Value>, path: &str, faults: &mut Vec<Fault>) {
+fn check_patch(patch: &Value, base: Option<&Value>, path: &str, faults: &mut Faults) {
     let before = faults.len();
     check_document(patch, path, faults);
     if let Some(base) = base

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use unjank_protocol::Limits;
 
+use super::open_files;
 use crate::config::Serve;
 use crate::shares::Shares;
 
@@ -17,9 +18,14 @@ pub(super) fn limits(settings: &Serve) -> Limits {
     }
 }
 
+/// As many connections as are wanted, if the system has descriptors for them.
+pub(super) fn connections(settings: &Serve) -> usize {
+    let connections = open_files::connections(settings.max_connections);
+    usize::try_from(connections).unwrap_or(usize::MAX)
+}
+
 /// Seven eighths of the connections, whatever devices do with them; half of those for one key.
-pub(super) fn uploads(settings: &Serve) -> Arc<Shares> {
-    let connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
+pub(super) fn uploads(connections: usize) -> Arc<Shares> {
     let uploads = connections - connections.div_ceil(8);
     Shares::new(uploads, uploads.div_ceil(2))
 }

@@ -1,14 +1,16 @@
 //! The rule file: TOML in, checked rules out, and errors that say where and what to do.
 
-use regex::Regex;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::rule::{Glob, Means, On, Origin, Pattern, Rule};
+use super::rule::{Glob, Means, On, Origin, Pattern, Rule, regex_of_glob};
+use crate::expressions::Expressions;
 
 /// More than this is refused: every new stack is matched against them all, and the matcher is kept in memory.
 const MAX_PATTERNS: usize = 5_000;
 const MAX_PATTERN_BYTES: usize = 1_024;
+/// Memory of all compiled patterns: enough for 5,000 of 80 letters.
+const EXPRESSIONS_BYTES: usize = 16 << 20;
 
 /// Why a rule file was refused.
 #[derive(Debug, thiserror::Error)]
@@ -166,15 +168,17 @@ pub(super) fn read(text: &str, origin: Origin) -> Result<RulesFile, RulesError> 
         );
         return Err(RulesError::File(problem));
     }
+    let mut expressions = Expressions::new(EXPRESSIONS_BYTES);
     let mut rules = Vec::with_capacity(file.rule.len());
     for (position, raw) in file.rule.into_iter().enumerate() {
         let index = position + 1;
         let line = line_of(text, raw.span().start);
-        let rule = check(raw.into_inner()).map_err(|problem| RulesError::Rule {
-            index,
-            line,
-            problem,
-        })?;
+        let rule =
+            check(raw.into_inner(), &mut expressions).map_err(|problem| RulesError::Rule {
+                index,
+                line,
+                problem,
+            })?;
         rules.push(Rule {
             origin,
             index,
@@ -198,8 +202,8 @@ fn line_of(text: &str, offset: usize) -> usize {
         + 1
 }
 
-fn check(raw: RawRule) -> Result<Rule, String> {
-    let pattern = pattern(raw.r#match, raw.glob, raw.regex)?;
+fn check(raw: RawRule, expressions: &mut Expressions) -> Result<Rule, String> {
+    let pattern = pattern(raw.r#match, raw.glob, raw.regex, expressions)?;
     let Some(means) = raw.means else {
         return Err("it does not say what a match means: add means = \"in_app\", \"category\", \"ignore\" or \"not_a_cause\"".into());
     };
@@ -226,8 +230,8 @@ fn check(raw: RawRule) -> Result<Rule, String> {
         line: 0,
         pattern,
         on: raw.on,
-        function: globs("function", raw.function)?,
-        file: globs("file", raw.file)?,
+        function: globs("function", raw.function, expressions)?,
+        file: globs("file", raw.file, expressions)?,
         means,
         category: raw.category.trim().to_owned(),
         owner: raw.owner.trim().to_owned(),
@@ -239,6 +243,7 @@ fn pattern(
     prefixes: Option<OneOrMany>,
     globs: Option<OneOrMany>,
     regexes: Option<OneOrMany>,
+    expressions: &mut Expressions,
 ) -> Result<Pattern, String> {
     let (key, list, pattern): (_, _, fn(Vec<String>) -> Pattern) = match (prefixes, globs, regexes) {
         (None, None, None) => return Ok(Pattern::Any),
@@ -254,24 +259,31 @@ fn pattern(
                 "match = {text:?} is a prefix, where `*` stands for itself: leave the `*` out, or say glob = {text:?}"
             ));
         }
-        if key == "regex" {
-            Regex::new(text).map_err(|error| {
-                format!("regex = {text:?} is not a regular expression: {error}")
-            })?;
-        }
+        let expression = match key {
+            "regex" => text.clone(),
+            "glob" => regex_of_glob(text),
+            _ => continue,
+        };
+        let checked = expressions.check(&expression);
+        checked.map_err(|error| format!("{key} = {text:?} cannot be used: {error}"))?;
     }
     Ok(pattern(list))
 }
 
-fn globs(key: &str, list: Option<OneOrMany>) -> Result<Vec<Glob>, String> {
+fn globs(
+    key: &str,
+    list: Option<OneOrMany>,
+    expressions: &mut Expressions,
+) -> Result<Vec<Glob>, String> {
     let Some(list) = list else {
         return Ok(Vec::new());
     };
-    let globs = filled(key, list)?
-        .into_iter()
-        .map(Glob::new)
-        .collect::<Result<_, _>>();
-    globs.map_err(|error| format!("{key} is too large a glob: {error}"))
+    let globs = filled(key, list)?.into_iter().map(|text| {
+        let checked = expressions.check(&regex_of_glob(&text));
+        checked.map_err(|error| format!("{key} = {text:?} cannot be used: {error}"))?;
+        Glob::new(text).map_err(|error| format!("{key} is too large a glob: {error}"))
+    });
+    globs.collect()
 }
 
 /// The texts of a key, at least one, none empty, none too long.

@@ -5,4 +5,6 @@
 //! build, with the limit of a quiet machine.
 
 mod bodies;
+mod connections;
+mod expressions;
 mod target;

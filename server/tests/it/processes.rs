@@ -64,6 +64,10 @@ impl Program {
         }
     }
 
+    pub(crate) fn admin_url(&self) -> &str {
+        &self.admin
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -26,6 +26,7 @@ impl From<rule_sets::SaveError> for Problem {
         match error {
             rule_sets::SaveError::Rules(error) => error.into(),
             rule_sets::SaveError::Control(error) => error.into(),
+            rule_sets::SaveError::Busy(_) => Self::overloaded(),
         }
     }
 }

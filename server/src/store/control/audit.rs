@@ -10,6 +10,7 @@ use super::change::records;
 use super::checks::page;
 use super::closed::closed;
 use super::error::ControlError;
+use crate::shares::Holder;
 
 closed! {
     /// What kind of actor it was.
@@ -47,6 +48,12 @@ impl Actor {
 
     fn new(kind: ActorKind, name: String) -> Self {
         Self { kind, name }
+    }
+
+    /// Whose share of the server it takes from.
+    #[must_use]
+    pub fn holder(&self) -> Holder {
+        Holder::new(self.kind.as_str(), self.name.as_bytes())
     }
 }
 

@@ -1,5 +1,6 @@
 //! A server under attack, and others who use it.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,8 @@ pub(super) struct Target {
     others_key: String,
     operator: String,
     pub(super) client: Client,
+    /// Others come from another address.
+    others: Client,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -88,6 +91,10 @@ impl Target {
             viewer: String::new(),
             others_key: String::new(),
             client: Client::new(),
+            others: Client::builder()
+                .local_address(IpAddr::from([127, 0, 0, 2]))
+                .build()
+                .unwrap(),
             program,
             folder,
             operator,
@@ -101,6 +108,17 @@ impl Target {
         target.viewer = String::from_utf8(output.stdout).unwrap().trim().to_owned();
         target.program.drained().await;
         target
+    }
+
+    /// Where the server listens, without a scheme.
+    pub(super) fn address(&self) -> &str {
+        self.url().trim_start_matches("http://")
+    }
+
+    pub(super) async fn is_ready(&self) -> bool {
+        let url = format!("{}/readyz", self.program.admin_url());
+        let response = self.client.get(url).send().await.unwrap();
+        response.status().is_success()
     }
 
     pub(super) fn url(&self) -> &str {
@@ -171,13 +189,13 @@ impl Target {
             span["start"] = now.clone();
         }
         batch["sent_at"] = now;
-        let request = self.client.post(format!("{}/v1/ingest", self.url()));
+        let request = self.others.post(format!("{}/v1/ingest", self.url()));
         let request = request.bearer_auth(&self.others_key).json(&batch);
         request.send().await.unwrap().status().as_u16()
     }
 
     async fn poll(&self) -> u16 {
-        let request = self.client.get(format!("{}/v1/config", self.url()));
+        let request = self.others.get(format!("{}/v1/config", self.url()));
         let response = request.bearer_auth(&self.others_key).send().await;
         response.unwrap().status().as_u16()
     }

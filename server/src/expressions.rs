@@ -1,0 +1,99 @@
+//! How much memory and time the regular expressions of a document may take. A short expression can compile to megabytes.
+
+use std::error::Error;
+
+use regex_automata::nfa::thompson::{BuildError, Config, NFA};
+
+/// Memory of one compiled expression.
+const MOST: usize = 256 << 10;
+
+/// The budget of one document. Compiling takes about 6 ms for each MiB.
+#[derive(Debug)]
+pub struct Expressions {
+    budget: usize,
+    left: usize,
+}
+
+/// What is wrong with an expression.
+#[derive(Debug, thiserror::Error)]
+pub enum ExpressionError {
+    #[error("is not a regular expression: {0}")]
+    Invalid(String),
+    #[error("is too large once compiled: over {} KiB. Repetitions such as {{40}} multiply what they repeat", MOST >> 10)]
+    TooLarge,
+    #[error("the expressions up to here are too large together: over {} KiB once compiled", .budget >> 10)]
+    UsedUp { budget: usize },
+}
+
+impl Expressions {
+    #[must_use]
+    pub fn new(budget: usize) -> Self {
+        Self {
+            budget,
+            left: budget,
+        }
+    }
+
+    /// Checks an expression and takes its memory from the budget. Once the budget is used up, nothing is compiled any more.
+    ///
+    /// # Errors
+    /// When the expression is not valid or too large.
+    pub fn check(&mut self, expression: &str) -> Result<(), ExpressionError> {
+        if self.left == 0 {
+            let budget = self.budget;
+            return Err(ExpressionError::UsedUp { budget });
+        }
+        let most = MOST.min(self.left);
+        let compiled = NFA::compiler()
+            .configure(Config::new().nfa_size_limit(Some(most)))
+            .build(expression);
+        match compiled {
+            Ok(nfa) => {
+                self.left = self.left.saturating_sub(nfa.memory_usage());
+                Ok(())
+            }
+            Err(error) if error.size_limit().is_some() => {
+                self.left -= most;
+                Err(match most {
+                    MOST => ExpressionError::TooLarge,
+                    _ => ExpressionError::UsedUp {
+                        budget: self.budget,
+                    },
+                })
+            }
+            Err(error) => Err(ExpressionError::Invalid(detail(&error))),
+        }
+    }
+}
+
+/// What is wrong, and where: a drawing of several lines.
+fn detail(error: &BuildError) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_is_valid_or_says_what_is_wrong() {
+        let mut expressions = Expressions::new(1 << 20);
+        assert!(expressions.check(r"^com\.example\.[a-z]+$").is_ok());
+        let wrong = expressions.check("(").unwrap_err();
+        assert!(matches!(wrong, ExpressionError::Invalid(_)), "{wrong}");
+        let large = expressions.check(r"\w{40}").unwrap_err();
+        assert!(matches!(large, ExpressionError::TooLarge), "{large}");
+    }
+
+    #[test]
+    fn together_they_stop_at_the_budget() {
+        let mut expressions = Expressions::new(1 << 20);
+        let compiled = (0..1_000).filter(|_| expressions.check(r"\w+").is_ok());
+        let compiled = compiled.count();
+        assert!((40..80).contains(&compiled), "{compiled}");
+        let over = expressions.check("a").unwrap_err();
+        assert!(matches!(over, ExpressionError::UsedUp { .. }), "{over}");
+    }
+}
