@@ -11,9 +11,10 @@ use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret};
 use crate::history::{DryRuns, ProgressBoard};
-use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
+use crate::ingest::{KnownStacks, OutcomeCounts, Seen, Variety};
 use crate::metrics::Metrics;
 use crate::proxies::TrustedProxies;
+use crate::readiness::Readiness;
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
@@ -37,6 +38,7 @@ pub struct App {
     /// Whether the books balance.
     pub audit: Arc<AuditBoard>,
     pub known_stacks: KnownStacks,
+    pub variety: Variety,
     pub seen: Arc<Seen>,
     pub outcome_counts: OutcomeCounts,
     pub log: IngestLog,
@@ -60,6 +62,8 @@ pub struct App {
     /// Files of raw rows that are sent at a time: as slowly as their readers read.
     pub exports: Arc<Shares>,
     pub notifier: Arc<Notifier>,
+    /// Whether batches can be accepted.
+    pub readiness: Readiness,
     /// Of the tasks beside the requests.
     pub failure: Failure,
 }

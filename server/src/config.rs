@@ -276,8 +276,12 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_MAX_BATCH_EVENTS", value_name = "EVENTS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_batch_events: u64,
 
-    /// The most connections at once; more wait in the system's queue. A quarter of them from one address, unless it is a trusted proxy's.
-    /// Fewer if the system lets the server open fewer files.
+    /// The most different span names, functions and stacks that a project may send in an hour; half of that of pages and device models, a
+    /// tenth of other names such as versions. What is above is stored as `(other)` and counted on Ingest health.
+    #[arg(long, env = "UNJANK_MAX_NAMES_PER_HOUR", value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub max_names_per_hour: u64,
+
+    /// The most connections at once, a quarter of them from one address that is no trusted proxy's; fewer if the system allows fewer files.
     #[arg(long, env = "UNJANK_MAX_CONNECTIONS", value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_connections: u64,
 

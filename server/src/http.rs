@@ -300,7 +300,7 @@ fn notifying() -> Router<Arc<App>> {
 pub fn admin(app: Arc<App>) -> Router {
     let routes = Router::new()
         .route("/healthz", get(admin::healthz))
-        .route("/readyz", get(admin::readyz))
+        .route("/readyz", get(admin::explained_readyz))
         .route("/metrics", get(admin::metrics))
         .fallback(|| async { Problem::not_found() });
     middleware(routes).with_state(app)

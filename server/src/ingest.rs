@@ -20,6 +20,7 @@ mod sdk_health;
 mod seen;
 mod span;
 mod traffic;
+mod variety;
 
 use std::sync::Arc;
 
@@ -29,10 +30,12 @@ use uuid::Uuid;
 pub use self::known_stacks::{KnownStacks, StackKey};
 pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
 pub use self::seen::{Arrival, Seen, Ticket};
+pub use self::variety::Variety;
 
 use self::check::{Checks, Event};
 use self::rejections::Rejections;
 use self::rows::{Envelope, batch_rows};
+use self::variety::Renamed;
 use crate::stacks::RuleSet;
 use crate::store::{Count, Outcome, RecordBuilder};
 
@@ -95,6 +98,7 @@ pub struct Context<'c> {
     /// Those of the device's project.
     pub rules: &'c RuleSet,
     pub known_stacks: &'c KnownStacks,
+    pub variety: &'c Variety,
     /// For the receipt: what tells a device that its configuration changed.
     pub config_etag: &'c ConfigEtag<'c>,
     /// For a project that limits single signals.
@@ -103,6 +107,13 @@ pub struct Context<'c> {
     pub received_at: i64,
     /// Bytes of the request as sent.
     pub wire_bytes: usize,
+}
+
+impl Context<'_> {
+    fn stack_key(&self, stack_hash: u64) -> StackKey {
+        let project = &self.device.project;
+        StackKey::new(project, self.rules.id(), stack_hash, self.received_at)
+    }
 }
 
 /// A batch taken apart, ready to be made durable.
@@ -198,6 +209,12 @@ impl<'a, 'c> Assembly<'a, 'c> {
             self.rate_limits = hold_back(&self.events);
             held_back::clear(&mut self.batch, &mut self.events, &self.rate_limits);
         }
+        let context = self.context;
+        let renamed = context.variety.bound(
+            (&context.device.project, context.received_at),
+            &mut self.batch,
+            |frames| jank::unknown_stack(frames, context),
+        );
         let mut record = RecordBuilder::new(
             &self.context.device.project,
             self.batch.batch_id,
@@ -218,6 +235,19 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 outcome: Outcome::Rejected,
                 reason: rejected.code,
                 events: rejected.events,
+            });
+        }
+        for Renamed {
+            signal,
+            dimension,
+            events,
+        } in renamed
+        {
+            record.count(Count {
+                signal: signal.as_str(),
+                outcome: Outcome::Limited,
+                reason: dimension.as_str(),
+                events,
             });
         }
         held_back::count(&mut record, &self.rate_limits);

@@ -19,6 +19,7 @@ pub mod ingest;
 pub mod metrics;
 pub mod proxies;
 pub mod query;
+pub mod readiness;
 pub mod remote_config;
 pub mod run_report;
 pub mod serve;

@@ -33,6 +33,7 @@ use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
+use crate::readiness::Readiness;
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::{Claims, Control};
@@ -252,6 +253,7 @@ async fn open(
     Ok(App {
         notifier: Arc::new(notifier),
         failure: back.failure(),
+        readiness: Readiness::default(),
         access,
         control,
         logins,
@@ -263,6 +265,7 @@ async fn open(
         reclassification: Arc::new(ProgressBoard::new(metrics.reclassification.clone())),
         audit: Arc::new(AuditBoard::default()),
         known_stacks: KnownStacks::new(KNOWN_STACKS),
+        variety: bounds::variety(settings),
         seen,
         outcome_counts: OutcomeCounts::default(),
         log,

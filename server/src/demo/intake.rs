@@ -88,6 +88,7 @@ impl Intake {
             limits: &self.limits,
             rules: rules.as_deref().unwrap_or(&app.default_rules),
             known_stacks: &app.known_stacks,
+            variety: &app.variety,
             config_etag: &|_| None,
             hold_back: None,
             received_at: delivery.at,

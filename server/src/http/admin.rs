@@ -11,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::readiness::Health;
 
 /// The process runs.
 #[utoipa::path(
@@ -26,14 +27,15 @@ struct Readiness {
     /// `ready`, `degraded` (ClickHouse is away, events wait in the log) or `unavailable`.
     status: &'static str,
     log: &'static str,
-    /// `ok`, or the background task that failed: the server ends then.
+    /// `ok`, or `failed`: a background task failed, and the server ends. The admin listener says which.
     tasks: String,
+    /// `ok` or `away`. The admin listener says why.
     clickhouse: String,
 }
 
 /// Whether batches can be accepted: the log is writable and below its limit, and nothing the server needs has failed.
 ///
-/// The disk itself is asked, at most once a second.
+/// Disk and ClickHouse are asked at most once a second.
 #[utoipa::path(
     get, path = "/readyz", tag = "operators",
     responses(
@@ -42,7 +44,26 @@ struct Readiness {
     ),
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let (log, clickhouse) = tokio::join!(app.log.health(), app.clickhouse.ping());
+    let (code, mut readiness) = readiness(&app).await;
+    for (said, instead) in [
+        (&mut readiness.tasks, "failed"),
+        (&mut readiness.clickhouse, "away"),
+    ] {
+        if said != "ok" {
+            instead.clone_into(said);
+        }
+    }
+    (code, Json(readiness)).into_response()
+}
+
+/// The same with the reasons, for operators.
+pub(super) async fn explained_readyz(State(app): State<Arc<App>>) -> Response {
+    let (code, readiness) = readiness(&app).await;
+    (code, Json(readiness)).into_response()
+}
+
+async fn readiness(app: &App) -> (StatusCode, Readiness) {
+    let Health { log, clickhouse } = app.readiness.health(&app.log, &app.clickhouse).await;
     let failed = app.failure.what();
     let (code, status) = if log.is_err() || failed.is_some() {
         (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
@@ -51,19 +72,13 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     } else {
         (StatusCode::OK, "ready")
     };
-    let log = log.err().unwrap_or("ok");
-    let tasks = failed.unwrap_or("ok").to_owned();
-    let clickhouse = clickhouse.map_or_else(|failure| failure.to_string(), |()| "ok".to_owned());
-    (
-        code,
-        Json(Readiness {
-            status,
-            log,
-            tasks,
-            clickhouse,
-        }),
-    )
-        .into_response()
+    let readiness = Readiness {
+        status,
+        log: log.err().unwrap_or("ok"),
+        tasks: failed.unwrap_or("ok").to_owned(),
+        clickhouse: clickhouse.err().unwrap_or_else(|| "ok".to_owned()),
+    };
+    (code, readiness)
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::Admin;
-use super::object::Object;
+use super::object::{KEY_SET, Object};
 use super::openapi::{Invalid, JsonBody, Missing, Refused, Unfit, algorithm};
 use super::problem::Problem;
 use crate::app::App;

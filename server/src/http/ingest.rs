@@ -247,6 +247,7 @@ impl Decoding {
             limits: &app.limits,
             rules: rules.as_deref().unwrap_or(&app.default_rules),
             known_stacks: &app.known_stacks,
+            variety: &app.variety,
             config_etag: &|resource| {
                 remote_config::etag_for(app, &device.project, resource, self.received_at)
             },

@@ -18,6 +18,8 @@ use crate::shares::Holder;
 pub(super) const CREDENTIALS: usize = 8 << 10;
 /// The largest body of most requests.
 const SMALL: usize = 64 << 10;
+/// A set of public keys is larger.
+pub(super) const KEY_SET: usize = 160 << 10;
 /// The largest body of all: a configuration with a thousand overrides, or thousands of classification rules.
 pub(super) const DOCUMENT: usize = 2 << 20;
 

@@ -4,6 +4,7 @@ use unjank_protocol::{AppStart, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::{Bounds, Dimension};
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for AppStart<'_> {
@@ -18,6 +19,10 @@ impl Event for AppStart<'_> {
             checks.text(&mut phase.name);
         }
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::Page, &mut self.page);
     }
 
     fn lists_bytes(&self) -> usize {

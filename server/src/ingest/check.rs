@@ -5,6 +5,7 @@ use std::cell::Cell;
 use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Resource, Signal, Text, Timestamp};
 
 use super::rows::{Envelope, Table};
+use super::variety::Bounds;
 use crate::store::FrameBuilder;
 
 /// A signal's event: its rules and its rows.
@@ -13,6 +14,9 @@ pub(super) trait Event {
 
     /// Corrects the clock, cuts what is too long, refuses what makes no sense.
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject>;
+
+    /// Shows its names to the bounds, which may replace them.
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>);
 
     /// Bytes of memory that its attributes, stacks and other lists take, apart from their texts.
     fn lists_bytes(&self) -> usize {

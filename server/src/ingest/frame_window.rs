@@ -4,6 +4,7 @@ use unjank_protocol::{FrameWindow, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::{Bounds, Dimension};
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for FrameWindow<'_> {
@@ -16,6 +17,10 @@ impl Event for FrameWindow<'_> {
         checks.text(&mut self.page);
         checks.histogram(&mut self.frame_time_hist);
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::Page, &mut self.page);
     }
 
     fn lists_bytes(&self) -> usize {

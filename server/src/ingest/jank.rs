@@ -7,10 +7,11 @@ use std::collections::HashSet;
 
 use unjank_protocol::{Frame, Jank, Signal};
 
+use super::Context;
 use super::check::{Checks, Event, Reject};
 use super::known_stacks::StackKey;
 use super::rows::{Columns, Envelope};
-use super::{Context, Device};
+use super::variety::{Bounds, Dimension};
 use crate::stacks::{Class, RulesId, stack_hash};
 use crate::store::{FrameBuilder, Kind, RecordBuilder};
 
@@ -34,6 +35,10 @@ impl Event for Jank<'_> {
             checks.text(&mut line.message);
         }
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::Page, &mut self.page);
     }
 
     fn lists_bytes(&self) -> usize {
@@ -114,6 +119,13 @@ struct NewStack<'j> {
     class: Class,
 }
 
+/// What a stack is told from others by, unless this process has stored it already.
+pub(super) fn unknown_stack(frames: &[Frame<'_>], context: &Context<'_>) -> Option<u64> {
+    let hash = stack_hash(frames);
+    let key = context.stack_key(hash);
+    (!context.known_stacks.contains(key)).then_some(hash)
+}
+
 /// Rows for the stacks not known yet. Answers which they are: they are known once the record is durable.
 pub(super) fn stack_rows(
     record: &mut RecordBuilder,
@@ -121,7 +133,6 @@ pub(super) fn stack_rows(
     janks: &[Jank<'_>],
     context: &Context<'_>,
 ) -> Vec<StackKey> {
-    let Device { project, .. } = context.device;
     let rules = context.rules.id();
     let mut keys = HashSet::new();
     let mut stacks = Vec::new();
@@ -130,7 +141,7 @@ pub(super) fn stack_rows(
     });
     for frames in all.filter(|frames| !frames.is_empty()) {
         let hash = stack_hash(frames);
-        let key = StackKey::new(project, rules, hash);
+        let key = context.stack_key(hash);
         if !context.known_stacks.contains(key) && keys.insert(key) {
             stacks.push(NewStack {
                 hash,

@@ -1,4 +1,6 @@
 //! Which stacks this process has stored already: bounded, forgotten at restart. Forgetting costs a row that merges away.
+//!
+//! A stack in use is stored again each week. So its rows are never much older than the events that use it, and may go with them.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -6,17 +8,23 @@ use std::sync::Mutex;
 use crate::fingerprint::fingerprint;
 use crate::stacks::RulesId;
 
-/// A stack of a project under its rules: others, and it is new again.
+const WEEK_US: i64 = 7 * 24 * 3_600_000_000;
+
+/// A stack of a project under its rules in a week: with other rules, or in another week, it is new again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackKey(u64);
 
 impl StackKey {
-    pub fn new(project: &str, rules: RulesId, stack_hash: u64) -> Self {
+    /// `received_at` in microseconds since the epoch. Weeks of different stacks begin at different times.
+    pub fn new(project: &str, rules: RulesId, stack_hash: u64, received_at: i64) -> Self {
+        let begins = i64::try_from(stack_hash % WEEK_US.unsigned_abs()).unwrap_or(0);
+        let week = received_at.saturating_add(begins).div_euclid(WEEK_US);
         Self(fingerprint(&[
             project.as_bytes(),
             &rules.revision.to_le_bytes(),
             &rules.hash.to_le_bytes(),
             &stack_hash.to_le_bytes(),
+            &week.to_le_bytes(),
         ]))
     }
 }

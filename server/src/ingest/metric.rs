@@ -4,6 +4,7 @@ use unjank_protocol::{Metric, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::{Bounds, Dimension};
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for Metric<'_> {
@@ -26,6 +27,11 @@ impl Event for Metric<'_> {
         checks.text(&mut self.page);
         checks.attributes(&mut self.attributes);
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::MetricName, &mut self.name);
+        bounds.name(Dimension::Page, &mut self.page);
     }
 
     fn lists_bytes(&self) -> usize {

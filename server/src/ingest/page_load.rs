@@ -4,6 +4,7 @@ use unjank_protocol::{PageLoad, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::{Bounds, Dimension};
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for PageLoad<'_> {
@@ -27,6 +28,10 @@ impl Event for PageLoad<'_> {
             checks.text(&mut request.path);
         }
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::Page, &mut self.page);
     }
 
     fn lists_bytes(&self) -> usize {

@@ -4,6 +4,7 @@ use unjank_protocol::{Recomposition, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::{Bounds, Dimension};
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for Recomposition<'_> {
@@ -18,6 +19,11 @@ impl Event for Recomposition<'_> {
         checks.text(&mut self.page);
         checks.text(&mut self.cause);
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::Function, &mut self.function);
+        bounds.name(Dimension::Page, &mut self.page);
     }
 
     fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {

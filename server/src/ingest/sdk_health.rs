@@ -4,6 +4,7 @@ use unjank_protocol::{SdkHealth, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::Bounds;
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for SdkHealth<'_> {
@@ -16,6 +17,8 @@ impl Event for SdkHealth<'_> {
         }
         Ok(())
     }
+
+    fn bound_names(&mut self, _: &mut Bounds<'_>) {}
 
     fn lists_bytes(&self) -> usize {
         size_of_val(&*self.dropped)

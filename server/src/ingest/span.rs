@@ -4,6 +4,7 @@ use unjank_protocol::{Signal, Span, Text};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::{Bounds, Dimension};
 use crate::store::{FrameBuilder, Kind, uuid_bytes};
 
 impl Event for Span<'_> {
@@ -27,6 +28,11 @@ impl Event for Span<'_> {
             checks.text(&mut event.name);
         }
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::SpanName, &mut self.name);
+        bounds.name(Dimension::Page, &mut self.page);
     }
 
     fn lists_bytes(&self) -> usize {

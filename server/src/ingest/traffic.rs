@@ -4,6 +4,7 @@ use unjank_protocol::{Signal, Traffic};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
+use super::variety::{Bounds, Dimension};
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for Traffic<'_> {
@@ -14,6 +15,10 @@ impl Event for Traffic<'_> {
         checks.day(&mut self.day)?;
         checks.text(&mut self.source);
         Ok(())
+    }
+
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        bounds.name(Dimension::TrafficSource, &mut self.source);
     }
 
     fn columns(rows: &[Self], _: &Envelope<'_>, frame: &mut FrameBuilder) {

@@ -9,6 +9,8 @@ use super::period::{DAY, LONGEST, Period, grain_of, step_of};
 const DEFAULT_PERIOD: i64 = 7 * DAY;
 const MOST_DIMENSIONS: usize = 3;
 const MOST_VALUES: usize = 200;
+const MOST_CONTAINS: usize = 20;
+const MOST_MEASURES: usize = 50;
 const MOST_ROWS: u64 = 1_000;
 const DEFAULT_ROWS: u64 = 50;
 
@@ -230,6 +232,11 @@ impl Ask {
         if self.measures.is_empty() {
             return Ok(subject.measures.iter().collect());
         }
+        if self.measures.len() > MOST_MEASURES {
+            return Err(AskError(format!(
+                "`measure` may repeat {MOST_MEASURES} times"
+            )));
+        }
         self.measures
             .iter()
             .map(|name| measure(subject, name))
@@ -237,6 +244,12 @@ impl Ask {
     }
 
     fn filters(&self, subject: &'static Subject) -> Result<Vec<Filter>, AskError> {
+        let searched = |filter: &&(String, String)| filter.0.starts_with("contains.");
+        if self.filters.iter().filter(searched).count() > MOST_CONTAINS {
+            return Err(AskError(format!(
+                "`contains.` may be used {MOST_CONTAINS} times"
+            )));
+        }
         let mut filters: Vec<Filter> = Vec::new();
         for (name, value) in &self.filters {
             if let Some(name) = name.strip_prefix("contains.") {

@@ -232,8 +232,8 @@ fn lists_and_texts_say_something_and_hold_together() {
         (
             json!({"tracing": {"deny": ["(a{1000}){1000}"]}}),
             ".tracing.deny[0]",
-            InvalidRegex,
-            "size limit",
+            TooLarge,
+            "256 KiB",
         ),
         (
             json!({"jank": {"strategies": [{"threshold_ms": 300, "count": 5}]}}),

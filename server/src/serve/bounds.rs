@@ -6,6 +6,7 @@ use unjank_protocol::Limits;
 
 use super::open_files;
 use crate::config::Serve;
+use crate::ingest::Variety;
 use crate::shares::Shares;
 
 pub(super) fn limits(settings: &Serve) -> Limits {
@@ -47,4 +48,8 @@ pub(super) fn record_limit(settings: &Serve) -> u32 {
     u32::try_from(settings.max_decompressed_bytes.saturating_mul(2))
         .unwrap_or(u32::MAX)
         .max(16 << 20)
+}
+
+pub(super) fn variety(settings: &Serve) -> Variety {
+    Variety::new(usize::try_from(settings.max_names_per_hour).unwrap_or(usize::MAX))
 }

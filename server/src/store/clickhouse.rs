@@ -94,11 +94,14 @@ const CONTENT_CODES: [u32; 14] = [
 ];
 
 /// Codes of questions that ask for too much. An INSERT that meets one is tried again like any other.
-const LIMIT_CODES: [u32; 5] = [
+const LIMIT_CODES: [u32; 8] = [
     158, // TOO_MANY_ROWS
     159, // TIMEOUT_EXCEEDED
     160, // TOO_SLOW
+    167, // TOO_DEEP_AST
+    168, // TOO_BIG_AST
     241, // MEMORY_LIMIT_EXCEEDED
+    306, // TOO_DEEP_RECURSION
     396, // TOO_MANY_ROWS_OR_BYTES
 ];
 

@@ -16,7 +16,7 @@ const VERSION: u8 = 2;
 /// Before batches said what they were cut from.
 const WITHOUT_SPLITS: u8 = 1;
 
-/// What became of events. Every event has exactly one.
+/// What became of events. Every event has exactly one, besides [`Limited`](Self::Limited).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Stored,
@@ -24,6 +24,8 @@ pub enum Outcome {
     Duplicate,
     /// ClickHouse refused it; it waits in the dead-letter folder.
     DeadLetter,
+    /// Stored under the name `(other)`, and counted as stored too: there were more different names than are kept.
+    Limited,
 }
 
 impl Outcome {
@@ -33,6 +35,7 @@ impl Outcome {
             Self::Rejected => "rejected",
             Self::Duplicate => "duplicate",
             Self::DeadLetter => "dead_letter",
+            Self::Limited => "limited",
         }
     }
 
@@ -42,6 +45,7 @@ impl Outcome {
             Self::Rejected,
             Self::Duplicate,
             Self::DeadLetter,
+            Self::Limited,
         ]
         .into_iter()
         .find(|one| one.as_str() == name)

@@ -14,6 +14,11 @@ pub struct Retention {
     pub daily_days: u64,
 }
 
+/// Tables whose rows of all ages are in one part.
+const OF_STACKS: [&str; 2] = ["stacks", "stack_classes"];
+/// A stack in use is stored again each week, and events may arrive a week late.
+const STACKS_LONGER: u64 = 14;
+
 #[derive(Row, Deserialize)]
 struct Table {
     name: String,
@@ -21,6 +26,15 @@ struct Table {
 }
 
 impl Retention {
+    /// Longer than anything that a stack is part of.
+    fn stack_days(self) -> u64 {
+        let all = [self.raw_days, self.hourly_days, self.daily_days];
+        if all.contains(&0) {
+            return 0;
+        }
+        all.iter().max().map_or(0, |days| days + STACKS_LONGER)
+    }
+
     /// The days of a table and its column, if rows of it grow old.
     fn of(self, table: &str) -> Option<(u64, &'static str)> {
         match RawTable::of(table) {
@@ -30,6 +44,8 @@ impl Retention {
             None if table.ends_with("_hourly") => Some((self.hourly_days, "hour")),
             None if table.ends_with("_daily") => Some((self.daily_days, "day")),
             None if table == "outcomes" => Some((self.daily_days, "hour")),
+            None if table == "stacks" => Some((self.stack_days(), "received_at")),
+            None if table == "stack_classes" => Some((self.stack_days(), "classified_at")),
             None => None,
         }
     }
@@ -92,7 +108,10 @@ impl ClickHouse {
                 _ if table.definition.contains(&format!(" TTL {expression} ")) => continue,
                 _ => format!("MODIFY TTL {expression}"),
             };
-            self.note_dropped(&table, days).await?;
+            let is_of_stacks = OF_STACKS.contains(&table.name.as_str());
+            if !is_of_stacks {
+                self.note_dropped(&table, days).await?;
+            }
             // Old parts go when they are merged or looked at next: rewriting them all now would cost more than they take.
             let sql = format!(
                 "ALTER TABLE `{}`.`{}` {change}",
@@ -105,9 +124,10 @@ impl ClickHouse {
             alter.execute().await?;
             // A part goes when all of it is too old: nothing is rewritten to drop some of its rows. Weeks and months are parts of their own.
             let whole = format!(
-                "ALTER TABLE `{}`.`{}` MODIFY SETTING ttl_only_drop_parts = 1",
+                "ALTER TABLE `{}`.`{}` MODIFY SETTING ttl_only_drop_parts = {}",
                 self.database(),
-                table.name
+                table.name,
+                u8::from(!is_of_stacks)
             );
             client.query_raw(&whole).execute().await?;
             changed.push(table.name);

@@ -193,6 +193,9 @@ impl Tally {
 
     pub(super) fn add_record(&mut self, record: &Record<'_>, duplicate: bool) {
         for count in &record.outcomes {
+            if duplicate && count.outcome == Outcome::Limited {
+                continue;
+            }
             let count = if duplicate {
                 Count {
                     outcome: Outcome::Duplicate,

@@ -8,3 +8,4 @@ mod bodies;
 mod connections;
 mod expressions;
 mod target;
+mod variety;

@@ -38,6 +38,32 @@ async fn a_server_with_its_store_is_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn readiness_asks_clickhouse_once_a_second_and_tells_only_operators_why_it_is_away() {
+    let server = Server::start().await;
+    server.ready().await;
+    let asked = "SELECT count() FROM system.query_log WHERE type = 'QueryFinish' AND query LIKE 'SELECT 1%' \
+                 AND current_database = currentDatabase()";
+    let count = async || {
+        server.query("SYSTEM FLUSH LOGS").await;
+        server.query(asked).await.parse::<u64>().unwrap()
+    };
+    let before = count().await;
+    for _ in 0..200 {
+        server.readiness().await;
+    }
+    let more = count().await - before;
+    assert!(more < 60, "{more}");
+
+    let server = Server::with(&["--clickhouse-url", "http://127.0.0.1:9"]).await;
+    let said = async |url: &str| {
+        let answer = server.client.get(format!("{url}/readyz")).send().await;
+        Answer::of(answer.unwrap()).await.body["clickhouse"].to_string()
+    };
+    assert_eq!(said(&server.url).await, "\"away\"");
+    assert!(said(&server.admin_url).await.len() > 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_for_operators_only_and_count_every_event() {
     let server = Server::start().await;
     let mut batch = spans(3);

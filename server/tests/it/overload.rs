@@ -1,7 +1,9 @@
 //! More than the server can take: who came first goes on, who comes now is told to come back, and polls are answered.
 
+use std::net::SocketAddr;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::server::{Answer, KEY, Server, spans};
 
@@ -12,9 +14,13 @@ struct Upload {
 }
 
 impl Upload {
-    async fn begin(server: &Server) -> Self {
+    /// From one of several addresses: one alone does not get as many connections.
+    async fn begin(server: &Server, number: u8) -> Self {
         let address = server.url.trim_start_matches("http://");
-        let mut stream = TcpStream::connect(address).await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        let own = SocketAddr::from(([127, 0, 0, 2 + number % 4], 0));
+        socket.bind(own).unwrap();
+        let mut stream = socket.connect(address.parse().unwrap()).await.unwrap();
         let body = spans(3).to_string().into_bytes();
         let head = format!(
             "POST /v1/ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\
@@ -50,8 +56,8 @@ async fn poll(server: &Server) -> Answer {
 async fn uploads_that_stall_refuse_the_next_ones_and_leave_polls_alone() {
     let server = Server::with(&["--max-connections", "64"]).await;
     let mut uploads = Vec::new();
-    for _ in 0..28 {
-        uploads.push(Upload::begin(&server).await);
+    for number in 0..28 {
+        uploads.push(Upload::begin(&server, number).await);
     }
     let refused = server.send(&spans(1)).await;
     assert_eq!(refused.outcome(), (503, "overloaded".to_owned()));

@@ -438,7 +438,11 @@ async fn a_value_is_never_part_of_the_statement_and_projects_are_apart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_makes_no_sense_says_what_would() {
     let asked = Asked::of(&[]).await;
+    let searches = format!("query/spans?{}", "contains.name=a&".repeat(500));
+    let measures = format!("query/spans?{}", "measure=count&".repeat(500));
     for (path, words) in [
+        (searches.as_str(), "20 times"),
+        (&measures, "50 times"),
         ("query/spans?by=colour", "they have name, kind"),
         ("query/spans?measure=speed", "they have count"),
         (

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use unjank_protocol::Limits;
-use unjank_server::ingest::{Context, Device, KnownStacks, accept};
+use unjank_server::ingest::{Context, Device, KnownStacks, Variety, accept};
 use unjank_server::stacks::RuleSet;
 use unjank_server::store::Record;
 
@@ -24,6 +24,7 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
         limits: &Limits::default(),
         rules: &RuleSet::built_in(),
         known_stacks: &KnownStacks::new(8),
+        variety: &Variety::new(100),
         config_etag: &|_| None,
         hold_back: None,
         received_at: NOW,

@@ -23,9 +23,9 @@ const REASONS: Record<string, Reason> = {
     means: 'Accepted, but the store refused them. They are kept aside, not lost.',
     todo: 'On the server: `unjank dead-letter list` says why; `retry` stores them once the cause is gone.',
   },
-  'dead_letter/refused_by_store': {
-    means: 'Accepted, but the store refused their content. They are kept aside, not lost.',
-    todo: 'On the server: `unjank dead-letter list` says why; `retry` stores them once the cause is gone.',
+  'limited/': {
+    means: 'Stored under the name “(other)”: more different ones came in an hour than the server keeps.',
+    todo: 'Filter by “(other)” and group by version: names with ids in them cause this.',
   },
   time_out_of_range: { means: 'Too old or too far ahead, after the clock was corrected.', todo: CLOCK },
   duration_out_of_range: {
@@ -128,7 +128,8 @@ const REASONS: Record<string, Reason> = {
 export function reasonOf(outcome: string, code: string): Reason {
   return (
     REASONS[`${outcome}/${code}`] ??
-    REASONS[code] ?? {
+    REASONS[code] ??
+    REASONS[`${outcome}/`] ?? {
       means: 'A reason that this page does not know.',
       todo: 'The log of the server says more. The server may be newer than this page.',
     }
@@ -138,6 +139,7 @@ export function reasonOf(outcome: string, code: string): Reason {
 export const OUTCOMES: Record<string, string> = {
   stored: 'Stored',
   duplicate: 'Duplicate',
+  limited: 'Renamed',
   rejected: 'Rejected',
   dead_letter: 'Kept aside',
   device: 'Dropped on devices',

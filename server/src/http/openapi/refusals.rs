@@ -113,7 +113,7 @@ refuses! {
 
 refuses! {
     /// A body read as JSON.
-    JsonBody: "invalid_body" "content_type" "body_too_large";
+    JsonBody: "invalid_body" "content_type" "body_too_large" "body_stalled" "body_truncated" "overloaded";
     /// A body that may be compressed.
     UploadedBody: "content_type" "content_encoding" "body_stalled" "overloaded";
     /// Parameters after the `?`.

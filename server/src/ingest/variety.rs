@@ -1,0 +1,333 @@
+//! How many different names and stacks a project may send in an hour. More would fill dictionaries, roll-ups and screens with what
+//! nobody can read: identifiers in names, or an attack.
+//!
+//! What is above is stored under the name `(other)`, and counted. Each server counts for itself, from its start.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use unjank_protocol::{Batch, Frame, Resource, Signal, Text};
+
+use super::check::Event;
+
+/// What is above goes here.
+const OTHER: &str = "(other)";
+const HOUR_US: i64 = 3_600_000_000;
+
+/// What is counted, each for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dimension {
+    SpanName,
+    Function,
+    MetricName,
+    Page,
+    TrafficSource,
+    Stack,
+    App,
+    AppVersion,
+    Channel,
+    OsName,
+    OsVersion,
+    DeviceModel,
+    DeviceManufacturer,
+    DeviceClass,
+    Locale,
+    Sdk,
+    SdkVersion,
+}
+
+impl Dimension {
+    const COUNT: usize = Self::SdkVersion as usize + 1;
+
+    /// As the reason on Ingest health says it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::SpanName => "span_name",
+            Self::Function => "function",
+            Self::MetricName => "metric_name",
+            Self::Page => "page",
+            Self::TrafficSource => "traffic_source",
+            Self::Stack => "stack",
+            Self::App => "app_id",
+            Self::AppVersion => "app_version",
+            Self::Channel => "channel",
+            Self::OsName => "os_name",
+            Self::OsVersion => "os_version",
+            Self::DeviceModel => "device_model",
+            Self::DeviceManufacturer => "device_manufacturer",
+            Self::DeviceClass => "device_class",
+            Self::Locale => "locale",
+            Self::Sdk => "sdk_name",
+            Self::SdkVersion => "sdk_version",
+        }
+    }
+
+    /// Most differ little; what code is made of differs much.
+    const fn share(self) -> usize {
+        match self {
+            Self::SpanName | Self::Function | Self::Stack => 1,
+            Self::Page | Self::DeviceModel => 2,
+            _ => 10,
+        }
+    }
+}
+
+/// What projects sent in this hour.
+#[derive(Debug)]
+pub struct Variety {
+    /// For the dimensions that differ most; the others have a part of it.
+    most: usize,
+    projects: Mutex<HashMap<Arc<str>, Arc<Mutex<Hour>>>>,
+}
+
+impl Variety {
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            projects: Mutex::default(),
+        }
+    }
+
+    fn project(&self, project: &Arc<str>) -> Arc<Mutex<Hour>> {
+        let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(projects.entry(Arc::clone(project)).or_default())
+    }
+
+    /// Renames what is above the bounds. Answers how many events of a signal had something renamed, by what it was. `unknown` answers the
+    /// fingerprint of a stack that is not stored yet.
+    pub(super) fn bound(
+        &self,
+        (project, received_at): (&Arc<str>, i64),
+        batch: &mut Batch<'_>,
+        unknown: impl Fn(&[Frame<'_>]) -> Option<u64>,
+    ) -> Vec<Renamed> {
+        let hour = self.project(project);
+        let mut bounds = Bounds {
+            hour: lock(&hour, received_at),
+            most: self.most,
+            signal: Signal::Other,
+            renamed: Vec::new(),
+        };
+        bounds.resource(&mut batch.resource);
+        bounds.events(&mut batch.spans);
+        bounds.events(&mut batch.frame_windows);
+        bounds.events(&mut batch.janks);
+        bounds.events(&mut batch.traffic);
+        bounds.events(&mut batch.page_loads);
+        bounds.events(&mut batch.metrics);
+        bounds.events(&mut batch.app_starts);
+        bounds.events(&mut batch.recompositions);
+        for jank in &mut batch.janks {
+            let samples = jank.samples.iter_mut().map(|sample| &mut sample.stack);
+            for stack in std::iter::once(&mut jank.stack).chain(samples) {
+                bounds.stack(stack, &unknown);
+            }
+        }
+        let renamed = bounds.renamed;
+        for Renamed { dimension, .. } in &renamed {
+            tracing::debug!(%project, dimension = dimension.as_str(), app = &*batch.resource.app_id,
+                version = &*batch.resource.app_version, "more different names than are kept");
+        }
+        renamed
+    }
+}
+
+fn lock(hour: &Mutex<Hour>, received_at: i64) -> MutexGuard<'_, Hour> {
+    let mut hour = hour.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = received_at.div_euclid(HOUR_US);
+    // A request of the last hour may come late; a clock that was set back counts anew.
+    if number > hour.number || hour.number - number > 1 {
+        *hour = Hour {
+            number,
+            ..Hour::default()
+        };
+    }
+    hour
+}
+
+/// Events of a signal that were stored under another name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Renamed {
+    pub(super) signal: Signal,
+    pub(super) dimension: Dimension,
+    pub(super) events: u32,
+}
+
+/// Fingerprints of what one project sent in one hour.
+#[derive(Debug, Default)]
+struct Hour {
+    number: i64,
+    hasher: DefaultHashBuilder,
+    seen: [HashTable<u64>; Dimension::COUNT],
+}
+
+impl Hour {
+    /// Whether it was sent before in this hour, or there is room for it.
+    fn admits(&mut self, dimension: Dimension, fingerprint: u64, most: usize) -> bool {
+        let Some(seen) = self.seen.get_mut(dimension as usize) else {
+            return true;
+        };
+        if seen.find(fingerprint, |one| *one == fingerprint).is_some() {
+            return true;
+        }
+        if seen.len() >= (most / dimension.share()).max(1) {
+            return false;
+        }
+        seen.insert_unique(fingerprint, fingerprint, |one| *one);
+        true
+    }
+}
+
+/// Renames what has no room, and counts it.
+pub(super) struct Bounds<'h> {
+    hour: MutexGuard<'h, Hour>,
+    most: usize,
+    signal: Signal,
+    renamed: Vec<Renamed>,
+}
+
+impl Bounds<'_> {
+    fn events<E: Event>(&mut self, events: &mut [E]) {
+        self.signal = E::SIGNAL;
+        for event in events {
+            event.bound_names(self);
+        }
+    }
+
+    pub(super) fn name(&mut self, dimension: Dimension, name: &mut Text<'_>) {
+        if name.is_empty() {
+            return;
+        }
+        let fingerprint = self.hour.hasher.hash_one(name.as_str());
+        if !self.hour.admits(dimension, fingerprint, self.most) {
+            *name = Text::from(OTHER);
+            self.count(dimension);
+        }
+    }
+
+    fn resource(&mut self, resource: &mut Resource<'_>) {
+        for (dimension, name) in [
+            (Dimension::App, &mut resource.app_id),
+            (Dimension::AppVersion, &mut resource.app_version),
+            (Dimension::Channel, &mut resource.channel),
+            (Dimension::OsName, &mut resource.os_name),
+            (Dimension::OsVersion, &mut resource.os_version),
+            (Dimension::DeviceModel, &mut resource.device_model),
+            (
+                Dimension::DeviceManufacturer,
+                &mut resource.device_manufacturer,
+            ),
+            (Dimension::DeviceClass, &mut resource.device_class),
+            (Dimension::Locale, &mut resource.locale),
+            (Dimension::Sdk, &mut resource.sdk_name),
+            (Dimension::SdkVersion, &mut resource.sdk_version),
+        ] {
+            self.name(dimension, name);
+        }
+    }
+
+    fn stack(
+        &mut self,
+        stack: &mut Vec<Frame<'_>>,
+        unknown: &impl Fn(&[Frame<'_>]) -> Option<u64>,
+    ) {
+        if stack.is_empty() {
+            return;
+        }
+        let Some(fingerprint) = unknown(stack) else {
+            return;
+        };
+        if !self.hour.admits(Dimension::Stack, fingerprint, self.most) {
+            stack.clear();
+            stack.push(Frame {
+                function: Text::from(OTHER),
+                ..Frame::default()
+            });
+            self.signal = Signal::Janks;
+            self.count(Dimension::Stack);
+        }
+    }
+
+    fn count(&mut self, dimension: Dimension) {
+        let signal = self.signal;
+        let mut known = self.renamed.iter_mut();
+        match known.find(|one| one.signal == signal && one.dimension == dimension) {
+            Some(one) => one.events += 1,
+            None => self.renamed.push(Renamed {
+                signal,
+                dimension,
+                events: 1,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_795_176_000_000_000;
+
+    fn page_loads(pages: impl IntoIterator<Item = usize>) -> Batch<'static> {
+        let load = |page: usize| {
+            let load =
+                format!(r#"{{"page":"p{page}","start":"2026-11-20T12:00:00Z","total_ms":1}}"#);
+            serde_json::from_str::<unjank_protocol::PageLoad<'_>>(load.leak()).unwrap()
+        };
+        Batch {
+            page_loads: pages.into_iter().map(load).collect(),
+            ..Batch::default()
+        }
+    }
+
+    fn pages(batch: &Batch<'_>) -> Vec<String> {
+        let loads = batch.page_loads.iter();
+        loads.map(|load| load.page.to_string()).collect()
+    }
+
+    #[test]
+    fn names_above_the_bound_are_stored_as_other_until_the_next_hour() {
+        let (variety, shop) = (Variety::new(4), Arc::from("shop"));
+        let mut batch = page_loads([1, 2, 3, 1, 4]);
+        let renamed = variety.bound((&shop, NOW), &mut batch, |_| None);
+        assert_eq!(pages(&batch), ["p1", "p2", OTHER, "p1", OTHER]);
+        let expected = Renamed {
+            signal: Signal::PageLoads,
+            dimension: Dimension::Page,
+            events: 2,
+        };
+        assert_eq!(renamed, [expected]);
+        for (project, at) in [(&Arc::from("other"), NOW), (&shop, NOW + HOUR_US)] {
+            let mut batch = page_loads([3, 4]);
+            let renamed = variety.bound((project, at), &mut batch, |_| None);
+            assert_eq!((pages(&batch).len(), renamed.len()), (2, 0));
+            assert_eq!(pages(&batch), ["p3", "p4"]);
+        }
+    }
+
+    #[test]
+    fn stacks_above_the_bound_become_one_and_known_ones_stay() {
+        let (variety, shop) = (Variety::new(1), Arc::from("shop"));
+        let jank = |function: &'static str| {
+            let jank = format!(
+                r#"{{"start":"2026-11-20T12:00:00Z","duration_ms":1,"stack":[{{"function":"{function}"}}]}}"#
+            );
+            serde_json::from_str::<unjank_protocol::Jank<'_>>(jank.leak()).unwrap()
+        };
+        let mut batch = Batch {
+            janks: ["a", "b", "known"].map(jank).into(),
+            ..Batch::default()
+        };
+        let unknown = |frames: &[Frame<'_>]| match frames[0].function.as_str() {
+            "known" => None,
+            other => Some(other.len() as u64 + u64::from(other.as_bytes()[0])),
+        };
+        let renamed = variety.bound((&shop, NOW), &mut batch, unknown);
+        let janks = batch.janks.iter();
+        let functions: Vec<_> = janks.map(|jank| jank.stack[0].function.as_str()).collect();
+        assert_eq!(functions, ["a", OTHER, "known"]);
+        assert_eq!((renamed.len(), renamed[0].events), (1, 1));
+    }
+}
