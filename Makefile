@@ -117,6 +117,14 @@ chaos: check-tools
 	target/release/unjank-loadtest chaos --server-bin target/release/unjank --kills 20 --engine-kills 20
 	target/release/unjank-loadtest faults --server-bin target/release/unjank $(FAULTS)
 
+## attacks: attack a release build, one attack at a time, and measure what others get: 200 ms at the 99th percentile, 100 MiB of memory at
+## most. On a quiet machine
+.PHONY: attacks
+attacks: check-tools
+	$(CARGO) build --release --locked -p unjank-server --bin unjank
+	UNJANK_ATTACK_SERVER=$(CURDIR)/target/release/unjank UNJANK_ATTACK_P99_MS=200 \
+		$(CARGO) test --locked -p unjank-server --test it attacks:: -- --nocapture --test-threads 1
+
 ## simulate: run the server on a simulated disk and a simulated ClickHouse amid faults, for SEEDS seeds; SEED=7 prints the history of one
 SEEDS ?= 20000
 .PHONY: simulate

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use unjank_protocol::{Batch, Limits};
-use unjank_server::ingest::{Context, Device, KnownStacks, accept};
+use unjank_server::ingest::{Context, Device, KnownStacks, Variety, accept};
 use unjank_server::stacks::RuleSet;
 use unjank_server::store::bench_join;
 
@@ -71,11 +71,13 @@ fn ingest(criterion: &mut Criterion) {
         apps: None,
         install_id: None,
     };
+    let variety = Variety::new(10_000);
     let context = Context {
         device: &device,
         limits: &limits,
         rules: &rules,
         known_stacks: &known_stacks,
+        variety: &variety,
         config_etag: &|_| None,
         hold_back: None,
         received_at: NOW,

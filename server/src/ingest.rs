@@ -215,42 +215,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
             &mut self.batch,
             |frames| jank::unknown_stack(frames, context),
         );
-        let mut record = RecordBuilder::new(
-            &self.context.device.project,
-            self.batch.batch_id,
-            &self.batch.split_from,
-            self.context.received_at,
-        );
-        for (signal, events) in &self.events {
-            record.count(Count {
-                signal: signal.as_str(),
-                outcome: Outcome::Stored,
-                reason: "",
-                events: *events,
-            });
-        }
-        for rejected in self.rejections.counts() {
-            record.count(Count {
-                signal: rejected.signal.as_str(),
-                outcome: Outcome::Rejected,
-                reason: rejected.code,
-                events: rejected.events,
-            });
-        }
-        for Renamed {
-            signal,
-            dimension,
-            events,
-        } in renamed
-        {
-            record.count(Count {
-                signal: signal.as_str(),
-                outcome: Outcome::Limited,
-                reason: dimension.as_str(),
-                events,
-            });
-        }
-        held_back::count(&mut record, &self.rate_limits);
+        let mut record = self.counted(renamed);
         let accepted: u64 = self
             .events
             .iter()
@@ -288,6 +253,47 @@ impl<'a, 'c> Assembly<'a, 'c> {
             split_from: self.batch.split_from,
             skew_us: self.batch.sent_at.map(|_| self.checks.skew_us()),
         }
+    }
+
+    /// A record with what became of the events.
+    fn counted(&self, renamed: Vec<Renamed>) -> RecordBuilder {
+        let mut record = RecordBuilder::new(
+            &self.context.device.project,
+            self.batch.batch_id,
+            &self.batch.split_from,
+            self.context.received_at,
+        );
+        for (signal, events) in &self.events {
+            record.count(Count {
+                signal: signal.as_str(),
+                outcome: Outcome::Stored,
+                reason: "",
+                events: *events,
+            });
+        }
+        for rejected in self.rejections.counts() {
+            record.count(Count {
+                signal: rejected.signal.as_str(),
+                outcome: Outcome::Rejected,
+                reason: rejected.code,
+                events: rejected.events,
+            });
+        }
+        for Renamed {
+            signal,
+            dimension,
+            events,
+        } in renamed
+        {
+            record.count(Count {
+                signal: signal.as_str(),
+                outcome: Outcome::Limited,
+                reason: dimension.as_str(),
+                events,
+            });
+        }
+        held_back::count(&mut record, &self.rate_limits);
+        record
     }
 
     /// Checks every event and keeps those that pass.

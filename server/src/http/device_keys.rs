@@ -89,7 +89,7 @@ pub(super) async fn create(
             material,
         },
         ..,
-    ): Object<NewKey>,
+    ): Object<NewKey, KEY_SET>,
 ) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
     let algorithm: DeviceKeyAlgorithm = algorithm
         .parse()

@@ -93,17 +93,18 @@ mod tests {
 
     use super::*;
 
+    async fn dawdle(far: &mut tokio::io::DuplexStream) {
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            far.read_exact(&mut [0; 32]).await.unwrap();
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_stops_ends_the_connection_and_one_that_dawdles_does_not() {
         let (near, mut far) = tokio::io::duplex(64);
         let mut near = StalledWrites::new(near);
-        let dawdling = async {
-            for _ in 0..10 {
-                tokio::time::sleep(Duration::from_secs(20)).await;
-                far.read_exact(&mut [0; 32]).await.unwrap();
-            }
-        };
-        let (written, ()) = tokio::join!(near.write_all(&[0; 320]), dawdling);
+        let (written, ()) = tokio::join!(near.write_all(&[0; 320]), dawdle(&mut far));
         written.unwrap();
         let began = Instant::now();
         let stalled = near.write_all(&[0; 320]).await.unwrap_err();

@@ -175,6 +175,8 @@ impl<'l> Decoder<'l> {
     }
 }
 
+type SplitFrom = AtMost<Uuid, { Batch::MAX_SPLIT_FROM }>;
+
 /// The members of a batch.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
@@ -236,9 +238,7 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
                 }
                 Field::ConfigRevision => batch.config_revision = map.next_value()?,
                 Field::SplitFrom => {
-                    let AtMost(ids) =
-                        map.next_value::<AtMost<Uuid, { Batch::MAX_SPLIT_FROM }>>()?;
-                    batch.split_from = ids;
+                    batch.split_from = map.next_value::<SplitFrom>()?.0;
                 }
                 Field::Spans => batch.spans = decoder.list(&mut map)?,
                 Field::FrameWindows => batch.frame_windows = decoder.list(&mut map)?,

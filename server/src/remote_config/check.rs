@@ -61,9 +61,7 @@ impl Check<'_> {
                 Value::Array(list),
             ) => {
                 if self.is_fit(list.len(), *at_least, *at_most, path) {
-                    for (index, value) in list.iter().enumerate() {
-                        self.value(value, of, &format!("{path}[{index}]"));
-                    }
+                    self.entries_of_list(list, of, path);
                 }
             }
             (Shape::Map { of, at_most }, Value::Object(map)) => {
@@ -80,6 +78,12 @@ impl Check<'_> {
                 }
             }
             (shape, value) => self.wrong_type(value, expected(shape), path),
+        }
+    }
+
+    fn entries_of_list(&mut self, list: &[Value], of: &Shape, path: &str) {
+        for (index, value) in list.iter().enumerate() {
+            self.value(value, of, &format!("{path}[{index}]"));
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod bodies;
 mod connections;
+mod exports;
 mod expressions;
 mod target;
 mod variety;

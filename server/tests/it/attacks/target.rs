@@ -1,5 +1,6 @@
 //! A server under attack, and others who use it.
 
+use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -53,7 +54,10 @@ impl Others {
     pub(super) fn are_served(&self) {
         let limit = std::env::var_os("UNJANK_ATTACK_P99_MS");
         let limit = limit.map_or(1_500, |ms| ms.to_str().unwrap().parse().unwrap());
-        println!("{self:?}");
+        // Printed by `--nocapture`: the figures of a run.
+        std::io::stderr()
+            .write_fmt(format_args!("{self:?}\n"))
+            .unwrap();
         assert!(self.requests >= 20, "{self:?}");
         assert!(self.wrong.is_empty(), "{self:?}");
         assert!(self.p99 <= Duration::from_millis(limit), "{self:?}");

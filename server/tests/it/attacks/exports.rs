@@ -1,0 +1,53 @@
+//! Files that are asked for and not read.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, Response};
+
+use crate::server::{Server, spans};
+
+async fn export(server: &Server, token: &str, table: &str) -> Response {
+    let url = format!("{}/api/v1/projects/default/export/{table}.csv", server.url);
+    let request = server.client.get(url).bearer_auth(token);
+    request.send().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_that_nobody_reads_leave_others_their_turn() {
+    let server = Server::start().await;
+    server.ready().await;
+    server.send(&spans(1)).await;
+    server.drained().await;
+    // The one span over and over: no export of it comes to an end by itself.
+    server.query("RENAME TABLE spans TO one_span").await;
+    server
+        .query("CREATE VIEW spans AS SELECT one_span.* FROM numbers(1000000000000) AS n CROSS JOIN one_span")
+        .await;
+    let attacker = server.token("viewer --project default").await;
+    let unread = export(&server, &attacker, "spans").await;
+    assert_eq!(unread.status(), 200);
+    let again: Vec<_> = (0..6)
+        .map(|_| export(&server, &attacker, "spans"))
+        .collect();
+    let again = futures_util::future::join_all(again);
+
+    let other = server.token("viewer --project default").await;
+    let others = async {
+        let began = Instant::now();
+        for _ in 0..5 {
+            let file = export(&server, &other, "traffic").await;
+            assert_eq!(file.status(), 200);
+            assert!(file.text().await.unwrap().contains("project"));
+            let path = "/api/v1/projects/default/query/traffic?measure=count";
+            let table = server.call(&other, Method::GET, path, None).await;
+            assert_eq!(table.status, 200);
+        }
+        began.elapsed()
+    };
+    let (again, took) = tokio::join!(again, others);
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    for refused in again {
+        assert_eq!(refused.status(), 503);
+    }
+    drop(unread);
+}
