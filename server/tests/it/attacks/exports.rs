@@ -38,7 +38,7 @@ async fn exports_that_nobody_reads_leave_others_their_turn() {
             let file = export(&server, &other, "traffic").await;
             assert_eq!(file.status(), 200);
             assert!(file.text().await.unwrap().contains("project"));
-            let path = "/api/v1/projects/default/query/traffic?measure=count";
+            let path = "/api/v1/projects/default/query/page_loads?measure=count";
             let table = server.call(&other, Method::GET, path, None).await;
             assert_eq!(table.status, 200);
         }
