@@ -9,9 +9,10 @@ use crate::alerts::notify::Notifier;
 use crate::auditor::AuditBoard;
 use crate::clock::Clock;
 use crate::control::people::Logins;
-use crate::control::{Access, InstanceSecret};
+use crate::control::{Access, InstanceSecret, Throttle};
 use crate::history::{DryRuns, ProgressBoard};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen, Variety};
+use crate::large_batches::LargeBatches;
 use crate::metrics::Metrics;
 use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
@@ -53,8 +54,7 @@ pub struct App {
     /// The same for the bodies of people and their tools, and for what is read from them.
     pub management_bodies: Arc<Shares>,
     pub body_timeout: Duration,
-    /// Batches at a time that take long to decode.
-    pub large_batches: Arc<Shares>,
+    pub large_batches: LargeBatches,
     /// Predictions at a time of what a change would do: each may take seconds of ClickHouse.
     pub previews: Arc<Shares>,
     /// Questions about what is stored that are answered at a time.
@@ -62,6 +62,8 @@ pub struct App {
     /// Files of raw rows that are sent at a time: as slowly as their readers read.
     pub exports: Arc<Shares>,
     pub notifier: Arc<Notifier>,
+    /// How often channels may be tested.
+    pub channel_tests: Throttle,
     /// Whether batches can be accepted.
     pub readiness: Readiness,
     /// Of the tasks beside the requests.

@@ -1,5 +1,6 @@
 //! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
 
+mod account;
 mod admin;
 mod alert_preview;
 mod alert_rules;
@@ -43,7 +44,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{map_request, map_response};
 use axum::response::{IntoResponse, Response};
@@ -53,6 +56,7 @@ use tower_http::ServiceBuilderExt;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
 use tower_http::request_id::MakeRequestUuid;
+use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::{DefaultMakeSpan, TraceLayer};
 use tracing::Level;
 
@@ -97,8 +101,17 @@ fn management() -> Router<Arc<App>> {
         .route("/session", delete(session::log_out))
         .route("/session/refresh", post(session::refresh))
         .route("/me", get(session::me))
+        .route("/me/password", post(account::change_password))
+        .route(
+            "/me/sessions",
+            get(account::sessions).delete(account::end_all_sessions),
+        )
+        .route("/me/sessions/{session}", delete(account::end_session))
+        .route("/audit", get(audit::list_of_all))
         .route("/users", get(people::list).post(people::create))
         .route("/users/{user}", delete(people::disable))
+        .route("/users/{user}/enable", post(people::enable))
+        .route("/users/{user}/invitation", post(people::invite))
         .route("/projects/{project}/members", get(people::members))
         .route(
             "/projects/{project}/members/{user}",
@@ -169,6 +182,11 @@ fn management() -> Router<Arc<App>> {
         .merge(questions())
         .merge(notifying())
         .fallback(|| async { Problem::not_found() })
+        // Some answers are secrets, shown once; the others are for one person.
+        .layer(SetResponseHeaderLayer::if_not_present(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
 }
@@ -320,6 +338,11 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
                 .make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)),
         )
         .propagate_x_request_id()
+        // Nothing is run or shown as something else than what it is said to be.
+        .layer(SetResponseHeaderLayer::if_not_present(
+            X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
         // A bug in one request is one 500, not a dead connection.
         .layer(CatchPanicLayer::custom(|_| problem::internal()));
     routes

@@ -16,6 +16,7 @@ pub mod history;
 pub mod holm;
 pub mod http;
 pub mod ingest;
+pub mod large_batches;
 pub mod metrics;
 pub mod proxies;
 pub mod query;

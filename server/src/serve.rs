@@ -28,7 +28,7 @@ use crate::auditor::AuditBoard;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
-use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot};
+use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot, Throttle};
 use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
@@ -140,6 +140,9 @@ where
         clock,
         shutdown,
     } = surroundings;
+    let is_local = listeners.public.local_addr()?.ip().is_loopback();
+    let short = settings.ingest_keys.check_length(is_local);
+    short.map_err(|error| anyhow::anyhow!(error))?;
     let back = Tasks::default();
     let (front, middle) = (back.sibling(), back.sibling());
     let app = Arc::new(open(shared, settings, clock, &back).await?);
@@ -252,6 +255,7 @@ async fn open(
     let notifier = notifier::open(settings, place)?;
     Ok(App {
         notifier: Arc::new(notifier),
+        channel_tests: Throttle::default(),
         failure: back.failure(),
         readiness: Readiness::default(),
         access,
@@ -276,7 +280,7 @@ async fn open(
         device_bodies: bounds::device_bodies(settings),
         management_bodies: Shares::new(MANAGEMENT_KIB, MANAGEMENT_KIB.div_ceil(2)),
         body_timeout: settings.body_timeout(),
-        large_batches: bounds::large_batches(),
+        large_batches: bounds::large_batches()?,
         previews: Shares::new(PREVIEWS, 1),
         questions: Shares::new(QUESTIONS, QUESTIONS.div_ceil(2)),
         exports: Shares::new(EXPORTS, 1),

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
+use uuid::Uuid;
 
 use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
@@ -39,6 +41,15 @@ impl Snapshot {
         self.rules.iter()
     }
 
+    /// The keys that were used since this was last asked, and when.
+    pub(super) fn take_uses(&self) -> Vec<(Uuid, i64)> {
+        let uses = self
+            .keys
+            .values()
+            .map(|key| (key.id, key.used_at.swap(0, Ordering::Relaxed)));
+        uses.filter(|(_, at)| *at != 0).collect()
+    }
+
     fn budget(&self, key: Option<&Arc<Meter>>, project: &str) -> Budget {
         Budget {
             key: key.cloned(),
@@ -51,6 +62,9 @@ impl Snapshot {
 /// An ingest key.
 #[derive(Debug)]
 pub(super) struct Key {
+    pub(super) id: Uuid,
+    /// When it was last used, in microseconds since the epoch; 0 when not since that was last saved.
+    pub(super) used_at: Arc<AtomicI64>,
     pub(super) device: Arc<Device>,
     pub(super) expires_at: Option<i64>,
     pub(super) meter: Arc<Meter>,
@@ -109,6 +123,7 @@ impl Access {
         if key.is_not_enough {
             return Err(KeyError::TokenRequired);
         }
+        key.used_at.store(now, Ordering::Relaxed);
         Ok(Caller {
             device: Arc::clone(&key.device),
             budget: snapshot.budget(Some(&key.meter), &key.device.project),
@@ -159,7 +174,7 @@ mod tests {
     fn token() -> String {
         let mut header = Header::new(Algorithm::HS256);
         header.kid = Some("1".to_owned());
-        let install = uuid::Uuid::new_v4();
+        let install = Uuid::new_v4();
         let claims = json!({"aud": "shop", "sub": install, "exp": NOW_S + 600});
         encode(
             &header,

@@ -18,8 +18,6 @@ pub struct TokenRequest {
 pub enum IssueError {
     #[error("a token ends in the future")]
     AlreadyOver,
-    #[error("a token cannot make one that outlives it")]
-    OutlivesItsMaker,
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
     #[error(transparent)]
@@ -28,20 +26,16 @@ pub enum IssueError {
 
 /// Makes a token. Its text is answered once, here.
 ///
-/// `until` is when the maker's own right ends, if it is a token that does: what it makes ends then at the latest.
+/// `until` is when the maker's own right ends, if it is a token that does: what it makes ends then too, unless it is to end before.
 pub async fn issue(
     control: &dyn Control,
     request: TokenRequest,
     until: Option<i64>,
     (actor, now): (&Actor, i64),
 ) -> Result<(ApiToken, Credential), IssueError> {
-    let expires_at = match (request.expires_at, until) {
-        (Some(end), _) if end <= now => return Err(IssueError::AlreadyOver),
-        (Some(end), Some(until)) if end > until => {
-            return Err(IssueError::OutlivesItsMaker);
-        }
-        (end, until) => end.or(until),
-    };
+    if request.expires_at.is_some_and(|end| end <= now) {
+        return Err(IssueError::AlreadyOver);
+    }
     let credential = Credential::new(CredentialKind::ApiToken)?;
     let new = NewApiToken {
         project: request.project,
@@ -49,7 +43,7 @@ pub async fn issue(
         prefix: credential.shown().to_owned(),
         hash: credential.hash(),
         role: request.role,
-        expires_at,
+        expires_at: request.expires_at.or(until),
     };
     let token = control.create_api_token(new, actor, now).await?;
     Ok((token, credential))

@@ -101,11 +101,16 @@ impl Bucket {
         if self.after(1).is_err() {
             return false;
         }
+        self.borrow(events);
+        true
+    }
+
+    /// Takes events that do not fit yet: they fit after [`Self::wait`].
+    pub(super) fn borrow(&mut self, events: u32) {
         if let Rate::Limited(quota) = self.rate {
             let worth = event_ns(quota).saturating_mul(u64::from(events));
             self.debt = self.debt.saturating_add(worth);
         }
-        true
     }
 
     /// How long until an event fits, unless one does.

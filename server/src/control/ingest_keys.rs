@@ -39,7 +39,25 @@ impl IngestKeys {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// Refuses keys that can be guessed, where others than this machine reach the server.
+    ///
+    /// # Errors
+    /// When a key is too short.
+    pub fn check_length(&self, is_local: bool) -> Result<(), String> {
+        let short = self.0.iter().any(|(key, _)| key.len() < LEAST_LENGTH);
+        if short && !is_local {
+            return Err(format!(
+                "an ingest key of the settings has fewer than {LEAST_LENGTH} characters, and the server listens beyond this machine: \
+                 whoever guesses a key can send. Take a random one, such as from `openssl rand -hex 16`"
+            ));
+        }
+        Ok(())
+    }
 }
+
+/// Characters of a key that an operator chooses.
+const LEAST_LENGTH: usize = 16;
 
 /// A key of the settings and the apps it is for; `None` is any.
 pub struct SeedKey<'k> {
@@ -65,6 +83,19 @@ impl IngestKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_keys_are_for_this_machine_only() {
+        let (short, long) = ("k=*,a-key-that-is-long=*", "a-key-that-is-long=*");
+        let checked =
+            |keys: &str, is_local| keys.parse::<IngestKeys>().unwrap().check_length(is_local);
+        assert!(checked(short, true).is_ok() && checked(long, false).is_ok());
+        let refused = checked(short, false).unwrap_err();
+        assert!(
+            refused.contains("16 characters") && !refused.contains("k="),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn a_key_is_for_its_apps_and_a_star_for_any() {

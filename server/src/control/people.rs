@@ -1,18 +1,19 @@
 //! People: how they get in, stay in and are kept out. A login is a session in the database; browsers carry a token good for
 //! minutes and another, used once, that gets the next.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::credential::{Credential, CredentialKind};
 use super::instance_secret::InstanceSecret;
-use super::login_throttle::{Attempt, LoginThrottle};
 use super::password::{self, PasswordError};
 use super::session_token::{SessionHolder, SessionTokens};
+use super::throttle::{Attempt, Counted, Throttle};
 use crate::fingerprint::fingerprint;
+use crate::shares::{Holder, Share, Shares};
 use crate::store::control::{
     Actor, Control, ControlError, Hidden, Invitation, NewSession, Purpose, Rotation, SecretHash,
     TokenExchange, User,
@@ -24,21 +25,19 @@ pub const SESSION_LIFE: i64 = 14 * DAY;
 const INVITATION_LIFE: i64 = 7 * DAY;
 const DAY: i64 = 24 * 3_600 * 1_000_000;
 
-/// Wrong passwords that one account takes in a window; then it says no to everyone until the window ends.
-const MOST_FAILURES: u32 = 10;
-const WINDOW: i64 = 5 * 60 * 1_000_000;
-/// Accounts watched at once. Somebody who tries more than that is slowed by the cost of the hash.
-const MOST_WATCHED: usize = 10_000;
 /// Passwords hashed at once: each takes 19 MiB and a core.
 const MOST_HASHES: usize = 2;
+/// Logins that are delayed or wait for their hash; and of them, those from one address.
+const MOST_WAITING: usize = 256;
+const MOST_WAITING_FROM_ONE_ADDRESS: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     /// The same for an unknown user, a wrong password and a disabled account.
     #[error("the e-mail address or the password is wrong")]
     Refused,
-    /// Of one account, or from one address.
-    #[error("too many wrong passwords: try again in {} s", .retry_after_s)]
+    /// For one account, or from one address.
+    #[error("too many tries: try again in {} s", .retry_after_s)]
     TooMany { retry_after_s: i64 },
     /// The refresh token was used before, has expired, or its session was ended.
     #[error("the session has ended: log in again")]
@@ -60,6 +59,8 @@ pub struct Login {
     /// For the next session token, once.
     pub refresh: Credential,
     pub user: Uuid,
+    /// What the browser is known by when it logs in again.
+    pub known_device: Option<String>,
 }
 
 /// The door.
@@ -67,13 +68,8 @@ pub struct Logins {
     tokens: SessionTokens,
     secret: Arc<InstanceSecret>,
     hashing: Semaphore,
-    by_address: LoginThrottle,
-    failures: Mutex<HashMap<u64, Failures>>,
-}
-
-struct Failures {
-    since: i64,
-    count: u32,
+    waiting: Arc<Shares>,
+    throttle: Throttle,
 }
 
 impl Logins {
@@ -82,8 +78,8 @@ impl Logins {
             tokens: SessionTokens::new(&secret),
             secret,
             hashing: Semaphore::new(MOST_HASHES),
-            by_address: LoginThrottle::default(),
-            failures: Mutex::default(),
+            waiting: Shares::new(MOST_WAITING, MOST_WAITING_FROM_ONE_ADDRESS),
+            throttle: Throttle::default(),
         }
     }
 
@@ -94,14 +90,27 @@ impl Logins {
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
         let now = attempt.now;
-        self.take(attempt)?;
-        let account = fingerprint(&[email.trim().to_lowercase().as_bytes()]);
-        self.check_failures(account, now)?;
         let user = match control.user_by_email(email).await {
             Ok(user) => Some(user),
             Err(ControlError::NotFound) => None,
             Err(error) => return Err(error.into()),
         };
+        let account = fingerprint(&[email.trim().to_lowercase().as_bytes()]);
+        let device = user
+            .as_ref()
+            .and_then(|user| self.known_device(user, attempt.known_device.as_deref()));
+        let counted = match device {
+            Some(device) => vec![Counted::Device(device)],
+            None => Counted::stranger(account, attempt.address).to_vec(),
+        };
+        let _waiting = self.delay(&counted, &attempt).await?;
+        let user = self.verified(user, password).await?;
+        self.throttle.give_back(&counted);
+        self.start_session(control, &user, now).await
+    }
+
+    /// The user, if that is the password.
+    async fn verified(&self, user: Option<User>, password: String) -> Result<User, LoginError> {
         let stored = user
             .as_ref()
             .and_then(|user| user.password_hash.as_ref())
@@ -109,13 +118,29 @@ impl Logins {
         let matches = self
             .hash(move || password::verify(&password, stored.as_deref()))
             .await;
-        let user = user.filter(|user| matches == Some(true) && user.disabled_at.is_none());
-        let Some(user) = user else {
-            self.failed(account, now);
-            return Err(LoginError::Refused);
-        };
-        self.lock().remove(&account);
-        self.by_address.give_back(attempt);
+        user.filter(|user| matches == Some(true) && user.disabled_at.is_none())
+            .ok_or(LoginError::Refused)
+    }
+
+    /// Sets another password for somebody who knows the present one, and logs in anew: all sessions end.
+    pub async fn change_password(
+        &self,
+        control: &dyn Control,
+        user: User,
+        (present, wanted): (String, String),
+        attempt: Attempt,
+    ) -> Result<Login, LoginError> {
+        let (id, now) = (user.id, attempt.now);
+        let counted = Counted::stranger(fingerprint(&[id.as_bytes()]), attempt.address);
+        let _waiting = self.delay(&counted, &attempt).await?;
+        self.verified(Some(user), present).await?;
+        self.throttle.give_back(&counted);
+        let hash = self.hash(move || password::hash(&wanted)).await;
+        let hash = hash.ok_or(LoginError::NoRandomness)??;
+        control
+            .set_password(id, Hidden(hash), &Actor::user(id), now)
+            .await?;
+        let user = control.user(id).await?;
         self.start_session(control, &user, now).await
     }
 
@@ -127,7 +152,8 @@ impl Logins {
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
         let now = attempt.now;
-        self.take(attempt)?;
+        let counted = Counted::nameless(attempt.address);
+        let _waiting = self.delay(&counted, &attempt).await?;
         // First, so that a password that will not do does not cost the link.
         let hash = self.hash(move || password::hash(&password)).await;
         let hash = hash.ok_or(LoginError::NoRandomness)??;
@@ -140,7 +166,7 @@ impl Logins {
             Err(ControlError::NotFound) => return Err(LoginError::NoInvitation),
             Err(error) => return Err(error.into()),
         };
-        self.by_address.give_back(attempt);
+        self.throttle.give_back(&counted);
         let actor = Actor::user(user);
         control
             .set_password(user, Hidden(hash), &actor, now)
@@ -169,7 +195,12 @@ impl Logins {
             Err(ControlError::NotFound) => return Err(LoginError::Refused),
             other => other?,
         };
-        self.login(session.id, user.id, refresh, now)
+        let login = self.login(session.id, user.id, refresh, now)?;
+        let known_device = self.new_device(user.id);
+        Ok(Login {
+            known_device,
+            ..login
+        })
     }
 
     /// The next pair of tokens. A refresh token that comes again after a while was stolen from somebody: it ends the session. One
@@ -213,6 +244,7 @@ impl Logins {
             session_token: token.ok_or(LoginError::NoRandomness)?,
             refresh,
             user,
+            known_device: None,
         })
     }
 
@@ -244,50 +276,37 @@ impl Logins {
         tokio::task::spawn_blocking(work).await.ok()
     }
 
-    fn take(&self, attempt: Attempt) -> Result<(), LoginError> {
-        self.by_address.take(attempt).map_err(|wait| {
+    /// Waits until it may be tried. Few wait at a time.
+    async fn delay(&self, counted: &[Counted], attempt: &Attempt) -> Result<Share, LoginError> {
+        let too_many = |wait: Duration| {
             let retry_after_s = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
             LoginError::TooMany {
                 retry_after_s: retry_after_s.saturating_add(1),
             }
-        })
+        };
+        let waiting = self.waiting.try_take(Holder::address(attempt.address), 1);
+        let waiting = waiting.ok_or_else(|| too_many(Duration::from_secs(5)))?;
+        let delay = self.throttle.take(counted, attempt.now).map_err(too_many)?;
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        Ok(waiting)
     }
 
-    fn check_failures(&self, account: u64, now: i64) -> Result<(), LoginError> {
-        let failures = self.lock();
-        match failures.get(&account) {
-            Some(one) if one.count >= MOST_FAILURES && now < one.since + WINDOW => {
-                let retry_after_s = (one.since + WINDOW - now).div_euclid(1_000_000) + 1;
-                Err(LoginError::TooMany { retry_after_s })
-            }
-            _ => Ok(()),
-        }
+    /// What a browser is counted by that logged in to this account before.
+    fn known_device(&self, user: &User, sealed: Option<&str>) -> Option<u64> {
+        let device = self.secret.open(&context_of(user.id), sealed?).ok()?;
+        Some(fingerprint(&[device.as_bytes()]))
     }
 
-    fn failed(&self, account: u64, now: i64) {
-        let mut failures = self.lock();
-        if failures.len() >= MOST_WATCHED {
-            failures.retain(|_, one| now < one.since + WINDOW);
-        }
-        if failures.len() >= MOST_WATCHED {
-            failures.clear();
-        }
-        let one = failures.entry(account).or_insert(Failures {
-            since: now,
-            count: 0,
-        });
-        if now >= one.since + WINDOW {
-            *one = Failures {
-                since: now,
-                count: 0,
-            };
-        }
-        one.count += 1;
+    fn new_device(&self, user: Uuid) -> Option<String> {
+        let device = Uuid::new_v4().to_string();
+        self.secret.seal(&context_of(user), &device).ok()
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Failures>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn context_of(user: Uuid) -> String {
+    format!("known device of {user}")
 }
 
 /// A link for a user to set a password with, once. Answers its secret part.

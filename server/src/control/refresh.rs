@@ -59,6 +59,12 @@ impl Refresher {
 
     async fn refresh(&self) -> Result<(), ControlError> {
         let before = self.access.snapshot();
+        let (uses, now) = (before.take_uses(), self.clock.now());
+        if !uses.is_empty()
+            && let Err(error) = self.control.touch_ingest_keys(&uses, now).await
+        {
+            tracing::debug!(%error, "the last use of ingest keys is not written down");
+        }
         let moment = Moment {
             now: self.clock.now(),
             before: &before,
@@ -166,8 +172,12 @@ pub async fn load(
             apps: key.app_ids.map(Arc::from),
             install_id: None,
         };
-        let known = before.keys.get(&key.hash).map(|known| &known.meter);
+        let known = before.keys.get(&key.hash);
+        let used_at = known.map(|known| Arc::clone(&known.used_at));
+        let known = known.map(|known| &known.meter);
         let entry = Key {
+            id: key.id,
+            used_at: used_at.unwrap_or_default(),
             device: Arc::new(device),
             is_not_enough: with_tokens.contains(key.project.as_str()),
             expires_at: key.expires_at,

@@ -1,10 +1,11 @@
 //! `/api/v1/projects/{project}/tokens` and `/api/v1/tokens`: API tokens of a project, and of the whole installation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,7 +13,9 @@ use uuid::Uuid;
 
 use super::member::{Admin, Operator, RightsEnd};
 use super::object::Object;
-use super::openapi::{Invalid, JsonBody, Missing, Outlived, Overloaded, Refused, role};
+use super::openapi::{
+    Invalid, JsonBody, Missing, Outlived, Overloaded, QueryString, Refused, role,
+};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::api_tokens::{TokenRequest, issue};
@@ -36,6 +39,10 @@ pub(super) struct TokenBody {
     /// `null` is never.
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
+    /// To within a minute; `null` is never.
+    last_used_at: Option<i64>,
+    /// The e-mail address of the person who made it, if a person did.
+    made_by: Option<String>,
     /// The token itself: answered once, when it is made.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
@@ -53,6 +60,8 @@ impl From<ApiToken> for TokenBody {
             created_at: token.created_at,
             expires_at: token.expires_at,
             revoked_at: token.revoked_at,
+            last_used_at: token.last_used_at,
+            made_by: None,
             token: None,
         }
     }
@@ -96,7 +105,8 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
 ) -> Result<Json<TokenList>, Problem> {
-    listed(&app, Some(&member.project)).await
+    let tokens = app.control.api_tokens(Some(&member.project)).await?;
+    listed(&app, tokens).await
 }
 
 /// Makes an API token for this project. It is answered this once.
@@ -128,16 +138,33 @@ pub(super) async fn revoke(
     end(&app, id, Some(&member.project), &member.actor).await
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Scope {
+    /// Those of single projects too. Left out: `false`.
+    #[serde(default)]
+    of_projects: bool,
+}
+
 /// The API tokens for every project, the latest first.
 #[utoipa::path(
     get, path = "/api/v1/tokens", tag = "api_tokens",
-    responses((status = 200, body = TokenList), Refused<(Operator,)>),
+    params(Scope),
+    responses((status = 200, body = TokenList), Refused<(Operator, QueryString)>),
 )]
 pub(super) async fn list_of_all(
     State(app): State<Arc<App>>,
     Operator(_): Operator,
+    query: Result<Query<Scope>, QueryRejection>,
 ) -> Result<Json<TokenList>, Problem> {
-    listed(&app, None).await
+    let Query(scope) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let mut tokens = app.control.api_tokens(None).await?;
+    if scope.of_projects {
+        for project in app.control.projects().await? {
+            tokens.extend(app.control.api_tokens(Some(&project.id)).await?);
+        }
+    }
+    listed(&app, tokens).await
 }
 
 /// Makes an API token for every project. It is answered this once.
@@ -169,10 +196,22 @@ pub(super) async fn revoke_of_all(
     end(&app, id, None, &actor).await
 }
 
-async fn listed(app: &App, project: Option<&str>) -> Result<Json<TokenList>, Problem> {
-    let tokens = app.control.api_tokens(project).await?;
-    let tokens = tokens.into_iter().map(TokenBody::from).collect();
-    Ok(Json(TokenList { tokens }))
+/// With the addresses of those who made them.
+async fn listed(app: &App, tokens: Vec<ApiToken>) -> Result<Json<TokenList>, Problem> {
+    let mut makers: HashMap<Uuid, Option<String>> = HashMap::new();
+    let mut bodies = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let mut body = TokenBody::from(token);
+        let maker = body.created_by.strip_prefix("user:");
+        if let Some(id) = maker.and_then(|id| Uuid::try_parse(id).ok()) {
+            if !makers.contains_key(&id) {
+                makers.insert(id, app.control.user(id).await.ok().map(|user| user.email));
+            }
+            body.made_by = makers.get(&id).cloned().flatten();
+        }
+        bodies.push(body);
+    }
+    Ok(Json(TokenList { tokens: bodies }))
 }
 
 async fn make(

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/audit`: who changed what, the latest first. Secrets never stand in it.
+//! `/api/v1/projects/{project}/audit` and `/api/v1/audit`: who changed what, the latest first. Secrets never stand in it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::Admin;
+use super::member::{Admin, Operator};
 use super::openapi::{QueryString, Refused, action};
 use super::problem::Problem;
 use crate::app::App;
@@ -33,6 +33,8 @@ pub(super) struct Page {
 #[schema(as = AuditEntry)]
 pub(super) struct EntryBody {
     id: Uuid,
+    /// `null` is the installation as a whole.
+    project: Option<String>,
     /// Microseconds since the epoch.
     at: i64,
     /// `user:…`, `token:…`, `cli:…` or `system:…`.
@@ -47,6 +49,7 @@ impl From<AuditEntry> for EntryBody {
     fn from(entry: AuditEntry) -> Self {
         Self {
             id: entry.id,
+            project: entry.project,
             at: entry.at,
             actor: entry.actor.to_string(),
             action: entry.action,
@@ -73,11 +76,33 @@ pub(super) async fn list(
     Admin(member): Admin,
     query: Result<Query<Page>, QueryRejection>,
 ) -> Result<Json<EntryList>, Problem> {
+    listed(&app, Some(member.project), query).await
+}
+
+/// A page of what was changed in the whole installation, in every project and outside of them, the latest first.
+#[utoipa::path(
+    get, path = "/api/v1/audit", tag = "audit",
+    params(Page),
+    responses((status = 200, body = EntryList), Refused<(Operator, QueryString)>),
+)]
+pub(super) async fn list_of_all(
+    State(app): State<Arc<App>>,
+    Operator(_): Operator,
+    query: Result<Query<Page>, QueryRejection>,
+) -> Result<Json<EntryList>, Problem> {
+    listed(&app, None, query).await
+}
+
+async fn listed(
+    app: &App,
+    project: Option<String>,
+    query: Result<Query<Page>, QueryRejection>,
+) -> Result<Json<EntryList>, Problem> {
     let Query(page) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
     let action = page.action.map(|name| name.parse()).transpose();
     let cursor = page.before_at.zip(page.before_id);
     let filter = AuditFilter {
-        project: Some(member.project),
+        project,
         action: action.map_err(|_| Problem::bad_query("there is no such `action`"))?,
         before: cursor.map(|(at, id)| AuditCursor { at, id }),
     };

@@ -12,10 +12,14 @@ use uuid::Uuid;
 
 use super::member::{Admin, Editor};
 use super::object::Object;
-use super::openapi::{Invalid, JsonBody, Missing, Refused, Unsendable, channel_kind, severity};
+use super::openapi::{
+    Invalid, JsonBody, Missing, Refused, Tested, Unsendable, channel_kind, severity,
+};
 use super::problem::Problem;
 use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, Parcel};
 use crate::app::App;
+use crate::control::Counted;
+use crate::fingerprint::fingerprint;
 use crate::store::control::{
     Channel, ChannelFields, ChannelKind, Hidden, NewChannel, Severity, new_id,
 };
@@ -307,7 +311,7 @@ pub(super) struct ChannelTest {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/channels/{channel}/test", tag = "channels",
     operation_id = "test",
-    responses((status = 200, body = ChannelTest), Refused<(Admin, Missing)>),
+    responses((status = 200, body = ChannelTest), Refused<(Admin, Missing, Tested)>),
 )]
 pub(super) async fn test(
     State(app): State<Arc<App>>,
@@ -317,6 +321,10 @@ pub(super) async fn test(
     let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
     let channel = app.control.channel(&member.project, id).await?;
     let now = app.clock.now();
+    let project = Counted::ChannelTest(fingerprint(&[member.project.as_bytes()]));
+    if let Err(wait) = app.channel_tests.take(&[project], now) {
+        return Err(Problem::too_many_tests(wait));
+    }
     let message = Message::test(&member.project, now);
     let parcel = Parcel {
         project: &member.project,

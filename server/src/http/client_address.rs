@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::HeaderName;
@@ -21,9 +22,27 @@ impl FromRequestParts<Arc<App>> for ClientAddress {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         // Every connection says it; a request that came by none is counted with its like.
         let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+        if parts.headers.contains_key(FORWARDED_FOR) && !app.trusted_proxies.trusts(peer) {
+            warn_of(peer);
+        }
         let values = parts.headers.get_all(FORWARDED_FOR).iter();
         // One that is no text names nobody.
         let values = values.map(|value| value.to_str().unwrap_or_default());
         Ok(Self(app.trusted_proxies.client(peer, values)))
+    }
+}
+
+/// Says so at most once an hour: anybody can send the header.
+fn warn_of(peer: IpAddr) {
+    static LAST: Mutex<Option<Instant>> = Mutex::new(None);
+    const PAUSE: Duration = Duration::from_secs(3_600);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.is_none_or(|last| last.elapsed() >= PAUSE) {
+        *last = Some(Instant::now());
+        tracing::warn!(
+            %peer,
+            "a request names its client in X-Forwarded-For, and its peer is no trusted proxy: the header is ignored. If this is your \
+             proxy, name it in --trusted-proxies; until then all its clients count as one"
+        );
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::member::Admin;
 use super::object::{KEY_SET, Object};
-use super::openapi::{Invalid, JsonBody, Missing, Refused, Unfit, algorithm};
+use super::openapi::{Invalid, JsonBody, Missing, Outlived, Refused, Unfit, algorithm};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::DeviceKeys;
@@ -78,7 +78,7 @@ pub(super) struct NewKey {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
     request_body = NewKey,
-    responses((status = 201, body = DeviceKeyBody), Refused<(Admin, JsonBody, Unfit, Invalid)>),
+    responses((status = 201, body = DeviceKeyBody), Refused<(Admin, JsonBody, Unfit, Invalid, Outlived)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,

@@ -184,8 +184,6 @@ fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
 
 /// Bodies up to this size, after decompression, are decoded on the spot. That takes about a millisecond.
 const SMALL_BODY: usize = 256 * 1024;
-/// How long a large body waits for its turn to be decoded.
-const TURN: Duration = Duration::from_secs(10);
 
 async fn take_apart(
     app: &Arc<App>,
@@ -206,14 +204,11 @@ async fn take_apart(
     {
         return done;
     }
-    let turn = app.large_batches.take(caller.holder, TURN).await;
-    let turn = turn.ok_or_else(Problem::overloaded)?;
-    let done = tokio::task::spawn_blocking(move || {
+    let done = app.large_batches.run(caller.holder, move || {
         let done = work.run(work.app.limits.decompressed_bytes);
-        drop(turn);
         done.unwrap_or_else(|| Err(work.too_large()))
     });
-    done.await.map_err(|_| Problem::overloaded())?
+    done.await.ok_or_else(Problem::overloaded)?
 }
 
 /// A received body and what is needed to decode it.

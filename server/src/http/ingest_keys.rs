@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, Viewer};
+use super::member::{Admin, RightsEnd, Viewer};
 use super::object::{Object, no_list};
-use super::openapi::{Invalid, JsonBody, Missing, Overloaded, Refused};
+use super::openapi::{Invalid, JsonBody, Missing, Outlived, Overloaded, Refused};
 use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
@@ -34,6 +34,8 @@ pub(super) struct KeyBody {
     created_at: i64,
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
+    /// When devices last sent or asked with it, to within a minute; `null` is never, or with an older server.
+    last_used_at: Option<i64>,
     /// The key itself: answered once, when it is made.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -51,6 +53,7 @@ impl From<IngestKey> for KeyBody {
             created_at: key.created_at,
             expires_at: key.expires_at,
             revoked_at: key.revoked_at,
+            last_used_at: key.last_used_at,
             key: None,
         }
     }
@@ -91,6 +94,7 @@ pub(super) struct NewKey {
     app_ids: Option<Vec<String>>,
     #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
+    /// Microseconds since the epoch. Left out or `null`: never, or with the token it is made with, which it does not outlast.
     expires_at: Option<i64>,
 }
 
@@ -98,11 +102,12 @@ pub(super) struct NewKey {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
     request_body = NewKey,
-    responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, Overloaded)>),
+    responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, Outlived, Overloaded)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
+    RightsEnd(until): RightsEnd,
     Object(new, ..): Object<NewKey>,
 ) -> Result<(StatusCode, Json<KeyBody>), Problem> {
     let credential =
@@ -114,7 +119,7 @@ pub(super) async fn create(
         hash: credential.hash(),
         app_ids: new.app_ids,
         quotas: new.quotas.into(),
-        expires_at: new.expires_at,
+        expires_at: new.expires_at.or(until),
     };
     let now = app.clock.now();
     let key = app
@@ -153,7 +158,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
     request_body = KeyPatch,
-    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>),
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid, Outlived)>),
 )]
 pub(super) async fn update(
     State(app): State<Arc<App>>,

@@ -15,6 +15,9 @@ use super::session::session_cookie;
 use crate::app::App;
 use crate::store::control::{Actor, ControlError, Role, SecretHash, User};
 
+/// Its use is written down once in this time.
+const TOUCH_EVERY: i64 = 60_000_000;
+
 /// Somebody who may look, in the project.
 pub(super) struct Viewer(pub(super) Member);
 /// Somebody who may change configurations.
@@ -68,12 +71,17 @@ impl Principal {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim())
             .ok_or_else(Problem::no_token)?;
+        let now = app.clock.now();
         let found = app.control.api_token_by_hash(SecretHash::of(token)).await;
         let token = match found {
-            Ok(token) if token.is_active(app.clock.now()) => token,
+            Ok(token) if token.is_active(now) => token,
             Ok(_) | Err(ControlError::NotFound) => return Err(Problem::unknown_token()),
             Err(error) => return Err(error.into()),
         };
+        if token.last_used_at.is_none_or(|at| now - at >= TOUCH_EVERY) {
+            // What is shown of its use is not worth to fail for.
+            let _shown_later = app.control.touch_api_token(token.id, now).await.is_err();
+        }
         Ok(Self::Token {
             actor: Actor::token(token.id),
             project: token.project,

@@ -22,7 +22,8 @@ pub(super) use self::answers::{
 pub(super) use self::refusals::{
     BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, Invalid, JsonBody,
     LogIn, Missing, OnHistory, OnPast, Outlived, Overloaded, OwnApp, QueryString, Questioned,
-    Refused, Stored, Unfit, Unsendable, UploadedBody, WrongInvitation, WrongLogin, is_documented,
+    Refused, Stored, Tested, Unfit, Unsendable, UploadedBody, WrongInvitation, WrongLogin,
+    WrongPassword, is_documented,
 };
 pub(super) use self::sets::{
     action, algorithm, channel_kind, incident_state, notification_state, role, severity,
@@ -31,7 +32,7 @@ pub(super) use self::sets::{
 use crate::remote_config::Fault;
 
 use super::{
-    admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
+    account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
     configurations, device_keys, exports, incidents, ingest, ingest_keys, janks, mutes,
     notifications, ofrep, people, projects, query, remote_config, rules, session, traces,
 };
@@ -55,9 +56,15 @@ use super::{
         session::log_out,
         session::refresh,
         session::me,
+        account::change_password,
+        account::sessions,
+        account::end_session,
+        account::end_all_sessions,
         people::list,
         people::create,
         people::disable,
+        people::enable,
+        people::invite,
         people::members,
         people::set_role,
         people::remove,
@@ -69,6 +76,7 @@ use super::{
         ingest_keys::update,
         ingest_keys::revoke,
         audit::list,
+        audit::list_of_all,
         books::get,
         api_tokens::list,
         api_tokens::create,

@@ -12,11 +12,13 @@ use uuid::Uuid;
 
 use super::member::{Admin, Operator};
 use super::object::Object;
-use super::openapi::{Exists, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role};
+use super::openapi::{
+    Exists, Invalid, JsonBody, Missing, Outlived, Overloaded, QueryString, Refused, role,
+};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::people;
-use crate::store::control::{Membership, NewUser, Role, User};
+use crate::store::control::{Membership, NewUser, Role, TokensOfUser, User};
 
 const PAGE: u32 = 100;
 
@@ -106,7 +108,7 @@ pub(super) struct NewPerson {
 #[utoipa::path(
     post, path = "/api/v1/users", tag = "people",
     request_body = NewPerson,
-    responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, Overloaded)>),
+    responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, Outlived, Overloaded)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -129,20 +131,86 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// Disables a person: their sessions end at once.
+/// What becomes of the API tokens that a disabled person made.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Tokens {
+    /// They end at once.
+    #[default]
+    Revoke,
+    /// They work on, and whoever asks answers for them.
+    TakeOver,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Disabling {
+    /// What becomes of the API tokens that the person made. Left out: they are revoked.
+    #[serde(default)]
+    #[param(inline)]
+    tokens: Tokens,
+}
+
+/// Disables a person: their sessions and invitations end at once, and so do the API tokens they made, unless they are taken over.
 #[utoipa::path(
     delete, path = "/api/v1/users/{user}", tag = "people",
-    responses((status = 204), Refused<(Operator, Missing)>),
+    params(Disabling),
+    responses((status = 204), Refused<(Operator, Missing, QueryString)>),
 )]
 pub(super) async fn disable(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
     path: Result<Path<Uuid>, PathRejection>,
+    query: Result<Query<Disabling>, QueryRejection>,
 ) -> Result<StatusCode, Problem> {
     let Path(user) = path.map_err(|_| Problem::not_found())?;
+    let Query(Disabling { tokens }) =
+        query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let tokens = match tokens {
+        Tokens::Revoke => TokensOfUser::Revoke,
+        Tokens::TakeOver => TokensOfUser::TakeOver,
+    };
     let now = app.clock.now();
-    app.control.disable_user(user, &actor, now).await?;
+    app.control.disable_user(user, tokens, &actor, now).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lets a disabled person log in again.
+#[utoipa::path(
+    post, path = "/api/v1/users/{user}/enable", tag = "people",
+    responses((status = 204), Refused<(Operator, Missing, Outlived)>),
+)]
+pub(super) async fn enable(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    path: Result<Path<Uuid>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path(user) = path.map_err(|_| Problem::not_found())?;
+    app.control
+        .enable_user(user, &actor, app.clock.now())
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Invites a person again: makes a link to set a password with. Earlier links end; the password stays until the new one is taken.
+#[utoipa::path(
+    post, path = "/api/v1/users/{user}/invitation", tag = "people",
+    responses((status = 201, body = UserBody), Refused<(Operator, Missing, Outlived, Overloaded)>),
+)]
+pub(super) async fn invite(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    path: Result<Path<Uuid>, PathRejection>,
+) -> Result<(StatusCode, Json<UserBody>), Problem> {
+    let Path(user) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    let invitation = people::invite(&*app.control, user, &actor, now).await?;
+    let user = app.control.user(user).await?;
+    let body = UserBody {
+        invitation: Some(invitation.reveal().to_owned()),
+        ..user.into()
+    };
+    Ok((StatusCode::CREATED, Json(body)))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -192,7 +260,7 @@ pub(super) struct RoleBody {
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
     request_body = RoleBody,
-    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid)>),
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid, Outlived)>),
 )]
 pub(super) async fn set_role(
     State(app): State<Arc<App>>,

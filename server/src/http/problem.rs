@@ -4,6 +4,8 @@ mod alerts;
 mod devices;
 mod rules;
 
+use std::time::Duration;
+
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -245,6 +247,19 @@ impl Problem {
         .with(RETRY_AFTER, "5")
     }
 
+    pub(super) fn too_many_tests(wait: Duration) -> Self {
+        let seconds = wait.as_secs().saturating_add(1);
+        let problem = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too_many_tests",
+            format!("the channels of this project were tested too often: try again in {seconds} s"),
+        );
+        Self {
+            header: Some(Box::new((RETRY_AFTER, HeaderValue::from(seconds)))),
+            ..problem
+        }
+    }
+
     pub(super) fn in_flight() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -267,6 +282,10 @@ impl From<ControlError> for Problem {
                 format!("somebody saved revision {current} meanwhile: look at it, then save again"),
             )
             .and("current_revision", current),
+            ControlError::Outranks => Self::new(StatusCode::FORBIDDEN, "role", detail),
+            ControlError::Outlives => {
+                Self::new(StatusCode::FORBIDDEN, "token_outlives_its_maker", detail)
+            }
             ControlError::Invalid(_) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
             }
@@ -288,9 +307,6 @@ impl From<IssueError> for Problem {
             IssueError::NoRandomness(_) => Self::overloaded(),
             IssueError::AlreadyOver => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
-            }
-            IssueError::OutlivesItsMaker => {
-                Self::new(StatusCode::FORBIDDEN, "token_outlives_its_maker", detail)
             }
         }
     }

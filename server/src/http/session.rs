@@ -1,6 +1,7 @@
 //! `/api/v1/login`, `/invitation`, `/session`: how people get in, stay in and leave. Tokens travel in cookies that scripts cannot
 //! read; they are `Secure`, so a browser sends them over TLS, or to this machine.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Json;
@@ -26,6 +27,9 @@ use crate::store::control::Actor;
 
 const SESSION: &str = "__Host-unjank";
 const REFRESH: &str = "__Secure-unjank-refresh";
+/// By which a browser is known that logged in before: others' wrong passwords do not delay it.
+const DEVICE: &str = "__Host-unjank-device";
+const DEVICE_LIFE_S: i64 = 365 * 24 * 3_600;
 /// The refresh token goes only where it is used.
 const REFRESH_PATH: &str = "/api/v1/session";
 
@@ -45,10 +49,10 @@ pub(super) struct Passwords {
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
+    headers: HeaderMap,
     Object(Passwords { email, password }, ..): Object<Passwords, CREDENTIALS>,
 ) -> Result<Response, Problem> {
-    let now = app.clock.now();
-    let attempt = Attempt { address, now };
+    let attempt = attempt(&app, address, &headers);
     let login = app
         .logins
         .log_in(&*app.control, (&email, password), attempt)
@@ -73,10 +77,10 @@ pub(super) struct Acceptance {
 pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
+    headers: HeaderMap,
     Object(Acceptance { token, password }, ..): Object<Acceptance, CREDENTIALS>,
 ) -> Result<Response, Problem> {
-    let now = app.clock.now();
-    let attempt = Attempt { address, now };
+    let attempt = attempt(&app, address, &headers);
     let login = app
         .logins
         .accept_invitation(&*app.control, (&token, password), attempt)
@@ -169,17 +173,45 @@ pub(super) struct LoggedIn {
     expires_in_s: i64,
 }
 
-fn logged_in(login: &Login) -> Response {
+/// A try of somebody who wants to get in.
+pub(super) fn attempt(app: &App, address: IpAddr, headers: &HeaderMap) -> Attempt {
+    Attempt {
+        address,
+        known_device: cookie(headers, DEVICE).map(str::to_owned),
+        now: app.clock.now(),
+    }
+}
+
+pub(super) fn logged_in(login: &Login) -> Response {
     let body = LoggedIn {
         user: login.user,
         expires_in_s: SESSION_TOKEN_LIFE_S,
     };
     let response = Json(body).into_response();
     let life = SESSION_LIFE / 1_000_000;
-    with_cookies(response, &login.session_token, login.refresh.reveal(), life)
+    let mut response = with_cookies(response, &login.session_token, login.refresh.reveal(), life);
+    if let Some(device) = &login.known_device {
+        let cookie = format!(
+            "{DEVICE}={device}; Path=/; Max-Age={DEVICE_LIFE_S}; HttpOnly; Secure; SameSite=Strict"
+        );
+        set_cookie(&mut response, &cookie);
+    }
+    response
 }
 
-fn with_cookies(mut response: Response, session: &str, refresh: &str, life_s: i64) -> Response {
+fn set_cookie(response: &mut Response, cookie: &str) {
+    if let Ok(mut value) = HeaderValue::from_str(cookie) {
+        value.set_sensitive(true);
+        response.headers_mut().append(SET_COOKIE, value);
+    }
+}
+
+pub(super) fn with_cookies(
+    mut response: Response,
+    session: &str,
+    refresh: &str,
+    life_s: i64,
+) -> Response {
     let session_life = life_s.min(SESSION_TOKEN_LIFE_S);
     for cookie in [
         format!(
@@ -189,10 +221,7 @@ fn with_cookies(mut response: Response, session: &str, refresh: &str, life_s: i6
             "{REFRESH}={refresh}; Path={REFRESH_PATH}; Max-Age={life_s}; HttpOnly; Secure; SameSite=Strict"
         ),
     ] {
-        if let Ok(mut value) = HeaderValue::from_str(&cookie) {
-            value.set_sensitive(true);
-            response.headers_mut().append(SET_COOKIE, value);
-        }
+        set_cookie(&mut response, &cookie);
     }
     response
 }

@@ -7,6 +7,7 @@ use unjank_protocol::Limits;
 use super::open_files;
 use crate::config::Serve;
 use crate::ingest::Variety;
+use crate::large_batches::LargeBatches;
 use crate::shares::Shares;
 
 pub(super) fn limits(settings: &Serve) -> Limits {
@@ -37,10 +38,10 @@ pub(super) fn device_bodies(settings: &Serve) -> Arc<Shares> {
     Shares::new(kib, kib.div_ceil(2))
 }
 
-/// Half of the cores; one for one key.
-pub(super) fn large_batches() -> Arc<Shares> {
+/// Half of the cores.
+pub(super) fn large_batches() -> std::io::Result<LargeBatches> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Shares::new(cores.div_ceil(2), 1)
+    LargeBatches::new(cores.div_ceil(2))
 }
 
 /// Rows take less than their JSON, but for small events with the columns of many tables.

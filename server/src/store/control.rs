@@ -17,6 +17,7 @@ mod closed;
 mod device_keys;
 mod documents;
 mod error;
+mod grant;
 mod incidents;
 mod ingest_keys;
 mod invitations;
@@ -64,7 +65,7 @@ pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, Sessions, TokenExchange};
 pub use self::signal_quotas::SignalQuotas;
 pub use self::sqlite::SqliteControl;
-pub use self::users::{NewUser, User, Users};
+pub use self::users::{NewUser, TokensOfUser, User, Users};
 
 use crate::task::Tasks;
 

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod accounts;
 mod alert_actions;
 mod alert_kills;
 mod alert_regressions;

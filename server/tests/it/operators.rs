@@ -111,3 +111,73 @@ async fn refused_batches_are_counted_in_the_store() {
         "batch\trejected\tinvalid_json\t1"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_are_neither_sniffed_nor_kept() {
+    let server = Server::start().await;
+    let token = server.token("admin").await;
+    let get = async |path: &str| {
+        let request = server.client.get(format!("{}{path}", server.url));
+        request.bearer_auth(&token).send().await.unwrap()
+    };
+    for path in [
+        "/api/v1/tokens",
+        "/healthz",
+        "/openapi.json",
+        "/",
+        "/api/v1/nothing",
+    ] {
+        let answer = get(path).await;
+        assert_eq!(
+            answer.headers()["x-content-type-options"],
+            "nosniff",
+            "{path}"
+        );
+        if path.starts_with("/api/v1") {
+            assert_eq!(answer.headers()["cache-control"], "no-store", "{path}");
+        }
+    }
+    let new = serde_json::json!({"name": "of a test"});
+    let path = format!("{}/api/v1/projects/default/keys", server.url);
+    let made = server.client.post(path).bearer_auth(&token).json(&new);
+    let made = made.send().await.unwrap();
+    assert_eq!(
+        (made.status().as_u16(), &made.headers()["cache-control"]),
+        (201, &"no-store".parse().unwrap())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_use_of_keys_and_tokens_is_shown() {
+    let server = Server::start().await;
+    let token = server.token("admin").await;
+    server.send(&spans(1)).await;
+    let list = async |path: &str, of: &str| {
+        let path = format!("/api/v1{path}");
+        let answer = server.call(&token, reqwest::Method::GET, &path, None).await;
+        answer.body[of].as_array().unwrap().clone()
+    };
+    let tokens = list("/tokens?of_projects=true", "tokens").await;
+    assert_eq!(tokens[0]["last_used_at"], crate::server::NOW);
+    // Any change makes the server look at its keys.
+    let new = serde_json::json!({"name": "another"});
+    let path = "/api/v1/projects/default/keys";
+    server
+        .call(&token, reqwest::Method::POST, path, Some(new))
+        .await;
+    let used = async {
+        loop {
+            let keys = list("/projects/default/keys", "keys").await;
+            if keys
+                .iter()
+                .any(|key| key["last_used_at"] == crate::server::NOW)
+            {
+                return keys;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    let keys = tokio::time::timeout(std::time::Duration::from_secs(20), used);
+    let keys = keys.await.expect("the use of the key is shown");
+    assert!(keys.iter().any(|key| key["last_used_at"].is_null()));
+}

@@ -65,6 +65,9 @@ admin DELETE /api/v1/projects/default/device-keys/00000000-0000-0000-0000-000000
 admin GET /api/v1/users
 admin POST /api/v1/users
 admin DELETE /api/v1/users/00000000-0000-0000-0000-000000000000
+admin POST /api/v1/users/00000000-0000-0000-0000-000000000000/enable
+admin POST /api/v1/users/00000000-0000-0000-0000-000000000000/invitation
+admin GET /api/v1/audit
 admin POST /api/v1/projects/default/keys
 admin PATCH /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin DELETE /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
@@ -88,7 +91,16 @@ viewer GET /api/v1/projects/default/digest
 ";
 
 /// Those that are for anybody, or for whoever is logged in.
-const WITHOUT_A_ROLE: [&str; 5] = ["login", "invitation", "session", "session/refresh", "me"];
+const WITHOUT_A_ROLE: [&str; 8] = [
+    "login",
+    "invitation",
+    "session",
+    "session/refresh",
+    "me",
+    "me/password",
+    "me/sessions",
+    "me/sessions/{session}",
+];
 
 #[test]
 fn no_route_is_left_out_of_the_walk() {

@@ -55,6 +55,33 @@ impl AllowedTargets {
     }
 }
 
+impl AllowedTargets {
+    /// Whether a name may be resolved at all. Names of an internal network are not: whether they exist is nobody's business.
+    #[must_use]
+    pub fn resolves(&self, host: &str) -> bool {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let is_internal = !host.contains('.')
+            || INTERNAL
+                .iter()
+                .any(|suffix| host.ends_with(&format!(".{suffix}")));
+        !is_internal || self.hosts.contains(&host)
+    }
+}
+
+/// Domains that the public name system does not have.
+const INTERNAL: [&str; 10] = [
+    "arpa",
+    "corp",
+    "home",
+    "internal",
+    "intranet",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "private",
+];
+
 /// IPv4 in IPv6 clothes is judged as what it is: mapped (`::ffff:0:0/96`), NAT64 (`64:ff9b::/96`), 6to4 (`2002::/16`) and the
 /// long dead "compatible" ones (`::/96`).
 fn unwrapped(address: IpAddr) -> IpAddr {
@@ -119,6 +146,28 @@ mod tests {
     fn allowed(setting: &str, host: &str, address: &str) -> bool {
         let allowed: AllowedTargets = setting.parse().unwrap();
         allowed.allows(host, address.parse().unwrap())
+    }
+
+    #[test]
+    fn internal_names_are_not_resolved_unless_allowed() {
+        let allowed: AllowedTargets = "alertmanager.internal,10.0.0.0/8".parse().unwrap();
+        for name in [
+            "localhost",
+            "db",
+            "db.internal",
+            "a.b.LOCAL",
+            "kubernetes.default.svc.cluster.local",
+            "x.home.arpa.",
+        ] {
+            assert!(!allowed.resolves(name), "{name}");
+        }
+        for name in [
+            "alertmanager.internal",
+            "hooks.slack.com",
+            "internal.example.com",
+        ] {
+            assert!(allowed.resolves(name), "{name}");
+        }
     }
 
     #[test]

@@ -35,25 +35,29 @@ impl Resolve for Guard {
         let allowed = Arc::clone(&self.0);
         Box::pin(async move {
             let found = timeout(LONGEST_CONNECT, lookup_host((name.as_str(), 0))).await??;
-            let found: Vec<SocketAddr> = found.collect();
-            let fit = found.iter().copied();
-            let fit: Vec<_> = fit
-                .filter(|one| allowed.allows(name.as_str(), one.ip()))
-                .collect();
-            match (fit.is_empty(), found.first()) {
-                (true, Some(first)) => Err(Refused(first.ip()).into()),
-                _ => Ok(Box::new(fit.into_iter()) as Addrs),
+            let fit = found.filter(|one| allowed.allows(name.as_str(), one.ip()));
+            let fit: Vec<SocketAddr> = fit.collect();
+            if fit.is_empty() {
+                // The address is not said: it may be one of an internal network.
+                return Err(Refused::Name(name.as_str().to_owned()).into());
             }
+            Ok(Box::new(fit.into_iter()) as Addrs)
         })
     }
 }
 
 /// A target that is not allowed.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "{0} is not a public address: nothing is sent there unless the operator allows it (--notify-allow)"
-)]
-struct Refused(IpAddr);
+enum Refused {
+    #[error(
+        "{0} is not a public address: nothing is sent there unless the operator allows it (--notify-allow)"
+    )]
+    Address(IpAddr),
+    #[error(
+        "{0} has no public address: nothing is sent there unless the operator allows it (--notify-allow)"
+    )]
+    Name(String),
+}
 
 impl Outbound {
     pub fn new(allowed: AllowedTargets) -> anyhow::Result<Self> {
@@ -84,7 +88,12 @@ impl Outbound {
         // An address is not resolved, so it is checked here. Odd spellings (`0x7f.1`) were made plain by the parser.
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse();
         match literal {
-            Ok(address) if !self.allowed.allows(host, address) => Err(Refused(address).to_string()),
+            Ok(address) if !self.allowed.allows(host, address) => {
+                Err(Refused::Address(address).to_string())
+            }
+            Err(_) if !self.allowed.resolves(host) => {
+                Err(Refused::Name(host.to_owned()).to_string())
+            }
             _ => Ok(url),
         }
     }

@@ -73,7 +73,7 @@ impl Notifier {
         let mut url = self.outbound.target(&secret.url)?;
         let body = match channel.kind {
             ChannelKind::Webhook => webhook::body(channel, parcel),
-            ChannelKind::Slack => slack::body(parcel),
+            ChannelKind::Slack => slack::body(parcel, &url),
             ChannelKind::Alertmanager | ChannelKind::Email => {
                 let path = format!("{}/api/v2/alerts", url.path().trim_end_matches('/'));
                 url.set_path(&path);

@@ -1,5 +1,8 @@
 //! Messages for incoming webhooks of Slack and those who speak like it (Mattermost, Rocket.Chat, Discord's `/slack`).
+//!
+//! Names in messages come from apps, and apps from anybody: nothing in them may mention people, link or draw.
 
+use reqwest::Url;
 use serde_json::{Value, json};
 
 use super::digest::digest_text;
@@ -8,28 +11,131 @@ use super::message::{Message, Parcel};
 /// Slack cuts longer texts off.
 const MOST_CHARS: usize = 12_000;
 
-pub(super) fn body(parcel: &Parcel<'_>) -> Value {
+const NO_WIDTH: char = '\u{200b}';
+
+/// How the receiver reads a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    /// Three characters mean something, and are written as entities.
+    Slack,
+    /// What Markdown knows has a backslash before it. What only some of them know is broken by a space of no width: mentions, links in
+    /// angle brackets, bare links.
+    Markdown,
+}
+
+impl Dialect {
+    fn of(url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default();
+        let is_slack = ["slack.com", "slack-gov.com"]
+            .iter()
+            .any(|domain| host == *domain || host.ends_with(&format!(".{domain}")));
+        if is_slack {
+            Self::Slack
+        } else {
+            Self::Markdown
+        }
+    }
+
+    fn escaped(self, text: &str) -> String {
+        let mut escaped = String::with_capacity(text.len());
+        for char in text.chars() {
+            match (self, char) {
+                (Self::Slack, '&') => escaped.push_str("&amp;"),
+                (Self::Slack, '<') => escaped.push_str("&lt;"),
+                (Self::Slack, '>') => escaped.push_str("&gt;"),
+                (Self::Markdown, '\\' | '`' | '*' | '_' | '[' | ']' | '(' | ')' | '!') => {
+                    escaped.extend(['\\', char]);
+                }
+                (Self::Markdown, '@' | '<' | '~') => escaped.extend([char, NO_WIDTH]),
+                (_, char) if char.is_control() => escaped.push(' '),
+                (_, char) => escaped.push(char),
+            }
+        }
+        match self {
+            Self::Slack => escaped,
+            Self::Markdown => escaped
+                .replace("://", ":\u{200b}//")
+                .replace("www.", "www\u{200b}."),
+        }
+    }
+
+    fn link(self, url: &str) -> String {
+        match self {
+            Self::Slack => format!("<{url}|open>"),
+            Self::Markdown => format!("[open]({url})"),
+        }
+    }
+
+    fn bold(self, text: &str) -> String {
+        let text = self.escaped(text);
+        match self {
+            Self::Slack => format!("*{text}*"),
+            Self::Markdown => format!("**{text}**"),
+        }
+    }
+
+    /// A block of code, in which only its own end means something, and to Slack the three characters.
+    fn block(self, text: &str) -> String {
+        let text = text.replace('`', "'");
+        let text = match self {
+            Self::Slack => text
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;"),
+            Self::Markdown => text.replace('@', "@\u{200b}"),
+        };
+        format!("```\n{text}\n```")
+    }
+}
+
+/// The message, as the one at that address reads it.
+pub(super) fn body(parcel: &Parcel<'_>, url: &Url) -> Value {
+    let dialect = Dialect::of(url);
     let text = match parcel.message {
         Message::Incidents(told) => {
             let lines = told.incidents.iter().map(|incident| {
-                format!(
-                    "• {} (<{}|open>)",
-                    escaped(&incident.summary),
-                    parcel.link(incident)
-                )
+                let summary = dialect.escaped(&incident.summary);
+                format!("• {summary} ({})", dialect.link(&parcel.link(incident)))
             });
             let lines: Vec<_> = lines.collect();
             lines.join("\n")
         }
-        Message::Digest { digest } => format!("```\n{}\n```", escaped(&digest_text(digest))),
+        Message::Digest { digest } => dialect.block(&digest_text(digest)),
     };
-    let text = format!("*{}*\n{text}", escaped(parcel.subject));
+    let text = format!("{}\n{text}", dialect.bold(parcel.subject));
     json!({"text": text.chars().take(MOST_CHARS).collect::<String>()})
 }
 
-/// The three characters that mean something to Slack.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: &str =
+        "<!channel> @all [pay](https://evil.example) ![x](https://evil.example/x.png) *b* `c` &";
+
+    #[test]
+    fn names_are_text_to_each_receiver() {
+        let slack = "https://hooks.slack.com/services/T/B/x".parse().unwrap();
+        let text = Dialect::of(&slack).escaped(NAME);
+        assert!(text.starts_with("&lt;!channel&gt; @all [pay]"), "{text}");
+        for other in [
+            "https://chat.example.com/hooks/x",
+            "https://discord.com/api/webhooks/1/x/slack",
+            "https://notslack.com/",
+        ] {
+            let text = Dialect::of(&other.parse().unwrap()).escaped(NAME);
+            let expected = "<\u{200b}\\!channel> @\u{200b}all \\[pay\\]\\(https:\u{200b}//evil";
+            assert!(text.starts_with(expected), "{text}");
+            assert!(!text.contains("@a"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_block_ends_where_it_should() {
+        for dialect in [Dialect::Slack, Dialect::Markdown] {
+            let block = dialect.block("a\n```\n@everyone <!here>");
+            assert_eq!(block.matches("```").count(), 2);
+            assert!(!block.contains("<!") || dialect == Dialect::Markdown);
+        }
+    }
 }

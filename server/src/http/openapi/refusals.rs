@@ -68,6 +68,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("token_outlives_its_maker", &[403]),
     ("token_unknown", &[401]),
     ("too_many_events", &[413]),
+    ("too_many_tests", &[429]),
     ("too_many_logins", &[429]),
 ];
 
@@ -140,10 +141,12 @@ refuses! {
     Stored: "store_unavailable" "question_too_big";
     /// What is stored is asked, by anybody who likes.
     Questioned: "store_unavailable" "question_too_big" "question_unfit" "overloaded" "invalid_query" "not_found";
-    /// A token that a token makes.
-    Outlived: "token_outlives_its_maker";
+    /// Access that somebody hands out: no more than their own, and no longer.
+    Outlived: "token_outlives_its_maker" "role";
     /// A key for device tokens.
     Unfit: "device_key_unfit" "overloaded";
+    /// A message that is sent only to see whether it arrives.
+    Tested: "too_many_tests";
     /// A channel that messages could be sent to.
     Unsendable: "channel_unfit" "overloaded";
     /// Passwords are slow, and tried no oftener than somebody types.
@@ -152,6 +155,8 @@ refuses! {
     WrongLogin: "login_refused";
     /// An invitation and a new password.
     WrongInvitation: "invitation_unknown" "password_unfit";
+    /// A new password.
+    WrongPassword: "password_unfit";
     /// A session that may be over.
     Ended: "session_ended";
     /// Work that waits for its turn.

@@ -9,6 +9,7 @@ use super::backend::{Backend, Notice, Row, values};
 use super::change::{Change, Entry, new_id, records, row};
 use super::checks;
 use super::error::ControlError;
+use super::grant::Grant;
 use super::memberships::Role;
 use super::secrets::SecretHash;
 
@@ -97,6 +98,12 @@ pub trait ApiTokens: Backend {
         checks::name(&new.name)?;
         checks::name(&new.prefix)?;
         let mut change = Change::begin(self, actor, at).await?;
+        let grant = Grant {
+            project: new.project.as_deref(),
+            role: new.role,
+            until: new.expires_at,
+        };
+        change.grants(grant).await?;
         let values = values![
             new_id(at),
             new.project,
@@ -133,7 +140,7 @@ pub trait ApiTokens: Backend {
         records(self, LIST, values![project], ApiToken::read).await
     }
 
-    /// For ever.
+    /// For ever, with the tokens that were made with it.
     async fn revoke_api_token(
         &self,
         id: Uuid,
@@ -145,12 +152,13 @@ pub trait ApiTokens: Backend {
         change
             .execute_found(REVOKE, values![id, project, at])
             .await?;
+        let made = change.revoke_tokens_of(&Actor::token(id), None).await?;
         change
             .commit(Entry {
                 action: Action::ApiTokenRevoked,
                 project,
                 subject: &id.to_string(),
-                detail: json!({}),
+                detail: json!({"tokens_made_with_it": made}),
             })
             .await
     }

@@ -37,6 +37,15 @@ impl<'a> Change<'a> {
         })
     }
 
+    pub(super) fn actor(&self) -> &'a Actor {
+        self.actor
+    }
+
+    /// Microseconds since the epoch.
+    pub(super) fn at(&self) -> i64 {
+        self.at
+    }
+
     pub(super) async fn rows(
         &mut self,
         sql: &'static str,

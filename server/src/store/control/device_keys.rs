@@ -10,6 +10,8 @@ use super::change::{Change, Entry, new_id, records};
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
+use super::grant::Grant;
+use super::memberships::Role;
 use super::secrets::Hidden;
 
 closed! {
@@ -79,6 +81,12 @@ pub trait DeviceKeys: Backend {
             ));
         }
         let mut change = Change::begin(self, actor, at).await?;
+        let grant = Grant {
+            project: Some(&new.project),
+            role: Role::Viewer,
+            until: None,
+        };
+        change.grants(grant).await?;
         let values = values![
             new_id(at),
             new.project.as_str(),

@@ -15,6 +15,14 @@ pub enum ControlError {
     Conflict { current: i64 },
     #[error("{0}")]
     Invalid(String),
+    /// What is to be made could do more than its maker.
+    #[error("it would have more rights than what it is made with")]
+    Outranks,
+    /// What is to be made would be there when its maker is not any more.
+    #[error(
+        "it would outlast the token that it is made with: give it an end, or use a credential without one"
+    )]
+    Outlives,
     /// The database is away, busy or broken.
     #[error("the control database is not available: {0}")]
     Unavailable(String),

@@ -5,10 +5,12 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
+use super::backend::{Backend, Notice, Row, values};
 use super::change::{Change, Entry, new_id, records};
 use super::checks;
 use super::error::ControlError;
+use super::grant::Grant;
+use super::memberships::Role;
 use super::projects::Quotas;
 use super::secrets::SecretHash;
 
@@ -27,6 +29,8 @@ pub struct IngestKey {
     pub created_by: String,
     pub expires_at: Option<i64>,
     pub revoked_at: Option<i64>,
+    /// To within a minute.
+    pub last_used_at: Option<i64>,
 }
 
 impl IngestKey {
@@ -43,6 +47,7 @@ impl IngestKey {
             created_by: row.get("created_by")?,
             expires_at: row.get("expires_at")?,
             revoked_at: row.get("revoked_at")?,
+            last_used_at: row.get("last_used_at")?,
         })
     }
 
@@ -74,7 +79,7 @@ pub struct NewIngestKey {
 macro_rules! columns {
     () => {
         "id, project, name, prefix, hash, app_ids, events_per_second, bytes_per_day, created_at, created_by, expires_at, \
-         revoked_at"
+         revoked_at, last_used_at"
     };
 }
 
@@ -93,6 +98,9 @@ const ALL_ACTIVE: &str = concat!(
     columns!(),
     " FROM ingest_keys WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY id"
 );
+/// Time does not go back, whichever of two servers writes first.
+const TOUCH: &str =
+    "UPDATE ingest_keys SET last_used_at = $2 WHERE id = $1 AND COALESCE(last_used_at, 0) < $2";
 const REVOKE: &str =
     "UPDATE ingest_keys SET revoked_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL";
 /// A key that has ended does not come back.
@@ -113,6 +121,12 @@ pub trait IngestKeys: Backend {
         checks::name(&new.name)?;
         checks::name(&new.prefix)?;
         let mut change = Change::begin(self, actor, at).await?;
+        let grant = Grant {
+            project: Some(&new.project),
+            role: Role::Viewer,
+            until: new.expires_at,
+        };
+        change.grants(grant).await?;
         let apps = new.app_ids.as_ref().map(|apps| json!(apps).to_string());
         let values = values![
             new_id(at),
@@ -149,6 +163,16 @@ pub trait IngestKeys: Backend {
     /// All keys of all projects that open something now, for the snapshot. Those that expire later must be checked again then.
     async fn active_ingest_keys(&self, now: i64) -> Result<Vec<IngestKey>, ControlError> {
         records(self, ALL_ACTIVE, values![now], IngestKey::read).await
+    }
+
+    /// Remembers when keys were last used. Call it now and then; the audit does not hear of it.
+    async fn touch_ingest_keys(&self, used: &[(Uuid, i64)], at: i64) -> Result<(), ControlError> {
+        let actor = Actor::system("ingest");
+        let mut change = Change::begin(self, &actor, at).await?;
+        for (id, at) in used {
+            change.execute(TOUCH, values![*id, *at]).await?;
+        }
+        change.commit_unrecorded(Notice::Silent).await
     }
 
     /// For ever.
@@ -201,6 +225,14 @@ pub trait IngestKeys: Backend {
             checks::quota(most.bytes_per_day)?,
         ];
         let mut change = Change::begin(self, actor, at).await?;
+        if let Some(until) = expires_at {
+            let grant = Grant {
+                project: Some(&project),
+                role: Role::Viewer,
+                until,
+            };
+            change.grants(grant).await?;
+        }
         change.execute_found(CHANGE, values).await?;
         let id = id.to_string();
         change.commit(entry(action, &project, &id, detail)).await

@@ -10,6 +10,7 @@ use super::change::{Change, Entry};
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
+use super::grant::Grant;
 use super::secrets::SecretHash;
 
 closed! {
@@ -32,6 +33,10 @@ const INSERT: &str = "INSERT INTO invitations (token_hash, purpose, user_id, cre
 const TAKE: &str = "UPDATE invitations SET used_at = $3 \
      WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 \
      RETURNING user_id, expires_at";
+/// A link that was not taken is of no use once another was, a password was set, or its user is disabled.
+pub(super) const END_INVITATIONS: &str =
+    "UPDATE invitations SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL";
+const IS_ADMIN: &str = "SELECT is_admin FROM users WHERE id = $1 AND disabled_at IS NULL";
 
 #[async_trait]
 pub trait Invitations: Backend {
@@ -48,6 +53,14 @@ pub trait Invitations: Backend {
             ));
         }
         let mut change = Change::begin(self, actor, at).await?;
+        if let Some(user) = user {
+            let found = change.row(IS_ADMIN, values![*user]).await?;
+            let found = found.ok_or(ControlError::NotFound)?;
+            let grant = Grant::of_a_person(found.get("is_admin")?);
+            change.grants(grant).await?;
+            // The latest link is the one that counts.
+            change.execute(END_INVITATIONS, values![*user, at]).await?;
+        }
         let values = values![
             invitation.token_hash,
             purpose.as_str(),
@@ -79,6 +92,9 @@ pub trait Invitations: Backend {
             user: taken.maybe_id("user_id")?,
             expires_at: taken.get("expires_at")?,
         };
+        if let Some(user) = invitation.user {
+            change.execute(END_INVITATIONS, values![user, at]).await?;
+        }
         let detail = json!({"purpose": purpose.as_str()});
         let (action, subject) = (Action::InvitationTaken, subject(invitation.user));
         change.commit(entry(action, &subject, detail)).await?;

@@ -9,6 +9,7 @@ use super::backend::{Backend, Row, values};
 use super::change::{Change, Entry, records};
 use super::closed::closed;
 use super::error::ControlError;
+use super::grant::Grant;
 
 closed! {
     /// What somebody may do in a project. Each may do all that those before it may.
@@ -42,7 +43,7 @@ const OF_PROJECT: &str =
 
 #[async_trait]
 pub trait Memberships: Backend {
-    /// Gives a role, in place of the one the user may have had.
+    /// Gives a role, in place of the one the user may have had. Whoever is admin no more loses the tokens they made for the project.
     async fn set_membership(
         &self,
         membership: &Membership,
@@ -55,18 +56,34 @@ pub trait Memberships: Backend {
             role,
         } = membership;
         let mut change = Change::begin(self, actor, at).await?;
+        let grant = Grant {
+            project: Some(project),
+            role: *role,
+            until: None,
+        };
+        change.grants(grant).await?;
         let values = values![*user, project.as_str(), role.as_str()];
         change.execute(SET, values).await?;
+        // Only admins make tokens.
+        let revoked = match role {
+            Role::Admin => 0,
+            _ => {
+                change
+                    .revoke_tokens_of(&Actor::user(*user), Some(project))
+                    .await?
+            }
+        };
         change
             .commit(Entry {
                 action: Action::MembershipSet,
                 project: Some(project),
                 subject: &user.to_string(),
-                detail: json!({"role": role.as_str()}),
+                detail: json!({"role": role.as_str(), "tokens_revoked": revoked}),
             })
             .await
     }
 
+    /// The user's tokens for the project go too.
     async fn remove_membership(
         &self,
         user: Uuid,
@@ -76,12 +93,15 @@ pub trait Memberships: Backend {
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(REMOVE, values![user, project]).await?;
+        let revoked = change
+            .revoke_tokens_of(&Actor::user(user), Some(project))
+            .await?;
         change
             .commit(Entry {
                 action: Action::MembershipRemoved,
                 project: Some(project),
                 subject: &user.to_string(),
-                detail: json!({}),
+                detail: json!({"tokens_revoked": revoked}),
             })
             .await
     }

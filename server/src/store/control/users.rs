@@ -9,6 +9,8 @@ use super::backend::{Backend, Row, values};
 use super::change::{Change, Entry, new_id, records, row};
 use super::checks;
 use super::error::ControlError;
+use super::grant::Grant;
+use super::invitations::END_INVITATIONS;
 use super::secrets::Hidden;
 use super::sessions::REVOKE_ALL_OF_USER;
 
@@ -56,8 +58,15 @@ const LIST: &str = "SELECT id, email, name, password_hash, is_admin, created_at,
      WHERE email > $1 ORDER BY email LIMIT $2";
 const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
 const DISABLE: &str = "UPDATE users SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL";
-const ENABLE: &str =
-    "UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL";
+const ENABLE: &str = "UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL RETURNING is_admin";
+
+/// What becomes of the API tokens that a user made, when the user is disabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokensOfUser {
+    Revoke,
+    /// They work on, as if the actor had made them.
+    TakeOver,
+}
 
 #[async_trait]
 pub trait Users: Backend {
@@ -70,6 +79,7 @@ pub trait Users: Backend {
         let email = checks::email(&new.email)?;
         checks::name(&new.name)?;
         let mut change = Change::begin(self, actor, at).await?;
+        change.grants(Grant::of_a_person(new.is_admin)).await?;
         let password_hash = new.password_hash.map(|hash| hash.0);
         let values = values![
             new_id(at),
@@ -104,7 +114,7 @@ pub trait Users: Backend {
         records(self, LIST, values, User::read).await
     }
 
-    /// Ends all sessions of the user: whoever knew the old password is out.
+    /// Ends all sessions of the user, and all links to set a password with: whoever knew the old password is out.
     async fn set_password(
         &self,
         id: Uuid,
@@ -116,26 +126,48 @@ pub trait Users: Backend {
         let values = values![id, password_hash.0];
         change.execute_found(SET_PASSWORD, values).await?;
         change.execute(REVOKE_ALL_OF_USER, values![id, at]).await?;
+        change.execute(END_INVITATIONS, values![id, at]).await?;
         let subject = id.to_string();
         change
             .commit(entry(Action::PasswordSet, &subject, json!({})))
             .await
     }
 
-    /// Ends all sessions of the user, who cannot begin one until enabled again.
-    async fn disable_user(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
+    /// Ends all sessions, tokens and invitations of the user, who cannot begin a session until enabled again. `tokens` may stay: the
+    /// actor answers for them then.
+    async fn disable_user(
+        &self,
+        id: Uuid,
+        tokens: TokensOfUser,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(DISABLE, values![id, at]).await?;
         change.execute(REVOKE_ALL_OF_USER, values![id, at]).await?;
+        change.execute(END_INVITATIONS, values![id, at]).await?;
+        let maker = Actor::user(id);
+        let detail = match tokens {
+            TokensOfUser::Revoke => {
+                json!({"tokens_revoked": change.revoke_tokens_of(&maker, None).await?})
+            }
+            TokensOfUser::TakeOver => {
+                json!({"tokens_taken_over": change.take_over_tokens_of(&maker).await?})
+            }
+        };
         let subject = id.to_string();
         change
-            .commit(entry(Action::UserDisabled, &subject, json!({})))
+            .commit(entry(Action::UserDisabled, &subject, detail))
             .await
     }
 
     async fn enable_user(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
-        change.execute_found(ENABLE, values![id]).await?;
+        let enabled = change.row(ENABLE, values![id]).await?;
+        let enabled = enabled.ok_or(ControlError::NotFound)?;
+        change
+            .grants(Grant::of_a_person(enabled.get("is_admin")?))
+            .await?;
         let subject = id.to_string();
         change
             .commit(entry(Action::UserEnabled, &subject, json!({})))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use unjank_server::store::control::{
     Actor, Control, ControlError, Hidden, Invitation, Membership, NewSession, NewUser, Purpose,
-    Role, Rotation, TokenExchange, User,
+    Role, Rotation, TokenExchange, TokensOfUser, User,
 };
 use uuid::Uuid;
 
@@ -295,7 +295,9 @@ async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
         if token == "out" {
             control.revoke_session(session, &ANN, at(51)).await.unwrap();
         } else {
-            control.disable_user(user, &ANN, at(51)).await.unwrap();
+            let revoke = TokensOfUser::Revoke;
+            let disabled = control.disable_user(user, revoke, &ANN, at(51));
+            disabled.await.unwrap();
         }
         let again = control.rotate_session(exchange(token, next), at(52)).await;
         assert!(!matches!(again, Ok(Rotation::Rotated(_))), "{again:?}");
@@ -318,7 +320,8 @@ async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
         .unwrap();
     assert!(control.sessions_of(user, at(6)).await.unwrap().is_empty());
     with_session(control, user, "three").await;
-    control.disable_user(user, &ANN, at(7)).await.unwrap();
+    let disabled = control.disable_user(user, TokensOfUser::Revoke, &ANN, at(7));
+    disabled.await.unwrap();
     let ended = control
         .rotate_session(exchange("three", "four"), at(8))
         .await;

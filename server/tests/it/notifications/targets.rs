@@ -50,15 +50,25 @@ async fn addresses_that_are_not_public_are_refused_however_they_are_spelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_leads_to_this_machine_is_refused_when_it_is_resolved() {
+async fn a_name_of_an_internal_network_is_refused_unless_it_is_allowed() {
     let receiver = Receiver::start().await;
     let url = receiver.url.replace("127.0.0.1", "localhost");
     let server = Server::start().await;
     let token = server.token("admin").await;
-    let id = webhook(&server, &token, "inside", &url).await;
-    let tried = test(&server, &token, &id).await;
-    let error = tried.body["error"].as_str().unwrap();
-    assert!(error.contains("is not a public address"), "{error}");
+    // Names of an internal network are not even resolved: the answer is the same whether they exist.
+    for name in ["localhost", "no-such-host", "db.internal"] {
+        let body =
+            json!({"kind": "webhook", "name": "inside", "url": url.replace("localhost", name)});
+        let refused = server
+            .call(&token, Method::POST, CHANNELS, Some(body))
+            .await;
+        assert_eq!(refused.outcome(), (422, "channel_unfit".to_owned()));
+        let detail = refused.body["detail"].as_str().unwrap();
+        assert!(
+            detail.starts_with(&format!("{name} has no public address")),
+            "{detail}"
+        );
+    }
     assert!(receiver.received().is_empty());
     // By name it may be allowed.
     let server = Server::with(&["--notify-allow", "localhost"]).await;
@@ -94,4 +104,19 @@ async fn an_error_never_quotes_the_address_with_its_secret() {
     let error = tried.body["error"].as_str().unwrap();
     assert!(error.contains("cannot be reached"), "{error}");
     assert!(!error.contains("very-secret"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_is_tested_now_and_then() {
+    let receiver = Receiver::start().await;
+    let server = sending().await;
+    let token = server.token("admin").await;
+    let id = webhook(&server, &token, "chat", &receiver.url).await;
+    for _ in 0..10 {
+        assert_eq!(test(&server, &token, &id).await.status, 200);
+    }
+    let refused = test(&server, &token, &id).await;
+    assert_eq!(refused.outcome(), (429, "too_many_tests".to_owned()));
+    assert!(refused.retry_after.is_some());
+    assert_eq!(receiver.received().len(), 10);
 }

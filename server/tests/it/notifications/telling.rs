@@ -256,6 +256,6 @@ async fn slack_hears_a_text_whose_names_do_nothing() {
     let text = told["text"].as_str().unwrap();
     assert_eq!(
         text,
-        "*[FIRING] Checkout is slow*\n• p75 of &lt;checkout&gt; is 480 ms, was 320 ms (<https://unjank.example.com/spans?name=checkout|open>)"
+        "**\\[FIRING\\] Checkout is slow**\n• p75 of <\u{200b}checkout> is 480 ms, was 320 ms ([open](https://unjank.example.com/spans?name=checkout))"
     );
 }

@@ -1,0 +1,2 @@
+-- When devices last sent or asked with the key, to within a minute.
+ALTER TABLE ingest_keys ADD COLUMN last_used_at BIGINT;

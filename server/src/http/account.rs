@@ -1,0 +1,131 @@
+//! `/api/v1/me/…`: one's own password and sessions.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::client_address::ClientAddress;
+use super::member::Person;
+use super::object::{CREDENTIALS, Object};
+use super::openapi::{
+    JsonBody, LogIn, Missing, Refused, SessionCookies, WrongLogin, WrongPassword,
+};
+use super::problem::Problem;
+use super::session::{attempt, logged_in, with_cookies};
+use crate::app::App;
+use crate::store::control::{Actor, ControlError, Session};
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PasswordChange {
+    /// The present one.
+    password: String,
+    #[schema(min_length = 12, max_length = 256)]
+    new_password: String,
+}
+
+/// Changes one's password. All sessions end, and a new one begins here.
+#[utoipa::path(
+    post, path = "/api/v1/me/password", tag = "session",
+    request_body = PasswordChange,
+    responses(SessionCookies, Refused<(Person, JsonBody, LogIn, WrongLogin, WrongPassword)>),
+)]
+pub(super) async fn change_password(
+    State(app): State<Arc<App>>,
+    Person { user, .. }: Person,
+    ClientAddress(address): ClientAddress,
+    headers: HeaderMap,
+    Object(change, ..): Object<PasswordChange, CREDENTIALS>,
+) -> Result<Response, Problem> {
+    let attempt = attempt(&app, address, &headers);
+    let passwords = (change.password, change.new_password);
+    let login = app
+        .logins
+        .change_password(&*app.control, user, passwords, attempt)
+        .await?;
+    Ok(logged_in(&login))
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Session)]
+pub(super) struct SessionBody {
+    id: Uuid,
+    /// The one that asks.
+    is_this: bool,
+    /// Microseconds since the epoch, as all times here.
+    created_at: i64,
+    last_used_at: i64,
+    /// Unless it is used before.
+    expires_at: i64,
+}
+
+/// The one used last first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SessionList {
+    sessions: Vec<SessionBody>,
+}
+
+/// One's sessions: each is a browser that is logged in.
+#[utoipa::path(
+    get, path = "/api/v1/me/sessions", tag = "session",
+    responses((status = 200, body = SessionList), Refused<(Person,)>),
+)]
+pub(super) async fn sessions(
+    State(app): State<Arc<App>>,
+    Person { user, session }: Person,
+) -> Result<Json<SessionList>, Problem> {
+    let sessions = app.control.sessions_of(user.id, app.clock.now()).await?;
+    let body = |one: Session| SessionBody {
+        id: one.id,
+        is_this: one.id == session,
+        created_at: one.created_at,
+        last_used_at: one.last_used_at,
+        expires_at: one.expires_at,
+    };
+    Ok(Json(SessionList {
+        sessions: sessions.into_iter().map(body).collect(),
+    }))
+}
+
+/// Ends one of one's sessions.
+#[utoipa::path(
+    delete, path = "/api/v1/me/sessions/{session}", tag = "session",
+    responses((status = 204), Refused<(Person, Missing)>),
+)]
+pub(super) async fn end_session(
+    State(app): State<Arc<App>>,
+    Person { user, .. }: Person,
+    path: Result<Path<Uuid>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path(id) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    let own = app.control.sessions_of(user.id, now).await?;
+    if !own.iter().any(|session| session.id == id) {
+        return Err(ControlError::NotFound.into());
+    }
+    let actor = Actor::user(user.id);
+    app.control.revoke_session(id, &actor, now).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Logs out everywhere, here too.
+#[utoipa::path(
+    delete, path = "/api/v1/me/sessions", tag = "session",
+    responses((status = 204), Refused<(Person,)>),
+)]
+pub(super) async fn end_all_sessions(
+    State(app): State<Arc<App>>,
+    Person { user, .. }: Person,
+) -> Result<Response, Problem> {
+    let (actor, now) = (Actor::user(user.id), app.clock.now());
+    app.control.revoke_sessions_of(user.id, &actor, now).await?;
+    let ended = StatusCode::NO_CONTENT.into_response();
+    Ok(with_cookies(ended, "", "", 0))
+}

@@ -1,0 +1,118 @@
+//! What an actor may hand out: nothing that outranks it, and nothing that outlives it.
+//!
+//! Checked in the transaction that makes the thing, so that no handler can forget it and no change in between gets round it.
+
+use uuid::Uuid;
+
+use super::audit::{Actor, ActorKind};
+use super::backend::{Row, values};
+use super::change::Change;
+use super::error::ControlError;
+use super::memberships::Role;
+
+/// Access that somebody or something is to get.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grant<'g> {
+    /// `None` is the whole installation.
+    pub(super) project: Option<&'g str>,
+    pub(super) role: Role,
+    /// When it ends by itself, in microseconds since the epoch.
+    pub(super) until: Option<i64>,
+}
+
+impl Grant<'_> {
+    /// A person can log in for ever, and an admin of the installation may do everything.
+    pub(super) fn of_a_person(is_admin: bool) -> Self {
+        Self {
+            project: None,
+            role: if is_admin { Role::Admin } else { Role::Viewer },
+            until: None,
+        }
+    }
+}
+
+const TOKEN: &str = "SELECT project, role, expires_at, revoked_at FROM api_tokens WHERE id = $1";
+const USER: &str = "SELECT is_admin, disabled_at FROM users WHERE id = $1";
+const ROLE: &str = "SELECT role FROM memberships WHERE user_id = $1 AND project = $2";
+
+impl Change<'_> {
+    /// Refuses what the actor of this change may not hand out. The command line and the server itself may hand out everything.
+    pub(super) async fn grants(&mut self, grant: Grant<'_>) -> Result<(), ControlError> {
+        let Actor { kind, name } = self.actor();
+        let id = Uuid::try_parse(name);
+        match (kind, id) {
+            (ActorKind::Cli | ActorKind::System, _) => Ok(()),
+            (ActorKind::Token, Ok(id)) => self.token_grants(id, grant).await,
+            (ActorKind::User, Ok(id)) => self.user_grants(id, grant).await,
+            (_, Err(_)) => Err(ControlError::Outranks),
+        }
+    }
+
+    async fn token_grants(&mut self, id: Uuid, grant: Grant<'_>) -> Result<(), ControlError> {
+        let token = self.row(TOKEN, values![id]).await?;
+        let token = token.ok_or(ControlError::Outranks)?;
+        let only: Option<String> = token.get("project")?;
+        let in_scope = only.is_none() || only.as_deref() == grant.project;
+        if !in_scope || role(&token)? < grant.role {
+            return Err(ControlError::Outranks);
+        }
+        let ends: Option<i64> = token.get("expires_at")?;
+        let has_ended = token.get::<Option<i64>>("revoked_at")?.is_some()
+            || ends.is_some_and(|end| end <= self.at());
+        let outlives = ends.is_some_and(|end| grant.until.is_none_or(|until| until > end));
+        if has_ended || outlives {
+            return Err(ControlError::Outlives);
+        }
+        Ok(())
+    }
+
+    async fn user_grants(&mut self, id: Uuid, grant: Grant<'_>) -> Result<(), ControlError> {
+        let user = self.row(USER, values![id]).await?;
+        let user = user.ok_or(ControlError::Outranks)?;
+        if user.get::<Option<i64>>("disabled_at")?.is_some() {
+            return Err(ControlError::Outlives);
+        }
+        if user.get("is_admin")? {
+            return Ok(());
+        }
+        let Some(project) = grant.project else {
+            return Err(ControlError::Outranks);
+        };
+        let own = self.row(ROLE, values![id, project]).await?;
+        let own = own.as_ref().map(role).transpose()?;
+        if own.is_none_or(|own| own < grant.role) {
+            return Err(ControlError::Outranks);
+        }
+        Ok(())
+    }
+}
+
+fn role(row: &Row) -> Result<Role, ControlError> {
+    row.parsed("role")
+}
+
+/// Tokens that someone made, those that they made, and so on.
+const REVOKE_MADE: &str = "WITH RECURSIVE made (id) AS (\
+         SELECT id FROM api_tokens WHERE created_by = $1 AND ($3 IS NULL OR project = $3) AND revoked_at IS NULL \
+         UNION SELECT t.id FROM api_tokens AS t JOIN made AS m ON t.created_by = 'token:' || m.id WHERE t.revoked_at IS NULL) \
+     UPDATE api_tokens SET revoked_at = $2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL";
+const HAND_OVER: &str =
+    "UPDATE api_tokens SET created_by = $2 WHERE created_by = $1 AND revoked_at IS NULL";
+
+impl Change<'_> {
+    /// Revokes the tokens that `maker` made, in a project or everywhere. Answers how many.
+    pub(super) async fn revoke_tokens_of(
+        &mut self,
+        maker: &Actor,
+        project: Option<&str>,
+    ) -> Result<u64, ControlError> {
+        let values = values![maker.to_string(), self.at(), project];
+        self.execute(REVOKE_MADE, values).await
+    }
+
+    /// The actor of this change answers for the tokens that `maker` made from now on.
+    pub(super) async fn take_over_tokens_of(&mut self, maker: &Actor) -> Result<u64, ControlError> {
+        let values = values![maker.to_string(), self.actor().to_string()];
+        self.execute(HAND_OVER, values).await
+    }
+}
