@@ -117,6 +117,13 @@ chaos: check-tools
 	target/release/unjank-loadtest chaos --server-bin target/release/unjank --kills 20 --engine-kills 20
 	target/release/unjank-loadtest faults --server-bin target/release/unjank $(FAULTS)
 
+## audit: ask for known vulnerabilities in Rust and npm packages; needs cargo-deny and the internet. ADVISORIES=folder names a clone of the
+## RustSec database to use instead
+.PHONY: audit
+audit: $(WEB_INSTALLED)
+	cargo deny --locked check $(if $(ADVISORIES),--disable-fetch) advisories
+	cd $(WEB) && npm audit --omit=dev
+
 ## attacks: attack a release build, one attack at a time, and measure what others get: 200 ms at the 99th percentile, 100 MiB of memory at
 ## most. On a quiet machine
 .PHONY: attacks
