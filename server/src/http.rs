@@ -96,27 +96,7 @@ pub fn public(app: Arc<App>) -> Router {
 /// What people and their tools reach. Who may call a handler stands in its parameters.
 fn management() -> Router<Arc<App>> {
     Router::new()
-        .route("/login", post(session::log_in))
-        .route("/invitation", post(session::accept_invitation))
-        .route("/session", delete(session::log_out))
-        .route("/session/refresh", post(session::refresh))
-        .route("/me", get(session::me))
-        .route("/me/password", post(account::change_password))
-        .route(
-            "/me/sessions",
-            get(account::sessions).delete(account::end_all_sessions),
-        )
-        .route("/me/sessions/{session}", delete(account::end_session))
-        .route("/audit", get(audit::list_of_all))
-        .route("/users", get(people::list).post(people::create))
-        .route("/users/{user}", delete(people::disable))
-        .route("/users/{user}/enable", post(people::enable))
-        .route("/users/{user}/invitation", post(people::invite))
-        .route("/projects/{project}/members", get(people::members))
-        .route(
-            "/projects/{project}/members/{user}",
-            put(people::set_role).delete(people::remove),
-        )
+        .merge(people())
         .route("/projects", get(projects::list).post(projects::create))
         .route("/projects/{project}", patch(projects::update))
         .route(
@@ -189,6 +169,32 @@ fn management() -> Router<Arc<App>> {
         ))
         // Cookies travel with requests other sites make: those are refused by where they come from.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
+}
+
+/// Who there is, how they get in, and what they did.
+fn people() -> Router<Arc<App>> {
+    Router::new()
+        .route("/login", post(session::log_in))
+        .route("/invitation", post(session::accept_invitation))
+        .route("/session", delete(session::log_out))
+        .route("/session/refresh", post(session::refresh))
+        .route("/me", get(session::me))
+        .route("/me/password", post(account::change_password))
+        .route(
+            "/me/sessions",
+            get(account::sessions).delete(account::end_all_sessions),
+        )
+        .route("/me/sessions/{session}", delete(account::end_session))
+        .route("/audit", get(audit::list_of_all))
+        .route("/users", get(people::list).post(people::create))
+        .route("/users/{user}", delete(people::disable))
+        .route("/users/{user}/enable", post(people::enable))
+        .route("/users/{user}/invitation", post(people::invite))
+        .route("/projects/{project}/members", get(people::members))
+        .route(
+            "/projects/{project}/members/{user}",
+            put(people::set_role).delete(people::remove),
+        )
 }
 
 /// The classification rules of a project.

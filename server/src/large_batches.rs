@@ -82,7 +82,7 @@ mod tests {
     #[tokio::test]
     async fn one_sender_has_one_turn_at_a_time() {
         let batches = LargeBatches::new(2).unwrap();
-        let (begin, begun) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = std::sync::mpsc::sync_channel::<()>(1);
         let one = Holder::new("key", b"one");
         let first = batches.run(one, move || begun.recv().is_ok());
         let mut second = Box::pin(batches.run(one, || ()));

@@ -1,6 +1,7 @@
 //! `/api/v1/projects/{project}/tokens` and `/api/v1/tokens`: API tokens of a project, and of the whole installation.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use axum::Json;
@@ -204,10 +205,13 @@ async fn listed(app: &App, tokens: Vec<ApiToken>) -> Result<Json<TokenList>, Pro
         let mut body = TokenBody::from(token);
         let maker = body.created_by.strip_prefix("user:");
         if let Some(id) = maker.and_then(|id| Uuid::try_parse(id).ok()) {
-            if !makers.contains_key(&id) {
-                makers.insert(id, app.control.user(id).await.ok().map(|user| user.email));
-            }
-            body.made_by = makers.get(&id).cloned().flatten();
+            let maker = match makers.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    new.insert(app.control.user(id).await.ok().map(|user| user.email))
+                }
+            };
+            body.made_by.clone_from(maker);
         }
         bodies.push(body);
     }

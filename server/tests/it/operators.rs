@@ -165,17 +165,14 @@ async fn the_last_use_of_keys_and_tokens_is_shown() {
     server
         .call(&token, reqwest::Method::POST, path, Some(new))
         .await;
+    let is_used = |key: &serde_json::Value| key["last_used_at"] == crate::server::NOW;
     let used = async {
-        loop {
-            let keys = list("/projects/default/keys", "keys").await;
-            if keys
-                .iter()
-                .any(|key| key["last_used_at"] == crate::server::NOW)
-            {
-                return keys;
-            }
+        let mut keys = list("/projects/default/keys", "keys").await;
+        while !keys.iter().any(is_used) {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            keys = list("/projects/default/keys", "keys").await;
         }
+        keys
     };
     let keys = tokio::time::timeout(std::time::Duration::from_secs(20), used);
     let keys = keys.await.expect("the use of the key is shown");

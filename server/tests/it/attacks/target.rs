@@ -1,6 +1,5 @@
 //! A server under attack, and others who use it.
 
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -54,10 +53,7 @@ impl Others {
     pub(super) fn are_served(&self) {
         let limit = std::env::var_os("UNJANK_ATTACK_P99_MS");
         let limit = limit.map_or(1_500, |ms| ms.to_str().unwrap().parse().unwrap());
-        // Printed by `--nocapture`: the figures of a run.
-        std::io::stderr()
-            .write_fmt(format_args!("{self:?}\n"))
-            .unwrap();
+        report(self);
         assert!(self.requests >= 20, "{self:?}");
         assert!(self.wrong.is_empty(), "{self:?}");
         assert!(self.p99 <= Duration::from_millis(limit), "{self:?}");
@@ -208,6 +204,15 @@ impl Target {
 fn now() -> Timestamp {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap();
     Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap())
+}
+
+/// The figures of a run, for `--nocapture`.
+#[expect(
+    clippy::print_stderr,
+    reason = "the test's answer is more than yes or no"
+)]
+fn report(others: &Others) {
+    eprintln!("{others:?}");
 }
 
 /// A line of `/proc/…/status`, in bytes.
