@@ -118,10 +118,12 @@ chaos: check-tools
 	target/release/unjank-loadtest faults --server-bin target/release/unjank $(FAULTS)
 
 ## audit: ask for known vulnerabilities in Rust and npm packages; needs cargo-deny and the internet. ADVISORIES=folder names a clone of the
-## RustSec database to use instead
+## RustSec database to use instead of fetching it
 .PHONY: audit
+ADVISORY_DB = https://github.com/RustSec/advisory-db
 audit: $(WEB_INSTALLED)
-	cargo deny --locked check $(if $(ADVISORIES),--disable-fetch) advisories
+	$(if $(ADVISORIES),GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=url.$(ADVISORIES).insteadOf GIT_CONFIG_VALUE_0=$(ADVISORY_DB)) \
+		cargo deny --locked check advisories
 	cd $(WEB) && npm audit --omit=dev
 
 ## attacks: attack a release build, one attack at a time, and measure what others get: 200 ms at the 99th percentile, 100 MiB of memory at

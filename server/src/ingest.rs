@@ -16,6 +16,7 @@ mod page_load;
 mod recomposition;
 mod rejections;
 mod rows;
+mod scrub;
 mod sdk_health;
 mod seen;
 mod span;
@@ -35,7 +36,7 @@ pub use self::variety::Variety;
 use self::check::{Checks, Event};
 use self::rejections::Rejections;
 use self::rows::{Envelope, batch_rows};
-use self::variety::Renamed;
+use self::variety::Changed;
 use crate::stacks::RuleSet;
 use crate::store::{Count, Outcome, RecordBuilder};
 
@@ -210,12 +211,12 @@ impl<'a, 'c> Assembly<'a, 'c> {
             held_back::clear(&mut self.batch, &mut self.events, &self.rate_limits);
         }
         let context = self.context;
-        let renamed = context.variety.bound(
+        let changed = context.variety.bound(
             (&context.device.project, context.received_at),
             &mut self.batch,
             |frames| jank::unknown_stack(frames, context),
         );
-        let mut record = self.counted(renamed);
+        let mut record = self.counted(changed);
         let accepted: u64 = self
             .events
             .iter()
@@ -256,7 +257,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
     }
 
     /// A record with what became of the events.
-    fn counted(&self, renamed: Vec<Renamed>) -> RecordBuilder {
+    fn counted(&self, changed: Vec<Changed>) -> RecordBuilder {
         let mut record = RecordBuilder::new(
             &self.context.device.project,
             self.batch.batch_id,
@@ -279,17 +280,12 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 events: rejected.events,
             });
         }
-        for Renamed {
-            signal,
-            dimension,
-            events,
-        } in renamed
-        {
+        for one in changed {
             record.count(Count {
-                signal: signal.as_str(),
-                outcome: Outcome::Limited,
-                reason: dimension.as_str(),
-                events,
+                signal: one.signal.as_str(),
+                outcome: one.outcome,
+                reason: one.reason,
+                events: one.texts,
             });
         }
         held_back::count(&mut record, &self.rate_limits);

@@ -2,6 +2,7 @@
 import { openBrowser } from './browser.mjs';
 import { Reader } from './reader.mjs';
 import { startDemo, startServer } from './server.mjs';
+import * as account from './walks/account.mjs';
 import * as admin from './walks/admin.mjs';
 import * as alerts from './walks/alerts.mjs';
 import * as charts from './walks/charts.mjs';
@@ -13,7 +14,7 @@ import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
 import * as spansToIngest from './walks/spans_to_ingest.mjs';
 
-const parts = { entrance, charts, admin, config, rules, quality, spansToIngest, everywhere, demo, alerts };
+const parts = { entrance, charts, admin, account, config, rules, quality, spansToIngest, everywhere, demo, alerts };
 /** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */
 const wanted = process.argv[2] ?? '';
 const asked = Object.entries(parts).flatMap(([part, { walks }]) =>

@@ -23,6 +23,9 @@ impl Event for AppStart<'_> {
 
     fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
         bounds.name(Dimension::Page, &mut self.page);
+        for phase in &mut self.phases {
+            bounds.text(&mut phase.name);
+        }
     }
 
     fn lists_bytes(&self) -> usize {

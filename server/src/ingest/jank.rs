@@ -39,6 +39,10 @@ impl Event for Jank<'_> {
 
     fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
         bounds.name(Dimension::Page, &mut self.page);
+        bounds.text(&mut self.thread);
+        for line in &mut self.run_log {
+            bounds.text(&mut line.message);
+        }
     }
 
     fn lists_bytes(&self) -> usize {

@@ -32,6 +32,7 @@ impl Event for Metric<'_> {
     fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
         bounds.name(Dimension::MetricName, &mut self.name);
         bounds.name(Dimension::Page, &mut self.page);
+        bounds.attributes(&mut self.attributes);
     }
 
     fn lists_bytes(&self) -> usize {

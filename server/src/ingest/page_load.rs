@@ -32,6 +32,9 @@ impl Event for PageLoad<'_> {
 
     fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
         bounds.name(Dimension::Page, &mut self.page);
+        for request in &mut self.requests {
+            bounds.text(&mut request.path);
+        }
     }
 
     fn lists_bytes(&self) -> usize {

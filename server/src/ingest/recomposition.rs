@@ -24,6 +24,7 @@ impl Event for Recomposition<'_> {
     fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
         bounds.name(Dimension::Function, &mut self.function);
         bounds.name(Dimension::Page, &mut self.page);
+        bounds.text(&mut self.cause);
     }
 
     fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {

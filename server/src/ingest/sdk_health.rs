@@ -18,7 +18,11 @@ impl Event for SdkHealth<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, _: &mut Bounds<'_>) {}
+    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+        for dropped in &mut self.dropped {
+            bounds.text(&mut dropped.reason);
+        }
+    }
 
     fn lists_bytes(&self) -> usize {
         size_of_val(&*self.dropped)

@@ -33,6 +33,11 @@ impl Event for Span<'_> {
     fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
         bounds.name(Dimension::SpanName, &mut self.name);
         bounds.name(Dimension::Page, &mut self.page);
+        bounds.text(&mut self.thread);
+        bounds.attributes(&mut self.attributes);
+        for event in &mut self.events {
+            bounds.text(&mut event.name);
+        }
     }
 
     fn lists_bytes(&self) -> usize {

@@ -1,16 +1,19 @@
 //! How many different names and stacks a project may send in an hour. More would fill dictionaries, roll-ups and screens with what
 //! nobody can read: identifiers in names, or an attack.
 //!
-//! What is above is stored under the name `(other)`, and counted. Each server counts for itself, from its start.
+//! What is above is stored under the name `(other)`, and counted. Each server counts for itself, from its start. On the way, every text is
+//! scrubbed; a name only when it was not stored in this hour before.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use unjank_protocol::{Batch, Frame, Resource, Signal, Text};
+use unjank_protocol::{Attributes, Batch, Frame, Resource, Signal, Text};
 
 use super::check::Event;
+use super::scrub::{self, Kind};
+use crate::store::Outcome;
 
 /// What is above goes here.
 const OTHER: &str = "(other)";
@@ -95,20 +98,20 @@ impl Variety {
         Arc::clone(projects.entry(Arc::clone(project)).or_default())
     }
 
-    /// Renames what is above the bounds. Answers how many events of a signal had something renamed, by what it was. `unknown` answers the
-    /// fingerprint of a stack that is not stored yet.
+    /// Scrubs all texts, and renames what is above the bounds. Answers how many texts of a signal were changed, and why. `unknown` answers
+    /// the fingerprint of a stack that is not stored yet.
     pub(super) fn bound(
         &self,
         (project, received_at): (&Arc<str>, i64),
         batch: &mut Batch<'_>,
         unknown: impl Fn(&[Frame<'_>]) -> Option<u64>,
-    ) -> Vec<Renamed> {
+    ) -> Vec<Changed> {
         let hour = self.project(project);
         let mut bounds = Bounds {
             hour: lock(&hour, received_at),
             most: self.most,
             signal: Signal::Other,
-            renamed: Vec::new(),
+            changed: Vec::new(),
         };
         bounds.resource(&mut batch.resource);
         bounds.events(&mut batch.spans);
@@ -119,18 +122,19 @@ impl Variety {
         bounds.events(&mut batch.metrics);
         bounds.events(&mut batch.app_starts);
         bounds.events(&mut batch.recompositions);
+        bounds.events(batch.sdk_health.as_mut_slice());
         for jank in &mut batch.janks {
             let samples = jank.samples.iter_mut().map(|sample| &mut sample.stack);
             for stack in std::iter::once(&mut jank.stack).chain(samples) {
                 bounds.stack(stack, &unknown);
             }
         }
-        let renamed = bounds.renamed;
-        for Renamed { dimension, .. } in &renamed {
-            tracing::debug!(%project, dimension = dimension.as_str(), app = &*batch.resource.app_id,
-                version = &*batch.resource.app_version, "more different names than are kept");
+        let changed = bounds.changed;
+        for Changed { reason, .. } in &changed {
+            tracing::debug!(%project, reason, app = &*batch.resource.app_id, version = &*batch.resource.app_version,
+                "texts were scrubbed or renamed");
         }
-        renamed
+        changed
     }
 }
 
@@ -147,12 +151,14 @@ fn lock(hour: &Mutex<Hour>, received_at: i64) -> MutexGuard<'_, Hour> {
     hour
 }
 
-/// Events of a signal that were stored under another name.
+/// Texts of a signal that were changed before they are stored.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Renamed {
+pub(super) struct Changed {
     pub(super) signal: Signal,
-    pub(super) dimension: Dimension,
-    pub(super) events: u32,
+    /// Renamed or scrubbed.
+    pub(super) outcome: Outcome,
+    pub(super) reason: &'static str,
+    pub(super) texts: u32,
 }
 
 /// Fingerprints of what one project sent in one hour.
@@ -164,6 +170,11 @@ struct Hour {
 }
 
 impl Hour {
+    fn knows(&self, dimension: Dimension, fingerprint: u64) -> bool {
+        let seen = self.seen.get(dimension as usize);
+        seen.is_some_and(|seen| seen.find(fingerprint, |one| *one == fingerprint).is_some())
+    }
+
     /// Whether it was sent before in this hour, or there is room for it.
     fn admits(&mut self, dimension: Dimension, fingerprint: u64, most: usize) -> bool {
         let Some(seen) = self.seen.get_mut(dimension as usize) else {
@@ -180,12 +191,12 @@ impl Hour {
     }
 }
 
-/// Renames what has no room, and counts it.
+/// Scrubs texts, renames what has no room, and counts both.
 pub(super) struct Bounds<'h> {
     hour: MutexGuard<'h, Hour>,
     most: usize,
     signal: Signal,
-    renamed: Vec<Renamed>,
+    changed: Vec<Changed>,
 }
 
 impl Bounds<'_> {
@@ -200,14 +211,43 @@ impl Bounds<'_> {
         if name.is_empty() {
             return;
         }
+        // What was stored in this hour was scrubbed then.
+        let fingerprint = self.hour.hasher.hash_one(name.as_str());
+        if self.hour.knows(dimension, fingerprint) {
+            return;
+        }
+        self.text(name);
         let fingerprint = self.hour.hasher.hash_one(name.as_str());
         if !self.hour.admits(dimension, fingerprint, self.most) {
             *name = Text::from(OTHER);
-            self.count(dimension);
+            self.count(Outcome::Limited, dimension.as_str());
+        }
+    }
+
+    /// A text of which there may be any number.
+    pub(super) fn text(&mut self, text: &mut Text<'_>) {
+        let Some((scrubbed, found)) = scrub::scrubbed(text) else {
+            return;
+        };
+        *text = Text::from(scrubbed);
+        for kind in Kind::ALL.into_iter().filter(|kind| found.has(*kind)) {
+            self.count(Outcome::Scrubbed, kind.as_str());
+        }
+    }
+
+    pub(super) fn attributes(&mut self, attributes: &mut Attributes<'_>) {
+        for (name, value) in &mut attributes.0 {
+            if !value.is_empty() && scrub::is_secret_name(name) {
+                *value = Text::from("[secret]");
+                self.count(Outcome::Scrubbed, Kind::Secret.as_str());
+            } else {
+                self.text(value);
+            }
         }
     }
 
     fn resource(&mut self, resource: &mut Resource<'_>) {
+        self.text(&mut resource.user_id);
         for (dimension, name) in [
             (Dimension::App, &mut resource.app_id),
             (Dimension::AppVersion, &mut resource.app_version),
@@ -246,19 +286,22 @@ impl Bounds<'_> {
                 ..Frame::default()
             });
             self.signal = Signal::Janks;
-            self.count(Dimension::Stack);
+            self.count(Outcome::Limited, Dimension::Stack.as_str());
         }
     }
 
-    fn count(&mut self, dimension: Dimension) {
+    fn count(&mut self, outcome: Outcome, reason: &'static str) {
         let signal = self.signal;
-        let mut known = self.renamed.iter_mut();
-        match known.find(|one| one.signal == signal && one.dimension == dimension) {
-            Some(one) => one.events += 1,
-            None => self.renamed.push(Renamed {
+        let mut known = self.changed.iter_mut();
+        let same =
+            |one: &&mut Changed| (one.signal, one.outcome, one.reason) == (signal, outcome, reason);
+        match known.find(same) {
+            Some(one) => one.texts += 1,
+            None => self.changed.push(Changed {
                 signal,
-                dimension,
-                events: 1,
+                outcome,
+                reason,
+                texts: 1,
             }),
         }
     }
@@ -293,10 +336,11 @@ mod tests {
         let mut batch = page_loads([1, 2, 3, 1, 4]);
         let renamed = variety.bound((&shop, NOW), &mut batch, |_| None);
         assert_eq!(pages(&batch), ["p1", "p2", OTHER, "p1", OTHER]);
-        let expected = Renamed {
+        let expected = Changed {
             signal: Signal::PageLoads,
-            dimension: Dimension::Page,
-            events: 2,
+            outcome: Outcome::Limited,
+            reason: "page",
+            texts: 2,
         };
         assert_eq!(renamed, [expected]);
         for (project, at) in [(&Arc::from("other"), NOW), (&shop, NOW + HOUR_US)] {
@@ -328,6 +372,6 @@ mod tests {
         let janks = batch.janks.iter();
         let functions: Vec<_> = janks.map(|jank| jank.stack[0].function.as_str()).collect();
         assert_eq!(functions, ["a", OTHER, "known"]);
-        assert_eq!((renamed.len(), renamed[0].events), (1, 1));
+        assert_eq!((renamed.len(), renamed[0].texts), (1, 1));
     }
 }

@@ -16,7 +16,8 @@ const VERSION: u8 = 2;
 /// Before batches said what they were cut from.
 const WITHOUT_SPLITS: u8 = 1;
 
-/// What became of events. Every event has exactly one, besides [`Limited`](Self::Limited).
+/// What became of events. Every event has exactly one, besides [`Limited`](Self::Limited) and
+/// [`Scrubbed`](Self::Scrubbed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Stored,
@@ -26,6 +27,8 @@ pub enum Outcome {
     DeadLetter,
     /// Stored under the name `(other)`, and counted as stored too: there were more different names than are kept.
     Limited,
+    /// Stored without personal data or secrets that were in a text, and counted as stored too. Counted by texts, not by events.
+    Scrubbed,
 }
 
 impl Outcome {
@@ -36,6 +39,7 @@ impl Outcome {
             Self::Duplicate => "duplicate",
             Self::DeadLetter => "dead_letter",
             Self::Limited => "limited",
+            Self::Scrubbed => "scrubbed",
         }
     }
 
@@ -46,6 +50,7 @@ impl Outcome {
             Self::Duplicate,
             Self::DeadLetter,
             Self::Limited,
+            Self::Scrubbed,
         ]
         .into_iter()
         .find(|one| one.as_str() == name)

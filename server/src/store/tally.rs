@@ -193,7 +193,7 @@ impl Tally {
 
     pub(super) fn add_record(&mut self, record: &Record<'_>, duplicate: bool) {
         for count in &record.outcomes {
-            if duplicate && count.outcome == Outcome::Limited {
+            if duplicate && matches!(count.outcome, Outcome::Limited | Outcome::Scrubbed) {
                 continue;
             }
             let count = if duplicate {

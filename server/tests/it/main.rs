@@ -54,6 +54,7 @@ mod retention;
 mod role_walk;
 mod rules;
 mod schema;
+mod scrubbing;
 mod server;
 mod signal_quotas;
 mod stacks;

@@ -66,7 +66,7 @@ async function device_keys_and_api_tokens_come_and_go(reader) {
 async function somebody_is_invited_and_comes_in(reader, state) {
   const { page } = reader;
   await page.goto(`/people?project=${PROJECT}`);
-  await page.getByRole('button', { name: 'Invite' }).click();
+  await page.getByRole('button', { name: 'Invite a person' }).click();
   await page.getByLabel('E-mail address').fill(OTHER.email);
   await page.getByRole('dialog').getByLabel('Name').fill(OTHER.name);
   await page.getByLabel(`Role in ${PROJECT}`).selectOption('editor');

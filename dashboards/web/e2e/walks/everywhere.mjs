@@ -24,6 +24,8 @@ const PAGES = {
   tokens: '/tokens',
   people: '/people',
   audit: '/audit',
+  'audit-all': '/audit?of=installation',
+  account: '/account',
 };
 
 async function seeEvery(reader, suffix, pages = PAGES) {

@@ -65,6 +65,22 @@ class Session {
 
   async logOut() {
     await ask(api.DELETE('/api/v1/session'));
+    this.#forget();
+  }
+
+  /** Ends the sessions of all browsers, also of this one. */
+  async logOutEverywhere() {
+    await ask(api.DELETE('/api/v1/me/sessions'));
+    this.#forget();
+  }
+
+  /** The server ends all sessions, and starts a new one for this browser. */
+  async changePassword(present: string, wanted: string) {
+    await ask(api.POST('/api/v1/me/password', { body: { password: present, new_password: wanted } }));
+    forgetRefresh();
+  }
+
+  #forget() {
     forgetRefresh();
     this.me = null;
     this.projects = [];

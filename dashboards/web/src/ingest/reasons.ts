@@ -23,6 +23,10 @@ const REASONS: Record<string, Reason> = {
     means: 'Accepted, but the store refused them. They are kept aside, not lost.',
     todo: 'On the server: `unjank dead-letter list` says why; `retry` stores them once the cause is gone.',
   },
+  'scrubbed/': {
+    means: 'Stored without personal data or secrets that were in a text. Counted by texts.',
+    todo: 'Stop sending them: look for names and attributes with [email], [secret] and the like.',
+  },
   'limited/': {
     means: 'Stored under the name “(other)”: more different ones came in an hour than the server keeps.',
     todo: 'Filter by “(other)” and group by version: names with ids in them cause this.',
@@ -140,6 +144,7 @@ export const OUTCOMES: Record<string, string> = {
   stored: 'Stored',
   duplicate: 'Duplicate',
   limited: 'Renamed',
+  scrubbed: 'Scrubbed',
   rejected: 'Rejected',
   dead_letter: 'Kept aside',
   device: 'Dropped on devices',

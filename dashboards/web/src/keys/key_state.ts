@@ -2,13 +2,20 @@
 
 import { ago, fromMicros } from '../format/units';
 
-export function keyState(
-  key: { revoked_at?: number | null; expires_at?: number | null },
-  now: number,
-): { text: string; kind: '' | 'good' | 'warn' } {
+interface Key {
+  revoked_at?: number | null;
+  expires_at?: number | null;
+}
+
+export function keyState(key: Key, now: number): { text: string; kind: '' | 'good' | 'warn' } {
   if (key.revoked_at != null) return { text: 'revoked', kind: '' };
+  if (hasEnded(key, now)) return { text: 'ended', kind: '' };
   if (key.expires_at == null) return { text: 'works', kind: 'good' };
-  const end = fromMicros(key.expires_at);
-  if (end.getTime() <= now) return { text: 'ended', kind: '' };
-  return { text: `ends ${ago(end, new Date(now))}`, kind: 'warn' };
+  return { text: `ends ${ago(fromMicros(key.expires_at), new Date(now))}`, kind: 'warn' };
+}
+
+/** Revoked, or expired. */
+export function hasEnded(key: Key, now: number): boolean {
+  if (key.revoked_at != null) return true;
+  return key.expires_at != null && fromMicros(key.expires_at).getTime() <= now;
 }

@@ -7,7 +7,8 @@ export const GROUPS = ['Performance', 'Alerts', 'Control', 'Admin'] as const;
 export interface Route {
   path: string;
   title: string;
-  group: (typeof GROUPS)[number];
+  /** Its heading in the navigation. Without one, another link leads to the page. */
+  group?: (typeof GROUPS)[number];
   /** Shows the bar of filters. */
   filters?: boolean;
   /** Addresses below it are its own too, such as `/traces/<id>`. */
@@ -98,6 +99,7 @@ export const ROUTES: Route[] = [
   { path: '/tokens', title: 'API tokens', group: 'Admin', load: () => import('../pages/ApiTokens.svelte') },
   { path: '/people', title: 'People', group: 'Admin', load: () => import('../pages/People.svelte') },
   { path: '/audit', title: 'Audit log', group: 'Admin', load: () => import('../pages/Audit.svelte') },
+  { path: '/account', title: 'Account', load: () => import('../pages/Account.svelte') },
 ];
 
 export function routeOf(path: string): Route | undefined {

@@ -1,0 +1,16 @@
+// The API tokens that a person made and that still work. Pure.
+
+import type { Schemas } from '../api/client';
+import { hasEnded } from '../keys/key_state';
+
+type Token = Pick<Schemas['ApiToken'], 'made_by' | 'revoked_at' | 'expires_at'>;
+
+/** By the person's e-mail address. */
+export function countActive(tokens: Token[], email: string, now: number): number {
+  return tokens.filter((token) => token.made_by === email && !hasEnded(token, now)).length;
+}
+
+export function activeText(count: number): string {
+  if (count === 0) return 'no active API tokens';
+  return count === 1 ? '1 active API token' : `${count} active API tokens`;
+}

@@ -1,0 +1,344 @@
+//! Takes personal data and secrets out of texts before they are stored: query strings and user names in URLs, e-mail addresses, card and
+//! phone numbers, tokens, passwords.
+//!
+//! A text that shows no sign of any is only looked through once, byte by byte. What is found is replaced by what it was: `[email]`.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// What was taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Query,
+    UrlUser,
+    Email,
+    Card,
+    Phone,
+    Secret,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Query,
+        Self::UrlUser,
+        Self::Email,
+        Self::Card,
+        Self::Phone,
+        Self::Secret,
+    ];
+
+    /// As the reason on Ingest health says it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Query => "query_string",
+            Self::UrlUser => "url_user",
+            Self::Email => "email",
+            Self::Card => "card_number",
+            Self::Phone => "phone_number",
+            Self::Secret => "secret",
+        }
+    }
+}
+
+/// The kinds that were found in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found(u8);
+
+impl Found {
+    pub(super) fn has(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u8) != 0
+    }
+
+    fn add(&mut self, kind: Kind) {
+        self.0 |= 1 << kind as u8;
+    }
+}
+
+/// `?` with something like `name=value` after it, to the end of the word. A path or URL stands before it.
+static QUERY: LazyLock<Regex> = LazyLock::new(|| regex(r"\?[A-Za-z0-9_.~%\[\]-]+=[^\s]*"));
+static URL_USER: LazyLock<Regex> = LazyLock::new(|| regex(r"(://)[^\s/?#@]+@"));
+/// Domains are in lower case: `this@MainActivity.onCreate` is none.
+static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"[A-Za-z0-9._%+-]+(?:@|%40)[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}\b")
+});
+/// 13 to 19 digits in groups; whether it is a card's number says its last digit.
+static CARD: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[3-6](?:[ -]?[0-9]){12,18}\b"));
+/// International with `+`, or North American in its groups.
+static PHONE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x) (^|[^0-9A-Za-z+]) (?:
+            \+[1-9][0-9]{0,2} (?:[\x20.-]?\(?[0-9]{2,4}\)?){2,5}
+          | \(?[2-9][0-9]{2}\)?[\x20-][2-9][0-9]{2}-[0-9]{4}
+        ) \b",
+    )
+});
+/// Tokens that are known by their form; `Authorization` as it is written; `password=…` and its like.
+static SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x)
+          eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
+        | \b(?: uj[ktir]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
+        | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35}
+        | (?P<scheme> \b(?i:bearer|basic)\x20+ )[A-Za-z0-9._~+/-]{8,}=*
+        | (?P<name> \b(?i: [a-z_-]*pass(?:word|wd|phrase)? | pwd | [a-z_-]*secret | [a-z_-]*token | api[_-]?key | session[_-]?id
+            | authorization )\x20?[=:]\x20? )(?: (?i:bearer|basic)\x20+ )?[^\s,;&\[][^\s,;&]{3,}
+        | (?P<cookie> \b(?i: (?:set-)?cookie )\x20?[=:]\x20? )[^\[\n][^\n]{3,}",
+    )
+});
+/// Names of attributes whose values are secrets, whatever they look like.
+static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?xi) (?:^|[_.\x20-]) (?: pass(?:word|wd|phrase) | pwd | secret | (?:access|auth|id|refresh|session|csrf|api)[_.-]?token | api[_.-]?key
+            | authorization | (?:set[_-])?cookie | credit[_.-]?card | card[_.-]?number | cvv | ssn | iban ) $",
+    )
+});
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern of this file, compiled by its tests")
+}
+
+/// The text without what is private in it, if there is any.
+pub(super) fn scrubbed(text: &str) -> Option<(String, Found)> {
+    let signs = Signs::of(text);
+    if !signs.any() {
+        return None;
+    }
+    let mut found = Found::default();
+    let mut text = Cow::Borrowed(text);
+    let mut replace =
+        |regex: &Regex, kind: Kind, with: &dyn Fn(&Captures<'_>) -> Option<String>| {
+            let replaced = replaced(regex, &text, with);
+            if let Some(replaced) = replaced {
+                found.add(kind);
+                text = Cow::Owned(replaced);
+            }
+        };
+    // Secrets first: what is left of them must not look like something else.
+    if signs.secret {
+        let keep = |group: &str, captures: &Captures<'_>| {
+            let kept = captures.name(group).map_or("", |kept| kept.as_str());
+            kept.to_owned()
+        };
+        replace(&SECRET, Kind::Secret, &|captures| {
+            let kept = ["scheme", "name", "cookie"].map(|group| keep(group, captures));
+            Some(format!("{}[secret]", kept.concat()))
+        });
+    }
+    if signs.query {
+        replace(&QUERY, Kind::Query, &|_| Some("?[query]".to_owned()));
+    }
+    if signs.at {
+        replace(&URL_USER, Kind::UrlUser, &|_| Some("://[user]@".to_owned()));
+        replace(&EMAIL, Kind::Email, &|_| Some("[email]".to_owned()));
+    }
+    if signs.digits {
+        replace(&CARD, Kind::Card, &|captures| {
+            let number = captures.get(0).map_or("", |number| number.as_str());
+            is_card(number).then(|| "[card]".to_owned())
+        });
+        replace(&PHONE, Kind::Phone, &|captures| {
+            let before = captures.get(1).map_or("", |before| before.as_str());
+            let all = captures.get(0).map_or("", |all| all.as_str());
+            let digits = all.bytes().filter(u8::is_ascii_digit).count();
+            (10..=15)
+                .contains(&digits)
+                .then(|| format!("{before}[phone]"))
+        });
+    }
+    match text {
+        Cow::Owned(text) => Some((text, found)),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+/// Whether the value of an attribute with this name is a secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    SECRET_NAME.is_match(name)
+}
+
+/// Replaces each match for which there is a replacement; nothing when there is none.
+fn replaced(
+    regex: &Regex,
+    text: &str,
+    with: &dyn Fn(&Captures<'_>) -> Option<String>,
+) -> Option<String> {
+    let mut out = String::new();
+    let mut end = 0;
+    for captures in regex.captures_iter(text) {
+        let (Some(all), Some(instead)) = (captures.get(0), with(&captures)) else {
+            continue;
+        };
+        out.push_str(text.get(end..all.start()).unwrap_or_default());
+        out.push_str(&instead);
+        end = all.end();
+    }
+    (end > 0).then(|| out + text.get(end..).unwrap_or_default())
+}
+
+/// The check of Luhn: from the right, every other digit counts twice.
+fn is_card(number: &str) -> bool {
+    let digits: Vec<u32> = number
+        .chars()
+        .filter_map(|char| char.to_digit(10))
+        .collect();
+    let sum: u32 = digits
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(place, digit)| match place % 2 {
+            0 => *digit,
+            _ => digit * 2 / 10 + digit * 2 % 10,
+        })
+        .sum();
+    digits
+        .iter()
+        .any(|digit| *digit != digits.first().copied().unwrap_or(0))
+        && sum % 10 == 0
+}
+
+/// What a text shows at a glance.
+struct Signs {
+    at: bool,
+    query: bool,
+    digits: bool,
+    secret: bool,
+}
+
+impl Signs {
+    fn of(text: &str) -> Self {
+        let (mut at, mut query, mut assigns, mut digits) = (false, false, false, 0_u32);
+        // Letters, digits, `-` and `_` in a row.
+        let (mut run, mut longest) = (0_u32, 0_u32);
+        for byte in text.bytes() {
+            if byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' {
+                run += 1;
+                digits += u32::from(byte.is_ascii_digit());
+                continue;
+            }
+            longest = longest.max(run);
+            run = 0;
+            match byte {
+                b'@' | b'%' => at = true,
+                b'?' => query = true,
+                b'=' | b':' | b' ' => assigns = true,
+                _ => {}
+            }
+        }
+        longest = longest.max(run);
+        Self {
+            at,
+            query,
+            digits: digits >= 10,
+            secret: longest >= 20 || (assigns && text.len() >= 8),
+        }
+    }
+
+    fn any(&self) -> bool {
+        self.at || self.query || self.digits || self.secret
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_parts_are_replaced_by_what_they_were() {
+        for (text, expected) in [
+            (
+                "GET https://bob:hunter2@shop.example/cart?user=7&x=1#top",
+                "GET https://[user]@shop.example/cart?[query]",
+            ),
+            ("/cart?user=bob%40example.com", "/cart?[query]"),
+            (
+                "mail to bob.smith+x@mail.example.co.uk failed",
+                "mail to [email] failed",
+            ),
+            ("card 4111 1111 1111 1111 declined", "card [card] declined"),
+            ("card 5500-0000-0000-0004", "card [card]"),
+            ("call +49 170 1234567 now", "call [phone] now"),
+            ("call (415) 555-2671", "call [phone]"),
+            (
+                "Authorization: Bearer abcdef1234567890",
+                "Authorization: [secret]",
+            ),
+            ("header Bearer abcdef1234567890", "header Bearer [secret]"),
+            ("Cookie: a=bcdef; session=1234", "Cookie: [secret]"),
+            ("password=hunter22 user=bob", "password=[secret] user=bob"),
+            (
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl end",
+                "[secret] end",
+            ),
+            ("key ujk_abcdefghijklmnopqrstuvwx", "key [secret]"),
+        ] {
+            let scrubbed = scrubbed(text).map_or_else(|| text.to_owned(), |(text, _)| text);
+            assert_eq!(scrubbed, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_not_private_stays() {
+        for text in [
+            "checkout",
+            "com.example.shop.Cart.open(CartId, List<Item>)",
+            "this@MainActivity.onCreate",
+            "lambda$0@7f3a",
+            "1795176000000000",
+            "4111 1111 1111 1112",
+            "order 4111111111111112345",
+            "SELECT * FROM t WHERE id = ?",
+            "what?",
+            "a?b:c",
+            "image 2026-11-20 12:00:00.123456",
+            "v4.12.0+4711",
+            "0x7fff5fbff8a0 + 44",
+            "http status: 404",
+            "Token bucket is empty",
+            "token: ok",
+            "memory_used_bytes",
+            "550e8400-e29b-41d4-a716-446655440000",
+        ] {
+            assert_eq!(scrubbed(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_attributes_tell_secrets() {
+        for name in [
+            "password",
+            "user.password",
+            "http.request.header.authorization",
+            "Cookie",
+            "access_token",
+            "apiKey",
+            "card_number",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "page",
+            "token_count",
+            "http.method",
+            "cookies_enabled",
+            "tokenizer",
+            "compass",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn scrubbing_twice_changes_nothing_more() {
+        for text in [
+            "https://a:b@c.example/x?y=z",
+            "bob@example.com",
+            "password: hunter22",
+            "Bearer abcdefgh12345678",
+        ] {
+            let (once, _) = scrubbed(text).unwrap();
+            assert_eq!(scrubbed(&once), None);
+        }
+    }
+}
