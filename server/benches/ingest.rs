@@ -82,6 +82,7 @@ fn ingest(criterion: &mut Criterion) {
         hold_back: None,
         received_at: NOW,
         wire_bytes: packed.len(),
+        quick_only: false,
     };
     assert_eq!(
         accept(json.as_bytes(), &context).unwrap().receipt.accepted,

@@ -49,6 +49,8 @@ pub struct App {
     pub connections: usize,
     /// Uploads at a time: fewer than connections, so that polls of the configuration find one.
     pub uploads: Arc<Shares>,
+    /// The same by key and install: one of them does not take all of its project's.
+    pub uploads_of_keys: Arc<Shares>,
     /// Memory for the bodies of devices on their way in, in KiB.
     pub device_bodies: Arc<Shares>,
     /// The same for the bodies of people and their tools, and for what is read from them.

@@ -84,6 +84,9 @@ pub enum Refusal {
     WrongApp(String),
     #[error("this device token is not for the install that is named")]
     WrongInstall,
+    /// Not here: see [`Context::quick_only`].
+    #[error("the batch has stacks that take long to classify")]
+    TakesLong,
 }
 
 /// Answers the `ETag` of a device's configuration.
@@ -108,6 +111,8 @@ pub struct Context<'c> {
     pub received_at: i64,
     /// Bytes of the request as sent.
     pub wire_bytes: usize,
+    /// Refuses to classify new stacks by rules with large expressions: that takes long, and is done elsewhere.
+    pub quick_only: bool,
 }
 
 impl Context<'_> {
@@ -175,7 +180,15 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
     {
         return Err(Refusal::WrongInstall);
     }
+    if context.quick_only && context.rules.rules().are_slow() && has_new_stacks(&batch, context) {
+        return Err(Refusal::TakesLong);
+    }
     Ok(Assembly::new(batch, rejections, context).finish())
+}
+
+fn has_new_stacks(batch: &Batch<'_>, context: &Context<'_>) -> bool {
+    let mut stacks = batch.janks.iter().flat_map(jank::stacks);
+    stacks.any(|frames| jank::unknown_stack(frames, context).is_some())
 }
 
 /// The batch on its way to a record.
@@ -211,6 +224,8 @@ impl<'a, 'c> Assembly<'a, 'c> {
             held_back::clear(&mut self.batch, &mut self.events, &self.rate_limits);
         }
         let context = self.context;
+        // Of what the device says, not of what is kept of it.
+        let config_etag = (context.config_etag)(&self.batch.resource);
         let changed = context.variety.bound(
             (&context.device.project, context.received_at),
             &mut self.batch,
@@ -243,8 +258,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 rejected_unlisted,
                 truncated: self.truncated,
                 duplicate: false,
-                config_etag: (self.context.config_etag)(&self.batch.resource)
-                    .map(|etag| etag.to_string().into()),
+                config_etag: config_etag.map(|etag| etag.to_string().into()),
                 rate_limits: self.rate_limits,
             },
             record: record.finish(),

@@ -1,4 +1,4 @@
-//! Where batches are decoded that take long: on a few threads of their own, one batch at a time for one sender.
+//! Where batches are decoded that take long: on a few threads of their own, one batch at a time for one project.
 //!
 //! A thread keeps the memory that it used for the next batch. Spread over the threads that other blocking work runs on, each of those would
 //! keep as much.
@@ -44,14 +44,14 @@ impl LargeBatches {
         })
     }
 
-    /// Runs `work` when it is the sender's turn; nothing when that takes too long. Work that began goes on to its end, and keeps its turn,
+    /// Runs `work` when it is the project's turn; nothing when that takes too long. Work that began goes on to its end, and keeps its turn,
     /// even if nobody waits for it.
     pub async fn run<T: Send + 'static>(
         &self,
-        sender: Holder,
+        project: Holder,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let turn = self.turns.take(sender, PATIENCE).await?;
+        let turn = self.turns.take(project, PATIENCE).await?;
         let (answer, done) = oneshot::channel();
         let job = move || {
             // A panic must not end the thread; whoever waits is told that there is no answer.

@@ -277,6 +277,7 @@ async fn open(
         metrics,
         connections,
         uploads: bounds::uploads(connections),
+        uploads_of_keys: bounds::uploads_of_keys(connections),
         device_bodies: bounds::device_bodies(settings),
         management_bodies: Shares::new(MANAGEMENT_KIB, MANAGEMENT_KIB.div_ceil(2)),
         body_timeout: settings.body_timeout(),

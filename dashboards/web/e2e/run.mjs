@@ -80,7 +80,7 @@ async function goes(walk, state) {
     faults.push(error.stack ?? error.message);
   }
   if (walk.keepsSession) state.storage = await reader.context.storageState();
-  else await keepRenewed(reader, state);
+  else if (!('storageState' in (walk.options ?? {}))) await keepRenewed(reader, state);
   faults.push(...(await reader.close()));
   const title = walk.name.replaceAll('_', ' ');
   console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title} (${seconds(begin)} s)`);

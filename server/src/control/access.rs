@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
 use super::signal_meter::SignalMeter;
+use crate::fingerprint::fingerprint;
 use crate::ingest::Device;
 use crate::remote_config::Compiled;
 use crate::shares::Holder;
@@ -69,6 +70,7 @@ pub(super) struct Key {
     pub(super) expires_at: Option<i64>,
     pub(super) meter: Arc<Meter>,
     pub(super) holder: Holder,
+    pub(super) project: Holder,
     /// Whether its project asks for device tokens instead.
     pub(super) is_not_enough: bool,
 }
@@ -89,6 +91,7 @@ pub struct Caller {
     pub budget: Budget,
     /// Its ingest key, or its install if it has a device token.
     pub holder: Holder,
+    pub project: Holder,
 }
 
 /// What a project's devices are told.
@@ -128,6 +131,7 @@ impl Access {
             device: Arc::clone(&key.device),
             budget: snapshot.budget(Some(&key.meter), &key.device.project),
             holder: key.holder,
+            project: key.project,
         })
     }
 
@@ -136,6 +140,8 @@ impl Access {
         let snapshot = self.0.load();
         let holder = snapshot.device_keys.verify(token, now)?;
         let budget = snapshot.budget(None, &holder.project);
+        let of = fingerprint(&[holder.project.as_bytes(), holder.install_id.as_bytes()]);
+        let project = Holder::new("project", holder.project.as_bytes());
         let device = Device {
             project: holder.project,
             apps: None,
@@ -144,7 +150,8 @@ impl Access {
         Ok(Caller {
             device: Arc::new(device),
             budget,
-            holder: Holder::new("install", holder.install_id.as_bytes()),
+            holder: Holder::new("install", &of.to_le_bytes()),
+            project,
         })
     }
 

@@ -67,7 +67,7 @@ pub struct Login {
 pub struct Logins {
     tokens: SessionTokens,
     secret: Arc<InstanceSecret>,
-    hashing: Semaphore,
+    hashing: Arc<Semaphore>,
     waiting: Arc<Shares>,
     throttle: Throttle,
 }
@@ -77,7 +77,7 @@ impl Logins {
         Self {
             tokens: SessionTokens::new(&secret),
             secret,
-            hashing: Semaphore::new(MOST_HASHES),
+            hashing: Arc::new(Semaphore::new(MOST_HASHES)),
             waiting: Shares::new(MOST_WAITING, MOST_WAITING_FROM_ONE_ADDRESS),
             throttle: Throttle::default(),
         }
@@ -267,13 +267,19 @@ impl Logins {
         Ok((holder, user))
     }
 
-    /// Hashing blocks and is slow: few at once, and not where requests are served.
+    /// Hashing blocks and is slow: few at once, and not where requests are served. Work that began goes on, and keeps its permit, when
+    /// nobody waits for it any more.
     async fn hash<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let _permit = self.hashing.acquire().await.ok()?;
-        tokio::task::spawn_blocking(work).await.ok()
+        let permit = Arc::clone(&self.hashing).acquire_owned().await.ok()?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(permit);
+            done
+        });
+        done.await.ok()
     }
 
     /// Waits until it may be tried. Few wait at a time.

@@ -183,6 +183,7 @@ pub async fn load(
             expires_at: key.expires_at,
             meter: moment.meter(known, key.quotas),
             holder: Holder::new("key", &key.hash.0),
+            project: Holder::new("project", key.project.as_bytes()),
         };
         snapshot.keys.insert(key.hash, entry);
     }

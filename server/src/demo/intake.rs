@@ -94,6 +94,7 @@ impl Intake {
             received_at: delivery.at,
             // As devices send it.
             wire_bytes: zstd::bulk::compress(&delivery.body, 1)?.len(),
+            quick_only: false,
         };
         let Ok(accepted) = accept(&delivery.body, &context) else {
             self.count("batch", (Outcome::Rejected, "invalid_json"), 1);

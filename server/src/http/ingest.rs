@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::remote_config;
 use crate::app::App;
 use crate::control::{Budget, Caller, Cost};
-use crate::ingest::{self, Accepted, Arrival, Context, accept};
+use crate::ingest::{self, Accepted, Arrival, Context, Refusal, accept};
 use crate::metrics::IngestMetrics;
 use crate::store::{Count, Outcome};
 
@@ -95,7 +95,9 @@ async fn store_batch(
     body: Body,
 ) -> Result<Receipt<'static>, Problem> {
     // Uploads under way go on; a new one costs no more than this.
-    let upload = app.uploads.try_take(caller.holder, 1);
+    let own = app.uploads_of_keys.try_take(caller.holder, 1);
+    let _own = own.ok_or_else(Problem::overloaded)?;
+    let upload = app.uploads.try_take(caller.project, 1);
     let _upload = upload.ok_or_else(Problem::overloaded)?;
     let budget = &caller.budget;
     budget.admit(declared_bytes(headers), app.clock.now())?;
@@ -104,7 +106,7 @@ async fn store_batch(
         body,
         app.limits.compressed_bytes,
         app.body_timeout,
-        app.device_bodies.begin(caller.holder),
+        app.device_bodies.begin(caller.project),
     )
     .await?;
     let (received_at, bytes) = (app.clock.now(), received.wire_bytes() as u64);
@@ -200,12 +202,12 @@ async fn take_apart(
     };
     // The compressed size says nothing about the size that counts.
     if work.received.wire_bytes() <= SMALL_BODY
-        && let Some(done) = work.run(SMALL_BODY)
+        && let Some(done) = work.run(SMALL_BODY, true)
     {
         return done;
     }
-    let done = app.large_batches.run(caller.holder, move || {
-        let done = work.run(work.app.limits.decompressed_bytes);
+    let done = app.large_batches.run(caller.project, move || {
+        let done = work.run(work.app.limits.decompressed_bytes, false);
         done.unwrap_or_else(|| Err(work.too_large()))
     });
     done.await.ok_or_else(Problem::overloaded)?
@@ -221,10 +223,12 @@ struct Decoding {
 }
 
 impl Decoding {
-    /// Decodes the body, unless it is longer than `limit` after decompression. What is refused costs its sender some of its quota.
-    fn run(&self, limit: usize) -> Option<Result<Accepted, Problem>> {
-        match self.received.decompressed(limit, |json| self.accept(json)) {
-            Ok(done) => Some(done),
+    /// Decodes the body, unless it is longer than `limit` after decompression, or takes long though it is to be quick. What is refused
+    /// costs its sender some of its quota.
+    fn run(&self, limit: usize, quick_only: bool) -> Option<Result<Accepted, Problem>> {
+        let accept = |json: &[u8]| self.accept(json, quick_only);
+        match self.received.decompressed(limit, accept) {
+            Ok(done) => done,
             Err(NotInflated::TooFar { .. }) => None,
             Err(error) => {
                 self.spend(self.received.wire_bytes());
@@ -233,7 +237,7 @@ impl Decoding {
         }
     }
 
-    fn accept(&self, json: &[u8]) -> Result<Accepted, Problem> {
+    fn accept(&self, json: &[u8], quick_only: bool) -> Option<Result<Accepted, Problem>> {
         let (app, device, budget) = (&self.app, &self.device, &self.budget);
         let rules = app.access.rules(&device.project);
         let hold_back = |events: &[(Signal, u32)]| budget.hold_back(events, self.received_at);
@@ -249,11 +253,16 @@ impl Decoding {
             hold_back: budget.limits_signals().then_some(&hold_back),
             received_at: self.received_at,
             wire_bytes: self.received.wire_bytes(),
+            quick_only,
         };
-        accept(json, &context).map_err(|refusal| {
-            self.spend(json.len());
-            refusal.into()
-        })
+        match accept(json, &context) {
+            Err(Refusal::TakesLong) => None,
+            Err(refusal) => {
+                self.spend(json.len());
+                Some(Err(refusal.into()))
+            }
+            Ok(accepted) => Some(Ok(accepted)),
+        }
     }
 
     fn too_large(&self) -> Problem {

@@ -322,11 +322,13 @@ pub(super) async fn one(
 /// What the device of a request is told.
 async fn resolve(
     app: &App,
-    Caller { device, holder, .. }: &Caller,
+    Caller {
+        device, project, ..
+    }: &Caller,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Arc<Resolved>, Refused> {
-    let share = app.device_bodies.begin(*holder);
+    let share = app.device_bodies.begin(*project);
     let received = receive(headers, body, BODY, app.body_timeout, share).await?;
     let context = received
         .decompressed(BODY, Context::read)

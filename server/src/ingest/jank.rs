@@ -130,6 +130,13 @@ pub(super) fn unknown_stack(frames: &[Frame<'_>], context: &Context<'_>) -> Opti
     (!context.known_stacks.contains(key)).then_some(hash)
 }
 
+/// All stacks of a jank.
+pub(super) fn stacks<'j>(jank: &'j Jank<'j>) -> impl Iterator<Item = &'j Vec<Frame<'j>>> {
+    let samples = jank.samples.iter().map(|sample| &sample.stack);
+    let all = std::iter::once(&jank.stack).chain(samples);
+    all.filter(|frames| !frames.is_empty())
+}
+
 /// Rows for the stacks not known yet. Answers which they are: they are known once the record is durable.
 pub(super) fn stack_rows(
     record: &mut RecordBuilder,
@@ -140,10 +147,7 @@ pub(super) fn stack_rows(
     let rules = context.rules.id();
     let mut keys = HashSet::new();
     let mut stacks = Vec::new();
-    let all = janks.iter().flat_map(|jank| {
-        std::iter::once(&jank.stack).chain(jank.samples.iter().map(|sample| &sample.stack))
-    });
-    for frames in all.filter(|frames| !frames.is_empty()) {
+    for frames in janks.iter().flat_map(self::stacks) {
         let hash = stack_hash(frames);
         let key = context.stack_key(hash);
         if !context.known_stacks.contains(key) && keys.insert(key) {

@@ -58,7 +58,7 @@ impl Found {
 
 /// `?` with something like `name=value` after it, to the end of the word. A path or URL stands before it.
 static QUERY: LazyLock<Regex> = LazyLock::new(|| regex(r"\?[A-Za-z0-9_.~%\[\]-]+=[^\s]*"));
-static URL_USER: LazyLock<Regex> = LazyLock::new(|| regex(r"(://)[^\s/?#@]+@"));
+static URL_USER: LazyLock<Regex> = LazyLock::new(|| regex(r"://[^\s/?#@\[][^\s/?#@]*@"));
 /// Domains are in lower case: `this@MainActivity.onCreate` is none.
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"[A-Za-z0-9._%+-]+(?:@|%40)[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}\b")

@@ -12,6 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use unjank_protocol::{Attributes, Batch, Frame, Resource, Signal, Text};
 
 use super::check::Event;
+use super::jank;
 use super::scrub::{self, Kind};
 use crate::store::Outcome;
 
@@ -106,6 +107,10 @@ impl Variety {
         batch: &mut Batch<'_>,
         unknown: impl Fn(&[Frame<'_>]) -> Option<u64>,
     ) -> Vec<Changed> {
+        // Before the lock: it takes a while.
+        let stacks = batch.janks.iter().flat_map(jank::stacks);
+        let mut stacks: Vec<Option<u64>> = stacks.map(|frames| unknown(frames)).collect();
+        stacks.reverse();
         let hour = self.project(project);
         let mut bounds = Bounds {
             hour: lock(&hour, received_at),
@@ -125,8 +130,9 @@ impl Variety {
         bounds.events(batch.sdk_health.as_mut_slice());
         for jank in &mut batch.janks {
             let samples = jank.samples.iter_mut().map(|sample| &mut sample.stack);
-            for stack in std::iter::once(&mut jank.stack).chain(samples) {
-                bounds.stack(stack, &unknown);
+            let all = std::iter::once(&mut jank.stack).chain(samples);
+            for stack in all.filter(|stack| !stack.is_empty()) {
+                bounds.stack(stack, stacks.pop().flatten());
             }
         }
         let changed = bounds.changed;
@@ -143,8 +149,13 @@ fn lock(hour: &Mutex<Hour>, received_at: i64) -> MutexGuard<'_, Hour> {
     let number = received_at.div_euclid(HOUR_US);
     // A request of the last hour may come late; a clock that was set back counts anew.
     if number > hour.number || hour.number - number > 1 {
+        // The names of the hour before stay, whatever comes first in this one.
+        let follows = number == hour.number + 1;
+        let before = std::mem::take(&mut hour.seen);
         *hour = Hour {
             number,
+            hasher: hour.hasher.clone(),
+            before: if follows { before } else { Default::default() },
             ..Hour::default()
         };
     }
@@ -167,28 +178,36 @@ struct Hour {
     number: i64,
     hasher: DefaultHashBuilder,
     seen: [HashTable<u64>; Dimension::COUNT],
+    /// Of the hour before.
+    before: [HashTable<u64>; Dimension::COUNT],
 }
 
 impl Hour {
     fn knows(&self, dimension: Dimension, fingerprint: u64) -> bool {
-        let seen = self.seen.get(dimension as usize);
-        seen.is_some_and(|seen| seen.find(fingerprint, |one| *one == fingerprint).is_some())
+        holds(self.seen.get(dimension as usize), fingerprint)
     }
 
     /// Whether it was sent before in this hour, or there is room for it.
     fn admits(&mut self, dimension: Dimension, fingerprint: u64, most: usize) -> bool {
+        if self.knows(dimension, fingerprint) {
+            return true;
+        }
+        let was_there = holds(self.before.get(dimension as usize), fingerprint);
         let Some(seen) = self.seen.get_mut(dimension as usize) else {
             return true;
         };
-        if seen.find(fingerprint, |one| *one == fingerprint).is_some() {
-            return true;
-        }
-        if seen.len() >= (most / dimension.share()).max(1) {
+        let most = (most / dimension.share()).max(1);
+        // Twice as many at most, so that an hour cannot grow from the one before.
+        if seen.len() >= most && !(was_there && seen.len() < 2 * most) {
             return false;
         }
         seen.insert_unique(fingerprint, fingerprint, |one| *one);
         true
     }
+}
+
+fn holds(table: Option<&HashTable<u64>>, fingerprint: u64) -> bool {
+    table.is_some_and(|table| table.find(fingerprint, |one| *one == fingerprint).is_some())
 }
 
 /// Scrubs texts, renames what has no room, and counts both.
@@ -268,15 +287,8 @@ impl Bounds<'_> {
         }
     }
 
-    fn stack(
-        &mut self,
-        stack: &mut Vec<Frame<'_>>,
-        unknown: &impl Fn(&[Frame<'_>]) -> Option<u64>,
-    ) {
-        if stack.is_empty() {
-            return;
-        }
-        let Some(fingerprint) = unknown(stack) else {
+    fn stack(&mut self, stack: &mut Vec<Frame<'_>>, unknown: Option<u64>) {
+        let Some(fingerprint) = unknown else {
             return;
         };
         if !self.hour.admits(Dimension::Stack, fingerprint, self.most) {

@@ -26,13 +26,18 @@ pub(super) fn connections(settings: &Serve) -> usize {
     usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
-/// Seven eighths of the connections, whatever devices do with them; half of those for one key.
+/// Seven eighths of the connections, whatever devices do with them; half of those for one project.
 pub(super) fn uploads(connections: usize) -> Arc<Shares> {
     let uploads = connections - connections.div_ceil(8);
     Shares::new(uploads, uploads.div_ceil(2))
 }
 
-/// In KiB; half of it for one key.
+/// Three eighths of the connections for one key.
+pub(super) fn uploads_of_keys(connections: usize) -> Arc<Shares> {
+    Shares::new(connections, connections * 3 / 8)
+}
+
+/// In KiB; half of it for one project.
 pub(super) fn device_bodies(settings: &Serve) -> Arc<Shares> {
     let kib = usize::try_from(settings.max_body_memory_bytes / 1024).unwrap_or(usize::MAX);
     Shares::new(kib, kib.div_ceil(2))

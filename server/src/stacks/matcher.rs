@@ -60,6 +60,9 @@ impl Matcher {
     }
 }
 
+/// Expressions look at so much of a name: time grows with it.
+const MOST_LOOKED_AT: usize = 256;
+
 /// The patterns that look at one part of a frame.
 #[derive(Debug)]
 struct Side {
@@ -133,9 +136,10 @@ impl Side {
             .take_while(|index| **index < best)
             .any(|index| accepts(*index))
         {
+            let looked_at = subject.floor_char_boundary(MOST_LOOKED_AT);
             let matches = self
                 .set
-                .matches(subject)
+                .matches(subject.get(..looked_at).unwrap_or_default())
                 .into_iter()
                 .filter_map(|pattern| self.set_rules.get(pattern));
             if let Some(found) = matches

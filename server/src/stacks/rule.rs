@@ -83,14 +83,11 @@ impl Pattern {
     pub(super) fn regexes(&self) -> Vec<String> {
         match self {
             Self::Any | Self::Prefixes(_) => Vec::new(),
-            Self::Globs(globs) => {
-                let simple = |glob: &&String| is_literal(glob.strip_suffix('*').unwrap_or(glob));
-                globs
-                    .iter()
-                    .filter(|glob| !simple(glob))
-                    .map(|glob| regex_of_glob(glob))
-                    .collect()
-            }
+            Self::Globs(globs) => globs
+                .iter()
+                .filter(|glob| !is_simple(glob))
+                .map(|glob| regex_of_glob(glob))
+                .collect(),
             Self::Regexes(regexes) => regexes.clone(),
         }
     }
@@ -139,6 +136,11 @@ impl Glob {
             .as_ref()
             .map_or(self.text == name, |regex| regex.is_match(name))
     }
+}
+
+/// Whether a glob is a name, or the beginning of one: then no expression is needed.
+pub(super) fn is_simple(glob: &str) -> bool {
+    is_literal(glob.strip_suffix('*').unwrap_or(glob))
 }
 
 /// Whether a glob, or a part of one, stands for itself.

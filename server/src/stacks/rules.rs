@@ -10,6 +10,9 @@ use super::rule::{Means, Origin, Rule};
 use super::rules_file::{self, RulesError, RulesFile};
 use super::walk::walk;
 
+/// Memory of compiled expressions above which rules are slow.
+const SLOW_BYTES: usize = 128 << 10;
+
 /// The rules that come with the program, as their file.
 const BUILT_IN: &str = include_str!("built_in.toml");
 
@@ -22,6 +25,7 @@ pub struct Rules {
     version: u32,
     rules: Vec<Rule>,
     matcher: Matcher,
+    expressions_bytes: usize,
     /// The built-in rules follow those of the file.
     has_built_in: bool,
     /// What no rule claims is taken for the app's own code: because no rule says what is, or because the file says so.
@@ -60,6 +64,7 @@ impl Rules {
     fn new(file: RulesFile) -> Result<Self, RulesError> {
         let RulesFile {
             version,
+            expressions_bytes,
             built_in,
             rules,
             ..
@@ -75,6 +80,7 @@ impl Rules {
             version,
             rules,
             matcher,
+            expressions_bytes,
             has_built_in: built_in,
             assumes_in_app,
         })
@@ -110,6 +116,12 @@ impl Rules {
     #[must_use]
     pub fn assumes_in_app(&self) -> bool {
         self.assumes_in_app
+    }
+
+    /// Whether the expressions are so large that to match a frame takes longer than a request may take others' time.
+    #[must_use]
+    pub fn are_slow(&self) -> bool {
+        self.expressions_bytes > SLOW_BYTES
     }
 
     /// The class of a stack, innermost frame first.

@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::rule::{Glob, Means, On, Origin, Pattern, Rule, regex_of_glob};
+use super::rule::{Glob, Means, On, Origin, Pattern, Rule, is_simple, regex_of_glob};
 use crate::expressions::Expressions;
 
 /// More than this is refused: every new stack is matched against them all, and the matcher is kept in memory.
 const MAX_PATTERNS: usize = 5_000;
 const MAX_PATTERN_BYTES: usize = 1_024;
-/// Memory of all compiled patterns: enough for 5,000 of 80 letters.
-const EXPRESSIONS_BYTES: usize = 16 << 20;
+/// Memory of all compiled regular expressions and globs.
+const EXPRESSIONS_BYTES: usize = 4 << 20;
 
 /// Why a rule file was refused.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +71,8 @@ impl RulesError {
 /// A file as written.
 pub(super) struct RulesFile {
     pub(super) version: u32,
+    /// Memory of its compiled expressions.
+    pub(super) expressions_bytes: usize,
     /// Whether the built-in rules follow those of the file.
     pub(super) built_in: bool,
     /// Whether frames that no rule claims are the app's own; nothing: only when no rule says what is.
@@ -188,6 +190,7 @@ pub(super) fn read(text: &str, origin: Origin) -> Result<RulesFile, RulesError> 
     }
     Ok(RulesFile {
         version: file.version,
+        expressions_bytes: expressions.used(),
         built_in: file.built_in,
         assume_in_app: file.assume_in_app,
         rules,
@@ -261,7 +264,8 @@ fn pattern(
         }
         let expression = match key {
             "regex" => text.clone(),
-            "glob" => regex_of_glob(text),
+            // Most globs are looked up as prefixes.
+            "glob" if !is_simple(text) => regex_of_glob(text),
             _ => continue,
         };
         let checked = expressions.check(&expression);

@@ -8,7 +8,12 @@ use crate::processes::{Program, fresh_spans, sql};
 use crate::server::{Server, spans};
 
 /// Nothing goes out before the server ends.
-const ALL_AT_ONCE: [&str; 2] = ["--flush-interval-ms", "60000"];
+const ALL_AT_ONCE: [&str; 4] = [
+    "--flush-interval-ms",
+    "60000",
+    "--max-names-per-hour",
+    "100000",
+];
 const BATCHES: usize = 30;
 const SPANS: usize = 2_000;
 

@@ -29,6 +29,7 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
         hold_back: None,
         received_at: NOW,
         wire_bytes: 1,
+        quick_only: false,
     };
     let mut batch: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
     batch["split_from"] = serde_json::json!([uuid::Uuid::new_v4()]);

@@ -2,6 +2,9 @@
 //!
 //! Names in messages come from apps, and apps from anybody: nothing in them may mention people, link or draw.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use reqwest::Url;
 use serde_json::{Value, json};
 
@@ -11,6 +14,9 @@ use super::message::{Message, Parcel};
 /// Slack cuts longer texts off.
 const MOST_CHARS: usize = 12_000;
 
+/// What some take for the beginning of a link.
+static WWW: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)(\bwww)\.").expect("a pattern that tests compile"));
 const NO_WIDTH: char = '\u{200b}';
 
 /// How the receiver reads a text.
@@ -51,12 +57,8 @@ impl Dialect {
                 (_, char) => escaped.push(char),
             }
         }
-        match self {
-            Self::Slack => escaped,
-            Self::Markdown => escaped
-                .replace("://", ":\u{200b}//")
-                .replace("www.", "www\u{200b}."),
-        }
+        let unlinked = escaped.replace("://", ":\u{200b}//");
+        WWW.replace_all(&unlinked, "${1}\u{200b}.").into_owned()
     }
 
     fn link(self, url: &str) -> String {
@@ -103,7 +105,8 @@ pub(super) fn body(parcel: &Parcel<'_>, url: &Url) -> Value {
         Message::Digest { digest } => dialect.block(&digest_text(digest)),
     };
     let text = format!("{}\n{text}", dialect.bold(parcel.subject));
-    json!({"text": text.chars().take(MOST_CHARS).collect::<String>()})
+    let text: String = text.chars().take(MOST_CHARS).collect();
+    json!({"text": text, "unfurl_links": false, "unfurl_media": false})
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ impl From<Refusal> for Problem {
             }
             Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
             Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
+            Refusal::TakesLong => return Self::overloaded(),
         };
         Self::new(status, code, refusal.to_string())
     }

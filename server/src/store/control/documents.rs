@@ -101,7 +101,7 @@ macro_rules! statements {
                 " WHERE project = $1 ORDER BY revision DESC LIMIT 1"
             ),
             list: concat!(
-                "SELECT project, revision, document, note, author, created_at FROM ",
+                "SELECT project, revision, '' AS document, note, author, created_at FROM ",
                 $table,
                 " WHERE project = $1 AND revision < $2 ORDER BY revision DESC LIMIT $3"
             ),
@@ -223,6 +223,7 @@ pub trait Documents: Backend {
     }
 
     /// The latest first, those before revision `before`, at most 1000.
+    /// Without their texts.
     async fn documents(
         &self,
         kind: DocumentKind,

@@ -31,9 +31,12 @@ impl Grant<'_> {
     }
 }
 
-const TOKEN: &str = "SELECT project, role, expires_at, revoked_at FROM api_tokens WHERE id = $1";
-const USER: &str = "SELECT is_admin, disabled_at FROM users WHERE id = $1";
-const ROLE: &str = "SELECT role FROM memberships WHERE user_id = $1 AND project = $2";
+// They change nothing, and lock the row: on PostgreSQL a revocation at the same time waits, and then finds what was made.
+const TOKEN: &str = "UPDATE api_tokens SET role = role WHERE id = $1 RETURNING project, role, expires_at, revoked_at";
+const USER: &str =
+    "UPDATE users SET is_admin = is_admin WHERE id = $1 RETURNING is_admin, disabled_at";
+const ROLE: &str =
+    "UPDATE memberships SET role = role WHERE user_id = $1 AND project = $2 RETURNING role";
 
 impl Change<'_> {
     /// Refuses what the actor of this change may not hand out. The command line and the server itself may hand out everything.
@@ -96,18 +99,27 @@ const REVOKE_MADE: &str = "WITH RECURSIVE made (id) AS (\
          SELECT id FROM api_tokens WHERE created_by = $1 AND ($3 IS NULL OR project = $3) AND revoked_at IS NULL \
          UNION SELECT t.id FROM api_tokens AS t JOIN made AS m ON t.created_by = 'token:' || m.id WHERE t.revoked_at IS NULL) \
      UPDATE api_tokens SET revoked_at = $2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL";
+/// Links of the maker, and of tokens that are revoked.
+const END_LINKS: &str = "UPDATE invitations SET used_at = $2 WHERE used_at IS NULL \
+     AND (created_by = $1 OR created_by IN (SELECT 'token:' || id FROM api_tokens WHERE revoked_at IS NOT NULL))";
 const HAND_OVER: &str =
     "UPDATE api_tokens SET created_by = $2 WHERE created_by = $1 AND revoked_at IS NULL";
 
 impl Change<'_> {
-    /// Revokes the tokens that `maker` made, in a project or everywhere. Answers how many.
+    /// Revokes the tokens that `maker` made, in a project or everywhere, and then its invitations too. Answers how many tokens.
     pub(super) async fn revoke_tokens_of(
         &mut self,
         maker: &Actor,
         project: Option<&str>,
     ) -> Result<u64, ControlError> {
         let values = values![maker.to_string(), self.at(), project];
-        self.execute(REVOKE_MADE, values).await
+        let revoked = self.execute(REVOKE_MADE, values).await?;
+        // Links are for the whole installation: they end with the maker, not with one of its roles.
+        if project.is_none() {
+            let values = values![maker.to_string(), self.at()];
+            self.execute(END_LINKS, values).await?;
+        }
+        Ok(revoked)
     }
 
     /// The actor of this change answers for the tokens that `maker` made from now on.

@@ -27,8 +27,8 @@ pub struct Invitation {
     pub expires_at: i64,
 }
 
-const INSERT: &str = "INSERT INTO invitations (token_hash, purpose, user_id, created_at, expires_at) \
-     VALUES ($1, $2, $3, $4, $5)";
+const INSERT: &str = "INSERT INTO invitations (token_hash, purpose, user_id, created_at, expires_at, created_by) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
 /// One statement decides who takes it: of two at once, the second finds it used.
 const TAKE: &str = "UPDATE invitations SET used_at = $3 \
      WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 \
@@ -67,6 +67,7 @@ pub trait Invitations: Backend {
             *user,
             at,
             invitation.expires_at,
+            actor.to_string(),
         ];
         change.execute(INSERT, values).await?;
         let detail = json!({"purpose": purpose.as_str(), "expires_at": invitation.expires_at});

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::audit::{Action, Actor};
 use super::backend::{Backend, Notice, Row, values};
-use super::change::{Change, Entry, new_id, records};
+use super::change::{Change, Entry, new_id, records, row};
 use super::error::ControlError;
 use super::secrets::SecretHash;
 
@@ -95,7 +95,7 @@ pub(super) const REVOKE_ALL_OF_USER: &str =
 const LIST: &str = "SELECT family, user_id, created_at, last_used_at, expires_at, revoked_at FROM sessions \
      WHERE user_id = $1 AND rotated_to IS NULL AND expires_at > $2 \
      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
-     ORDER BY last_used_at DESC, id DESC";
+     ORDER BY last_used_at DESC, id DESC LIMIT 100";
 const FORGET: &str = "DELETE FROM sessions WHERE expires_at < $1";
 const FORGET_INVITATIONS: &str = "DELETE FROM invitations WHERE expires_at < $1";
 
@@ -124,6 +124,8 @@ pub trait Sessions: Backend {
         exchange: TokenExchange,
         at: i64,
     ) -> Result<Rotation, ControlError> {
+        // A token that was never made costs no place among those who write.
+        row(self, BY_TOKEN, values![exchange.old]).await?;
         let actor = Actor::system("sessions");
         let mut change = Change::begin(self, &actor, at).await?;
         let next = new_id(at);
@@ -171,7 +173,7 @@ pub trait Sessions: Backend {
         change.commit(entry(action, &subject, json!({}))).await
     }
 
-    /// Those that are alive, the one used last first.
+    /// Those that are alive, the one used last first: a hundred. Older ones do not count.
     async fn sessions_of(&self, user: Uuid, now: i64) -> Result<Vec<Session>, ControlError> {
         records(self, LIST, values![user, now], Session::read).await
     }
