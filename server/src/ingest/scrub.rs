@@ -195,7 +195,7 @@ fn is_card(number: &str) -> bool {
     digits
         .iter()
         .any(|digit| *digit != digits.first().copied().unwrap_or(0))
-        && sum % 10 == 0
+        && sum.is_multiple_of(10)
 }
 
 /// What a text shows at a glance.
