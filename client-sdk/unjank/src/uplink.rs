@@ -325,6 +325,7 @@ mod tests {
     fn a_receipt_tells_losses_limits_and_the_configuration() {
         let receipt = r#"{"batch_id":"00000000-0000-0000-0000-000000000001","accepted":3,
             "rejected":[{"signal":"spans","index":1,"code":"x","detail":"y"}],
+            "rejected_unlisted":[{"signal":"spans","events":7}],
             "rate_limits":[{"signal":"metrics","retry_after_s":60,"dropped":5}],"config_etag":"\"abc\""}"#;
         let Verdict::Accepted {
             lost,
@@ -338,6 +339,7 @@ mod tests {
             lost,
             [
                 (Signal::Spans, Reason::Refused, 1),
+                (Signal::Spans, Reason::Refused, 7),
                 (Signal::Metrics, Reason::RateLimited, 5)
             ]
         );
