@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::target::Target;
 
-const LASTS: Duration = Duration::from_secs(5);
+const LASTS: Duration = Duration::from_secs(3);
 
 /// A batch whose member `list` is the text, compressed.
 fn batch(member: &str, list: &str) -> Vec<u8> {

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::target::Target;
 
-const LASTS: Duration = Duration::from_secs(4);
+const LASTS: Duration = Duration::from_secs(3);
 
 /// Lets this process open as many connections as an attacker needs.
 fn raise_own_limit() {

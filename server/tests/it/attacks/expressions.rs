@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::target::Target;
 
-const LASTS: Duration = Duration::from_secs(5);
+const LASTS: Duration = Duration::from_secs(3);
 
 /// Sends a body again and again over several connections with a viewer's token. Answers the last answer that is not "come back later".
 async fn send(target: &Target, path: &str, body: &Value) -> (u16, Value) {
