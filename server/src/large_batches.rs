@@ -54,7 +54,7 @@ impl LargeBatches {
         let turn = self.turns.take(project, PATIENCE).await?;
         let (answer, done) = oneshot::channel();
         let job = move || {
-            // A panic must not end the thread; whoever waits is told that there is no answer.
+            // A panic must not end the thread. The caller gets no answer then.
             let work = std::panic::AssertUnwindSafe(work);
             if let Ok(done) = std::panic::catch_unwind(work) {
                 let _nobody_waits = answer.send(done).is_err();

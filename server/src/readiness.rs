@@ -17,7 +17,7 @@ pub struct Health {
     pub clickhouse: Result<(), String>,
 }
 
-/// The latest answer. Whoever asks while the log and ClickHouse are asked waits for that answer.
+/// The latest answer. Callers that come while the log and ClickHouse are asked wait for that answer.
 #[derive(Debug, Default)]
 pub struct Readiness(Mutex<Option<(Instant, Health)>>);
 

@@ -1,6 +1,6 @@
 //! What many callers take from and no single one may use up: so much in all, and so much for each holder.
 //!
-//! A caller takes from its own part first. So whoever waits for its own part keeps nobody else waiting.
+//! A caller takes from its own part first. So a caller that waits for its own part does not delay the others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

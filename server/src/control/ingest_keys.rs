@@ -49,7 +49,7 @@ impl IngestKeys {
         if short && !is_local {
             return Err(format!(
                 "an ingest key of the settings has fewer than {LEAST_LENGTH} characters, and the server listens beyond this machine: \
-                 whoever guesses a key can send. Take a random one, such as from `openssl rand -hex 16`"
+                 anyone who guesses a key can send. Use a random one, such as from `openssl rand -hex 16`"
             ));
         }
         Ok(())

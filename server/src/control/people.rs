@@ -122,7 +122,7 @@ impl Logins {
             .ok_or(LoginError::Refused)
     }
 
-    /// Sets another password for somebody who knows the present one, and logs in anew: all sessions end.
+    /// Changes the password of a person who knows the present one. All sessions end, and a new one begins.
     pub async fn change_password(
         &self,
         control: &dyn Control,

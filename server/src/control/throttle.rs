@@ -1,5 +1,5 @@
-//! How fast things may be tried: passwords above all. Too many tries are delayed, not locked out: whoever knows the password gets in, a
-//! little later. Pure: the time is a parameter.
+//! How fast things may be tried: passwords above all. Too many tries are delayed, not locked out: a person who knows the password
+//! gets in, a little later. Pure: the time is a parameter.
 //!
 //! A try is taken from its buckets before the password is looked at, so that tries at the same time count too, and given back when the
 //! password was right: an office behind one address logs in as often as it likes. A browser that logged in to the account before has a

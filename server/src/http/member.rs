@@ -79,7 +79,7 @@ impl Principal {
             Err(error) => return Err(error.into()),
         };
         if token.last_used_at.is_none_or(|at| now - at >= TOUCH_EVERY) {
-            // What is shown of its use is not worth to fail for.
+            // The request goes on: only the time of the last use is missing.
             let _shown_later = app.control.touch_api_token(token.id, now).await.is_err();
         }
         Ok(Self::Token {

@@ -138,7 +138,7 @@ enum Tokens {
     /// They end at once.
     #[default]
     Revoke,
-    /// They work on, and whoever asks answers for them.
+    /// They work on, as if the caller had made them.
     TakeOver,
 }
 

@@ -173,7 +173,7 @@ pub(super) struct LoggedIn {
     expires_in_s: i64,
 }
 
-/// A try of somebody who wants to get in.
+/// A try to log in.
 pub(super) fn attempt(app: &App, address: IpAddr, headers: &HeaderMap) -> Attempt {
     Attempt {
         address,

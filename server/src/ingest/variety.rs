@@ -147,7 +147,7 @@ impl Variety {
 fn lock(hour: &Mutex<Hour>, received_at: i64) -> MutexGuard<'_, Hour> {
     let mut hour = hour.lock().unwrap_or_else(PoisonError::into_inner);
     let number = received_at.div_euclid(HOUR_US);
-    // A request of the last hour may come late; a clock that was set back counts anew.
+    // A request of the last hour may come late; a clock that was set back begins a new hour.
     if number > hour.number || hour.number - number > 1 {
         // The names of the hour before stay, whatever comes first in this one.
         let follows = number == hour.number + 1;

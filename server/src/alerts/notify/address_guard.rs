@@ -56,7 +56,7 @@ impl AllowedTargets {
 }
 
 impl AllowedTargets {
-    /// Whether a name may be resolved at all. Names of an internal network are not: whether they exist is nobody's business.
+    /// Whether a name may be resolved at all. Names of an internal network are not: the answer would say whether they exist.
     #[must_use]
     pub fn resolves(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();

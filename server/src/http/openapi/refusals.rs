@@ -141,7 +141,7 @@ refuses! {
     Stored: "store_unavailable" "question_too_big";
     /// What is stored is asked, by anybody who likes.
     Questioned: "store_unavailable" "question_too_big" "question_unfit" "overloaded" "invalid_query" "not_found";
-    /// Access that somebody hands out: no more than their own, and no longer.
+    /// Access that is granted: no more than the caller's own, and no longer.
     Outlived: "token_outlives_its_maker" "role";
     /// A key for device tokens.
     Unfit: "device_key_unfit" "overloaded";

@@ -10,7 +10,7 @@ use super::change::Change;
 use super::error::ControlError;
 use super::memberships::Role;
 
-/// Access that somebody or something is to get.
+/// Access that is to be granted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant<'g> {
     /// `None` is the whole installation.

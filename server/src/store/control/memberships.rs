@@ -43,7 +43,7 @@ const OF_PROJECT: &str =
 
 #[async_trait]
 pub trait Memberships: Backend {
-    /// Gives a role, in place of the one the user may have had. Whoever is admin no more loses the tokens they made for the project.
+    /// Gives a role, in place of the one the user may have had. A user who is no longer admin loses the tokens they made for the project.
     async fn set_membership(
         &self,
         membership: &Membership,

@@ -114,7 +114,7 @@ pub trait Users: Backend {
         records(self, LIST, values, User::read).await
     }
 
-    /// Ends all sessions of the user, and all links to set a password with: whoever knew the old password is out.
+    /// Ends all sessions of the user, and all links to set a password with: an intruder who knew the old password is out.
     async fn set_password(
         &self,
         id: Uuid,

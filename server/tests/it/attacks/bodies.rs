@@ -1,4 +1,4 @@
-//! Bodies that are small on the wire and large or slow for whoever decodes them.
+//! Bodies that are small on the wire, and large or slow to decode.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
