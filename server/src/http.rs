@@ -344,7 +344,7 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
                 .make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)),
         )
         .propagate_x_request_id()
-        // Nothing is run or shown as something else than what it is said to be.
+        // Browsers must not guess another content type.
         .layer(SetResponseHeaderLayer::if_not_present(
             X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),

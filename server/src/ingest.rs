@@ -224,7 +224,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
             held_back::clear(&mut self.batch, &mut self.events, &self.rate_limits);
         }
         let context = self.context;
-        // Of what the device says, not of what is kept of it.
+        // Counts what the device sent, before anything is renamed or scrubbed.
         let config_etag = (context.config_etag)(&self.batch.resource);
         let changed = context.variety.bound(
             (&context.device.project, context.received_at),

@@ -34,7 +34,7 @@ pub struct Attempt {
 /// What tries are counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counted {
-    /// Whatever the account is.
+    /// Of one address, for all accounts together.
     Address(IpAddr),
     /// An account, from one address.
     Account(u64, IpAddr),

@@ -57,7 +57,7 @@ pub(super) async fn change_password(
 #[schema(as = Session)]
 pub(super) struct SessionBody {
     id: Uuid,
-    /// The one that asks.
+    /// The session that sent this request.
     is_this: bool,
     /// Microseconds since the epoch, as all times here.
     created_at: i64,

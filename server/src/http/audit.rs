@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/audit` and `/api/v1/audit`: who changed what, the latest first. Secrets never stand in it.
+//! `/api/v1/projects/{project}/audit` and `/api/v1/audit`: who changed what, the latest first. It never contains secrets.
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ impl FromRequestParts<Arc<App>> for ClientAddress {
     }
 }
 
-/// Says so at most once an hour: anybody can send the header.
+/// Warns at most once an hour, because anybody can send the header.
 fn warn_of(peer: IpAddr) {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     const PAUSE: Duration = Duration::from_secs(3_600);

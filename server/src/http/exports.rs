@@ -22,7 +22,7 @@ use crate::run_report;
 
 /// How long an export waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
-/// An export that takes longer is cut off: fewer days at a time do not.
+/// An export that takes longer is cut off. Export fewer days at a time then.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// Every column of a signal's rows, by time. Text that a spreadsheet would take for a formula has an apostrophe in front.

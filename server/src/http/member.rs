@@ -15,7 +15,7 @@ use super::session::session_cookie;
 use crate::app::App;
 use crate::store::control::{Actor, ControlError, Role, SecretHash, User};
 
-/// Its use is written down once in this time.
+/// The last use of a token is saved at most once in this time.
 const TOUCH_EVERY: i64 = 60_000_000;
 
 /// Somebody who may look, in the project.

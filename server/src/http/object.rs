@@ -14,11 +14,11 @@ use super::problem::Problem;
 use crate::app::App;
 use crate::shares::Holder;
 
-/// The largest body in which nobody is known yet.
+/// The largest body of a request without an identity, such as a login.
 pub(super) const CREDENTIALS: usize = 8 << 10;
 /// The largest body of most requests.
 const SMALL: usize = 64 << 10;
-/// A set of public keys is larger.
+/// The largest body with a set of public keys.
 pub(super) const KEY_SET: usize = 160 << 10;
 /// The largest body of all: a configuration with a thousand overrides, or thousands of classification rules.
 pub(super) const DOCUMENT: usize = 2 << 20;

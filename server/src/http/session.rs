@@ -27,7 +27,7 @@ use crate::store::control::Actor;
 
 const SESSION: &str = "__Host-unjank";
 const REFRESH: &str = "__Secure-unjank-refresh";
-/// By which a browser is known that logged in before: others' wrong passwords do not delay it.
+/// Marks a browser that has logged in before. Other people's wrong passwords do not delay it.
 const DEVICE: &str = "__Host-unjank-device";
 const DEVICE_LIFE_S: i64 = 365 * 24 * 3_600;
 /// The refresh token goes only where it is used.

@@ -123,7 +123,7 @@ struct NewStack<'j> {
     class: Class,
 }
 
-/// What a stack is told from others by, unless this process has stored it already.
+/// The fingerprint of a stack, or nothing if this process has stored the stack already.
 pub(super) fn unknown_stack(frames: &[Frame<'_>], context: &Context<'_>) -> Option<u64> {
     let hash = stack_hash(frames);
     let key = context.stack_key(hash);

@@ -42,7 +42,7 @@ impl Rejections {
         self.add(signal, index, reject);
     }
 
-    /// The places in the list as it was sent of the events of a signal that were decoded.
+    /// For each decoded event of a signal: its index in the list that the device sent.
     pub(super) fn decoded_places(&self, signal: Signal) -> impl Iterator<Item = u32> + use<> {
         let missing = self.undecoded.iter().filter(|(of, _)| *of == signal);
         let missing: Vec<u32> = missing.map(|(_, index)| *index).collect();

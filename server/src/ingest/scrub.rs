@@ -63,7 +63,7 @@ static URL_USER: LazyLock<Regex> = LazyLock::new(|| regex(r"://[^\s/?#@\[][^\s/?
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"[A-Za-z0-9._%+-]+(?:@|%40)[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}\b")
 });
-/// 13 to 19 digits in groups; whether it is a card's number says its last digit.
+/// 13 to 19 digits in groups. The check digit then decides whether it is a card number.
 static CARD: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[3-6](?:[ -]?[0-9]){12,18}\b"));
 /// International with `+`, or North American in its groups.
 static PHONE: LazyLock<Regex> = LazyLock::new(|| {

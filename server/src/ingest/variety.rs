@@ -16,11 +16,11 @@ use super::jank;
 use super::scrub::{self, Kind};
 use crate::store::Outcome;
 
-/// What is above goes here.
+/// The name under which everything above the bound is stored.
 const OTHER: &str = "(other)";
 const HOUR_US: i64 = 3_600_000_000;
 
-/// What is counted, each for itself.
+/// What has a bound of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dimension {
     SpanName,
@@ -68,7 +68,7 @@ impl Dimension {
         }
     }
 
-    /// Most differ little; what code is made of differs much.
+    /// What part of the bound a dimension has. Names from code vary most.
     const fn share(self) -> usize {
         match self {
             Self::SpanName | Self::Function | Self::Stack => 1,
@@ -81,7 +81,7 @@ impl Dimension {
 /// What projects sent in this hour.
 #[derive(Debug)]
 pub struct Variety {
-    /// For the dimensions that differ most; the others have a part of it.
+    /// The bound of the dimensions that vary most. The others have a part of it.
     most: usize,
     projects: Mutex<HashMap<Arc<str>, Arc<Mutex<Hour>>>>,
 }
@@ -235,23 +235,26 @@ impl Bounds<'_> {
         if self.hour.knows(dimension, fingerprint) {
             return;
         }
-        self.text(name);
-        let fingerprint = self.hour.hasher.hash_one(name.as_str());
+        let fingerprint = match self.text(name) {
+            true => self.hour.hasher.hash_one(name.as_str()),
+            false => fingerprint,
+        };
         if !self.hour.admits(dimension, fingerprint, self.most) {
             *name = Text::from(OTHER);
             self.count(Outcome::Limited, dimension.as_str());
         }
     }
 
-    /// A text of which there may be any number.
-    pub(super) fn text(&mut self, text: &mut Text<'_>) {
+    /// Scrubs a text of which there may be any number. Answers whether it changed.
+    pub(super) fn text(&mut self, text: &mut Text<'_>) -> bool {
         let Some((scrubbed, found)) = scrub::scrubbed(text) else {
-            return;
+            return false;
         };
         *text = Text::from(scrubbed);
         for kind in Kind::ALL.into_iter().filter(|kind| found.has(*kind)) {
             self.count(Outcome::Scrubbed, kind.as_str());
         }
+        true
     }
 
     pub(super) fn attributes(&mut self, attributes: &mut Attributes<'_>) {

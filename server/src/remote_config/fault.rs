@@ -57,7 +57,7 @@ impl Faults {
         self.found.is_empty()
     }
 
-    /// Whether it is no use to look any further.
+    /// Whether to stop looking for more faults.
     pub(super) fn is_full(&self) -> bool {
         self.found.len() >= MOST_FAULTS
     }

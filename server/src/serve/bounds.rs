@@ -20,7 +20,7 @@ pub(super) fn limits(settings: &Serve) -> Limits {
     }
 }
 
-/// As many connections as are wanted, if the system has descriptors for them.
+/// The number of connections that the operator wants, or fewer if the system has too few descriptors.
 pub(super) fn connections(settings: &Serve) -> usize {
     let connections = open_files::connections(settings.max_connections);
     usize::try_from(connections).unwrap_or(usize::MAX)
@@ -49,7 +49,7 @@ pub(super) fn large_batches() -> std::io::Result<LargeBatches> {
     LargeBatches::new(cores.div_ceil(2))
 }
 
-/// Rows take less than their JSON, but for small events with the columns of many tables.
+/// Rows take less memory than their JSON. The exception is a batch of small events for tables with many columns.
 pub(super) fn record_limit(settings: &Serve) -> u32 {
     u32::try_from(settings.max_decompressed_bytes.saturating_mul(2))
         .unwrap_or(u32::MAX)

@@ -35,7 +35,7 @@ impl Cookies {
         }
     }
 
-    /// By which a browser is known later.
+    /// The cookie that marks a browser as known.
     pub(crate) fn device_of(response: &Response) -> String {
         let all = response.headers().get_all("set-cookie");
         let mut values = all.iter().map(|value| value.to_str().unwrap());

@@ -14,7 +14,7 @@ use super::message::{Message, Parcel};
 /// Slack cuts longer texts off.
 const MOST_CHARS: usize = 12_000;
 
-/// What some take for the beginning of a link.
+/// Slack and others turn this into a link.
 static WWW: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)(\bwww)\.").expect("a pattern that tests compile"));
 const NO_WIDTH: char = '\u{200b}';

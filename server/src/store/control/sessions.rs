@@ -124,7 +124,7 @@ pub trait Sessions: Backend {
         exchange: TokenExchange,
         at: i64,
     ) -> Result<Rotation, ControlError> {
-        // A token that was never made costs no place among those who write.
+        // Looks the token up before taking the writer: an invented token must not delay writes.
         row(self, BY_TOKEN, values![exchange.old]).await?;
         let actor = Actor::system("sessions");
         let mut change = Change::begin(self, &actor, at).await?;

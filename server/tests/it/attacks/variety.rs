@@ -33,7 +33,7 @@ async fn names_without_end_are_stored_as_one_and_the_others_stay() {
     server.answers(counted, "spans\tspan_name\t4900").await;
     let stored = "SELECT sum(count) FROM outcomes WHERE outcome = 'stored' AND signal = 'spans'";
     server.answers(stored, "5002").await;
-    // The next hour begins anew.
+    // The next hour begins with no names.
     server.pass(std::time::Duration::from_secs(3_600));
     assert_eq!(server.send(&named([4_000])).await.status, 202);
     let later = "SELECT count() FROM spans WHERE name = 'name-4000'";
