@@ -7,6 +7,7 @@ mod compare;
 mod dead_letter;
 mod demo;
 mod engine;
+mod erase;
 mod export;
 mod healthcheck;
 mod openapi;
@@ -70,6 +71,7 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Rows that ClickHouse refused for their content: list, retry or drop them.
     DeadLetter(dead_letter::DeadLetterArgs),
+    Erase(erase::EraseArgs),
     Export(Box<export::ExportArgs>),
     Rollups(rollups::RollupsArgs),
     /// API tokens: make, list and revoke them.
@@ -107,6 +109,7 @@ pub fn run(cli: Cli) -> ExitCode {
             return compare::run(&shared, &compare).unwrap_or_else(|error| fail(&error, failure));
         }
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
+        Command::Erase(erase) => erase::run(&shared, &erase),
         Command::Export(export) => export::run(&shared, &export),
         Command::Rollups(rollups) => {
             return rollups::run(&shared, &rollups).unwrap_or_else(|error| fail(&error, failure));

@@ -14,6 +14,7 @@ mod config_preview;
 mod configurations;
 mod device;
 mod device_keys;
+mod erasures;
 mod exports;
 mod incidents;
 mod ingest;
@@ -98,7 +99,17 @@ fn management() -> Router<Arc<App>> {
     Router::new()
         .merge(people())
         .route("/projects", get(projects::list).post(projects::create))
-        .route("/projects/{project}", patch(projects::update))
+        .route(
+            "/projects/{project}",
+            patch(projects::update).delete(erasures::erase_project),
+        )
+        .route("/projects/{project}/data", delete(erasures::erase_data))
+        .route("/projects/{project}/erasures", get(erasures::list))
+        .route(
+            "/projects/{project}/erasures/{erasure}",
+            get(erasures::read),
+        )
+        .route("/erasures", get(erasures::list_of_projects))
         .route(
             "/projects/{project}/keys",
             get(ingest_keys::list).post(ingest_keys::create),

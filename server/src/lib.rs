@@ -10,6 +10,7 @@ pub mod compare;
 pub mod config;
 pub mod control;
 pub mod demo;
+pub mod erasure;
 pub mod expressions;
 pub mod fingerprint;
 pub mod history;

@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
 use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot, Throttle};
+use crate::erasure::Eraser;
 use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
@@ -168,6 +169,9 @@ where
     front.spawn_optional("reclassifier", reclassifier.run(front.shutdown()));
     // Rows are stored as before.
     front.spawn_optional("auditor", auditor(&app, settings).run(front.shutdown()));
+    let eraser = eraser(&app, shared, settings)?;
+    // Erasures wait, and say so.
+    front.spawn_optional("erasure", eraser.run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);
     let serving = async {
@@ -336,10 +340,7 @@ async fn open_control(
 }
 
 fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<Writer> {
-    let dead_letters = DeadLetters::open(
-        shared.data_dir.join("dead-letter"),
-        settings.dead_letter_max_bytes,
-    )?;
+    let dead_letters = dead_letters(shared, settings)?;
     let writer_settings = WriterSettings {
         flush_interval: settings.flush_interval(),
         range_bytes: RANGE_BYTES,
@@ -356,6 +357,16 @@ fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<W
         metrics,
     )?;
     Ok(writer.sharing(Arc::clone(&app.control) as Arc<dyn Claims>))
+}
+
+fn dead_letters(shared: &Shared, settings: &Serve) -> anyhow::Result<DeadLetters> {
+    let folder = shared.data_dir.join("dead-letter");
+    Ok(DeadLetters::open(folder, settings.dead_letter_max_bytes)?)
+}
+
+fn eraser(app: &Arc<App>, shared: &Shared, settings: &Serve) -> anyhow::Result<Eraser> {
+    let dead_letters = dead_letters(shared, settings)?;
+    Ok(Eraser::new(Arc::clone(app), dead_letters))
 }
 
 fn default_rules(settings: &Serve) -> anyhow::Result<RuleSet> {

@@ -16,13 +16,13 @@ use super::moved::moved;
 use super::rule::{Condition, Rule, minutes};
 use super::verdict::Verdict;
 use crate::clock::Clock;
+use crate::control::Lease;
 use crate::metrics::AlertMetrics;
 use crate::store::control::{
     AlertRule, AlertState, Control, ControlError, Evaluated, GroupState, Incident, IncidentKind,
     IncidentState, Mute, new_id,
 };
 
-const LEASE: &str = "alerts";
 /// A rule that takes longer has failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// Rows arrive in ClickHouse some seconds after the server took them: later is looked at later.
@@ -34,11 +34,8 @@ pub struct Evaluator {
     pub control: Arc<dyn Control>,
     pub metrics: AlertMetrics,
     pub clock: Clock,
-    /// Names this server in the lease.
-    pub holder: String,
     pub every: Duration,
-    /// Whoever evaluates and dies is followed after this time.
-    pub lease: Duration,
+    pub lease: Lease,
 }
 
 /// What a round did.
@@ -58,46 +55,18 @@ impl Evaluator {
         let rounds = async {
             loop {
                 every.tick().await;
-                self.round_with_lease().await;
+                self.lease.during(self.settled_round()).await;
             }
         };
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = rounds => {}
         }
-        if let Err(error) = self.control.give_back(LEASE, &self.holder).await {
-            tracing::debug!(%error, "the lease of alerts ends by itself");
-        }
+        self.lease.give_back().await;
     }
 
-    async fn round_with_lease(&self) {
-        if !self.holds_lease().await {
-            return;
-        }
-        tokio::select! {
-            () = self.renew_lease() => {}
-            _ = self.round(self.clock.now() - SETTLES) => {}
-        }
-    }
-
-    /// Renewed oftener than rounds are run, so that it outlasts a slow one. Resolves when the lease is lost: somebody else evaluates then.
-    async fn renew_lease(&self) {
-        loop {
-            tokio::time::sleep(self.lease / 4).await;
-            if !self.holds_lease().await {
-                return;
-            }
-        }
-    }
-
-    async fn holds_lease(&self) -> bool {
-        let now = self.clock.now();
-        let life = i64::try_from(self.lease.as_micros()).unwrap_or(i64::MAX / 2);
-        let taken = self.control.take(LEASE, &self.holder, now, now + life);
-        taken.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "alerts are not evaluated");
-            false
-        })
+    async fn settled_round(&self) {
+        self.round(self.clock.now() - SETTLES).await;
     }
 
     /// Evaluates all rules as of `now`, which is some seconds ago, so that what happened has arrived. What fails for one rule is said on that rule.

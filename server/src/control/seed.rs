@@ -12,6 +12,13 @@ pub async fn seed(
     keys: &IngestKeys,
     now: i64,
 ) -> Result<(), ControlError> {
+    if control.is_erased(project, now).await? {
+        tracing::warn!(
+            project,
+            "the project of the settings was erased: it is not made again"
+        );
+        return Ok(());
+    }
     let actor = Actor::system("settings");
     let settings = ProjectSettings::named(project);
     unless_there(

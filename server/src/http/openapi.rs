@@ -33,7 +33,7 @@ use crate::remote_config::Fault;
 
 use super::{
     account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
-    configurations, device_keys, exports, incidents, ingest, ingest_keys, janks, mutes,
+    configurations, device_keys, erasures, exports, incidents, ingest, ingest_keys, janks, mutes,
     notifications, ofrep, people, projects, query, remote_config, rules, session, traces,
 };
 
@@ -71,6 +71,11 @@ use super::{
         projects::list,
         projects::create,
         projects::update,
+        erasures::erase_project,
+        erasures::erase_data,
+        erasures::list,
+        erasures::read,
+        erasures::list_of_projects,
         ingest_keys::list,
         ingest_keys::create,
         ingest_keys::update,

@@ -63,6 +63,11 @@ impl KnownStacks {
         }
     }
 
+    /// Stacks were erased: those that come again are stored again.
+    pub fn clear(&self) {
+        self.lock().iter_mut().for_each(HashSet::clear);
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, [HashSet<StackKey>; 2]> {
         self.generations
             .lock()

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::SEEN_BATCHES;
 use crate::alerts::{Evaluator, Judge};
@@ -13,6 +12,7 @@ use crate::app::App;
 use crate::auditor::Auditor;
 use crate::clock::Clock;
 use crate::config::{Serve, Switch};
+use crate::control::Lease;
 use crate::history::{Reclassifier, Waits};
 use crate::ingest::OutcomeCounts;
 use crate::store::{ClickHouse, IngestLog, LogError, Retention};
@@ -26,9 +26,12 @@ pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
         control: Arc::clone(&app.control),
         metrics: app.metrics.alerts.clone(),
         clock: app.clock.clone(),
-        holder: Uuid::new_v4().to_string(),
         every: settings.alerts_interval(),
-        lease: settings.alerts_lease(),
+        lease: Lease::new(
+            Arc::clone(&app.control),
+            app.clock.clone(),
+            ("alerts", settings.alerts_lease()),
+        ),
     }
 }
 

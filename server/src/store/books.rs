@@ -100,6 +100,8 @@ pub struct Kept {
     days: BTreeMap<String, i64>,
     /// Rows before these times, in seconds since the epoch, went while a table kept them for fewer days.
     dropped: BTreeMap<String, i64>,
+    /// The same for rows of single projects, by table: the project, and a time that is the beginning of a day.
+    dropped_of_projects: BTreeMap<String, Vec<(String, i64)>>,
 }
 
 impl Kept {
@@ -108,6 +110,25 @@ impl Kept {
         let days = self.days.get(table);
         let kept = days.map(|days| now - days * DAY);
         Some(kept.max(self.dropped.get(table).copied())? + HOUR)
+    }
+
+    /// Projects whose rows in the table may be gone, and before which time.
+    pub(super) fn dropped_of_projects(&self, table: &str) -> &[(String, i64)] {
+        self.dropped_of_projects
+            .get(table)
+            .map_or(&[], |dropped| dropped)
+    }
+
+    /// Whether a project's entry of a page can be compared.
+    fn has(&self, page: &Page, (project, at): &(String, i64)) -> bool {
+        let older = if page.book == Book::Arrivals {
+            oldest_arrival()
+        } else {
+            0
+        };
+        let sides = [page.source.table, page.copy.table].into_iter();
+        let mut dropped = sides.flat_map(|table| self.dropped_of_projects(table));
+        !dropped.any(|(of, before)| of == project && *at < before + older)
     }
 
     /// What of the period can be compared. `now` in seconds since the epoch.
@@ -164,12 +185,24 @@ impl ClickHouse {
             .await?;
         let days = tables.into_iter().filter(|(_, days)| *days > 0).collect();
         let sql = format!(
-            "SELECT target, max(toInt64(toUnixTimestamp(before))) FROM `{}`.dropped_rows GROUP BY target",
+            "SELECT toString(target), toString(project), max(toInt64(toUnixTimestamp(before))) FROM `{}`.dropped_rows GROUP BY target, project",
             self.database()
         );
-        let dropped = self.client()?.query_raw(&sql).fetch_all::<(String, i64)>();
-        let dropped = dropped.await?.into_iter().collect();
-        Ok(Kept { days, dropped })
+        let rows = self.client()?.query_raw(&sql);
+        let (mut dropped, mut of_projects) = (BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
+        for (target, project, before) in rows.fetch_all::<(String, String, i64)>().await? {
+            if project.is_empty() {
+                dropped.insert(target, before);
+            } else {
+                let of_target = of_projects.entry(target).or_default();
+                of_target.push((project, ceil(before, DAY)));
+            }
+        }
+        Ok(Kept {
+            days,
+            dropped,
+            dropped_of_projects: of_projects,
+        })
     }
 
     /// Compares a page. Differences are real when they were there, but may be gone a moment later.
@@ -193,11 +226,15 @@ impl ClickHouse {
         let source = self.count(&question(&page.source), project).await?;
         let copy = self.count(&question(&page.copy), project).await?;
         let keys: BTreeSet<&(String, i64)> = source.keys().chain(copy.keys()).collect();
-        let doubtful: Vec<(String, i64)> = keys
+        let mut doubtful: Vec<(String, i64)> = keys
             .into_iter()
             .filter(|key| total(&source, key) != total(&copy, key))
             .cloned()
             .collect();
+        if !doubtful.is_empty() {
+            let kept = self.kept().await?;
+            doubtful.retain(|key| kept.has(page, key));
+        }
         let events = source
             .values()
             .map(|entry| entry.total.unsigned_abs())

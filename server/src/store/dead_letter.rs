@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use unjank_protocol::Signal;
 use uuid::Uuid;
 
-use super::clickhouse::Failure;
+use super::clickhouse::{ClickHouse, Failure};
 use super::delivery::{self, Parcel};
 use super::destination::Destination;
 use super::durable_file::DurableFiles;
+use super::erase::Whose;
 use super::ledger::Fold;
 use super::native::Frame;
 use super::number::Number;
@@ -276,6 +277,29 @@ impl DeadLetters {
         item.recount(dropped, destination).await?;
         self.forget(id)?;
         Ok(item)
+    }
+
+    /// Deletes the items of a project, or those of some of its installs and users. Their events count as erased.
+    pub async fn erase(
+        &self,
+        project: &str,
+        whose: Option<&Whose>,
+        destination: &ClickHouse,
+    ) -> Result<u64, DeadLetterError> {
+        let mut erased = 0;
+        for path in self.paths()? {
+            let (item, bytes) = self.read(&path)?;
+            let frame = Frame::read(&bytes).map_err(Failure::from)?;
+            let is_meant = |whose: &Whose| whose.has(&frame, item.received_at);
+            let is_meant = whose.map_or(Ok(true), is_meant).map_err(Failure::from)?;
+            if item.project != project || !is_meant {
+                continue;
+            }
+            item.recount((Outcome::Erased, ""), destination).await?;
+            self.forget(&item.id)?;
+            erased += 1;
+        }
+        Ok(erased)
     }
 
     fn path(&self, id: &str) -> PathBuf {

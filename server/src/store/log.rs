@@ -288,6 +288,12 @@ impl IngestLog {
             .saturating_sub(self.0.state.drained.load(Ordering::Relaxed))
     }
 
+    /// The last record that is in ClickHouse, and the last one that is durable.
+    pub fn drained_and_durable(&self) -> (Seq, Seq) {
+        let drained = self.0.state.drained.load(Ordering::Relaxed);
+        (drained, *self.0.state.durable.borrow())
+    }
+
     /// What is free on the disk of the log, which is that of the data folder; if it says.
     pub fn disk_free_bytes(&self) -> Option<u64> {
         disk::free_bytes(&self.0.dir)

@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0015_split_batches",
     "0016_dropped_rows",
     "0017_marks_of_outcomes",
+    "0018_dropped_rows_of_projects",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

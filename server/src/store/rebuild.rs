@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 pub use self::plan::{Part, Refused};
 
-use self::plan::{entries, joined, parts, raw_unit, since, within};
+use self::plan::{entries, joined, parts, raw_unit, scope, since, within};
 use self::scratch::MonthState;
 use super::books::{Kept, Period};
 use super::clickhouse::{ClickHouse, Failure};
@@ -186,6 +186,22 @@ impl Rebuilder {
         plan
     }
 
+    /// The parts that are to be made again because rows of a project were deleted from a raw table. Hours whose raw rows may be gone are
+    /// left out.
+    #[must_use]
+    pub fn plan_without(&self, project: &str, raw: &str, periods: &[Period]) -> Vec<Part> {
+        let mut plan = Vec::new();
+        for roll_up in self.roll_ups.iter().filter(|one| one.table == raw) {
+            for target in roll_up.targets() {
+                plan.extend(parts(target, &self.entries_kept(roll_up, target, periods)));
+            }
+        }
+        for part in &mut plan {
+            part.project = Some(project.to_owned());
+        }
+        plan
+    }
+
     /// The entries of the periods that can be rebuilt.
     fn entries_kept(&self, roll_up: &RollUp, target: &Target, periods: &[Period]) -> BTreeSet<i64> {
         let mut wanted = entries(target, periods);
@@ -245,7 +261,11 @@ impl Rebuilder {
         let (roll_up, target, raw) = self.found(part)?;
         let scratch = self.new_scratch(part, "").await?;
         let mut rolled = self.rolled(part).await?;
-        let adopted = self.stuck(raw, &part.periods, &rolled).await?;
+        // A mark speaks for all projects: rows of one alone are not taken over.
+        let adopted = match part.project {
+            Some(_) => Rolled::default(),
+            None => self.stuck(raw, &part.periods, &rolled).await?,
+        };
         let before = rolled.clone();
         rolled.join(adopted.0.clone());
         let mut periods = part.periods.clone();
@@ -253,12 +273,17 @@ impl Rebuilder {
             periods = self.widened(part, (&before, &rolled)).await?;
         }
         let unnumbered = self.unnumbered(raw, &periods).await?;
-        let hours = self.raw_hours(raw, &periods).await?;
+        let scope = scope(part, raw.time, self.kept.dropped_of_projects(raw.name));
+        let hours = self.raw_hours(raw, &periods, &scope).await?;
         let all = hours.values().sum();
         let mut done = 0;
         on(done, all);
         for (chunk, rows) in chunks(&hours, raw_unit(raw)) {
-            let condition = format!("{} AND {}", within(raw.time, &chunk), rolled.sql());
+            let condition = format!(
+                "{scope} AND {} AND {}",
+                within(raw.time, &chunk),
+                rolled.sql()
+            );
             self.execute(&target.fill(&scratch, &roll_up.rows_of(target, &condition)))
                 .await?;
             done += rows;
@@ -302,9 +327,11 @@ impl Rebuilder {
         let state = self.month_state(part).await?;
         let mut now = self.rolled(part).await?;
         now.join(adopted.0.clone());
+        let gone = self.kept.dropped_of_projects(raw.name);
         if now != rolled {
             let condition = format!(
-                "{} AND {} AND NOT ({})",
+                "{} AND {} AND {} AND NOT ({})",
+                scope(part, raw.time, gone),
                 within(raw.time, &periods),
                 now.sql(),
                 rolled.sql()
@@ -316,7 +343,9 @@ impl Rebuilder {
             self.execute(&target.fill_mark(&scratch, part.month, (&log, number)))
                 .await?;
         }
-        let whole = self.rest(part, &within(target.time(), &periods)).await?;
+        let time = target.time();
+        let rebuilt = format!("{} AND {}", scope(part, time, gone), within(time, &periods));
+        let whole = self.rest(part, &rebuilt).await?;
         self.attach(&whole, part.month, &scratch).await?;
         self.drop_scratch(&scratch).await?;
         Ok(Ready {

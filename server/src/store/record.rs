@@ -29,6 +29,8 @@ pub enum Outcome {
     Limited,
     /// Stored without personal data or secrets that were in a text, and counted as stored too. Counted by texts, not by events.
     Scrubbed,
+    /// It was stored, or waited in the dead-letter folder, until it was erased on request.
+    Erased,
 }
 
 impl Outcome {
@@ -40,6 +42,7 @@ impl Outcome {
             Self::DeadLetter => "dead_letter",
             Self::Limited => "limited",
             Self::Scrubbed => "scrubbed",
+            Self::Erased => "erased",
         }
     }
 
@@ -51,6 +54,7 @@ impl Outcome {
             Self::DeadLetter,
             Self::Limited,
             Self::Scrubbed,
+            Self::Erased,
         ]
         .into_iter()
         .find(|one| one.as_str() == name)

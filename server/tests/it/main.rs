@@ -25,6 +25,7 @@ mod dead_letters;
 mod demo;
 mod device_tokens;
 mod engine;
+mod erasures;
 mod exact_periods;
 mod exports;
 mod flame;

@@ -101,6 +101,8 @@ closed! {
         ChannelUpdated = "channel.updated",
         ChannelDeleted = "channel.deleted",
         NotificationRetried = "notification.retried",
+        ErasureRequested = "erasure.requested",
+        ErasureFinished = "erasure.finished",
     }
 }
 

@@ -8,6 +8,7 @@ use super::backend::{Backend, Row, values};
 use super::change::{Change, Entry, records, row};
 use super::checks;
 use super::closed::closed;
+use super::erasures::refuse_erased;
 use super::error::ControlError;
 use super::signal_quotas::SignalQuotas;
 
@@ -124,6 +125,7 @@ pub trait Projects: Backend {
         }
         let (per_second, per_day) = quotas(&settings)?;
         let mut change = Change::begin(self, actor, at).await?;
+        refuse_erased(&mut change, id).await?;
         let signals = settings.signal_quotas.json().to_string();
         let values = values![id, settings.name, per_second, per_day, signals, at];
         let inserted = change.row(INSERT, values).await?;

@@ -16,6 +16,8 @@ pub struct Part {
     pub target: String,
     /// A year and a month: 202611.
     pub month: u32,
+    /// Only rows of this project are made again; nothing: those of all projects.
+    pub(super) project: Option<String>,
     pub(super) periods: Vec<Period>,
 }
 
@@ -82,9 +84,24 @@ pub(super) fn parts(target: &Target, entries: &BTreeSet<i64>) -> Vec<Part> {
     let part = |(month, entries)| Part {
         target: target.table.clone(),
         month,
+        project: None,
         periods: joined(&entries, unit(target)),
     };
     months.into_iter().map(part).collect()
+}
+
+/// A condition on the rows that a part makes again: of its project, and not of projects whose raw rows are gone. `time`: the column of the
+/// table that is asked.
+pub(super) fn scope(part: &Part, time: &str, gone: &[(String, i64)]) -> String {
+    let mut conditions = vec!["project != ''".to_owned()];
+    if let Some(project) = &part.project {
+        conditions.push(format!("project = '{project}'"));
+    }
+    for (project, before) in gone {
+        let before = bound(time, *before);
+        conditions.push(format!("NOT (project = '{project}' AND {time} < {before})"));
+    }
+    conditions.join(" AND ")
 }
 
 /// A condition on rows whose time lies in one of the periods.

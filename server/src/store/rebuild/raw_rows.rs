@@ -100,9 +100,10 @@ impl Rebuilder {
         &self,
         raw: &RawTable,
         periods: &[Period],
+        scope: &str,
     ) -> Result<BTreeMap<i64, u64>, Failure> {
         let sql = format!(
-            "SELECT {} AS at, count() FROM `{}`.`{}` WHERE {} GROUP BY at",
+            "SELECT {} AS at, count() FROM `{}`.`{}` WHERE {scope} AND {} GROUP BY at",
             start_of(raw.time, raw_unit(raw)),
             self.database(),
             raw.name,

@@ -41,7 +41,7 @@ impl Rebuilder {
         if self.month_state(part).await?.last_block > 0 {
             self.attach(&rest, part.month, &month).await?;
             self.execute(&format!(
-                "DELETE FROM {rest} WHERE project != '' AND {rebuilt} SETTINGS lightweight_deletes_sync = 2"
+                "DELETE FROM {rest} WHERE {rebuilt} SETTINGS lightweight_deletes_sync = 2"
             ))
             .await?;
         }

@@ -1,0 +1,125 @@
+//! `unjank erase`: erases what is stored of an install, of a user id, or of a whole project.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::Args;
+use uuid::Uuid;
+
+use super::runtime;
+use crate::clock::Clock;
+use crate::config::Shared;
+use crate::serve::control_database;
+use crate::store::control::{Actor, Control, Erasure, ErasureKind, ErasureState};
+use crate::task::Tasks;
+
+const POLL: Duration = Duration::from_millis(500);
+
+/// Erase what is stored of an install, of a user id, or of a whole project
+///
+/// The command writes the request into the control database. A server that runs on it carries the request out: it deletes rows, stacks that only they had, and dead letters, and makes roll-ups again whose raw rows are still kept. The command shows the progress and prints the receipt. When you interrupt it, the erasure goes on.
+///
+/// An erasure is enforced for 30 days: rows that come back from a backup or from the log of another server are erased again.
+#[derive(Args, Debug)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "\
+Examples:
+  unjank erase --project shop --install 0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11
+  unjank erase --project shop --user-id 48151
+  unjank erase --project shop --whole-project shop"
+)]
+pub(super) struct EraseArgs {
+    /// The project.
+    #[arg(long)]
+    project: String,
+
+    #[command(flatten)]
+    subject: Subject,
+
+    /// Do not wait for the end.
+    #[arg(long)]
+    no_wait: bool,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+struct Subject {
+    /// Erase this install.
+    #[arg(long, value_name = "UUID")]
+    install: Option<Uuid>,
+
+    /// Erase this user id, as the app reported it.
+    #[arg(long, value_name = "ID")]
+    user_id: Option<String>,
+
+    /// Erase the project for ever, with its keys, rules and members. Type its id again.
+    #[arg(long, value_name = "PROJECT")]
+    whole_project: Option<String>,
+}
+
+pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
+    let (kind, subject) = match &args.subject {
+        Subject {
+            install: Some(id), ..
+        } => (ErasureKind::Install, id.to_string()),
+        Subject {
+            user_id: Some(id), ..
+        } => (ErasureKind::User, id.clone()),
+        Subject { whole_project, .. } => {
+            anyhow::ensure!(
+                whole_project.as_ref() == Some(&args.project),
+                "--whole-project must repeat the id of --project"
+            );
+            (ErasureKind::Project, String::new())
+        }
+    };
+    runtime()?.block_on(async {
+        let tasks = Tasks::default();
+        let control = control_database(shared, &tasks).await?;
+        let (actor, now) = (Actor::cli("unjank erase"), Clock::system().now());
+        let wanted = (&*args.project, kind, &*subject);
+        let erasure = control.request_erasure(wanted, &actor, now).await?;
+        let erasure = match args.no_wait {
+            true => erasure,
+            false => finished(&*control, erasure).await?,
+        };
+        writeln!(std::io::stdout().lock(), "{}", receipt(&erasure)?)?;
+        control.close().await;
+        tasks.end(Duration::from_secs(1)).await;
+        Ok(())
+    })
+}
+
+/// Waits for the end, and says on standard error how far it is.
+async fn finished(control: &dyn Control, erasure: Erasure) -> anyhow::Result<Erasure> {
+    let mut said = String::new();
+    loop {
+        let known = control.erasure(&erasure.project, erasure.id).await?;
+        if known.state == ErasureState::Done {
+            return Ok(known);
+        }
+        let step = match (&known.receipt.error, known.state) {
+            (Some(error), _) => format!("it is tried again: {error}"),
+            (None, ErasureState::Waiting) => "waiting for a server to begin".to_owned(),
+            _ => known.receipt.step,
+        };
+        if step != said {
+            writeln!(std::io::stderr().lock(), "{step}")?;
+            said = step;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn receipt(erasure: &Erasure) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(&serde_json::json!({
+        "id": erasure.id,
+        "project": erasure.project,
+        "kind": erasure.kind,
+        "state": erasure.state,
+        "requested_at": erasure.requested_at,
+        "finished_at": erasure.finished_at,
+        "receipt": erasure.receipt,
+    }))?)
+}

@@ -1,0 +1,400 @@
+//! Erasures: requests to delete what is stored of an install, of a user id, or of a whole project. Each one is also the receipt.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Notice, Row, values};
+use super::change::{Change, Entry, new_id, records, row};
+use super::checks;
+use super::closed::closed;
+use super::error::ControlError;
+
+closed! {
+    /// What is erased.
+    ErasureKind { Install = "install", User = "user", Project = "project" }
+}
+
+closed! {
+    /// How far an erasure is.
+    ErasureState { Waiting = "waiting", Running = "running", Done = "done" }
+}
+
+/// What was erased so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Receipt {
+    /// Rows deleted, by table.
+    pub rows: BTreeMap<String, u64>,
+    /// Stacks that no other event uses.
+    pub stacks: u64,
+    /// Items of the dead-letter folder.
+    pub dead_letters: u64,
+    /// Hours of roll-ups that were made again without the deleted rows. Erasures that ran together share this number.
+    pub rebuilt_hours: u64,
+    /// What it does now, for people.
+    pub step: String,
+    /// Why the step did not succeed yet. It is tried again.
+    pub error: Option<String>,
+}
+
+/// What a server needs to go on with a pass that another one began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Work {
+    /// Rows that arrived before this time are erased, in microseconds since the epoch.
+    pub before: i64,
+    /// Tables whose rows are gone.
+    pub tables: Vec<String>,
+    /// Rows that this pass deletes, by table.
+    pub rows: BTreeMap<String, u64>,
+    /// Hours in which rows happened, in seconds since the epoch, by table.
+    pub hours: BTreeMap<String, Vec<i64>>,
+    /// Stacks that the rows had.
+    pub stacks: Vec<u64>,
+}
+
+impl Work {
+    /// Nothing is done.
+    pub const NONE: Self = Self {
+        before: 0,
+        tables: Vec::new(),
+        rows: BTreeMap::new(),
+        hours: BTreeMap::new(),
+        stacks: Vec::new(),
+    };
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    pub id: Uuid,
+    pub project: String,
+    pub kind: ErasureKind,
+    /// The install id or user id. Empty for a project, and 30 days after the end.
+    pub subject: String,
+    pub requested_at: i64,
+    pub requested_by: String,
+    pub state: ErasureState,
+    pub finished_at: Option<i64>,
+    pub pass: Option<Uuid>,
+    pub receipt: Receipt,
+    pub work: Work,
+}
+
+impl Erasure {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            project: row.get("project")?,
+            kind: row.parsed("kind")?,
+            subject: row.get("subject")?,
+            requested_at: row.get("requested_at")?,
+            requested_by: row.get("requested_by")?,
+            state: row.parsed("state")?,
+            finished_at: row.get("finished_at")?,
+            pass: row.maybe_id("pass")?,
+            receipt: row.json("receipt")?,
+            work: row.json("work")?,
+        })
+    }
+}
+
+/// How long a finished erasure is enforced: rows that come back from a backup or from the log of another server are erased, too.
+pub const ENFORCED_DAYS: i64 = 30;
+const DAY_US: i64 = 86_400_000_000;
+/// Erasures of a project that may wait.
+const MOST_WAITING: i64 = 1_000;
+/// Erasures that are carried out together.
+const PASS: i64 = 100;
+const MOST_SUBJECT_BYTES: usize = 1_024;
+
+macro_rules! columns {
+    () => {
+        "id, project, kind, subject, requested_at, requested_by, state, finished_at, pass, receipt, work"
+    };
+}
+
+const INSERT: &str = concat!(
+    "INSERT INTO erasures (id, project, kind, subject, requested_at, requested_by, state, receipt, work) \
+     VALUES ($1, $2, $3, $4, $5, $6, 'waiting', '{}', '{}') RETURNING ",
+    columns!()
+);
+const SAME: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM erasures WHERE project = $1 AND kind = $2 AND subject = $3 AND state = 'waiting'"
+);
+const COUNT_WAITING: &str =
+    "SELECT count(*) AS waiting FROM erasures WHERE project = $1 AND state <> 'done'";
+const GET: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM erasures WHERE project = $1 AND id = $2"
+);
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM erasures WHERE project = $1 ORDER BY requested_at DESC, id DESC LIMIT $2"
+);
+const OPEN_OF_PROJECTS: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM erasures WHERE kind = 'project' ORDER BY requested_at DESC, id DESC LIMIT 1000"
+);
+const RUNNING: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM erasures WHERE state = 'running' ORDER BY requested_at, id"
+);
+const WAITING: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM erasures WHERE state = 'waiting' AND requested_at < $1 ORDER BY requested_at, id LIMIT 1000"
+);
+const ENFORCED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM erasures WHERE state = 'done' AND finished_at >= $1 ORDER BY project, id"
+);
+const BEGIN: &str = "UPDATE erasures SET state = 'running', pass = $2, work = $3 WHERE id = $1";
+const SAVE: &str = "UPDATE erasures SET receipt = $2, work = $3 WHERE id = $1";
+const FINISH: &str = "UPDATE erasures SET state = 'done', finished_at = $2, receipt = $3, work = '{}', pass = NULL WHERE id = $1";
+const REOPEN: &str = "UPDATE erasures SET state = 'waiting' WHERE id = $1 AND state = 'done'";
+const FORGET: &str =
+    "UPDATE erasures SET subject = '' WHERE state = 'done' AND finished_at < $1 AND subject <> ''";
+const ERASED_PROJECT: &str = "SELECT id FROM erasures WHERE project = $1 AND kind = 'project' AND (state <> 'done' OR finished_at >= $2)";
+const PROJECT_EXISTS: &str = "SELECT id FROM projects WHERE id = $1";
+
+const REVOKE_KEYS: &str =
+    "UPDATE ingest_keys SET revoked_at = $2 WHERE project = $1 AND revoked_at IS NULL";
+const REVOKE_DEVICE_KEYS: &str =
+    "UPDATE device_keys SET revoked_at = $2 WHERE project = $1 AND revoked_at IS NULL";
+const REVOKE_TOKENS: &str =
+    "UPDATE api_tokens SET revoked_at = $2 WHERE project = $1 AND revoked_at IS NULL";
+
+/// All that belongs to a project, in an order that references allow. The audit log and the receipts stay.
+const FORGET_PROJECT: [&str; 16] = [
+    "DELETE FROM incident_channels WHERE incident IN (SELECT id FROM incidents WHERE project = $1)",
+    "DELETE FROM incident_channels WHERE channel IN (SELECT id FROM channels WHERE project = $1)",
+    "DELETE FROM notifications WHERE project = $1",
+    "DELETE FROM channels WHERE project = $1",
+    "DELETE FROM mutes WHERE project = $1",
+    "DELETE FROM incidents WHERE project = $1",
+    "DELETE FROM alert_states WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)",
+    "DELETE FROM alert_evaluations WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)",
+    "DELETE FROM alert_rules WHERE project = $1",
+    "DELETE FROM configurations WHERE project = $1",
+    "DELETE FROM rule_sets WHERE project = $1",
+    "DELETE FROM api_tokens WHERE project = $1",
+    "DELETE FROM device_keys WHERE project = $1",
+    "DELETE FROM ingest_keys WHERE project = $1",
+    "DELETE FROM memberships WHERE project = $1",
+    "DELETE FROM projects WHERE id = $1",
+];
+
+#[async_trait]
+pub trait Erasures: Backend {
+    /// Asks for an erasure. The same erasure again, while the first one waits, is the first one. A project loses its keys and tokens at once.
+    async fn request_erasure(
+        &self,
+        (project, kind, subject): (&str, ErasureKind, &str),
+        actor: &Actor,
+        at: i64,
+    ) -> Result<Erasure, ControlError> {
+        check(kind, subject)?;
+        let mut change = Change::begin(self, actor, at).await?;
+        let exists = change.row(PROJECT_EXISTS, values![project]).await?;
+        exists.ok_or(ControlError::NotFound)?;
+        let same = values![project, kind.as_str(), subject];
+        if let Some(same) = change.row(SAME, same).await? {
+            return Erasure::read(&same);
+        }
+        let waiting = change.row(COUNT_WAITING, values![project]).await?;
+        let waiting = waiting.map_or(Ok(0), |row| row.get::<i64>("waiting"))?;
+        if waiting >= MOST_WAITING && kind != ErasureKind::Project {
+            return Err(checks::invalid(&format!(
+                "{MOST_WAITING} erasures of the project wait already: try again when some are done"
+            )));
+        }
+        if kind == ErasureKind::Project {
+            for sql in [REVOKE_KEYS, REVOKE_DEVICE_KEYS, REVOKE_TOKENS] {
+                change.execute(sql, values![project, at]).await?;
+            }
+        }
+        let by = actor.to_string();
+        let values = values![new_id(at), project, kind.as_str(), subject, at, by];
+        let inserted = change.row(INSERT, values).await?;
+        let erasure = Erasure::read(&inserted.ok_or(ControlError::NotFound)?)?;
+        // Without the subject: the audit log keeps its entries.
+        change
+            .commit(entry(Action::ErasureRequested, &erasure, json!({})))
+            .await?;
+        Ok(erasure)
+    }
+
+    async fn erasure(&self, project: &str, id: Uuid) -> Result<Erasure, ControlError> {
+        Erasure::read(&row(self, GET, values![project, id]).await?)
+    }
+
+    /// The latest first.
+    async fn erasures(&self, project: &str, limit: u32) -> Result<Vec<Erasure>, ControlError> {
+        let values = values![project, checks::page(limit)];
+        records(self, LIST, values, Erasure::read).await
+    }
+
+    /// Erasures of whole projects, the latest first.
+    async fn project_erasures(&self) -> Result<Vec<Erasure>, ControlError> {
+        records(self, OPEN_OF_PROJECTS, values![], Erasure::read).await
+    }
+
+    /// What is to be done before anything else: the pass that has begun, or a new one of erasures that were requested before a time. All
+    /// of a pass are of one project. A whole project is a pass of its own.
+    async fn next_pass(&self, before: i64, at: i64) -> Result<Vec<Erasure>, ControlError> {
+        let running: Vec<Erasure> = records(self, RUNNING, values![], Erasure::read).await?;
+        if let Some(first) = running.first() {
+            let pass = first.pass;
+            return Ok(running.into_iter().filter(|one| one.pass == pass).collect());
+        }
+        let waiting: Vec<Erasure> = records(self, WAITING, values![before], Erasure::read).await?;
+        let whole = waiting.iter().find(|one| one.kind == ErasureKind::Project);
+        let Some(first) = whole.or(waiting.first()).cloned() else {
+            return Ok(Vec::new());
+        };
+        let most = usize::try_from(PASS).unwrap_or(usize::MAX);
+        let together = waiting.into_iter().filter(|one| match first.kind {
+            ErasureKind::Project => one.id == first.id,
+            _ => one.project == first.project,
+        });
+        let work = Work {
+            before: at,
+            ..Work::default()
+        };
+        let json = to_json(&work);
+        let (mut pass, id) = (Vec::new(), new_id(at));
+        let mut statements = self.begin().await?;
+        for one in together.take(most) {
+            let values = values![one.id, id, json.as_str()];
+            statements.execute(BEGIN, values).await?;
+            pass.push(Erasure {
+                state: ErasureState::Running,
+                pass: Some(id),
+                work: work.clone(),
+                ..one
+            });
+        }
+        statements.commit(Notice::Silent).await?;
+        Ok(pass)
+    }
+
+    /// Saves how far a pass is.
+    async fn save_pass(&self, pass: &[Erasure]) -> Result<(), ControlError> {
+        let mut statements = self.begin().await?;
+        for one in pass {
+            let values = values![one.id, to_json(&one.receipt), to_json(&one.work)];
+            statements.execute(SAVE, values).await?;
+        }
+        statements.commit(Notice::Silent).await
+    }
+
+    /// Ends a pass. The project of a project's erasure is forgotten.
+    async fn finish_pass(&self, pass: &[Erasure], at: i64) -> Result<(), ControlError> {
+        let actor = Actor::system("erasure");
+        for one in pass {
+            let mut change = Change::begin(self, &actor, at).await?;
+            if one.kind == ErasureKind::Project {
+                for sql in FORGET_PROJECT {
+                    change.execute(sql, values![one.project.as_str()]).await?;
+                }
+            }
+            let values = values![one.id, at, to_json(&one.receipt)];
+            change.execute(FINISH, values).await?;
+            let rows: u64 = one.receipt.rows.values().sum();
+            let detail = json!({"rows": rows, "rebuilt_hours": one.receipt.rebuilt_hours});
+            change
+                .commit(entry(Action::ErasureFinished, one, detail))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Finished erasures that are still enforced.
+    async fn enforced_erasures(&self, at: i64) -> Result<Vec<Erasure>, ControlError> {
+        let since = at - ENFORCED_DAYS * DAY_US;
+        records(self, ENFORCED, values![since], Erasure::read).await
+    }
+
+    /// Rows came back: the erasure is carried out again.
+    async fn reopen_erasure(&self, id: Uuid) -> Result<(), ControlError> {
+        let mut statements = self.begin().await?;
+        statements.execute(REOPEN, values![id]).await?;
+        statements.commit(Notice::Silent).await
+    }
+
+    /// Whether the project is being erased, or was, so that its id cannot be used yet.
+    async fn is_erased(&self, project: &str, at: i64) -> Result<bool, ControlError> {
+        let since = at - ENFORCED_DAYS * DAY_US;
+        let rows = self.rows(ERASED_PROJECT, values![project, since]).await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// Removes the install ids and user ids of erasures that are not enforced any more.
+    async fn forget_subjects(&self, at: i64) -> Result<(), ControlError> {
+        let mut statements = self.begin().await?;
+        let until = at - ENFORCED_DAYS * DAY_US;
+        statements.execute(FORGET, values![until]).await?;
+        statements.commit(Notice::Silent).await
+    }
+}
+
+/// A new project must not get the id of one that is being erased: its data would be erased, too.
+pub(super) async fn refuse_erased(change: &mut Change<'_>, id: &str) -> Result<(), ControlError> {
+    let since = change.at() - ENFORCED_DAYS * DAY_US;
+    match change.row(ERASED_PROJECT, values![id, since]).await? {
+        None => Ok(()),
+        Some(_) => Err(checks::invalid(&format!(
+            "a project with this id was erased: choose another id, or wait until {ENFORCED_DAYS} days after the end of the erasure"
+        ))),
+    }
+}
+
+fn check(kind: ErasureKind, subject: &str) -> Result<(), ControlError> {
+    let fits = match kind {
+        ErasureKind::Install => subject.parse::<Uuid>().is_ok_and(|id| !id.is_nil()),
+        ErasureKind::User if subject.starts_with('[') && subject.ends_with(']') => {
+            return Err(checks::invalid(
+                "a text in brackets such as `[email]` replaces user ids that were scrubbed: it is not the id of one user",
+            ));
+        }
+        ErasureKind::User => (1..=MOST_SUBJECT_BYTES).contains(&subject.len()),
+        ErasureKind::Project => subject.is_empty(),
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(checks::invalid(
+            "an install id is a UUID other than zero, and a user id has 1 to 1,024 bytes",
+        ))
+    }
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "{}".to_owned())
+}
+
+fn entry(action: Action, erasure: &Erasure, more: serde_json::Value) -> Entry<'_> {
+    let mut detail = json!({"erasure": erasure.id, "kind": erasure.kind.as_str()});
+    if let (Some(detail), serde_json::Value::Object(more)) = (detail.as_object_mut(), more) {
+        detail.extend(more);
+    }
+    Entry {
+        action,
+        project: (erasure.kind != ErasureKind::Project).then_some(&*erasure.project),
+        subject: &erasure.project,
+        detail,
+    }
+}

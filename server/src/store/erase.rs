@@ -1,0 +1,374 @@
+//! Erases rows: of installs and user ids, or of a whole project.
+//!
+//! The rows of a table are counted, taken out of `outcomes` as stored and counted as erased, and deleted by a mutation. Its text has the id of
+//! the pass. So a server that takes over sees that the mutation has begun, and counts nothing twice. Roll-ups are made again by
+//! [`super::Rebuilder`], from the rows that are left.
+
+use std::collections::BTreeMap;
+
+use clickhouse::Row;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::books::start_of;
+use super::clickhouse::{ClickHouse, Failure};
+use super::columns::{Kind, SAME, uuid_bytes};
+use super::native::{BadFrame, Frame};
+use super::raw::{RAW, RawTable};
+use super::record::Outcome;
+
+/// Whose rows are erased, in one project.
+#[derive(Clone, Debug, Default)]
+pub struct Whose {
+    pub project: String,
+    pub some: Vec<Subjects>,
+}
+
+/// Installs and users.
+#[derive(Clone, Debug, Default)]
+pub struct Subjects {
+    pub installs: Vec<Uuid>,
+    pub users: Vec<String>,
+    /// Only rows that arrived before, in microseconds since the epoch.
+    pub before: i64,
+}
+
+/// Rows of one install and user.
+#[derive(Row, Deserialize, Clone, Debug)]
+pub struct Found {
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub install_id: Uuid,
+    pub user_id: String,
+    /// The hour of their arrival, in seconds since the epoch.
+    arrived: i64,
+    /// The hour (in `traffic`: the day) in which they happened.
+    pub happened: i64,
+    pub rows: u64,
+}
+
+/// How far a mutation is.
+#[derive(Row, Deserialize, Clone, Debug)]
+pub struct Mutation {
+    is_done: u8,
+    parts: i64,
+    error: String,
+}
+
+impl Mutation {
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_done != 0
+    }
+
+    /// Parts that are still to be written.
+    #[must_use]
+    pub fn parts(&self) -> i64 {
+        self.parts
+    }
+
+    /// Why it did not succeed the last time.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        (!self.error.is_empty()).then_some(&*self.error)
+    }
+}
+
+/// Tables that hold rows of installs.
+pub fn tables_of_installs() -> impl Iterator<Item = &'static str> {
+    // Batches last: while rows of a batch are there, the batch is known.
+    RAW.iter().map(|table| table.name)
+}
+
+/// Stacks that one statement looks for.
+const STACKS_AT_ONCE: usize = 5_000;
+/// Stacks of a pass that are looked at. The others go by their age.
+const MOST_STACKS: usize = 100_000;
+/// Questions of an erasure step back for those of people.
+const SETTINGS: [(&str, &str); 2] = [("max_threads", "2"), ("priority", "10")];
+
+impl Whose {
+    /// An SQL condition.
+    fn sql(&self) -> String {
+        let some: Vec<String> = self.some.iter().filter_map(Subjects::sql).collect();
+        if some.is_empty() {
+            return "1 = 0".to_owned();
+        }
+        format!(
+            "project = {} AND ({})",
+            text(&self.project),
+            some.join(" OR ")
+        )
+    }
+
+    /// Whether the rows of a record are to be erased. All of them are of one install and one user.
+    pub(super) fn has(&self, frame: &Frame<'_>, received_at: i64) -> Result<bool, BadFrame> {
+        let (Some((Kind::Uuid, mut install)), Some((Kind::Str, mut user))) =
+            (frame.column("install_id")?, frame.column("user_id")?)
+        else {
+            return Ok(false);
+        };
+        if (install.u8()?, user.u8()?) != (SAME, SAME) {
+            return Err(BadFrame("rows of several installs"));
+        }
+        let (install, user) = (install.array::<16>()?, user.string()?);
+        Ok(self.some.iter().any(|subjects| {
+            let mut installs = subjects.installs.iter();
+            let mut users = subjects.users.iter();
+            received_at < subjects.before
+                && (installs.any(|id| uuid_bytes(id.as_u128()) == install)
+                    || users.any(|one| one.as_bytes() == user))
+        }))
+    }
+}
+
+impl Subjects {
+    fn sql(&self) -> Option<String> {
+        let installs: Vec<String> = self
+            .installs
+            .iter()
+            .map(|id| format!("toUUID('{id}')"))
+            .collect();
+        let users: Vec<String> = self.users.iter().map(|user| text(user)).collect();
+        let mut any = Vec::new();
+        if !installs.is_empty() {
+            any.push(format!("install_id IN ({})", installs.join(", ")));
+        }
+        if !users.is_empty() {
+            any.push(format!("user_id IN ({})", users.join(", ")));
+        }
+        let before = format!("fromUnixTimestamp64Micro({})", self.before);
+        (!any.is_empty()).then(|| format!("({}) AND received_at < {before}", any.join(" OR ")))
+    }
+}
+
+/// A text as an SQL expression. In hexadecimal it cannot end the statement.
+fn text(text: &str) -> String {
+    let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("unhex('{hex}')")
+}
+
+fn marked(condition: &str, pass: Uuid) -> String {
+    format!("{condition} AND 'erasure {pass}' != ''")
+}
+
+impl ClickHouse {
+    /// The rows of a table that are to be erased.
+    pub async fn rows_to_erase(&self, table: &str, whose: &Whose) -> Result<Vec<Found>, Failure> {
+        let Some(raw) = RawTable::of(table) else {
+            return Ok(Vec::new());
+        };
+        let sql = format!(
+            "SELECT install_id, user_id, {} AS arrived, {} AS happened, count() AS rows \
+             FROM `{}`.`{table}` WHERE {} GROUP BY install_id, user_id, arrived, happened",
+            start_of("received_at", HOUR),
+            start_of(raw.time, HOUR),
+            self.database(),
+            whose.sql()
+        );
+        self.read_rows(&sql).await
+    }
+
+    /// The stacks of the janks that are to be erased.
+    pub async fn stacks_to_erase(&self, whose: &Whose) -> Result<Vec<u64>, Failure> {
+        let sql = format!(
+            "SELECT DISTINCT arrayJoin(arrayPushBack(`samples.stack_hash`, stack_hash)) AS stack \
+             FROM `{}`.janks WHERE {} HAVING stack != 0 LIMIT {MOST_STACKS}",
+            self.database(),
+            whose.sql()
+        );
+        self.read_rows(&sql).await
+    }
+
+    /// The mutation of a table that a pass has begun.
+    pub async fn mutation(&self, table: &str, pass: Uuid) -> Result<Option<Mutation>, Failure> {
+        let sql = format!(
+            "SELECT toUInt8(min(is_done)) AS is_done, toInt64(sum(parts_to_do)) AS parts, \
+             toString(max(latest_fail_reason)) AS error FROM system.mutations \
+             WHERE database = '{}' AND table = '{table}' AND position(command, 'erasure {pass}') > 0 HAVING count() > 0",
+            self.database()
+        );
+        let found: Vec<Mutation> = self.read_rows(&sql).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Counts the rows as erased, and begins to delete them.
+    pub async fn erase_rows(
+        &self,
+        (table, whose): (&str, &Whose),
+        found: &[Found],
+        pass: Uuid,
+    ) -> Result<(), Failure> {
+        if table == "batches" {
+            // A device may still send these batches again. Each counts as a duplicate then.
+            let keep = format!(
+                "INSERT INTO `{0}`.split_batches (project, batch_id, received_at) \
+                 SELECT project, batch_id, received_at FROM `{0}`.batches WHERE {1}",
+                self.database(),
+                whose.sql()
+            );
+            self.run(&keep).await?;
+        } else {
+            self.recount((table, &whose.project), found, pass).await?;
+        }
+        let sql = format!(
+            "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
+            self.database(),
+            marked(&whose.sql(), pass)
+        );
+        self.run(&sql).await
+    }
+
+    /// Moves counts from stored to erased. A token makes that happen once.
+    async fn recount(
+        &self,
+        (table, project): (&str, &str),
+        found: &[Found],
+        pass: Uuid,
+    ) -> Result<(), Failure> {
+        let mut hours: BTreeMap<i64, u64> = BTreeMap::new();
+        for one in found {
+            *hours.entry(one.arrived).or_default() += one.rows;
+        }
+        let mut values = Vec::new();
+        for (hour, rows) in hours {
+            for (outcome, sign) in [(Outcome::Stored, "-"), (Outcome::Erased, "")] {
+                values.push(format!(
+                    "(toDateTime({hour}, 'UTC'), {}, '{table}', '{}', '', {sign}{rows})",
+                    text(project),
+                    outcome.as_str()
+                ));
+            }
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        let sql = format!(
+            "INSERT INTO `{}`.outcomes (hour, project, signal, outcome, reason, count) \
+             SETTINGS async_insert = 0, insert_deduplicate = 1, insert_deduplication_token = 'erasure {pass} {table}' \
+             VALUES {}",
+            self.database(),
+            values.join(", ")
+        );
+        self.run(&sql).await
+    }
+
+    /// Deletes those of the stacks that no event of the project has any more. Answers how many.
+    pub async fn erase_stacks(
+        &self,
+        project: &str,
+        stacks: &[u64],
+        pass: Uuid,
+    ) -> Result<u64, Failure> {
+        let mut erased = 0;
+        for some in stacks.chunks(STACKS_AT_ONCE) {
+            let unused = self.unused_stacks(project, some).await?;
+            if unused.is_empty() {
+                continue;
+            }
+            erased += unused.len() as u64;
+            for table in ["stacks", "stack_classes"] {
+                let condition = format!(
+                    "project = {} AND stack_hash IN ({})",
+                    text(project),
+                    list(&unused)
+                );
+                let sql = format!(
+                    "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
+                    self.database(),
+                    marked(&condition, pass)
+                );
+                self.run(&sql).await?;
+            }
+        }
+        Ok(erased)
+    }
+
+    async fn unused_stacks(&self, project: &str, stacks: &[u64]) -> Result<Vec<u64>, Failure> {
+        let (database, project, stacks) = (self.database(), text(project), list(stacks));
+        let sql = format!(
+            "SELECT arrayJoin([{stacks}]) AS stack WHERE stack NOT IN \
+             (SELECT arrayJoin(arrayPushBack(`samples.stack_hash`, stack_hash)) FROM `{database}`.janks WHERE project = {project}) \
+             AND stack NOT IN (SELECT stack_hash FROM `{database}`.janks_daily WHERE project = {project})"
+        );
+        self.read_rows(&sql).await
+    }
+
+    /// The tables with rows of projects.
+    pub async fn tables_of_projects(&self) -> Result<Vec<String>, Failure> {
+        let sql = format!(
+            "SELECT table FROM system.columns WHERE database = '{0}' AND name = 'project' AND table IN \
+             (SELECT name FROM system.tables WHERE database = '{0}' AND endsWith(engine, 'MergeTree')) ORDER BY table",
+            self.database()
+        );
+        self.read_rows(&sql).await
+    }
+
+    /// How many rows a table has of a project.
+    pub async fn rows_of_project(&self, table: &str, project: &str) -> Result<u64, Failure> {
+        let sql = format!(
+            "SELECT count() FROM `{}`.`{table}` WHERE project = {}",
+            self.database(),
+            text(project)
+        );
+        Ok(self.read_rows::<u64>(&sql).await?.into_iter().sum())
+    }
+
+    /// Begins to delete all rows of a project.
+    pub async fn erase_project(
+        &self,
+        table: &str,
+        project: &str,
+        pass: Uuid,
+    ) -> Result<(), Failure> {
+        let sql = format!(
+            "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
+            self.database(),
+            marked(&format!("project = {}", text(project)), pass)
+        );
+        self.run(&sql).await
+    }
+
+    async fn read_rows<T>(&self, sql: &str) -> Result<Vec<T>, Failure>
+    where
+        T: clickhouse::RowOwned + clickhouse::RowRead,
+    {
+        let query = SETTINGS
+            .into_iter()
+            .fold(self.client()?.query_raw(sql), |query, (name, value)| {
+                query.with_setting(name, value)
+            });
+        Ok(query.fetch_all::<T>().await?)
+    }
+
+    async fn run(&self, sql: &str) -> Result<(), Failure> {
+        Ok(self.client()?.query_raw(sql).execute().await?)
+    }
+}
+
+const HOUR: i64 = 3_600;
+
+fn list(numbers: &[u64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    numbers.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_user_id_stays_a_text() {
+        let whose = Whose {
+            project: "shop".to_owned(),
+            some: vec![Subjects {
+                users: vec!["x') OR ('1' = '1".to_owned()],
+                before: 7,
+                ..Subjects::default()
+            }],
+        };
+        let sql = whose.sql();
+        assert!(!sql.contains("OR"), "{sql}");
+        assert!(sql.contains("user_id IN (unhex('782729204f5220"), "{sql}");
+        assert_eq!(Whose::default().sql(), "1 = 0");
+    }
+}

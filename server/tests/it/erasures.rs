@@ -1,0 +1,471 @@
+//! Erasing an install, a user id or a project: its rows go, everyone else's stay, and the books balance.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::books::check;
+use crate::dead_letters::{dead_letter, server_with_a_refused_batch};
+use crate::server::{Server, batch, span, spans};
+
+const ERASED: &str = "0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11";
+const OTHER: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
+const DATA: &str = "/api/v1/projects/default/data";
+const TABLES: [&str; 10] = [
+    "spans",
+    "frame_windows",
+    "janks",
+    "page_loads",
+    "app_starts",
+    "recompositions",
+    "metrics",
+    "sdk_health",
+    "traffic",
+    "batches",
+];
+
+/// A batch of an install with every signal, and a stack that only it has.
+fn everything(install: &str, user: &str) -> Value {
+    let at = "2026-11-20T11:59:58Z";
+    let stack = |function: &str| json!([{"class": "com.example.Cart", "function": function}]);
+    let mut batch = batch();
+    batch["resource"]["install_id"] = json!(install);
+    batch["resource"]["user_id"] = json!(user);
+    batch["spans"] = json!([span(), span()]);
+    batch["metrics"] = json!([{"name": "fps", "time": at, "value": 60}]);
+    batch["janks"] = json!([
+        {"start": at, "duration_ms": 900, "stack": stack("all")},
+        {"start": at, "duration_ms": 900, "stack": stack(install)},
+    ]);
+    batch["page_loads"] = json!([{"page": "Cart", "start": at, "total_ms": 1}]);
+    batch["traffic"] = json!([{"day": "2026-11-20", "source": "api", "network": "wifi", "rx_bytes": 1, "tx_bytes": 1, "requests": 1}]);
+    batch["frame_windows"] = json!([{"page": "Cart", "start": at, "duration_ms": 1000, "frames_drawn": 60, "refresh_hz": 60}]);
+    batch["app_starts"] = json!([{"kind": "cold", "start": at, "duration_ms": 700}]);
+    batch["recompositions"] =
+        json!([{"function": "Cart", "page": "Cart", "start": at, "count": 3}]);
+    batch["sdk_health"] =
+        json!({"time": at, "dropped": [{"signal": "spans", "reason": "budget", "count": 3}]});
+    batch
+}
+
+async fn send(server: &Server, batch: &Value) {
+    let answer = server.send(batch).await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.body["rejected"]),
+        (202, &json!([])),
+        "{}",
+        answer.body
+    );
+}
+
+/// Asks for an erasure, and waits for its end.
+async fn erase(server: &Server, path: &str) -> Value {
+    let token = server.token("admin").await;
+    let asked = server.call(&token, Method::DELETE, path, None).await;
+    assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
+    server.pass(Duration::from_secs(3));
+    finished(server, asked.body["id"].as_str().unwrap()).await
+}
+
+async fn finished(server: &Server, id: &str) -> Value {
+    let token = server.token("admin").await;
+    let path = format!("/api/v1/projects/default/erasures/{id}");
+    for _ in 0..600 {
+        let answer = server.call(&token, Method::GET, &path, None).await;
+        if answer.body["state"] == "done" {
+            return answer.body;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let answer = server.call(&token, Method::GET, &path, None).await;
+    panic!("not done: {}", answer.body);
+}
+
+/// Waits until this many batches with everything are rolled up.
+async fn roll_ups(server: &Server, batches: u64) {
+    let sums = "SELECT (SELECT sum(samples) FROM spans_daily) / 2, (SELECT sum(requests) FROM traffic_daily), \
+                (SELECT sum(count) FROM usage_hourly), (SELECT sum(samples) FROM recompositions_hourly)";
+    let expected = [
+        batches.to_string(),
+        batches.to_string(),
+        batches.to_string(),
+        batches.to_string(),
+    ];
+    server.answers(sums, &expected.join("\t")).await;
+}
+
+async fn count(server: &Server, table: &str, condition: &str) -> u64 {
+    let sql = format!("SELECT count() FROM {table} WHERE project != '' AND {condition}");
+    server.query(&sql).await.parse().unwrap()
+}
+
+/// What the roll-ups hold, by table: events and installs.
+async fn rolled_up(server: &Server) -> String {
+    let mut all = String::new();
+    for (table, sum) in [
+        ("spans_hourly", "samples"),
+        ("spans_daily", "samples"),
+        ("metrics_daily", "samples"),
+        ("janks_hourly", "samples"),
+        ("janks_daily", "samples"),
+        ("page_loads_hourly", "samples"),
+        ("traffic_daily", "requests"),
+        ("frame_windows_daily", "samples"),
+        ("app_starts_daily", "count"),
+        ("recompositions_hourly", "samples"),
+        ("sdk_drops_daily", "count"),
+        ("usage_hourly", "count"),
+    ] {
+        let sql = format!(
+            "SELECT sum({sum}), uniqCombined64Merge(12)(installs) FROM {table} WHERE project = 'default'"
+        );
+        all += &format!("{table} {}\n", server.query(&sql).await);
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_install_goes_and_leaves_no_trace_while_others_stay() {
+    let mut server = Server::start().await;
+    server.ready().await;
+    let other = everything(OTHER, "");
+    send(&server, &other).await;
+    roll_ups(&server, 1).await;
+    let before = rolled_up(&server).await;
+    let mine = everything(ERASED, "");
+    send(&server, &mine).await;
+    roll_ups(&server, 2).await;
+    assert_ne!(rolled_up(&server).await, before);
+
+    let receipt = erase(&server, &format!("{DATA}?install_id={ERASED}")).await;
+    let rows = &receipt["receipt"]["rows"];
+    assert_eq!(
+        (&rows["spans"], &rows["janks"], &rows["batches"]),
+        (&json!(2), &json!(2), &json!(1))
+    );
+    assert_eq!(receipt["receipt"]["stacks"], 1, "{receipt}");
+    assert!(
+        receipt["receipt"]["rebuilt_hours"].as_u64() > Some(0),
+        "{receipt}"
+    );
+    for table in TABLES {
+        assert_eq!(
+            count(&server, table, &format!("install_id = '{ERASED}'")).await,
+            0,
+            "{table}"
+        );
+        assert!(
+            count(&server, table, &format!("install_id = '{OTHER}'")).await > 0,
+            "{table}"
+        );
+    }
+    assert_eq!(rolled_up(&server).await, before);
+    let functions = "SELECT arrayStringConcat(arraySort(groupArray(frames.function[1]))) FROM (SELECT DISTINCT stack_hash, `frames.function` FROM stacks)";
+    let functions = server
+        .query(&functions.replace("frames.function[1]", "`frames.function`[1]"))
+        .await;
+    assert_eq!(functions, format!("{OTHER}all"));
+    let outcomes = "SELECT outcome, sum(count) FROM outcomes WHERE project != '' AND outcome IN ('stored', 'erased') GROUP BY outcome ORDER BY outcome";
+    assert_eq!(server.query(outcomes).await, "erased\t11\nstored\t11");
+    let (code, books) = check(&server, &[]);
+    assert_eq!(code, 0, "{books}");
+
+    // A device that sends the batch again does not bring the data back.
+    server.restart().await;
+    send_again(&server, &mine).await;
+    assert_eq!(
+        count(&server, "spans", &format!("install_id = '{ERASED}'")).await,
+        0
+    );
+    // What arrives later is new, and stays.
+    send(&server, &everything(ERASED, "")).await;
+    server.drained().await;
+    assert_eq!(
+        count(&server, "spans", &format!("install_id = '{ERASED}'")).await,
+        2
+    );
+    assert_eq!(
+        server
+            .query("SELECT uniqExact(stack_hash) FROM stacks")
+            .await,
+        "3"
+    );
+    let token = server.token("admin").await;
+    let audit = server
+        .call(&token, Method::GET, "/api/v1/projects/default/audit", None)
+        .await;
+    let audit = audit.body.to_string();
+    assert!(
+        audit.contains("erasure.requested") && audit.contains("erasure.finished"),
+        "{audit}"
+    );
+    assert!(!audit.contains(ERASED), "{audit}");
+}
+
+async fn send_again(server: &Server, batch: &Value) {
+    assert_eq!(server.send(batch).await.status.as_u16(), 202);
+    server.drained().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_goes_on_every_install_and_in_this_project_alone() {
+    let server = Server::start().await;
+    server.ready().await;
+    let hostile = "x') OR ('1' = '1";
+    for (install, user) in [
+        (ERASED, "4711"),
+        (OTHER, "4711"),
+        (OTHER, ""),
+        (OTHER, hostile),
+    ] {
+        send(&server, &everything(install, user)).await;
+    }
+    server.drained().await;
+    erase(&server, &format!("{DATA}?user_id=4711")).await;
+    let users =
+        "SELECT count(), groupUniqArray(user_id) FROM (SELECT user_id FROM spans ORDER BY user_id)";
+    assert_eq!(
+        server.query(users).await,
+        "4\t['','x\\') OR (\\'1\\' = \\'1']"
+    );
+    erase(
+        &server,
+        &format!("{DATA}?user_id=x%27%29%20OR%20%28%271%27%20%3D%20%271"),
+    )
+    .await;
+    assert_eq!(
+        server
+            .query("SELECT count(), max(user_id) FROM spans")
+            .await,
+        "2"
+    );
+    let token = server.token("admin").await;
+    for bad in [
+        "",
+        "?user_id=",
+        "?user_id=%5Bemail%5D",
+        "?install_id=00000000-0000-0000-0000-000000000000",
+        "?install_id=x",
+        "?user_id=a&install_id=5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11",
+    ] {
+        let answer = server
+            .call(&token, Method::DELETE, &format!("{DATA}{bad}"), None)
+            .await;
+        assert!(
+            [400, 422].contains(&answer.status.as_u16()),
+            "{bad}: {}",
+            answer.body
+        );
+    }
+    assert_eq!(server.query("SELECT count() FROM spans").await, "2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_goes_for_ever_with_its_keys_and_people() {
+    let server = Server::start().await;
+    server.ready().await;
+    send(&server, &everything(OTHER, "")).await;
+    let admin = server.token("admin").await;
+    let shop = json!({"id": "shop"});
+    let made = server
+        .call(&admin, Method::POST, "/api/v1/projects", Some(shop.clone()))
+        .await;
+    assert_eq!(made.status.as_u16(), 201);
+    let key = json!({"name": "app"});
+    let key = server
+        .call(
+            &admin,
+            Method::POST,
+            "/api/v1/projects/shop/keys",
+            Some(key),
+        )
+        .await;
+    let key = key.body["key"].as_str().unwrap().to_owned();
+    let mine = everything(ERASED, "").to_string();
+    for _ in 0..100 {
+        let sent = server
+            .request_with(&key)
+            .body(mine.clone())
+            .send()
+            .await
+            .unwrap();
+        if sent.status().as_u16() == 202 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    roll_ups(&server, 2).await;
+
+    let wrong = server
+        .call(
+            &admin,
+            Method::DELETE,
+            "/api/v1/projects/shop?confirm=default",
+            None,
+        )
+        .await;
+    assert_eq!(wrong.status.as_u16(), 400);
+    let asked = server
+        .call(
+            &admin,
+            Method::DELETE,
+            "/api/v1/projects/shop?confirm=shop",
+            None,
+        )
+        .await;
+    assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
+    server.pass(Duration::from_secs(3));
+    let erasures = async || {
+        server
+            .call(&admin, Method::GET, "/api/v1/erasures", None)
+            .await
+            .body
+    };
+    for _ in 0..600 {
+        if erasures().await["erasures"][0]["state"] == "done" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let receipt = erasures().await["erasures"][0].clone();
+    assert_eq!(
+        (&receipt["state"], &receipt["receipt"]["rows"]["spans"]),
+        (&json!("done"), &json!(2)),
+        "{receipt}"
+    );
+    for table in TABLES.into_iter().chain([
+        "spans_hourly",
+        "spans_daily",
+        "outcomes",
+        "stacks",
+        "stack_classes",
+    ]) {
+        assert_eq!(
+            count(&server, table, "project = 'shop'").await,
+            0,
+            "{table}"
+        );
+        assert!(
+            count(&server, table, "project = 'default'").await > 0,
+            "{table}"
+        );
+    }
+    let sent = server.request_with(&key).body(mine).send().await.unwrap();
+    assert_eq!(sent.status().as_u16(), 401);
+    let projects = server
+        .call(&admin, Method::GET, "/api/v1/projects", None)
+        .await
+        .body;
+    assert_eq!(projects["projects"].as_array().unwrap().len(), 1);
+    let again = server
+        .call(&admin, Method::POST, "/api/v1/projects", Some(shop))
+        .await;
+    assert_eq!(again.status.as_u16(), 422, "{}", again.body);
+    let (code, books) = check(&server, &[]);
+    assert_eq!(code, 0, "{books}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_wait_or_come_back_are_erased_too() {
+    let mut server = Server::with(&[
+        "--clickhouse-url",
+        "http://127.0.0.1:9",
+        "--shutdown-timeout-ms",
+        "100",
+    ])
+    .await;
+    send(&server, &everything(ERASED, "")).await;
+    let token = server.token("admin").await;
+    let path = format!("{DATA}?install_id={ERASED}");
+    let asked = server.call(&token, Method::DELETE, &path, None).await;
+    let id = asked.body["id"].as_str().unwrap().to_owned();
+    server.pass(Duration::from_secs(3));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let path = format!("/api/v1/projects/default/erasures/{id}");
+    let waits = server.call(&token, Method::GET, &path, None).await.body;
+    assert_eq!(
+        (&waits["state"], &waits["receipt"]["step"]),
+        (
+            &json!("running"),
+            &json!("waiting until the ingest log is drained")
+        )
+    );
+    // The server dies, and another process goes on.
+    server.point_at_the_engine().await;
+    let receipt = finished(&server, &id).await;
+    assert_eq!(receipt["receipt"]["rows"]["spans"], 2, "{receipt}");
+    assert_eq!(count(&server, "spans", "1 = 1").await, 0);
+
+    // Rows of a restored backup.
+    let back = format!(
+        "INSERT INTO metrics (project, install_id, received_at, time, name) VALUES ('default', '{ERASED}', '2026-11-20 11:00:00', '2026-11-20 11:00:00', 'fps')"
+    );
+    server.query(&back).await;
+    server.restart().await;
+    server.pass(Duration::from_secs(3));
+    server.answers("SELECT count() FROM metrics", "0").await;
+    let receipt = finished(&server, &id).await;
+    assert_eq!(receipt["receipt"]["rows"]["metrics"], 2, "{receipt}");
+    server.pass(Duration::from_secs(31 * 24 * 3_600));
+    server.restart().await;
+    for _ in 0..100 {
+        let token = server.token("admin").await;
+        let path = format!("/api/v1/projects/default/erasures/{id}");
+        let known = server.call(&token, Method::GET, &path, None).await.body;
+        if known["subject"].is_null() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the install id is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_letters_go_and_count_as_erased() {
+    let server = server_with_a_refused_batch().await;
+    send(&server, &everything(ERASED, "")).await;
+    server.drained().await;
+    let receipt = erase(&server, &format!("{DATA}?install_id={OTHER}")).await;
+    assert_eq!(receipt["receipt"]["dead_letters"], 1, "{receipt}");
+    assert_eq!(dead_letter(&server, &["list"]).lines().count(), 1);
+    let outcomes = "SELECT outcome, sum(count) AS events FROM outcomes WHERE project != '' GROUP BY outcome HAVING events != 0 ORDER BY outcome";
+    assert_eq!(server.query(outcomes).await, "erased\t11\nstored\t11");
+    let (code, books) = check(&server, &[]);
+    assert_eq!(code, 0, "{books}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_requests_share_a_pass_and_a_crash_counts_nothing_twice() {
+    let mut server = Server::start().await;
+    server.ready().await;
+    let installs: Vec<Uuid> = (0..12).map(|_| Uuid::new_v4()).collect();
+    for install in &installs {
+        let mut batch = spans(3);
+        batch["resource"]["install_id"] = json!(install);
+        send(&server, &batch).await;
+    }
+    send(&server, &everything(OTHER, "")).await;
+    server.drained().await;
+    let token = server.token("admin").await;
+    let mut ids = Vec::new();
+    for install in &installs {
+        let path = format!("{DATA}?install_id={install}");
+        let asked = server.call(&token, Method::DELETE, &path, None).await;
+        ids.push(asked.body["id"].as_str().unwrap().to_owned());
+    }
+    server.pass(Duration::from_secs(3));
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(1_700)).await;
+        server.restart().await;
+        server.pass(Duration::from_secs(61));
+    }
+    for id in &ids {
+        let receipt = finished(&server, id).await;
+        assert_eq!(receipt["receipt"]["rows"]["spans"], 3, "{receipt}");
+    }
+    assert_eq!(count(&server, "spans", "1 = 1").await, 2);
+    let (code, books) = check(&server, &[]);
+    assert_eq!(code, 0, "{books}");
+}
