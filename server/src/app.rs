@@ -19,7 +19,7 @@ use crate::readiness::Readiness;
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
-use crate::store::{ClickHouse, IngestLog};
+use crate::store::{ClickHouse, IngestLog, Retention};
 use crate::task::Failure;
 
 /// What handlers share.
@@ -44,6 +44,8 @@ pub struct App {
     pub outcome_counts: OutcomeCounts,
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
+    /// How long rows of projects are kept that say nothing else.
+    pub retention: Retention,
     pub metrics: Metrics,
     /// Connections at a time.
     pub connections: usize,

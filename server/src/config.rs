@@ -3,6 +3,7 @@
 //! Precedence: flag, then environment, then file, then default. The doc comments are `--help` and the reference.
 
 mod engine;
+mod keep;
 mod notifications;
 
 use std::net::SocketAddr;
@@ -12,11 +13,11 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
+pub use self::keep::Keep;
 pub use self::notifications::Notifications;
 
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
-use crate::store::Retention;
 
 const DATA_DIR: &str = "data";
 const DEMO_DATA_DIR: &str = "demo-data";
@@ -238,18 +239,6 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_DEAD_LETTER_MAX_BYTES", value_name = "BYTES", default_value_t = 1 << 30)]
     pub dead_letter_max_bytes: u64,
 
-    /// How many days single events are kept; 0: for ever. Several servers on one ClickHouse should say the same.
-    #[arg(long, env = "UNJANK_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=36_500))]
-    pub retention_days: u64,
-
-    /// How many days roll-ups by the hour are kept; 0: for ever.
-    #[arg(long, env = "UNJANK_RETENTION_HOURLY_DAYS", value_name = "DAYS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(0..=36_500))]
-    pub retention_hourly_days: u64,
-
-    /// How many days roll-ups by the day are kept; 0: for ever. They take little room.
-    #[arg(long, env = "UNJANK_RETENTION_DAILY_DAYS", value_name = "DAYS", default_value_t = 400, value_parser = clap::value_parser!(u64).range(0..=36_500))]
-    pub retention_daily_days: u64,
-
     /// The address of the embedded engine's HTTP interface, for Grafana and other clients. Port 0 takes a free port, which
     /// `engine.json` in the data folder names. Keep it on loopback.
     #[arg(
@@ -298,6 +287,9 @@ pub struct Serve {
     pub shutdown_timeout_ms: u64,
 
     #[command(flatten)]
+    pub keep: Keep,
+
+    #[command(flatten)]
     pub engine: Engine,
 
     #[command(flatten)]
@@ -305,14 +297,6 @@ pub struct Serve {
 }
 
 impl Serve {
-    pub fn retention(&self) -> Retention {
-        Retention {
-            raw_days: self.retention_days,
-            hourly_days: self.retention_hourly_days,
-            daily_days: self.retention_daily_days,
-        }
-    }
-
     pub fn flush_interval(&self) -> Duration {
         Duration::from_millis(self.flush_interval_ms)
     }

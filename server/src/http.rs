@@ -38,6 +38,7 @@ mod revisions;
 mod rules;
 mod session;
 mod stalled_writes;
+mod storage;
 mod traces;
 mod web;
 
@@ -102,6 +103,10 @@ fn management() -> Router<Arc<App>> {
         .route(
             "/projects/{project}",
             patch(projects::update).delete(erasures::erase_project),
+        )
+        .route(
+            "/projects/{project}/storage",
+            get(storage::read).put(storage::set),
         )
         .route("/projects/{project}/data", delete(erasures::erase_data))
         .route("/projects/{project}/erasures", get(erasures::list))

@@ -23,6 +23,7 @@ pub mod proxies;
 pub mod query;
 pub mod readiness;
 pub mod remote_config;
+pub mod retention;
 pub mod run_report;
 pub mod serve;
 pub mod shares;

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::target::external;
 
 use self::background::{
-    auditor, evaluator, flush_counts, keep_rows, recall_batches, reclassifier, watch_log,
+    auditor, evaluator, flush_counts, recall_batches, reclassifier, sweeper, watch_log,
     write_counts,
 };
 use self::target::connect;
@@ -158,12 +158,8 @@ where
     );
     // The writer finds duplicates that are not remembered.
     front.spawn_optional("recall", recall_batches(Arc::clone(&app), front.shutdown()));
-    let keep = keep_rows(
-        app.clickhouse.clone(),
-        settings.retention(),
-        front.shutdown(),
-    );
-    front.spawn_finite("retention", keep);
+    // Rows are kept for longer than they should be.
+    front.spawn_optional("retention", sweeper(&app, settings).run(front.shutdown()));
     let reclassifier = reclassifier(&app, settings);
     // Stacks keep the classes they have.
     front.spawn_optional("reclassifier", reclassifier.run(front.shutdown()));
@@ -278,6 +274,7 @@ async fn open(
         outcome_counts: OutcomeCounts::default(),
         log,
         clickhouse,
+        retention: settings.keep.retention(),
         metrics,
         connections,
         uploads: bounds::uploads(connections),

@@ -34,6 +34,7 @@ mod send;
 mod simulation;
 mod stored_stacks;
 mod tally;
+mod usage;
 mod writer;
 
 pub use self::books::{Book, Compared, Difference, Kept, PAGES, Page, Period};
@@ -53,6 +54,7 @@ pub use self::rebuild::{Filled, LIFE, OnProgress, Part, Ready, Rebuilder, Rebuil
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
 pub use self::retention::Retention;
 pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
+pub use self::usage::{Keeping, TableUse};
 pub(crate) use self::writer::{Writer, WriterSettings};
 
 pub(crate) use self::columns::uuid_bytes;

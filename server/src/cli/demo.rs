@@ -12,7 +12,7 @@ use unjank_protocol::Timestamp;
 use super::runtime;
 use super::server::{keep_files_private, listeners, watch_signals};
 use crate::app::App;
-use crate::config::{Serve, Shared};
+use crate::config::{Keep, Serve, Shared};
 use crate::demo::{self, DemoClock, DemoFile, Plan, Sent};
 use crate::serve::{Surroundings, Then, serve_after};
 
@@ -71,7 +71,10 @@ async fn seed_and_serve(shared: &Shared, args: &DemoArgs, held: bool) -> anyhow:
     let settings = Serve {
         project: demo::PROJECT.to_owned(),
         // The month that was made stays whole, however long it is shown.
-        retention_days: 0,
+        keep: Keep {
+            retention_days: 0,
+            ..args.settings.keep.clone()
+        },
         ..args.settings.clone()
     };
     let listeners = listeners(&settings).await?;

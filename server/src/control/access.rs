@@ -1,6 +1,6 @@
 //! What every request is checked against: in memory, swapped whole.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -29,6 +29,8 @@ pub struct Snapshot {
     /// The same for projects that limit single signals.
     pub(super) signal_meters: HashMap<Arc<str>, Arc<SignalMeter>>,
     pub(super) device_keys: DeviceKeys,
+    /// Projects without room on the disk.
+    pub(super) full: HashSet<Arc<str>>,
 }
 
 impl Snapshot {
@@ -56,6 +58,7 @@ impl Snapshot {
             key: key.cloned(),
             project: self.meters.get(project).cloned(),
             signals: self.signal_meters.get(project).cloned(),
+            is_full: self.full.contains(project),
         }
     }
 }

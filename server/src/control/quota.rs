@@ -25,6 +25,8 @@ pub struct Cost {
 pub enum Exceeded {
     Events,
     Bytes,
+    /// The project's rows take more room on the disk than they may.
+    Disk,
 }
 
 /// Why a batch is not taken now.
@@ -51,11 +53,22 @@ pub struct Budget {
     pub(super) project: Option<Arc<Meter>>,
     /// Of a project that limits single signals.
     pub(super) signals: Option<Arc<SignalMeter>>,
+    /// The project has no room left on the disk.
+    pub(super) is_full: bool,
 }
+
+/// How long devices of a project without room wait.
+const FULL: OverQuota = OverQuota {
+    exceeded: Exceeded::Disk,
+    wait: Duration::from_secs(600),
+};
 
 impl Budget {
     /// Whether to read a body of that many bytes at all, as far as its length is told.
     pub fn admit(&self, declared_bytes: Option<u64>, now: i64) -> Result<(), OverQuota> {
+        if self.is_full {
+            return Err(FULL);
+        }
         let least = Cost {
             events: 1,
             bytes: declared_bytes.unwrap_or_default().max(1),

@@ -110,6 +110,7 @@ fn bytes_are_counted_until_midnight_utc() {
 fn both_quotas_are_charged_or_none() {
     let project = meter(quotas(Some(10), None));
     let of = |own| Budget {
+        is_full: false,
         key: Some(meter(own)),
         project: Some(Arc::clone(&project)),
         signals: None,
@@ -132,6 +133,7 @@ fn both_quotas_are_charged_or_none() {
 fn a_quota_of_the_key_leaves_the_rest_of_the_project_alone() {
     let project = meter(Quotas::default());
     let of = |own| Budget {
+        is_full: false,
         key: Some(meter(own)),
         project: Some(Arc::clone(&project)),
         signals: None,

@@ -166,6 +166,9 @@ pub async fn load(
             snapshot.projects.insert(id, project);
         }
     }
+    let storage = control.storage_of_all().await?.into_iter();
+    let full = storage.filter(|project| project.is_over_quota);
+    snapshot.full = full.map(|project| Arc::from(project.project)).collect();
     for key in control.active_ingest_keys(now).await? {
         let device = Device {
             project: Arc::from(key.project.as_str()),

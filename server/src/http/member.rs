@@ -27,6 +27,9 @@ pub(super) struct Admin(pub(super) Member);
 /// Somebody who may make projects.
 pub(super) struct Operator(pub(super) Actor);
 
+/// Whether the caller is an admin of the whole installation.
+pub(super) struct IsOperator(pub(super) bool);
+
 /// When what the caller may do ends by itself: with its token, if that has an end.
 pub(super) struct RightsEnd(pub(super) Option<i64>);
 
@@ -199,6 +202,14 @@ impl FromRequestParts<Arc<App>> for RightsEnd {
             Principal::Token { expires_at, .. } => expires_at,
             Principal::Person(_) => None,
         }))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for IsOperator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        Ok(Self(Principal::of(parts, app).await?.is_operator()))
     }
 }
 

@@ -15,7 +15,8 @@ use crate::config::{Serve, Switch};
 use crate::control::Lease;
 use crate::history::{Reclassifier, Waits};
 use crate::ingest::OutcomeCounts;
-use crate::store::{ClickHouse, IngestLog, LogError, Retention};
+use crate::retention::Sweeper;
+use crate::store::{IngestLog, LogError};
 
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -32,27 +33,6 @@ pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
             app.clock.clone(),
             ("alerts", settings.alerts_lease()),
         ),
-    }
-}
-
-/// Rows are kept as long as the settings say, from when ClickHouse answers on.
-pub(super) async fn keep_rows(
-    clickhouse: ClickHouse,
-    retention: Retention,
-    shutdown: CancellationToken,
-) {
-    loop {
-        match clickhouse.keep(retention).await {
-            Ok(changed) if changed.is_empty() => return,
-            Ok(changed) => {
-                return tracing::info!(?retention, ?changed, "rows are kept for another time now");
-            }
-            Err(failure) => tracing::debug!(%failure, "how long rows are kept cannot be set yet"),
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = sleep(Duration::from_secs(5)) => {}
-        }
     }
 }
 
@@ -146,6 +126,11 @@ pub(super) fn auditor(app: &App, settings: &Serve) -> Auditor {
         every: settings.books_interval(),
         rebuilds: settings.books_rebuild == Switch::On,
     }
+}
+
+pub(super) fn sweeper(app: &Arc<App>, settings: &Serve) -> Sweeper {
+    let keep = &settings.keep;
+    Sweeper::new(Arc::clone(app), keep.retention(), keep.interval())
 }
 
 #[cfg(test)]

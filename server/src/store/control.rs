@@ -33,6 +33,7 @@ mod secrets;
 mod sessions;
 mod signal_quotas;
 mod sqlite;
+mod storage;
 mod users;
 
 use std::sync::Arc;
@@ -69,6 +70,7 @@ pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, Sessions, TokenExchange};
 pub use self::signal_quotas::SignalQuotas;
 pub use self::sqlite::SqliteControl;
+pub use self::storage::{KeepDays, Storage, StorageSettings};
 pub use self::users::{NewUser, TokensOfUser, User, Users};
 
 use crate::task::Tasks;
@@ -92,6 +94,7 @@ pub trait Control:
     + Notifications
     + Projects
     + Sessions
+    + StorageSettings
     + Users
 {
 }
@@ -100,8 +103,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
-on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
+on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, StorageSettings, Users);
+on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, StorageSettings, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {

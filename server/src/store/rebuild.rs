@@ -27,6 +27,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub(super) use self::plan::of_month;
 pub use self::plan::{Part, Refused};
 
 use self::plan::{entries, joined, parts, raw_unit, scope, since, within};

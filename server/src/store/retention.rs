@@ -36,7 +36,7 @@ impl Retention {
     }
 
     /// The days of a table and its column, if rows of it grow old.
-    fn of(self, table: &str) -> Option<(u64, &'static str)> {
+    pub(super) fn of(self, table: &str) -> Option<(u64, &'static str)> {
         match RawTable::of(table) {
             // A batch is remembered for as long as a retry may come.
             Some(raw) if raw.name == "batches" => None,

@@ -1,12 +1,16 @@
 //! Rows are kept as long as the settings say, and no longer.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::json;
+use reqwest::Method;
+use serde_json::{Value, json};
+use unjank_server::store::{LIFE, Period, Rebuilder};
 use uuid::Uuid;
 
+use crate::books::check;
 use crate::rules::janks;
-use crate::server::{Server, spans};
+use crate::server::{Answer, Server, spans};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_kind_of_table_has_its_time_which_a_restart_may_change() {
@@ -73,4 +77,170 @@ async fn what_is_older_goes_and_its_rollup_stays() {
     }
     server.query("OPTIMIZE TABLE spans FINAL").await;
     server.answers(rows, "1\t2").await;
+}
+
+const STORAGE: &str = "/api/v1/projects/shop/storage";
+const OFTEN: [&str; 2] = ["--retention-interval-ms", "200"];
+
+/// A second project, and a key for it.
+async fn shop(server: &Server) -> (String, String) {
+    let admin = server.token("admin").await;
+    let made = server
+        .call(
+            &admin,
+            Method::POST,
+            "/api/v1/projects",
+            Some(json!({"id": "shop"})),
+        )
+        .await;
+    assert_eq!(made.status.as_u16(), 201);
+    let key = server
+        .call(
+            &admin,
+            Method::POST,
+            "/api/v1/projects/shop/keys",
+            Some(json!({"name": "app"})),
+        )
+        .await;
+    let key = key.body["key"].as_str().unwrap().to_owned();
+    (admin, key)
+}
+
+/// Sends until the answer is as expected.
+async fn send_until(server: &Server, key: &str, start: &str, expected: u16) -> Value {
+    for _ in 0..200 {
+        let mut batch = spans(2);
+        for span in batch["spans"].as_array_mut().unwrap() {
+            span["start"] = json!(start);
+        }
+        let answer = server
+            .request_with(key)
+            .body(batch.to_string())
+            .send()
+            .await;
+        let answer = Answer::of(answer.unwrap()).await;
+        if answer.status.as_u16() == expected {
+            return answer.body;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("never {expected}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_keeps_its_rows_for_a_time_of_its_own() {
+    let server = Server::with(&OFTEN).await;
+    server.ready().await;
+    let (admin, key) = shop(&server).await;
+    send_until(&server, &key, "2026-11-18T12:00:00Z", 202).await;
+    send_until(&server, "any-key", "2026-11-18T12:00:00Z", 202).await;
+    server
+        .answers("SELECT project, sum(samples) FROM spans_daily WHERE project != '' GROUP BY project ORDER BY project", "default\t2\nshop\t2")
+        .await;
+    let keep = json!({"keep": {"raw_days": 7}});
+    let set = server.call(&admin, Method::PUT, STORAGE, Some(keep)).await;
+    assert_eq!(set.status.as_u16(), 204, "{}", set.body);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.query("SELECT count() FROM spans").await, "4");
+    server.pass(Duration::from_secs(20 * 86_400));
+    server
+        .answers(
+            "SELECT project, count() FROM spans GROUP BY project",
+            "default\t2",
+        )
+        .await;
+    // The roll-ups stay, the books balance, and a rebuild leaves them as they are.
+    let rolled = "SELECT project, sum(samples) FROM spans_hourly WHERE project != '' GROUP BY project ORDER BY project";
+    assert_eq!(server.query(rolled).await, "default\t2\nshop\t2");
+    let (code, books) = check(&server, &["--from", "2026-11-17"]);
+    assert_eq!(code, 0, "{books}");
+    let store = server.app().clickhouse.clone();
+    let now = Period {
+        from: 1_794_960_000,
+        to: 1_795_132_800,
+    };
+    let rebuilder = Rebuilder::begin(&store, 1_795_176_000, LIFE).await.unwrap();
+    let plan = rebuilder.plan(&BTreeSet::from(["spans"]), now).unwrap();
+    for part in plan {
+        rebuilder.rebuild(&part, &|_, _| ()).await.unwrap();
+    }
+    rebuilder.end().await.unwrap();
+    assert_eq!(server.query(rolled).await, "default\t2\nshop\t2");
+    // Longer than the others: the TTL follows, and the others' rows go as before.
+    let keep = json!({"keep": {"raw_days": 700}});
+    server.call(&admin, Method::PUT, STORAGE, Some(keep)).await;
+    let ttl = "SELECT extract(engine_full, 'toIntervalDay\\\\(([0-9]+)\\\\)') FROM system.tables WHERE database = currentDatabase() AND name = 'spans'";
+    server.answers(ttl, "700").await;
+    server.pass(Duration::from_secs(20 * 86_400));
+    server.answers("SELECT count() FROM spans", "0").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_that_takes_too_much_room_loses_its_oldest_events_and_then_waits() {
+    let server = Server::with(&OFTEN).await;
+    server.ready().await;
+    let (admin, key) = shop(&server).await;
+    for day in ["2026-11-15", "2026-11-17", "2026-11-20"] {
+        send_until(&server, &key, &format!("{day}T10:00:00Z"), 202).await;
+    }
+    send_until(&server, "any-key", "2026-11-15T12:00:00Z", 202).await;
+    server.answers("SELECT count() FROM spans", "8").await;
+    let used = server.call(&admin, Method::GET, STORAGE, None).await.body;
+    assert!(used["used_bytes"].as_u64() > Some(1_000), "{used}");
+    assert_eq!(used["default_keep"]["raw_days"], 30);
+    let small = json!({"disk_bytes": 100});
+    server.call(&admin, Method::PUT, STORAGE, Some(small)).await;
+    server
+        .answers(
+            "SELECT project, toDate(start), count() FROM spans GROUP BY ALL ORDER BY ALL",
+            "default\t2026-11-15\t2\nshop\t2026-11-20\t2",
+        )
+        .await;
+    let refused = send_until(&server, &key, "2026-11-20T10:00:00Z", 429).await;
+    assert_eq!(refused["code"], "quota_disk", "{refused}");
+    send_until(&server, "any-key", "2026-11-20T10:00:00Z", 202).await;
+    let used = server.call(&admin, Method::GET, STORAGE, None).await.body;
+    assert_eq!(used["is_over_quota"], true, "{used}");
+    let large = json!({"disk_bytes": 1_000_000_000});
+    server.call(&admin, Method::PUT, STORAGE, Some(large)).await;
+    send_until(&server, &key, "2026-11-20T10:00:00Z", 202).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_an_operator_gives_a_project_more() {
+    let server = Server::start().await;
+    server.ready().await;
+    shop(&server).await;
+    let admin = server
+        .command(&[
+            "token",
+            "create",
+            "--name",
+            "shop",
+            "--role",
+            "admin",
+            "--project",
+            "shop",
+        ])
+        .await;
+    for (settings, status) in [
+        (json!({"keep": {"raw_days": 7, "daily_days": 30}}), 204),
+        (json!({}), 204),
+        (json!({"keep": {"raw_days": 31}}), 403),
+        (json!({"keep": {"daily_days": 0}}), 403),
+        (json!({"disk_bytes": 1}), 403),
+        (json!({"keep": {"raw_days": 36_501}}), 403),
+        (json!({"keep": {"raw_days": -1}}), 422),
+        (json!({"keep": {"raw": 1}}), 422),
+    ] {
+        let answer = server
+            .call(admin.trim(), Method::PUT, STORAGE, Some(settings.clone()))
+            .await;
+        assert_eq!(
+            answer.status.as_u16(),
+            status,
+            "{settings}: {}",
+            answer.body
+        );
+    }
 }

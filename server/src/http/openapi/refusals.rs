@@ -55,6 +55,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("question_too_big", &[422]),
     ("question_unfit", &[422]),
     ("quota_bytes", &[429]),
+    ("quota_disk", &[429]),
     ("quota_events", &[429]),
     ("record_too_large", &[413]),
     ("role", &[403]),
@@ -165,7 +166,7 @@ refuses! {
     OwnApp: "key_not_for_app" "token_not_for_install";
     /// A batch.
     BatchBody: "batch_in_flight" "body_too_large" "body_truncated" "corrupt_encoding" "decompressed_too_large" "disk_full"
-        "invalid_envelope" "invalid_json" "invalid_resource" "invalid_utf8" "key_not_for_app" "log_full" "not_durable" "quota_bytes"
+        "invalid_envelope" "invalid_json" "invalid_resource" "invalid_utf8" "key_not_for_app" "log_full" "not_durable" "quota_bytes" "quota_disk"
         "quota_events" "record_too_large" "token_not_for_install" "too_many_events";
 }
 

@@ -51,6 +51,10 @@ impl From<OverQuota> for Problem {
                 "quota_bytes",
                 "more bytes a day than the key or the project may send: send it again later",
             ),
+            Exceeded::Disk => (
+                "quota_disk",
+                "the project's events take more room on the disk than they may: send it again later",
+            ),
         };
         let wait = HeaderValue::from(over.retry_after_s());
         Self {

@@ -124,7 +124,7 @@ pub(super) fn within(time: &str, periods: &[Period]) -> String {
 }
 
 /// The whole month.
-pub(super) fn of_month(month: Month) -> Period {
+pub(in crate::store) fn of_month(month: Month) -> Period {
     let first = |month: Month| {
         let number = u8::try_from(month % 100).unwrap_or(1);
         let year = i32::try_from(month / 100).unwrap_or_default();

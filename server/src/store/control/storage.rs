@@ -1,0 +1,127 @@
+//! How long a project's rows are kept, and how much room they may take.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::audit::{Action, Actor};
+use super::backend::{Backend, Notice, Row, values};
+use super::change::{Change, Entry, records, row};
+use super::checks;
+use super::error::ControlError;
+
+/// How many days a project's rows are kept. `null`: as long as the installation keeps them. 0: for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeepDays {
+    /// Events.
+    #[schema(maximum = 36_500)]
+    pub raw_days: Option<u32>,
+    /// Roll-ups by the hour.
+    #[schema(maximum = 36_500)]
+    pub hourly_days: Option<u32>,
+    /// Roll-ups by the day.
+    #[schema(maximum = 36_500)]
+    pub daily_days: Option<u32>,
+}
+
+impl KeepDays {
+    fn all(self) -> [Option<u32>; 3] {
+        [self.raw_days, self.hourly_days, self.daily_days]
+    }
+}
+
+/// What a project's storage settings are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    pub project: String,
+    pub keep: KeepDays,
+    /// How much room its rows may take. Nothing: no limit.
+    pub disk_bytes: Option<u64>,
+    /// Its rows take more room, although only the last two days are kept: batches are refused.
+    pub is_over_quota: bool,
+}
+
+impl Storage {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        let most = row.get::<Option<i64>>("disk_bytes")?;
+        Ok(Self {
+            project: row.get("id")?,
+            keep: row.json("retention")?,
+            disk_bytes: most.and_then(|most| u64::try_from(most).ok()),
+            is_over_quota: row.get("is_over_disk_quota")?,
+        })
+    }
+}
+
+const MOST_DAYS: u32 = 36_500;
+
+const GET: &str =
+    "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects WHERE id = $1";
+const LIST: &str = "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects ORDER BY id";
+const SET: &str = "UPDATE projects SET retention = $2, disk_bytes = $3 WHERE id = $1";
+const SET_OVER: &str =
+    "UPDATE projects SET is_over_disk_quota = $2 WHERE id = $1 AND is_over_disk_quota <> $2";
+
+#[async_trait]
+pub trait StorageSettings: Backend {
+    async fn storage(&self, project: &str) -> Result<Storage, ControlError> {
+        Storage::read(&row(self, GET, values![project]).await?)
+    }
+
+    /// Of all projects, by id.
+    async fn storage_of_all(&self) -> Result<Vec<Storage>, ControlError> {
+        records(self, LIST, values![], Storage::read).await
+    }
+
+    async fn set_storage(
+        &self,
+        storage: &Storage,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
+        if storage
+            .keep
+            .all()
+            .into_iter()
+            .flatten()
+            .any(|days| days > MOST_DAYS)
+        {
+            return Err(checks::invalid(&format!(
+                "rows are kept for {MOST_DAYS} days at most, or for ever: 0"
+            )));
+        }
+        let most = checks::quota(storage.disk_bytes)?;
+        let keep = json!(storage.keep);
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![storage.project.as_str(), keep.to_string(), most];
+        change.execute_found(SET, values).await?;
+        change
+            .commit(Entry {
+                action: Action::StorageSet,
+                project: Some(&storage.project),
+                subject: &storage.project,
+                detail: json!({"keep": keep, "disk_bytes": storage.disk_bytes}),
+            })
+            .await
+    }
+
+    /// Says whether a project's rows take more room than they may. Answers whether that is new.
+    async fn set_over_disk_quota(
+        &self,
+        project: &str,
+        is_over: bool,
+    ) -> Result<bool, ControlError> {
+        let mut statements = self.begin().await?;
+        let changed = statements
+            .execute(SET_OVER, values![project, is_over])
+            .await?;
+        let notice = match changed {
+            0 => Notice::Silent,
+            _ => Notice::Tick,
+        };
+        statements.commit(notice).await?;
+        Ok(changed > 0)
+    }
+}

@@ -1,0 +1,287 @@
+//! What a project's rows take on the disk, and dropping the old ones.
+//!
+//! ClickHouse drops whole parts by a TTL, which is that of the project that keeps its rows longest. The rows of the other projects are deleted by
+//! mutations. A mutation rewrites parts, so it waits until a whole period (a week, or of roll-ups a month) has grown old.
+
+use std::collections::BTreeMap;
+
+use clickhouse::Row;
+use serde::Deserialize;
+
+use super::books::bound;
+use super::clickhouse::{ClickHouse, Failure};
+use super::raw::{RAW, RawTable};
+use super::rebuild::of_month;
+use super::retention::Retention;
+
+const DAY: i64 = 86_400;
+/// In the text of a mutation that drops old rows.
+const MARK: &str = "old rows";
+
+/// How long rows are kept.
+#[derive(Clone, Debug)]
+pub struct Keeping {
+    /// Those of projects that say nothing else.
+    pub default: Retention,
+    /// Those of projects that do.
+    pub projects: BTreeMap<String, Retention>,
+}
+
+impl Keeping {
+    /// The longest of all projects.
+    #[must_use]
+    pub fn longest(&self) -> Retention {
+        let longer = |one: u64, other: u64| match (one, other) {
+            (0, _) | (_, 0) => 0,
+            _ => one.max(other),
+        };
+        let all = self.projects.values();
+        all.fold(self.default, |longest, one| Retention {
+            raw_days: longer(longest.raw_days, one.raw_days),
+            hourly_days: longer(longest.hourly_days, one.hourly_days),
+            daily_days: longer(longest.daily_days, one.daily_days),
+        })
+    }
+
+    /// Whose rows go before those of the others, and before which time. A project without a name: all that say nothing.
+    fn earlier(&self, table: &Table, now: i64) -> Vec<(String, i64)> {
+        let longest = self.longest().of(&table.name).map_or(0, |(days, _)| days);
+        let before = |retention: &Retention| {
+            let (days, _) = retention.of(&table.name)?;
+            (days != 0 && days != longest).then(|| table.period(now - days.cast_signed() * DAY))
+        };
+        let of_projects = self
+            .projects
+            .iter()
+            .filter_map(|(project, own)| Some((project.clone(), before(own)?)));
+        let of_others = before(&self.default).map(|before| (String::new(), before));
+        of_projects.chain(of_others).collect()
+    }
+}
+
+/// A table with rows of projects that grow old.
+struct Table {
+    name: String,
+    /// The column that dates a row.
+    time: &'static str,
+}
+
+impl Table {
+    /// The beginning of the period of a time: a week, or of roll-ups a month.
+    fn period(&self, at: i64) -> i64 {
+        match RawTable::of(&self.name) {
+            // The epoch began on a Thursday.
+            Some(_) => at - (at + 3 * DAY).rem_euclid(7 * DAY),
+            None => of_month(super::books::month_of(at)).from,
+        }
+    }
+
+    fn older(&self, of: &str, before: i64) -> String {
+        format!("{of} AND {0} < {1}", self.time, bound(self.time, before))
+    }
+}
+
+/// What a project's rows take in a table. Bytes are its part of the table's bytes, by rows.
+#[derive(Row, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct TableUse {
+    pub table: String,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+#[derive(Row, Deserialize)]
+struct DayUse {
+    day: i64,
+    bytes: u64,
+}
+
+fn text(project: &str) -> String {
+    // A project's id is made of a-z, 0-9 and `-`.
+    format!("'{}'", project.replace(['\\', '\''], ""))
+}
+
+impl ClickHouse {
+    async fn tables_that_age(&self, retention: Retention) -> Result<Vec<Table>, Failure> {
+        let names = self.tables_of_projects().await?.into_iter();
+        Ok(names
+            .filter_map(|name| {
+                let (_, time) = retention.of(&name)?;
+                (!name.starts_with("stack")).then_some(Table { name, time })
+            })
+            .collect())
+    }
+
+    /// Begins to drop the rows of projects that keep them for a shorter time than others. Answers the tables.
+    pub async fn drop_old_rows(&self, keeping: &Keeping, now: i64) -> Result<Vec<String>, Failure> {
+        let mut dropped = Vec::new();
+        for table in self.tables_that_age(keeping.default).await? {
+            let earlier = keeping.earlier(&table, now);
+            let own: Vec<String> = keeping.projects.keys().map(|one| text(one)).collect();
+            let of = |project: &str| match (project, own.is_empty()) {
+                ("", true) => "project != ''".to_owned(),
+                ("", false) => format!("project NOT IN ('', {})", own.join(", ")),
+                _ => format!("project = {}", text(project)),
+            };
+            let older: Vec<String> = earlier
+                .iter()
+                .map(|(project, before)| format!("({})", table.older(&of(project), *before)))
+                .collect();
+            if !older.is_empty()
+                && self
+                    .drop_rows(&table, &earlier, &older.join(" OR "))
+                    .await?
+            {
+                dropped.push(table.name);
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Drops a project's events before a time, which is the beginning of a day.
+    pub async fn drop_events(&self, project: &str, before: i64) -> Result<(), Failure> {
+        for raw in RAW.iter().filter(|raw| raw.name != "batches") {
+            let table = Table {
+                name: raw.name.to_owned(),
+                time: raw.time,
+            };
+            let older = table.older(&format!("project = {}", text(project)), before);
+            let dropped = [(project.to_owned(), before)];
+            self.drop_rows(&table, &dropped, &older).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes what is dropped, so that no rebuild takes the rows that are left for all, and begins to drop it. Answers whether there was any.
+    async fn drop_rows(
+        &self,
+        table: &Table,
+        dropped: &[(String, i64)],
+        condition: &str,
+    ) -> Result<bool, Failure> {
+        let (database, name) = (self.database(), &table.name);
+        let client = self.client()?;
+        let sql = format!("SELECT count() FROM `{database}`.`{name}` WHERE {condition}");
+        if client.query_raw(&sql).fetch_one::<u64>().await? == 0 {
+            return Ok(false);
+        }
+        let notes: Vec<String> = dropped
+            .iter()
+            .map(|(project, before)| {
+                let project = if project.is_empty() {
+                    "''".to_owned()
+                } else {
+                    text(project)
+                };
+                format!("('{name}', {project}, toDateTime({before}, 'UTC'))")
+            })
+            .collect();
+        let sql = format!(
+            "INSERT INTO `{database}`.dropped_rows (target, project, before) VALUES {}",
+            notes.join(", ")
+        );
+        client.query_raw(&sql).execute().await?;
+        let sql = format!(
+            "ALTER TABLE `{database}`.`{name}` DELETE WHERE ({condition}) AND '{MARK}' != ''"
+        );
+        client.query_raw(&sql).execute().await?;
+        Ok(true)
+    }
+
+    /// Whether old rows are still being dropped.
+    pub async fn drops_old_rows(&self) -> Result<bool, Failure> {
+        let sql = format!(
+            "SELECT count() FROM system.mutations WHERE database = '{}' AND NOT is_done AND position(command, '{MARK}') > 0",
+            self.database()
+        );
+        Ok(self.client()?.query_raw(&sql).fetch_one::<u64>().await? > 0)
+    }
+
+    /// What a project's rows take, by table, the largest first.
+    pub async fn usage(&self, project: &str) -> Result<Vec<TableUse>, Failure> {
+        let database = self.database();
+        let tables = self.tables_of_projects().await?;
+        let counts: Vec<String> = tables
+            .iter()
+            .map(|table| {
+                format!(
+                    "SELECT '{table}' AS table, count() AS rows FROM `{database}`.`{table}` WHERE project = {}",
+                    text(project)
+                )
+            })
+            .collect();
+        let sql = format!(
+            "SELECT table, rows, toUInt64(rows * ifNull(row_bytes, 0)) AS bytes FROM ({}) AS counts LEFT JOIN \
+             (SELECT table, sum(bytes_on_disk) / greatest(sum(rows), 1) AS row_bytes FROM system.parts \
+              WHERE database = '{database}' AND active GROUP BY table) AS sizes USING (table) \
+             WHERE rows > 0 ORDER BY bytes DESC, table",
+            counts.join(" UNION ALL ")
+        );
+        Ok(self.client()?.query_raw(&sql).fetch_all().await?)
+    }
+
+    /// What a project's events take, by day: the beginning of the day in seconds since the epoch, and bytes.
+    pub async fn usage_by_day(&self, project: &str) -> Result<BTreeMap<i64, u64>, Failure> {
+        let mut days: BTreeMap<i64, u64> = BTreeMap::new();
+        let database = self.database();
+        for raw in RAW.iter().filter(|raw| raw.name != "batches") {
+            let sql = format!(
+                "SELECT toInt64(toUInt32(toDate({0}))) * {DAY} AS day, toUInt64(count() * ifNull(\
+                 (SELECT sum(bytes_on_disk) / greatest(sum(rows), 1) FROM system.parts \
+                  WHERE database = '{database}' AND active AND table = '{1}'), 0)) AS bytes \
+                 FROM `{database}`.`{1}` WHERE project = {2} GROUP BY day",
+                raw.time,
+                raw.name,
+                text(project)
+            );
+            let found = self.client()?.query_raw(&sql).fetch_all::<DayUse>();
+            for one in found.await? {
+                *days.entry(one.day).or_default() += one.bytes;
+            }
+        }
+        Ok(days)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn days(raw_days: u64) -> Retention {
+        Retention {
+            raw_days,
+            hourly_days: 90,
+            daily_days: 400,
+        }
+    }
+
+    #[test]
+    fn those_who_keep_rows_for_less_than_the_others_go_earlier() {
+        let keeping = Keeping {
+            default: days(30),
+            projects: BTreeMap::from([
+                ("long".to_owned(), days(60)),
+                ("short".to_owned(), days(7)),
+            ]),
+        };
+        assert_eq!(keeping.longest(), days(60));
+        let spans = Table {
+            name: "spans".to_owned(),
+            time: "start",
+        };
+        // 2026-11-20, a Friday: 20,777 days after the epoch. Weeks begin on Mondays.
+        let earlier = keeping.earlier(&spans, 20_777 * DAY + 1);
+        let day = |project: &str, day: i64| (project.to_owned(), day * DAY);
+        assert_eq!(earlier, [day("short", 20_766), day("", 20_745)]);
+        let hourly = Table {
+            name: "spans_hourly".to_owned(),
+            time: "hour",
+        };
+        assert_eq!(keeping.earlier(&hourly, 20_777 * DAY), []);
+        let for_ever = Keeping {
+            default: days(0),
+            ..keeping
+        };
+        assert_eq!(for_ever.longest(), days(0));
+        assert_eq!(for_ever.earlier(&spans, 20_777 * DAY).len(), 2);
+    }
+}
