@@ -76,6 +76,7 @@ fn ingest(criterion: &mut Criterion) {
         device: &device,
         limits: &limits,
         rules: &rules,
+        scrubbing: &unjank_server::ingest::Scrubbing::default(),
         known_stacks: &known_stacks,
         variety: &variety,
         config_etag: &|_| None,

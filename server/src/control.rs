@@ -20,6 +20,7 @@ pub mod preview;
 mod quota;
 mod refresh;
 pub mod rule_sets;
+pub mod scrubbing;
 mod seed;
 mod session_token;
 mod signal_meter;

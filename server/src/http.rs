@@ -36,6 +36,7 @@ mod query;
 mod remote_config;
 mod revisions;
 mod rules;
+mod scrubbing;
 mod session;
 mod stalled_writes;
 mod storage;
@@ -103,6 +104,14 @@ fn management() -> Router<Arc<App>> {
         .route(
             "/projects/{project}",
             patch(projects::update).delete(erasures::erase_project),
+        )
+        .route(
+            "/projects/{project}/scrubbing",
+            get(scrubbing::read).put(scrubbing::save),
+        )
+        .route(
+            "/projects/{project}/scrubbing/dry-run",
+            post(scrubbing::dry_run),
         )
         .route(
             "/projects/{project}/storage",

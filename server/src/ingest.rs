@@ -17,6 +17,7 @@ mod recomposition;
 mod rejections;
 mod rows;
 mod scrub;
+mod scrubbing;
 mod sdk_health;
 mod seen;
 mod span;
@@ -30,6 +31,7 @@ use uuid::Uuid;
 
 pub use self::known_stacks::{KnownStacks, StackKey};
 pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
+pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
 pub use self::seen::{Arrival, Seen, Ticket};
 pub use self::variety::Variety;
 
@@ -85,7 +87,7 @@ pub enum Refusal {
     #[error("this device token is not for the install that is named")]
     WrongInstall,
     /// Not here: see [`Context::quick_only`].
-    #[error("the batch has stacks that take long to classify")]
+    #[error("the batch takes long to classify or to scrub")]
     TakesLong,
 }
 
@@ -101,6 +103,8 @@ pub struct Context<'c> {
     pub limits: &'c Limits,
     /// Those of the device's project.
     pub rules: &'c RuleSet,
+    /// What the project scrubs.
+    pub scrubbing: &'c Scrubbing,
     pub known_stacks: &'c KnownStacks,
     pub variety: &'c Variety,
     /// For the receipt: what tells a device that its configuration changed.
@@ -111,7 +115,8 @@ pub struct Context<'c> {
     pub received_at: i64,
     /// Bytes of the request as sent.
     pub wire_bytes: usize,
-    /// Refuses to classify new stacks by rules with large expressions: that takes long, and is done elsewhere.
+    /// Refuses to classify new stacks by rules with large expressions, and to scrub by rules of the project: that takes long, and is done
+    /// elsewhere.
     pub quick_only: bool,
 }
 
@@ -180,7 +185,9 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
     {
         return Err(Refusal::WrongInstall);
     }
-    if context.quick_only && context.rules.rules().are_slow() && has_new_stacks(&batch, context) {
+    let is_slow = context.scrubbing.is_slow()
+        || (context.rules.rules().are_slow() && has_new_stacks(&batch, context));
+    if context.quick_only && is_slow {
         return Err(Refusal::TakesLong);
     }
     Ok(Assembly::new(batch, rejections, context).finish())
@@ -228,7 +235,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
         let config_etag = (context.config_etag)(&self.batch.resource);
         let changed = context.variety.bound(
             (&context.device.project, context.received_at),
-            &mut self.batch,
+            (&mut self.batch, context.scrubbing),
             |frames| jank::unknown_stack(frames, context),
         );
         let mut record = self.counted(changed);

@@ -34,6 +34,7 @@ mod send;
 mod simulation;
 mod stored_stacks;
 mod tally;
+mod texts;
 mod usage;
 mod writer;
 
@@ -54,6 +55,7 @@ pub use self::rebuild::{Filled, LIFE, OnProgress, Part, Ready, Rebuilder, Rebuil
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
 pub use self::retention::Retention;
 pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
+pub use self::texts::StoredText;
 pub use self::usage::{Keeping, TableUse};
 pub(crate) use self::writer::{Writer, WriterSettings};
 

@@ -11,7 +11,7 @@ use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
 use super::signal_meter::SignalMeter;
 use crate::fingerprint::fingerprint;
-use crate::ingest::Device;
+use crate::ingest::{Device, Scrubbing};
 use crate::remote_config::Compiled;
 use crate::shares::Holder;
 use crate::stacks::RuleSet;
@@ -29,6 +29,8 @@ pub struct Snapshot {
     /// The same for projects that limit single signals.
     pub(super) signal_meters: HashMap<Arc<str>, Arc<SignalMeter>>,
     pub(super) device_keys: DeviceKeys,
+    /// Of projects that scrub by rules of their own.
+    pub(super) scrubbing: HashMap<Arc<str>, Arc<Scrubbing>>,
     /// Projects without room on the disk.
     pub(super) full: HashSet<Arc<str>>,
 }
@@ -160,6 +162,12 @@ impl Access {
 
     pub fn project(&self, id: &str) -> Option<Arc<Project>> {
         self.0.load().projects.get(id).cloned()
+    }
+
+    /// What a project scrubs.
+    pub fn scrubbing(&self, project: &str) -> Arc<Scrubbing> {
+        let own = self.0.load().scrubbing.get(project).cloned();
+        own.unwrap_or_default()
     }
 
     /// The classification rules that hold in a project.

@@ -14,7 +14,7 @@ use super::quota::Meter;
 use super::rule_sets;
 use super::signal_meter::SignalMeter;
 use crate::clock::Clock;
-use crate::ingest::Device;
+use crate::ingest::{Device, Scrubbing, ScrubbingDocument};
 use crate::remote_config::{Compiled, Configuration};
 use crate::shares::Holder;
 use crate::stacks::RuleSet;
@@ -166,6 +166,12 @@ pub async fn load(
             snapshot.projects.insert(id, project);
         }
     }
+    for (project, document) in control.all_scrubbing().await? {
+        let id: Arc<str> = Arc::from(project);
+        if let Some(scrubbing) = scrubbing(&id, &document, before).await {
+            snapshot.scrubbing.insert(id, scrubbing);
+        }
+    }
     let storage = control.storage_of_all().await?.into_iter();
     let full = storage.filter(|project| project.is_over_quota);
     snapshot.full = full.map(|project| Arc::from(project.project)).collect();
@@ -238,6 +244,22 @@ async fn configured(
                 ?faults,
                 "a saved configuration is not valid here: the one before stays in force"
             );
+            known.cloned()
+        }
+    }
+}
+
+/// What a project scrubs. A document that does not compile leaves the one before in force.
+async fn scrubbing(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<Arc<Scrubbing>> {
+    let known = before.scrubbing.get(id);
+    let document: ScrubbingDocument = serde_json::from_str(document).unwrap_or_default();
+    if let Some(known) = known.filter(|known| *known.document() == document) {
+        return Some(Arc::clone(known));
+    }
+    match compiled(move || Scrubbing::new(document)).await {
+        Ok(scrubbing) => Some(Arc::new(scrubbing)),
+        Err(error) => {
+            tracing::error!(project = %id, %error, "what the project scrubs is not valid here: what was before stays in force");
             known.cloned()
         }
     }

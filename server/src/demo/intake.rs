@@ -87,6 +87,7 @@ impl Intake {
             device: &self.device,
             limits: &self.limits,
             rules: rules.as_deref().unwrap_or(&app.default_rules),
+            scrubbing: &app.access.scrubbing(PROJECT),
             known_stacks: &app.known_stacks,
             variety: &app.variety,
             config_etag: &|_| None,

@@ -14,7 +14,7 @@ use super::member::{Admin, Operator};
 use super::openapi::{Invalid, Missing, QueryString, Refused};
 use super::problem::Problem;
 use crate::app::App;
-use crate::store::control::{Erasure, ErasureKind, ErasureState, Receipt};
+use crate::store::control::{ControlError, Erasure, ErasureKind, ErasureState, Receipt};
 
 const PAGE: u32 = 100;
 
@@ -97,9 +97,7 @@ pub(super) async fn erase_data(
         (Some(install), None) => (ErasureKind::Install, install.to_string()),
         (None, Some(user)) => (ErasureKind::User, user),
         _ => {
-            return Err(Problem::bad_query(
-                "say `install_id` or `user_id`, one of them",
-            ));
+            return Err(invalid("name an `install_id` or a `user_id`, one of them"));
         }
     };
     let now = app.clock.now();
@@ -108,6 +106,10 @@ pub(super) async fn erase_data(
         .request_erasure((&member.project, kind, &subject), &member.actor, now)
         .await?;
     Ok((StatusCode::ACCEPTED, Json(erasure.into())))
+}
+
+fn invalid(why: &str) -> Problem {
+    ControlError::Invalid(why.to_owned()).into()
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -135,7 +137,7 @@ pub(super) async fn erase_project(
     let Path(project) = path.map_err(|_| Problem::not_found())?;
     let Query(confirmation) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
     if confirmation.confirm != project {
-        return Err(Problem::bad_query("`confirm` is the id of the project"));
+        return Err(invalid("`confirm` must be the id of the project"));
     }
     let now = app.clock.now();
     let erasure = app

@@ -240,11 +240,13 @@ impl Decoding {
     fn accept(&self, json: &[u8], quick_only: bool) -> Option<Result<Accepted, Problem>> {
         let (app, device, budget) = (&self.app, &self.device, &self.budget);
         let rules = app.access.rules(&device.project);
+        let scrubbing = app.access.scrubbing(&device.project);
         let hold_back = |events: &[(Signal, u32)]| budget.hold_back(events, self.received_at);
         let context = Context {
             device,
             limits: &app.limits,
             rules: rules.as_deref().unwrap_or(&app.default_rules),
+            scrubbing: &scrubbing,
             known_stacks: &app.known_stacks,
             variety: &app.variety,
             config_etag: &|resource| {

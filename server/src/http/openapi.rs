@@ -34,7 +34,8 @@ use crate::remote_config::Fault;
 use super::{
     account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
     configurations, device_keys, erasures, exports, incidents, ingest, ingest_keys, janks, mutes,
-    notifications, ofrep, people, projects, query, remote_config, rules, session, storage, traces,
+    notifications, ofrep, people, projects, query, remote_config, rules, scrubbing, session,
+    storage, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -71,6 +72,9 @@ use super::{
         projects::list,
         projects::create,
         projects::update,
+        scrubbing::read,
+        scrubbing::save,
+        scrubbing::dry_run,
         storage::read,
         storage::set,
         erasures::erase_project,

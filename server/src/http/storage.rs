@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::member::{Admin, IsOperator, Viewer};
-use super::object::Object;
+use super::object::{Object, no_list};
 use super::openapi::{Invalid, JsonBody, Questioned, Refused};
 use super::problem::Problem;
 use super::query::turn;
@@ -81,7 +81,7 @@ fn body(app: &App, storage: Storage, tables: Vec<TableUse>) -> StorageBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = NewStorage)]
 pub(super) struct NewStorage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "no_list")]
     keep: KeepDays,
     /// How much room the rows may take, in bytes. When they take more, the oldest events are dropped.
     #[serde(default)]

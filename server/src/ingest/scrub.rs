@@ -17,16 +17,19 @@ pub(super) enum Kind {
     Card,
     Phone,
     Secret,
+    /// By a rule of the project.
+    OwnRule,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Query,
         Self::UrlUser,
         Self::Email,
         Self::Card,
         Self::Phone,
         Self::Secret,
+        Self::OwnRule,
     ];
 
     /// As the reason on Ingest health says it.
@@ -38,6 +41,7 @@ impl Kind {
             Self::Card => "card_number",
             Self::Phone => "phone_number",
             Self::Secret => "secret",
+            Self::OwnRule => "own_rule",
         }
     }
 }
@@ -51,8 +55,12 @@ impl Found {
         self.0 & (1 << kind as u8) != 0
     }
 
-    fn add(&mut self, kind: Kind) {
+    pub(super) fn add(&mut self, kind: Kind) {
         self.0 |= 1 << kind as u8;
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 }
 

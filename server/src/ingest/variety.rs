@@ -13,7 +13,8 @@ use unjank_protocol::{Attributes, Batch, Frame, Resource, Signal, Text};
 
 use super::check::Event;
 use super::jank;
-use super::scrub::{self, Kind};
+use super::scrub::{Found, Kind};
+use super::scrubbing::Scrubbing;
 use crate::store::Outcome;
 
 /// The name under which everything above the bound is stored.
@@ -104,7 +105,7 @@ impl Variety {
     pub(super) fn bound(
         &self,
         (project, received_at): (&Arc<str>, i64),
-        batch: &mut Batch<'_>,
+        (batch, scrubbing): (&mut Batch<'_>, &Scrubbing),
         unknown: impl Fn(&[Frame<'_>]) -> Option<u64>,
     ) -> Vec<Changed> {
         // Before the lock: it takes a while.
@@ -113,7 +114,8 @@ impl Variety {
         stacks.reverse();
         let hour = self.project(project);
         let mut bounds = Bounds {
-            hour: lock(&hour, received_at),
+            hour: lock(&hour, received_at, scrubbing.id()),
+            scrubbing,
             most: self.most,
             signal: Signal::Other,
             changed: Vec::new(),
@@ -144,7 +146,7 @@ impl Variety {
     }
 }
 
-fn lock(hour: &Mutex<Hour>, received_at: i64) -> MutexGuard<'_, Hour> {
+fn lock(hour: &Mutex<Hour>, received_at: i64, scrubbing: u64) -> MutexGuard<'_, Hour> {
     let mut hour = hour.lock().unwrap_or_else(PoisonError::into_inner);
     let number = received_at.div_euclid(HOUR_US);
     // A request of the last hour may come late; a clock that was set back begins a new hour.
@@ -155,9 +157,15 @@ fn lock(hour: &Mutex<Hour>, received_at: i64) -> MutexGuard<'_, Hour> {
         *hour = Hour {
             number,
             hasher: hour.hasher.clone(),
+            scrubbing: hour.scrubbing,
             before: if follows { before } else { Default::default() },
             ..Hour::default()
         };
+    }
+    // Names that were stored by other rules may have to be scrubbed by these.
+    if hour.scrubbing != scrubbing {
+        hour.scrubbing = scrubbing;
+        (hour.seen, hour.before) = Default::default();
     }
     hour
 }
@@ -177,6 +185,8 @@ pub(super) struct Changed {
 struct Hour {
     number: i64,
     hasher: DefaultHashBuilder,
+    /// The rules that the names were scrubbed by.
+    scrubbing: u64,
     seen: [HashTable<u64>; Dimension::COUNT],
     /// Of the hour before.
     before: [HashTable<u64>; Dimension::COUNT],
@@ -213,6 +223,7 @@ fn holds(table: Option<&HashTable<u64>>, fingerprint: u64) -> bool {
 /// Scrubs texts, renames what has no room, and counts both.
 pub(super) struct Bounds<'h> {
     hour: MutexGuard<'h, Hour>,
+    scrubbing: &'h Scrubbing,
     most: usize,
     signal: Signal,
     changed: Vec<Changed>,
@@ -247,7 +258,20 @@ impl Bounds<'_> {
 
     /// Scrubs a text of which there may be any number. Answers whether it changed.
     pub(super) fn text(&mut self, text: &mut Text<'_>) -> bool {
-        let Some((scrubbed, found)) = scrub::scrubbed(text) else {
+        let scrubbed = self.scrubbing.text(text);
+        self.replaced(text, scrubbed)
+    }
+
+    pub(super) fn attributes(&mut self, attributes: &mut Attributes<'_>) {
+        for (name, value) in &mut attributes.0 {
+            let scrubbed = self.scrubbing.attribute(name, value);
+            self.replaced(value, scrubbed);
+        }
+    }
+
+    /// Takes the scrubbed text, if there is one, and counts what was found.
+    fn replaced(&mut self, text: &mut Text<'_>, scrubbed: Option<(String, Found)>) -> bool {
+        let Some((scrubbed, found)) = scrubbed else {
             return false;
         };
         *text = Text::from(scrubbed);
@@ -255,17 +279,6 @@ impl Bounds<'_> {
             self.count(Outcome::Scrubbed, kind.as_str());
         }
         true
-    }
-
-    pub(super) fn attributes(&mut self, attributes: &mut Attributes<'_>) {
-        for (name, value) in &mut attributes.0 {
-            if !value.is_empty() && scrub::is_secret_name(name) {
-                *value = Text::from("[secret]");
-                self.count(Outcome::Scrubbed, Kind::Secret.as_str());
-            } else {
-                self.text(value);
-            }
-        }
     }
 
     fn resource(&mut self, resource: &mut Resource<'_>) {
@@ -349,7 +362,7 @@ mod tests {
     fn names_above_the_bound_are_stored_as_other_until_the_next_hour() {
         let (variety, shop) = (Variety::new(4), Arc::from("shop"));
         let mut batch = page_loads([1, 2, 3, 1, 4]);
-        let renamed = variety.bound((&shop, NOW), &mut batch, |_| None);
+        let renamed = variety.bound((&shop, NOW), (&mut batch, &Scrubbing::default()), |_| None);
         assert_eq!(pages(&batch), ["p1", "p2", OTHER, "p1", OTHER]);
         let expected = Changed {
             signal: Signal::PageLoads,
@@ -360,7 +373,8 @@ mod tests {
         assert_eq!(renamed, [expected]);
         for (project, at) in [(&Arc::from("other"), NOW), (&shop, NOW + HOUR_US)] {
             let mut batch = page_loads([3, 4]);
-            let renamed = variety.bound((project, at), &mut batch, |_| None);
+            let renamed =
+                variety.bound((project, at), (&mut batch, &Scrubbing::default()), |_| None);
             assert_eq!((pages(&batch).len(), renamed.len()), (2, 0));
             assert_eq!(pages(&batch), ["p3", "p4"]);
         }
@@ -383,7 +397,7 @@ mod tests {
             "known" => None,
             other => Some(other.len() as u64 + u64::from(other.as_bytes()[0])),
         };
-        let renamed = variety.bound((&shop, NOW), &mut batch, unknown);
+        let renamed = variety.bound((&shop, NOW), (&mut batch, &Scrubbing::default()), unknown);
         let janks = batch.janks.iter();
         let functions: Vec<_> = janks.map(|jank| jank.stack[0].function.as_str()).collect();
         assert_eq!(functions, ["a", OTHER, "known"]);

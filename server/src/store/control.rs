@@ -29,6 +29,7 @@ mod mutes;
 mod notifications;
 mod postgres;
 mod projects;
+mod scrubbing;
 mod secrets;
 mod sessions;
 mod signal_quotas;
@@ -66,6 +67,7 @@ pub use self::notifications::{
 };
 pub use self::postgres::PgControl;
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};
+pub use self::scrubbing::ScrubbingSettings;
 pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, Sessions, TokenExchange};
 pub use self::signal_quotas::SignalQuotas;
@@ -93,6 +95,7 @@ pub trait Control:
     + Mutes
     + Notifications
     + Projects
+    + ScrubbingSettings
     + Sessions
     + StorageSettings
     + Users
@@ -103,8 +106,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, StorageSettings, Users);
-on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, StorageSettings, Users);
+on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
+on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {

@@ -306,7 +306,7 @@ async fn a_project_goes_for_ever_with_its_keys_and_people() {
             None,
         )
         .await;
-    assert_eq!(wrong.status.as_u16(), 400);
+    assert_eq!(wrong.status.as_u16(), 422);
     let asked = server
         .call(
             &admin,

@@ -75,6 +75,16 @@ admin PATCH /api/v1/projects/default
 admin GET /api/v1/projects/default/tokens
 admin POST /api/v1/projects/default/tokens
 admin DELETE /api/v1/projects/default/tokens/00000000-0000-0000-0000-000000000000
+viewer GET /api/v1/projects/default/scrubbing
+admin PUT /api/v1/projects/default/scrubbing
+admin POST /api/v1/projects/default/scrubbing/dry-run
+viewer GET /api/v1/projects/default/storage
+admin PUT /api/v1/projects/default/storage
+admin DELETE /api/v1/projects/default/data
+admin GET /api/v1/projects/default/erasures
+admin GET /api/v1/projects/default/erasures/00000000-0000-0000-0000-000000000000
+admin DELETE /api/v1/projects/default
+admin GET /api/v1/erasures
 admin GET /api/v1/tokens
 admin POST /api/v1/tokens
 admin DELETE /api/v1/tokens/00000000-0000-0000-0000-000000000000

@@ -23,6 +23,7 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
         device: &device,
         limits: &Limits::default(),
         rules: &RuleSet::built_in(),
+        scrubbing: &unjank_server::ingest::Scrubbing::default(),
         known_stacks: &KnownStacks::new(8),
         variety: &Variety::new(100),
         config_etag: &|_| None,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{NOW, Server, spans};
@@ -77,4 +78,125 @@ async fn what_is_private_never_reaches_the_disk_and_is_counted() {
         .await;
     // A duplicate is not counted a second time.
     assert_eq!(server.send(&batch).await.body["duplicate"], true);
+}
+
+const SCRUBBING: &str = "/api/v1/projects/default/scrubbing";
+
+fn with_customer(name: &str) -> Value {
+    let mut batch = spans(1);
+    batch["sent_at"] = json!("2026-11-20T12:00:00Z");
+    batch["spans"][0]["name"] = json!(name);
+    batch["spans"][0]["attributes"] = json!({
+        "customer": "CU-1234", "nickname": "bob", "order_id": "4111 1111 1111 1111", "note": "for bob@example.com",
+    });
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_has_rules_of_its_own_and_tries_them_first() {
+    let server = Server::start().await;
+    server.ready().await;
+    let admin = server.token("admin").await;
+    server.send(&with_customer("open CU-1234")).await;
+    server.drained().await;
+    let rules = json!({
+        "rules": [{"name": "customer", "pattern": "CU-[0-9]{4}"}], "secret_attributes": ["nickname"], "plain_attributes": ["order_id"],
+    });
+    let path = format!("{SCRUBBING}/dry-run");
+    let tried = server
+        .call(&admin, Method::POST, &path, Some(rules.clone()))
+        .await;
+    let tried = tried.body;
+    assert_eq!(tried["changed"], 3, "{tried}");
+    let examples: Vec<String> = tried["examples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            format!("{} {} {}", one["place"], one["attribute"], one["after"]).replace('"', "")
+        })
+        .collect();
+    for expected in [
+        "span  open [customer]",
+        "attribute customer [customer]",
+        "attribute nickname [secret]",
+    ] {
+        assert!(examples.iter().any(|one| one == expected), "{examples:?}");
+    }
+    // Trying saves nothing.
+    let kept = server.call(&admin, Method::GET, SCRUBBING, None).await.body;
+    assert_eq!(
+        (&kept["built_in"], &kept["rules"]),
+        (&json!(true), &json!([]))
+    );
+
+    let saved = server
+        .call(&admin, Method::PUT, SCRUBBING, Some(rules))
+        .await;
+    assert_eq!(saved.status.as_u16(), 204, "{}", saved.body);
+    // The name was stored in this hour: it is scrubbed by the new rules all the same.
+    let newest = "SELECT name, attributes['customer'], attributes['nickname'], attributes['order_id'], attributes['note'] FROM spans \
+                  ORDER BY range_id DESC LIMIT 1";
+    let expected = "open [customer]\t[customer]\t[secret]\t4111 1111 1111 1111\tfor [email]";
+    stored_in_the_end(&server, newest, expected).await;
+    let counted =
+        "SELECT sum(count) FROM outcomes WHERE outcome = 'scrubbed' AND reason = 'own_rule'";
+    assert_ne!(server.stored(counted).await, "0");
+
+    let off = json!({"built_in": false});
+    server.call(&admin, Method::PUT, SCRUBBING, Some(off)).await;
+    let expected = "open CU-1234\tCU-1234\tbob\t4111 1111 1111 1111\tfor bob@example.com";
+    stored_in_the_end(&server, newest, expected).await;
+}
+
+/// Sends batches until the rules that were saved are those of the newest row: devices are answered from a snapshot.
+async fn stored_in_the_end(server: &Server, newest: &str, expected: &str) {
+    for _ in 0..50 {
+        server.send(&with_customer("open CU-1234")).await;
+        server.drained().await;
+        if server.query(newest).await == expected {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(server.query(newest).await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_cannot_be_used_are_refused_and_only_an_admin_saves_some() {
+    let server = Server::start().await;
+    server.ready().await;
+    let (admin, editor) = (server.token("admin").await, server.token("editor").await);
+    let rule = |name: &str, pattern: &str| json!({"rules": [{"name": name, "pattern": pattern}]});
+    let many: Vec<Value> = (0..21)
+        .map(|n| json!({"name": format!("r{n}"), "pattern": "x"}))
+        .collect();
+    for wrong in [
+        rule("a", "("),
+        rule("a", r"(\w{40}){40}"),
+        rule("a", "x*"),
+        rule("A", "x"),
+        json!({"rules": many}),
+        json!({"secret_attributes": [""]}),
+        json!({"built_in": "no"}),
+    ] {
+        for (method, path) in [
+            (Method::PUT, SCRUBBING.to_owned()),
+            (Method::POST, format!("{SCRUBBING}/dry-run")),
+        ] {
+            let answer = server
+                .call(&admin, method, &path, Some(wrong.clone()))
+                .await;
+            assert_eq!(answer.status.as_u16(), 422, "{wrong}: {}", answer.body);
+        }
+    }
+    let refused = server
+        .call(
+            &editor,
+            Method::PUT,
+            SCRUBBING,
+            Some(json!({"built_in": false})),
+        )
+        .await;
+    assert_eq!(refused.status.as_u16(), 403);
 }

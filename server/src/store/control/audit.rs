@@ -101,6 +101,7 @@ closed! {
         ChannelUpdated = "channel.updated",
         ChannelDeleted = "channel.deleted",
         NotificationRetried = "notification.retried",
+        ScrubbingSet = "scrubbing.set",
         StorageSet = "storage.set",
         ErasureRequested = "erasure.requested",
         ErasureFinished = "erasure.finished",

@@ -1,0 +1,99 @@
+//! Saving what a project scrubs, and trying it on stored texts.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::compiling::{Busy, compiling};
+use crate::ingest::{Scrubbing, ScrubbingDocument, ScrubbingError};
+use crate::store::StoredText;
+use crate::store::control::{Actor, Control, ControlError};
+
+/// Texts that an answer shows.
+const MOST_EXAMPLES: usize = 50;
+/// Of each text.
+const MOST_CHARS: usize = 300;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    #[error(transparent)]
+    Document(#[from] ScrubbingError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    Busy(#[from] Busy),
+}
+
+/// Compiles a document, off the threads that answer requests.
+pub async fn compile(document: ScrubbingDocument, actor: &Actor) -> Result<Scrubbing, SaveError> {
+    let compiled = compiling(actor.holder(), move || Scrubbing::new(document));
+    Ok(compiled.await??)
+}
+
+/// Saves a document that can be used.
+pub async fn save(
+    control: &dyn Control,
+    project: &str,
+    document: ScrubbingDocument,
+    (actor, at): (&Actor, i64),
+) -> Result<(), SaveError> {
+    let compiled = compile(document, actor).await?;
+    let json = serde_json::to_string(compiled.document()).unwrap_or_default();
+    control.set_scrubbing((project, &json), actor, at).await?;
+    Ok(())
+}
+
+/// What a document would change in stored texts.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = ScrubbingTried)]
+pub struct Tried {
+    /// Different texts that were looked at.
+    pub texts: usize,
+    /// Of these, texts that would change.
+    pub changed: usize,
+    /// Some of the texts that would change, the most frequent first.
+    pub examples: Vec<Example>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ScrubbedText)]
+pub struct Example {
+    /// `span`, `page`, `span_event`, `attribute`, `log_line`, `request_path`, `metric` or `user_id`.
+    pub place: String,
+    /// The name of the attribute, or an empty text.
+    pub attribute: String,
+    /// How many events of the last day have it.
+    pub events: u64,
+    pub before: String,
+    pub after: String,
+}
+
+/// Tries a document on texts.
+pub async fn try_on(
+    scrubbing: Scrubbing,
+    texts: Vec<StoredText>,
+    actor: &Actor,
+) -> Result<Tried, SaveError> {
+    let tried = compiling(actor.holder(), move || {
+        let mut tried = Tried {
+            texts: texts.len(),
+            ..Tried::default()
+        };
+        for one in texts {
+            let Some(after) = scrubbing.try_on(&one.attribute, &one.text) else {
+                continue;
+            };
+            tried.changed += 1;
+            if tried.examples.len() < MOST_EXAMPLES {
+                tried.examples.push(Example {
+                    place: one.place,
+                    attribute: one.attribute,
+                    events: one.events,
+                    before: one.text.chars().take(MOST_CHARS).collect(),
+                    after: after.chars().take(MOST_CHARS).collect(),
+                });
+            }
+        }
+        tried
+    });
+    Ok(tried.await?)
+}

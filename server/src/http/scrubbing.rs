@@ -1,0 +1,82 @@
+//! `/api/v1/projects/{project}/scrubbing`: what is scrubbed in texts before they are stored.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::member::{Admin, Viewer};
+use super::object::Object;
+use super::openapi::{Invalid, JsonBody, Overloaded, Questioned, Refused};
+use super::problem::Problem;
+use super::query::turn;
+use crate::app::App;
+use crate::control::scrubbing::{self, SaveError, Tried};
+use crate::ingest::ScrubbingDocument;
+use crate::store::control::ControlError;
+
+const DAY_US: i64 = 86_400_000_000;
+
+impl From<SaveError> for Problem {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::Document(error) => ControlError::Invalid(error.to_string()).into(),
+            SaveError::Control(error) => error.into(),
+            SaveError::Busy(_) => Self::overloaded(),
+        }
+    }
+}
+
+/// What the project scrubs.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/scrubbing", tag = "scrubbing",
+    responses((status = 200, body = ScrubbingDocument), Refused<(Viewer,)>),
+)]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+) -> Result<Json<ScrubbingDocument>, Problem> {
+    let document = app.control.scrubbing(&member.project).await?;
+    Ok(Json(serde_json::from_str(&document).unwrap_or_default()))
+}
+
+/// Sets what the project scrubs, within a second. Texts that are stored already stay as they are.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/scrubbing", tag = "scrubbing",
+    request_body = ScrubbingDocument,
+    responses((status = 204), Refused<(Admin, JsonBody, Invalid, Overloaded)>),
+)]
+pub(super) async fn save(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    Object(document, ..): Object<ScrubbingDocument>,
+) -> Result<StatusCode, Problem> {
+    let now = app.clock.now();
+    let by = (&member.actor, now);
+    scrubbing::save(&*app.control, &member.project, document, by).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Says what a document would change in texts of the last 24 hours, and saves nothing. Those texts were scrubbed by the rules of then, so this
+/// shows what new rules find. What rules would no longer find is not stored, so it cannot be shown.
+#[utoipa::path(
+    post, path = "/api/v1/projects/{project}/scrubbing/dry-run", tag = "scrubbing",
+    request_body = ScrubbingDocument,
+    responses((status = 200, body = Tried), Refused<(Admin, JsonBody, Invalid, Overloaded, Questioned)>),
+)]
+pub(super) async fn dry_run(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+    Object(document, ..): Object<ScrubbingDocument>,
+) -> Result<Json<Tried>, Problem> {
+    let compiled = scrubbing::compile(document, &member.actor).await?;
+    let since = app.clock.now() - DAY_US;
+    let texts = {
+        let _turn = turn(&app, &member.actor).await?;
+        app.clickhouse.recent_texts(&member.project, since).await?
+    };
+    Ok(Json(
+        scrubbing::try_on(compiled, texts, &member.actor).await?,
+    ))
+}

@@ -1,0 +1,267 @@
+//! What a project scrubs: the built-in rules, unless they are off, and rules of its own.
+
+use std::borrow::Cow;
+
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::scrub::{self, Found, Kind};
+use crate::expressions::{ExpressionError, Expressions};
+use crate::fingerprint::fingerprint;
+
+/// Rules of a project.
+const MOST_RULES: usize = 20;
+const MOST_PATTERN_CHARS: usize = 500;
+const MOST_ATTRIBUTES: usize = 100;
+const MOST_NAME_BYTES: usize = 128;
+/// Memory of all patterns of a project, compiled.
+const BUDGET: usize = 64 << 10;
+
+/// What is scrubbed in the texts of a project before they are stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = Scrubbing)]
+pub struct ScrubbingDocument {
+    /// Whether the built-in rules apply: query strings and user names of URLs, e-mail addresses, card and phone numbers, tokens and passwords.
+    pub built_in: bool,
+    /// Rules of the project, which apply first. At most 20.
+    #[schema(max_items = 20)]
+    #[serde(deserialize_with = "objects")]
+    pub rules: Vec<ScrubbingRule>,
+    /// Names of attributes whose values are replaced by `[secret]`, in whatever case. At most 100.
+    #[schema(max_items = 100)]
+    pub secret_attributes: Vec<String>,
+    /// Names of attributes whose values are stored as they are. At most 100.
+    #[schema(max_items = 100)]
+    pub plain_attributes: Vec<String>,
+}
+
+/// A list of objects, none of them written as a list of its values.
+fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ScrubbingRule>, D::Error> {
+    let objects = Vec::<Map<String, Value>>::deserialize(deserializer)?;
+    let rules = objects
+        .into_iter()
+        .map(|object| ScrubbingRule::deserialize(Value::Object(object)));
+    rules
+        .collect::<Result<_, _>>()
+        .map_err(serde::de::Error::custom)
+}
+
+/// What a pattern finds is replaced by the name in brackets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScrubbingRule {
+    /// 1 to 32 of a-z, 0-9 and `_`.
+    #[schema(pattern = "^[a-z0-9_]{1,32}$")]
+    pub name: String,
+    /// A regular expression of at most 500 characters, in the syntax of the Rust crate `regex`. It must not match an empty text.
+    #[schema(min_length = 1, max_length = 500)]
+    pub pattern: String,
+}
+
+impl Default for ScrubbingDocument {
+    fn default() -> Self {
+        Self {
+            built_in: true,
+            rules: Vec::new(),
+            secret_attributes: Vec::new(),
+            plain_attributes: Vec::new(),
+        }
+    }
+}
+
+/// What is wrong with a document.
+#[derive(Debug, thiserror::Error)]
+pub enum ScrubbingError {
+    #[error("there are at most {0} {1}")]
+    TooMany(usize, &'static str),
+    #[error("`{0}` is not the name of a rule: 1 to 32 of a-z, 0-9 and _")]
+    Name(String),
+    #[error("the pattern of `{0}` has 1 to {MOST_PATTERN_CHARS} characters")]
+    Length(String),
+    #[error("the pattern of `{0}` {1}. `[0-9]` takes less room than `\\d`")]
+    Pattern(String, ExpressionError),
+    #[error("the pattern of `{0}` matches an empty text")]
+    Empty(String),
+    #[error("the name of an attribute has 1 to {MOST_NAME_BYTES} bytes")]
+    Attribute,
+}
+
+/// A document, ready to be used.
+#[derive(Debug, Default)]
+pub struct Scrubbing {
+    document: ScrubbingDocument,
+    id: u64,
+    rules: Vec<(String, Regex)>,
+}
+
+impl Scrubbing {
+    /// Compiles a document. It takes up to a millisecond.
+    pub fn new(document: ScrubbingDocument) -> Result<Self, ScrubbingError> {
+        for (count, most, what) in [
+            (document.rules.len(), MOST_RULES, "rules"),
+            (
+                document.secret_attributes.len(),
+                MOST_ATTRIBUTES,
+                "secret attributes",
+            ),
+            (
+                document.plain_attributes.len(),
+                MOST_ATTRIBUTES,
+                "plain attributes",
+            ),
+        ] {
+            if count > most {
+                return Err(ScrubbingError::TooMany(most, what));
+            }
+        }
+        let mut names = document
+            .secret_attributes
+            .iter()
+            .chain(&document.plain_attributes);
+        if !names.all(|name| (1..=MOST_NAME_BYTES).contains(&name.len())) {
+            return Err(ScrubbingError::Attribute);
+        }
+        let mut expressions = Expressions::new(BUDGET);
+        let rules = document.rules.iter();
+        let rules: Result<Vec<_>, _> = rules.map(|rule| rule.compile(&mut expressions)).collect();
+        let json = serde_json::to_vec(&document).unwrap_or_default();
+        Ok(Self {
+            rules: rules?,
+            id: fingerprint(&[&json]),
+            document,
+        })
+    }
+
+    #[must_use]
+    pub fn document(&self) -> &ScrubbingDocument {
+        &self.document
+    }
+
+    /// Tells documents apart; 0 for the default.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether texts take long: the patterns of a project may be slow.
+    #[must_use]
+    pub fn is_slow(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// The text without what is private in it, if there is any.
+    pub(super) fn text(&self, text: &str) -> Option<(String, Found)> {
+        let mut found = Found::default();
+        let mut own = Cow::Borrowed(text);
+        for (instead, pattern) in &self.rules {
+            if let Cow::Owned(replaced) = pattern.replace_all(&own, regex::NoExpand(instead)) {
+                found.add(Kind::OwnRule);
+                own = Cow::Owned(replaced);
+            }
+        }
+        let built_in = self.document.built_in.then(|| scrub::scrubbed(&own));
+        match (built_in.flatten(), own) {
+            (Some((scrubbed, more)), _) => Some((scrubbed, found.and(more))),
+            (None, Cow::Owned(own)) => Some((own, found)),
+            (None, Cow::Borrowed(_)) => None,
+        }
+    }
+
+    /// The same of an attribute's value.
+    pub(super) fn attribute(&self, name: &str, value: &str) -> Option<(String, Found)> {
+        let names = |names: &[String]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+        let document = &self.document;
+        if value.is_empty() || names(&document.plain_attributes) {
+            return None;
+        }
+        let is_secret = document.built_in && scrub::is_secret_name(name);
+        if is_secret || names(&document.secret_attributes) {
+            let mut found = Found::default();
+            found.add(Kind::Secret);
+            return Some(("[secret]".to_owned(), found));
+        }
+        self.text(value)
+    }
+
+    /// What a stored text becomes, if it changes. `attribute`: the name of the attribute that has it, or nothing.
+    #[must_use]
+    pub fn try_on(&self, attribute: &str, text: &str) -> Option<String> {
+        let scrubbed = match attribute {
+            "" => self.text(text),
+            name => self.attribute(name, text),
+        };
+        scrubbed.map(|(text, _)| text).filter(|new| new != text)
+    }
+}
+
+impl ScrubbingRule {
+    fn compile(&self, expressions: &mut Expressions) -> Result<(String, Regex), ScrubbingError> {
+        let Self { name, pattern } = self;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if !(1..=32).contains(&name.len()) || !name.bytes().all(plain) {
+            return Err(ScrubbingError::Name(name.chars().take(64).collect()));
+        }
+        if !(1..=MOST_PATTERN_CHARS).contains(&pattern.chars().count()) {
+            return Err(ScrubbingError::Length(name.clone()));
+        }
+        let wrong = |error| ScrubbingError::Pattern(name.clone(), error);
+        expressions.check(pattern).map_err(wrong)?;
+        let compiled = RegexBuilder::new(pattern)
+            .dfa_size_limit(BUDGET * 4)
+            .build();
+        let compiled =
+            compiled.map_err(|error| wrong(ExpressionError::Invalid(error.to_string())))?;
+        if compiled.is_match("") {
+            return Err(ScrubbingError::Empty(name.clone()));
+        }
+        Ok((format!("[{name}]"), compiled))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scrubbing(document: serde_json::Value) -> Result<Scrubbing, ScrubbingError> {
+        Scrubbing::new(serde_json::from_value(document).unwrap())
+    }
+
+    #[test]
+    fn a_project_adds_rules_and_takes_built_in_ones_away() {
+        let own = scrubbing(serde_json::json!({
+            "rules": [{"name": "customer", "pattern": "CU-[0-9]{4}"}],
+            "secret_attributes": ["Nickname"], "plain_attributes": ["order"],
+        }))
+        .unwrap();
+        let text = own.text("CU-1234 and CU-9999 bob@example.com").unwrap().0;
+        assert_eq!(text, "[customer] and [customer] [email]");
+        assert_eq!(own.text("plain"), None);
+        assert_eq!(own.try_on("nickname", "bob").unwrap(), "[secret]");
+        assert_eq!(own.try_on("order", "4111 1111 1111 1111"), None);
+        assert_eq!(own.try_on("card", "4111 1111 1111 1111").unwrap(), "[card]");
+        let off = scrubbing(serde_json::json!({"built_in": false})).unwrap();
+        assert_eq!(off.try_on("password", "hunter2 bob@example.com"), None);
+        assert_ne!(own.id(), off.id());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_a_reason() {
+        for (name, pattern, reason) in [
+            ("a", "(", "is not a regular expression"),
+            ("a", r"\w{40}", "too large"),
+            ("a", "x*", "matches an empty text"),
+            ("A b", "x", "is not the name of a rule"),
+            ("a", "", "has 1 to 500 characters"),
+        ] {
+            let document = serde_json::json!({"rules": [{"name": name, "pattern": pattern}]});
+            let error = scrubbing(document).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let rule = serde_json::json!({"name": "a", "pattern": "x"});
+        let error = scrubbing(serde_json::json!({"rules": vec![rule; 21]})).unwrap_err();
+        assert!(error.to_string().contains("at most 20 rules"), "{error}");
+    }
+}

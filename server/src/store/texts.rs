@@ -1,0 +1,87 @@
+//! Texts of the last day, to try scrubbing on.
+
+use clickhouse::Row;
+use serde::Deserialize;
+
+use super::clickhouse::{ClickHouse, Failure};
+
+/// Rows of a table that are looked at, and different texts in all.
+const ROWS: u32 = 100_000;
+const TEXTS: u32 = 20_000;
+
+/// A text, and how often it was found.
+#[derive(Row, Deserialize, Clone, Debug)]
+pub struct StoredText {
+    /// What kind of text it is, such as `span` or `attribute`.
+    pub place: String,
+    /// Of an attribute's value.
+    pub attribute: String,
+    pub text: String,
+    pub events: u64,
+}
+
+/// Kind, the attribute, the text, and the table with the column of its time.
+const PLACES: [(&str, &str, &str, &str, &str); 8] = [
+    ("span", "''", "toString(name)", "spans", "start"),
+    ("page", "''", "toString(page)", "spans", "start"),
+    (
+        "span_event",
+        "''",
+        "toString(arrayJoin(`events.name`))",
+        "spans",
+        "start",
+    ),
+    (
+        "attribute",
+        "toString(pair.1)",
+        "pair.2",
+        "spans ARRAY JOIN CAST(attributes, 'Array(Tuple(String, String))') AS pair",
+        "start",
+    ),
+    (
+        "log_line",
+        "''",
+        "arrayJoin(`run_log.message`)",
+        "janks",
+        "start",
+    ),
+    (
+        "request_path",
+        "''",
+        "toString(arrayJoin(`requests.path`))",
+        "page_loads",
+        "start",
+    ),
+    ("metric", "''", "toString(name)", "metrics", "time"),
+    ("user_id", "''", "user_id", "spans", "start"),
+];
+
+impl ClickHouse {
+    /// The most frequent texts that arrived since a time, in microseconds since the epoch.
+    pub async fn recent_texts(
+        &self,
+        project: &str,
+        since: i64,
+    ) -> Result<Vec<StoredText>, Failure> {
+        let database = self.database();
+        let parts: Vec<String> = PLACES
+            .iter()
+            .map(|(place, attribute, text, table, time)| {
+                let (table, join) = table.split_once(' ').unwrap_or((table, ""));
+                format!(
+                    "SELECT '{place}' AS place, {attribute} AS attribute, {text} AS text FROM \
+                     (SELECT * FROM `{database}`.`{table}` WHERE project = {{project:String}} \
+                      AND {time} >= fromUnixTimestamp64Micro({since}) LIMIT {ROWS}) {join}"
+                )
+            })
+            .collect();
+        let sql = format!(
+            "SELECT place, attribute, text, count() AS events FROM ({}) WHERE text != '' \
+             GROUP BY place, attribute, text ORDER BY events DESC, text LIMIT {TEXTS}",
+            parts.join(" UNION ALL ")
+        );
+        let query = self.reader()?.query_raw(&sql).param("project", project);
+        let query = query.with_setting("max_execution_time", "20");
+        Ok(query.fetch_all().await?)
+    }
+}
