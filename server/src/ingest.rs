@@ -115,7 +115,7 @@ pub struct Context<'c> {
     pub received_at: i64,
     /// Bytes of the request as sent.
     pub wire_bytes: usize,
-    /// Refuses to classify new stacks by rules with large expressions, and to scrub by rules of the project: that takes long, and is done
+    /// Refuses to classify new stacks by rules with large expressions, or to scrub by large patterns of the project: that takes long, and is done
     /// elsewhere.
     pub quick_only: bool,
 }

@@ -18,6 +18,8 @@ const MOST_ATTRIBUTES: usize = 100;
 const MOST_NAME_BYTES: usize = 128;
 /// Memory of all patterns of a project, compiled.
 const BUDGET: usize = 64 << 10;
+/// Larger patterns may take longer for a batch than others should wait.
+const SLOW: usize = 8 << 10;
 
 /// What is scrubbed in the texts of a project before they are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -95,6 +97,7 @@ pub struct Scrubbing {
     document: ScrubbingDocument,
     id: u64,
     rules: Vec<(String, Regex)>,
+    is_slow: bool,
 }
 
 impl Scrubbing {
@@ -130,6 +133,7 @@ impl Scrubbing {
         let json = serde_json::to_vec(&document).unwrap_or_default();
         Ok(Self {
             rules: rules?,
+            is_slow: expressions.used() > SLOW,
             id: fingerprint(&[&json]),
             document,
         })
@@ -146,10 +150,10 @@ impl Scrubbing {
         self.id
     }
 
-    /// Whether texts take long: the patterns of a project may be slow.
+    /// Whether the patterns are so large that texts may take long.
     #[must_use]
     pub fn is_slow(&self) -> bool {
-        !self.rules.is_empty()
+        self.is_slow
     }
 
     /// The text without what is private in it, if there is any.
@@ -245,6 +249,9 @@ mod tests {
         let off = scrubbing(serde_json::json!({"built_in": false})).unwrap();
         assert_eq!(off.try_on("password", "hunter2 bob@example.com"), None);
         assert_ne!(own.id(), off.id());
+        assert!(!own.is_slow());
+        let large = serde_json::json!({"rules": [{"name": "large", "pattern": r"\w+x"}]});
+        assert!(scrubbing(large).unwrap().is_slow());
     }
 
     #[test]
