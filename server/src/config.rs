@@ -4,6 +4,8 @@
 
 mod engine;
 mod notifications;
+mod oidc;
+mod secret;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ use clap::{Args, Parser};
 
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::notifications::Notifications;
+pub use self::oidc::Oidc;
+pub use self::secret::Secret;
 
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
@@ -302,6 +306,9 @@ pub struct Serve {
 
     #[command(flatten)]
     pub notifications: Notifications,
+
+    #[command(flatten)]
+    pub oidc: Oidc,
 }
 
 impl Serve {
@@ -347,28 +354,6 @@ impl Serve {
 pub enum Switch {
     On,
     Off,
-}
-
-/// A value that does not print.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(secret: &str) -> Self {
-        Self(secret.to_owned())
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
 }
 
 fn project_name(name: &str) -> Result<String, String> {

@@ -17,6 +17,7 @@ mod closed;
 mod device_keys;
 mod documents;
 mod error;
+mod federated_identities;
 mod grant;
 mod incidents;
 mod ingest_keys;
@@ -46,6 +47,9 @@ pub use self::claims::{Alone, Claim, Claimed, Claims, Owner};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
 pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
 pub use self::error::ControlError;
+pub use self::federated_identities::{
+    Admission, FederatedIdentities, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
+};
 pub use self::incidents::{
     ActionNote, ActionState, AlertState, Evaluated, GroupState, Incident, IncidentFilter,
     IncidentKind, IncidentState, Incidents,
@@ -78,6 +82,7 @@ pub trait Control:
     + Claims
     + DeviceKeys
     + Documents
+    + FederatedIdentities
     + Incidents
     + IngestKeys
     + Invitations
@@ -95,8 +100,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
-on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
+on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, FederatedIdentities, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
+on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, FederatedIdentities, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, Sessions, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {

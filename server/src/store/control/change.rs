@@ -11,6 +11,8 @@ pub(super) struct Change<'a> {
     statements: Box<dyn Statements>,
     actor: &'a Actor,
     at: i64,
+    /// What the entries recorded so far ask for.
+    notice: Notice,
 }
 
 /// What the audit keeps of a change. Never secrets, nor hashes of them.
@@ -34,6 +36,7 @@ impl<'a> Change<'a> {
             statements: backend.begin().await?,
             actor,
             at,
+            notice: Notice::Silent,
         })
     }
 
@@ -84,6 +87,12 @@ impl<'a> Change<'a> {
     }
 
     pub(super) async fn commit(mut self, entry: Entry<'_>) -> Result<(), ControlError> {
+        self.record(entry).await?;
+        self.commit_recorded().await
+    }
+
+    /// Writes an entry for one of several things that this change does.
+    pub(super) async fn record(&mut self, entry: Entry<'_>) -> Result<(), ControlError> {
         let values = values![
             new_id(self.at),
             self.at,
@@ -95,7 +104,15 @@ impl<'a> Change<'a> {
             entry.detail.to_string(),
         ];
         self.statements.execute(INSERT_AUDIT, values).await?;
-        self.statements.commit(entry.action.notice()).await
+        if entry.action.notice() == Notice::Tick {
+            self.notice = Notice::Tick;
+        }
+        Ok(())
+    }
+
+    /// Commits what was recorded entry by entry. A change without an entry changed nothing.
+    pub(super) async fn commit_recorded(self) -> Result<(), ControlError> {
+        self.statements.commit(self.notice).await
     }
 
     /// For what is a use or housekeeping rather than a change.
