@@ -180,14 +180,17 @@ impl OpenIdConnect {
 
     /// Begins a login. Asks the provider only when nothing is known about it.
     pub async fn start(&self, wanted: Option<&str>, caller: Caller) -> Result<Started, OidcError> {
-        let _waiting = if self.provider.is_known(caller.now) {
+        let counted = Counted::nameless(caller.address);
+        let waiting = if self.provider.is_known(caller.now) {
             None
         } else {
-            let counted = Counted::nameless(caller.address);
             Some(self.admit_call(&counted, caller).await?)
         };
         let wanted = self.wanted_path(wanted);
         let (url, attempt) = in_time(self.provider.authorize(wanted, caller.now)).await?;
+        if waiting.is_some() {
+            self.throttle.give_back(&counted);
+        }
         let cookie = attempt.seal(&self.secret, &self.settings)?;
         Ok(Started { url, cookie })
     }

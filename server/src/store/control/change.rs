@@ -13,6 +13,7 @@ pub(super) struct Change<'a> {
     at: i64,
     /// What the entries recorded so far ask for.
     notice: Notice,
+    entries: i64,
 }
 
 /// What the audit keeps of a change. Never secrets, nor hashes of them.
@@ -37,6 +38,7 @@ impl<'a> Change<'a> {
             actor,
             at,
             notice: Notice::Silent,
+            entries: 0,
         })
     }
 
@@ -94,7 +96,8 @@ impl<'a> Change<'a> {
     /// Writes an entry for one of several things that this change does.
     pub(super) async fn record(&mut self, entry: Entry<'_>) -> Result<(), ControlError> {
         let values = values![
-            new_id(self.at),
+            // Ids keep the order of the entries of one change.
+            new_id(self.at + self.entries),
             self.at,
             self.actor.name.as_str(),
             self.actor.kind.as_str(),
@@ -104,6 +107,7 @@ impl<'a> Change<'a> {
             entry.detail.to_string(),
         ];
         self.statements.execute(INSERT_AUDIT, values).await?;
+        self.entries += 1;
         if entry.action.notice() == Notice::Tick {
             self.notice = Notice::Tick;
         }
