@@ -239,8 +239,7 @@ impl OpenIdConnect {
             return Err(OidcError::Invalid("it is of another issuer".to_owned()));
         }
         if let Some(error) = callback.error {
-            let shown: String = error.chars().take(100).collect();
-            return Err(OidcError::Denied(shown));
+            return Err(OidcError::Denied(error.to_owned()));
         }
         let code = callback.code.ok_or(OidcError::NotStarted)?;
         let counted = Counted::nameless(caller.address);

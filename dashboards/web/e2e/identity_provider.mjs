@@ -42,6 +42,7 @@ async function startProvider(callback) {
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_, interaction) => `/login/${interaction.uid}` },
     loadExistingGrant: allowEverything,
+    ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
     cookies: { keys: ['a key that signs the cookies of the provider'] },
   });
   const errors = [];

@@ -22,6 +22,9 @@ use crate::openid_connect::{ATTEMPT_LIFE, Callback, Caller, OidcError, OpenIdCon
 /// The sealed attempt, while a person is at the provider. `Lax`, since the way back begins on the provider's site.
 const ATTEMPT: &str = "__Host-unjank-oidc";
 
+/// As much of an error is logged, in characters.
+const LONGEST_REASON: usize = 500;
+
 /// How people can log in.
 #[derive(Serialize, ToSchema)]
 pub(super) struct LoginMethods {
@@ -140,14 +143,25 @@ fn redirect(to: &str) -> Response {
     response
 }
 
+/// The provider and the browser choose parts of the text, and anonymous callers how often there is one.
+fn log(error: &OidcError) {
+    let text = error.to_string();
+    let plain = text.chars().filter(|char| !char.is_control());
+    let reason: String = plain.take(LONGEST_REASON).collect();
+    match error {
+        OidcError::NotStarted | OidcError::Busy => {
+            tracing::debug!(reason, "a login with the identity provider was refused");
+        }
+        OidcError::Denied(_) | OidcError::NotAdmitted(_) => {
+            tracing::info!(reason, "a login with the identity provider was refused");
+        }
+        _ => tracing::warn!(reason, "a login with the identity provider failed"),
+    }
+}
+
 /// Opens the page, which shows the login again, and says there what is wrong.
 fn refused(wanted: &str, error: &OidcError) -> Response {
-    match error {
-        OidcError::NotStarted | OidcError::Denied(_) | OidcError::NotAdmitted(_) => {
-            tracing::info!(%error, "a login with the identity provider was refused");
-        }
-        _ => tracing::warn!(%error, "a login with the identity provider failed"),
-    }
+    log(error);
     let (page, fragment) = match wanted.split_once('#') {
         Some((page, fragment)) => (page, format!("#{fragment}")),
         None => (wanted, String::new()),

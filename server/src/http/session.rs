@@ -158,10 +158,12 @@ pub(super) async fn me(
 ) -> Result<Json<Me>, Problem> {
     let roles = app.control.roles_of(user.id).await?;
     let identity_provider = match &app.openid_connect {
-        Some(provider) if app.control.is_linked(user.id, provider.issuer()).await? => {
-            Some(provider.name().to_owned())
+        Some(provider) => {
+            let issuers = app.control.issuers_of(user.id).await?;
+            let is_linked = issuers.iter().any(|issuer| issuer == provider.issuer());
+            is_linked.then(|| provider.name().to_owned())
         }
-        _ => None,
+        None => None,
     };
     let roles = roles.into_iter().map(|membership| RoleIn {
         role: membership.role.as_str(),

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{ATTEMPT_LIFE, Callback, OidcError, ProviderSettings};
 use crate::control::InstanceSecret;
 
+/// Another server, whose clock may differ by this, may end what one has started.
+const CLOCK_SKEW: i64 = 60 * 1_000_000;
+
 #[derive(Serialize, Deserialize)]
 pub(super) struct Attempt {
     /// Ties the callback to the browser that started the login.
@@ -45,7 +48,7 @@ impl Attempt {
         let text = text.map_err(|_| OidcError::NotStarted)?;
         let attempt: Self = serde_json::from_str(&text).map_err(|_| OidcError::NotStarted)?;
         let is_same = verify_slices_are_equal(attempt.state.as_bytes(), state.as_bytes()).is_ok();
-        let is_recent = (attempt.started_at..attempt.started_at + ATTEMPT_LIFE).contains(&now);
+        let is_recent = (-CLOCK_SKEW..ATTEMPT_LIFE).contains(&(now - attempt.started_at));
         if is_same && is_recent {
             Ok(attempt)
         } else {

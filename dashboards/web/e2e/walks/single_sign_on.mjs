@@ -110,6 +110,7 @@ async function a_disabled_person_is_refused(reader, { sso }) {
   await page.goto(`/people?project=${PROJECT}`);
   await adminLogsIn(page);
   const row = page.getByRole('region', { name: 'All people' }).getByRole('row', { name: DORA.email });
+  await row.getByText('active', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Disable' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
   await row.getByText('disabled', { exact: true }).waitFor();

@@ -13,6 +13,7 @@ pub(super) struct Change<'a> {
     at: i64,
     /// What the entries recorded so far ask for.
     notice: Notice,
+    /// How many entries were recorded so far.
     entries: i64,
 }
 
@@ -95,10 +96,11 @@ impl<'a> Change<'a> {
 
     /// Writes an entry for one of several things that this change does.
     pub(super) async fn record(&mut self, entry: Entry<'_>) -> Result<(), ControlError> {
+        // A microsecond apart, so that the audit log keeps their order.
+        let at = self.at + self.entries;
         let values = values![
-            // Ids keep the order of the entries of one change.
-            new_id(self.at + self.entries),
-            self.at,
+            new_id(at),
+            at,
             self.actor.name.as_str(),
             self.actor.kind.as_str(),
             entry.project,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::audit::{Action, Actor};
 use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, new_id, row};
+use super::change::{Change, Entry, new_id, records};
 use super::checks;
 use super::error::ControlError;
 use super::invitations::END_INVITATIONS;
@@ -80,7 +80,10 @@ pub enum Refusal {
 
 const BY_SUBJECT: &str =
     "SELECT user_id FROM federated_identities WHERE issuer = $1 AND subject = $2";
-const OF_USER: &str = "SELECT subject FROM federated_identities WHERE user_id = $1 AND issuer = $2";
+const OF_USER: &str = "SELECT issuer FROM federated_identities WHERE user_id = $1";
+/// A page of people, in the order of [`super::Users::users`].
+const LINKED: &str = "SELECT id FROM users \
+     WHERE email > $1 AND EXISTS (SELECT 1 FROM federated_identities WHERE user_id = users.id) ORDER BY email LIMIT $2";
 const LINK: &str = "INSERT INTO federated_identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)";
 const UNLINK: &str = "DELETE FROM federated_identities WHERE user_id = $1";
 /// Changes nothing, and locks the rows: two logins at the same time cannot both demote the other's last operator.
@@ -127,13 +130,19 @@ pub trait FederatedIdentities: Backend {
         })
     }
 
-    /// Whether the person logs in with an account at this issuer.
-    async fn is_linked(&self, user: Uuid, issuer: &str) -> Result<bool, ControlError> {
-        match row(self, OF_USER, values![user, issuer]).await {
-            Ok(_) => Ok(true),
-            Err(ControlError::NotFound) => Ok(false),
-            Err(error) => Err(error),
-        }
+    /// The providers that the person has accounts at.
+    async fn issuers_of(&self, user: Uuid) -> Result<Vec<String>, ControlError> {
+        records(self, OF_USER, values![user], |row| row.get("issuer")).await
+    }
+
+    /// Of the people on the same page of [`super::Users::users`], those with an account at a provider.
+    async fn linked_users(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Uuid>, ControlError> {
+        let values = values![after.unwrap_or_default(), checks::page(limit)];
+        records(self, LINKED, values, |row| row.id("id")).await
     }
 
     /// Forgets the accounts of a person at identity providers, and ends their sessions. The next login links the account that has
@@ -196,11 +205,10 @@ impl Change<'_> {
         if user.disabled_at.is_some() {
             return Ok(Admission::Refused(Refusal::Disabled));
         }
-        let linked = self
-            .row(OF_USER, values![user.id, login.issuer.as_str()])
-            .await?;
-        if linked.is_some() {
-            return Ok(Admission::Refused(Refusal::LinkedElsewhere));
+        for linked in self.rows(OF_USER, values![user.id]).await? {
+            if linked.get::<String>("issuer")? == login.issuer {
+                return Ok(Admission::Refused(Refusal::LinkedElsewhere));
+            }
         }
         self.link(&user, login).await?;
         Ok(Admission::Admitted(user))

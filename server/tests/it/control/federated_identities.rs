@@ -26,7 +26,7 @@ fn login(subject: &str, roles: Option<GivenRoles>) -> FederatedLogin {
         issuer: "https://sso.example.com".to_owned(),
         subject: subject.to_owned(),
         email: ProviderEmail::Verified(format!("{subject}@example.com")),
-        name: "Somebody New".to_owned(),
+        name: "Bob New".to_owned(),
         roles,
         creates_people: true,
     }
@@ -61,18 +61,11 @@ async fn a_person_is_made_linked_and_found_again(place: Place) {
         (bob.email.as_str(), bob.is_admin),
         ("bob@example.com", false)
     );
-    assert!(
-        control
-            .is_linked(bob.id, "https://sso.example.com")
-            .await
-            .unwrap()
-    );
-    assert!(
-        !control
-            .is_linked(bob.id, "https://other.example.com")
-            .await
-            .unwrap()
-    );
+    let issuers = control.issuers_of(bob.id).await.unwrap();
+    assert_eq!(issuers, ["https://sso.example.com"]);
+    assert_eq!(control.linked_users(None, 10).await.unwrap(), [bob.id]);
+    let others = control.linked_users(Some("bob@example.com"), 10).await;
+    assert_eq!(others.unwrap(), []);
     let mut again = login("bob", None);
     again.email = ProviderEmail::Missing;
     again.creates_people = false;
