@@ -169,7 +169,7 @@ async fn a_person_logs_in_twice_and_is_the_same_person() {
     assert_eq!(browser.refresh().await, 200);
     // The subject says who it is, whatever the address is now.
     provider.change(|manners| {
-        manners.claims = json!({"email": "other@example.com", "email_verified": false})
+        manners.claims = json!({"email": "other@example.com", "email_verified": false});
     });
     let mut second = Browser::new(&server);
     assert_eq!(second.log_in(&provider).await, "/");

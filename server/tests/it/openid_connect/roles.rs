@@ -22,7 +22,7 @@ async fn mapped(provider: &Provider) -> Server {
     server
 }
 
-fn give(provider: &Provider, groups: Value) {
+fn give(provider: &Provider, groups: &Value) {
     provider
         .change(|manners| manners.claims = json!({"groups": groups, "email": "bob@example.com"}));
 }
@@ -58,7 +58,7 @@ async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
     let provider = Provider::start().await;
     let server = mapped(&provider).await;
     let _boss = people::admin(&server).await;
-    give(&provider, json!(["devs", "leads", "unknown"]));
+    give(&provider, &json!(["devs", "leads", "unknown"]));
     let mut browser = Browser::new(&server);
     assert_eq!(browser.log_in(&provider).await, "/");
     let both = json!([false, [{"project": "default", "role": "admin"}, {"project": "shop", "role": "viewer"}]]);
@@ -66,7 +66,7 @@ async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
     let token = browser.make_token("/projects/default/tokens").await;
     assert!(opens(&server, &token, "default").await);
     // One text is a list of one. The session of before has the new roles too.
-    give(&provider, json!("devs"));
+    give(&provider, &json!("devs"));
     let mut second = Browser::new(&server);
     assert_eq!(second.log_in(&provider).await, "/");
     let devs = json!([false, [{"project": "default", "role": "editor"}, {"project": "shop", "role": "viewer"}]]);
@@ -74,7 +74,7 @@ async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
     assert_eq!(browser.roles().await, devs);
     assert!(!opens(&server, &token, "default").await);
     // An operator, who then is none.
-    give(&provider, json!(["ops", "leads"]));
+    give(&provider, &json!(["ops", "leads"]));
     assert_eq!(second.log_in(&provider).await, "/");
     let tokens = [
         second.make_token("/tokens").await,
@@ -88,7 +88,7 @@ async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
         .find(|entry| entry["action"] == "user.operator_set");
     let actor = format!("system:openid-connect {}", provider.issuer());
     assert_eq!(set.unwrap()["actor"], json!(actor));
-    give(&provider, json!(["leads"]));
+    give(&provider, &json!(["leads"]));
     assert_eq!(second.log_in(&provider).await, "/");
     let leads = json!([false, [{"project": "default", "role": "admin"}]]);
     assert_eq!(second.roles().await, leads);
@@ -110,14 +110,14 @@ async fn who_is_left_without_a_role_is_out() {
         json!({"devs": true}),
         json!(["ghosts"]),
     ] {
-        give(&provider, groups.clone());
+        give(&provider, &groups);
         let page = Browser::new(&server).log_in(&provider).await;
         assert_eq!(page, "/?login_error=no_role", "{groups}");
     }
-    give(&provider, json!(["devs"]));
+    give(&provider, &json!(["devs"]));
     let mut browser = Browser::new(&server);
     assert_eq!(browser.log_in(&provider).await, "/");
-    give(&provider, json!([]));
+    give(&provider, &json!([]));
     let page = Browser::new(&server).log_in(&provider).await;
     assert_eq!(page, "/?login_error=no_role");
     // Everywhere, at once.
@@ -162,7 +162,7 @@ async fn a_disabled_person_is_refused() {
     let provider = Provider::start().await;
     let server = mapped(&provider).await;
     let boss = people::admin(&server).await;
-    give(&provider, json!(["devs"]));
+    give(&provider, &json!(["devs"]));
     let mut browser = Browser::new(&server);
     assert_eq!(browser.log_in(&provider).await, "/");
     let id = browser.me().await.body["id"].as_str().unwrap().to_owned();
