@@ -122,6 +122,8 @@ pub struct Callback<'a> {
     pub state: Option<&'a str>,
     pub code: Option<&'a str>,
     pub error: Option<&'a str>,
+    /// Explains the error.
+    pub description: Option<&'a str>,
     /// Names the provider (RFC 9207), if it supports that.
     pub issuer: Option<&'a str>,
 }
@@ -239,7 +241,8 @@ impl OpenIdConnect {
             return Err(OidcError::Invalid("it is of another issuer".to_owned()));
         }
         if let Some(error) = callback.error {
-            return Err(OidcError::Denied(error.to_owned()));
+            let description = callback.description.unwrap_or_default();
+            return Err(OidcError::Denied(format!("{error} {description}")));
         }
         let code = callback.code.ok_or(OidcError::NotStarted)?;
         let counted = Counted::nameless(caller.address);

@@ -85,6 +85,8 @@ pub(super) struct Answer {
     code: Option<String>,
     /// Why there is no code.
     error: Option<String>,
+    /// The same for a person.
+    error_description: Option<String>,
     /// The issuer, if the provider names it.
     iss: Option<String>,
 }
@@ -108,6 +110,7 @@ pub(super) async fn finish_oidc(
         state: answer.state.as_deref(),
         code: answer.code.as_deref(),
         error: answer.error.as_deref(),
+        description: answer.error_description.as_deref(),
         issuer: answer.iss.as_deref(),
     };
     let now = app.clock.now();

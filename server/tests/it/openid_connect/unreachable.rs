@@ -93,6 +93,17 @@ async fn a_provider_that_hangs_delays_no_password_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_is_not_answered_ends_in_time() {
+    let provider = Provider::start().await;
+    let server = server(&provider, &CREATES).await;
+    provider.change(|manners| manners.token_hangs = true);
+    let begin = Instant::now();
+    let page = Browser::new(&server).log_in(&provider).await;
+    assert_eq!(page, "/?login_error=unreachable");
+    assert!(begin.elapsed() < Duration::from_secs(15));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn anonymous_callers_cannot_storm_the_provider() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
