@@ -14,6 +14,7 @@ use crate::history::{DryRuns, ProgressBoard};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen, Variety};
 use crate::large_batches::LargeBatches;
 use crate::metrics::Metrics;
+use crate::openid_connect::OpenIdConnect;
 use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
 use crate::shares::Shares;
@@ -28,6 +29,8 @@ pub struct App {
     pub access: Arc<Access>,
     pub control: Arc<dyn Control>,
     pub logins: Logins,
+    /// Logins with an identity provider, if the settings name one.
+    pub openid_connect: Option<OpenIdConnect>,
     pub trusted_proxies: TrustedProxies,
     pub secret: Arc<InstanceSecret>,
     pub limits: Limits,

@@ -5,6 +5,8 @@
 mod engine;
 mod keep;
 mod notifications;
+mod oidc;
+mod secret;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +17,8 @@ use clap::{Args, Parser};
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::keep::Keep;
 pub use self::notifications::Notifications;
+pub use self::oidc::Oidc;
+pub use self::secret::Secret;
 
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
@@ -294,6 +298,9 @@ pub struct Serve {
 
     #[command(flatten)]
     pub notifications: Notifications,
+
+    #[command(flatten)]
+    pub oidc: Oidc,
 }
 
 impl Serve {
@@ -331,28 +338,6 @@ impl Serve {
 pub enum Switch {
     On,
     Off,
-}
-
-/// A value that does not print.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(secret: &str) -> Self {
-        Self(secret.to_owned())
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
 }
 
 fn project_name(name: &str) -> Result<String, String> {

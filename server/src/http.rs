@@ -29,6 +29,7 @@ mod notifications;
 mod object;
 mod ofrep;
 mod openapi;
+mod openid_connect;
 mod people;
 mod problem;
 mod projects;
@@ -203,6 +204,9 @@ fn people() -> Router<Arc<App>> {
         .route("/invitation", post(session::accept_invitation))
         .route("/session", delete(session::log_out))
         .route("/session/refresh", post(session::refresh))
+        .route("/session/methods", get(openid_connect::methods))
+        .route("/session/oidc", get(openid_connect::start_oidc))
+        .route("/session/oidc/callback", get(openid_connect::finish_oidc))
         .route("/me", get(session::me))
         .route("/me/password", post(account::change_password))
         .route(

@@ -19,6 +19,7 @@ pub mod http;
 pub mod ingest;
 pub mod large_batches;
 pub mod metrics;
+pub mod openid_connect;
 pub mod proxies;
 pub mod query;
 pub mod readiness;

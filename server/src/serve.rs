@@ -34,6 +34,7 @@ use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, serve_connections};
 use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
+use crate::openid_connect::OpenIdConnect;
 use crate::readiness::Readiness;
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
@@ -226,6 +227,10 @@ async fn open(
     let connections = bounds::connections(settings);
     let secret = Arc::new(instance_secret(shared)?);
     let logins = Logins::new(Arc::clone(&secret));
+    let provider = settings
+        .oidc
+        .provider(settings.notifications.public_url.as_deref())?;
+    let provider = provider.map(|provider| OpenIdConnect::new(provider, Arc::clone(&secret)));
     let default_rules = Arc::new(default_rules(settings)?);
     let place = Place {
         secret: Arc::clone(&secret),
@@ -261,6 +266,7 @@ async fn open(
         access,
         control,
         logins,
+        openid_connect: provider.transpose()?,
         trusted_proxies: settings.trusted_proxies.clone(),
         secret,
         limits: bounds::limits(settings),

@@ -1,5 +1,6 @@
 // Walks through the pages of real servers in a real browser.
 import { openBrowser } from './browser.mjs';
+import { startSingleSignOn } from './identity_provider.mjs';
 import { Reader } from './reader.mjs';
 import { startDemo, startServer } from './server.mjs';
 import * as account from './walks/account.mjs';
@@ -12,43 +13,50 @@ import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
 import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
+import * as singleSignOn from './walks/single_sign_on.mjs';
 import * as spansToIngest from './walks/spans_to_ingest.mjs';
 
-const parts = { entrance, charts, admin, account, config, rules, quality, spansToIngest, everywhere, demo, alerts };
+const parts = {
+  ...{ entrance, charts, admin, account, config, rules, quality, spansToIngest, everywhere },
+  ...{ demo, alerts, singleSignOn },
+};
 /** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */
 const wanted = process.argv[2] ?? '';
 const asked = Object.entries(parts).flatMap(([part, { walks }]) =>
   walks.filter((walk) => part === wanted || walk.name.includes(wanted)),
 );
 const onDemo = (walk) => [...demo.walks, ...alerts.walks].includes(walk);
+const onProvider = (walk) => singleSignOn.walks.includes(walk);
+const onEmpty = (walk) => !onDemo(walk) && !onProvider(walk);
 const chosen = new Set([
-  ...(asked.every(onDemo) ? [] : entrance.walks),
+  ...(asked.some(onEmpty) ? entrance.walks : []),
   ...(asked.some(onDemo) ? demo.walks.slice(0, 1) : []),
+  ...(asked.some(onProvider) ? singleSignOn.walks : []),
   ...asked,
 ]);
 const walks = Object.values(parts).flatMap((part) => part.walks.filter((walk) => chosen.has(walk)));
 
 const start = Date.now();
-// Those on the demo and the others go at the same time.
+// Those on the demo, those with a provider and the others go at the same time.
 const starting = walks.some(onDemo) ? startDemo() : null;
 starting?.catch(() => {});
+const signingOn = walks.some(onProvider) ? startSingleSignOn() : null;
+signingOn?.catch(() => {});
 const failed = [];
 let empty;
 let browser;
 try {
   browser = await openBrowser();
-  empty = walks.every(onDemo) ? null : await startServer();
+  empty = walks.some(onEmpty) ? await startServer() : null;
   await Promise.all([
-    empty &&
-      inOrder(
-        walks.filter((walk) => !onDemo(walk)),
-        { url: empty.url, invitation: empty.invitation },
-      ),
+    empty && inOrder(walks.filter(onEmpty), { url: empty.url, invitation: empty.invitation }),
     starting?.then((demo) => inOrder(walks.filter(onDemo), { demo })),
+    signingOn?.then((sso) => inOrder(walks.filter(onProvider), { url: sso.url, sso })),
   ]);
 } finally {
   await browser?.close();
   await starting?.then(({ stop }) => stop()).catch((error) => console.log(error.message));
+  await signingOn?.then(({ stop }) => stop()).catch((error) => console.log(error.message));
   await empty?.stop();
 }
 

@@ -16,8 +16,8 @@ const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
 const binary = process.env.UNJANK_BIN ?? join(target, 'debug', 'unjank');
 
 /** An empty server with one admin, who was invited. */
-export async function startServer() {
-  const { stop, run, url } = await start(['serve']);
+export async function startServer(settings = [], port = undefined) {
+  const { stop, run, url } = await start(['serve', ...settings], port);
   try {
     const add = ['user', 'add', '--email', ADMIN.email, '--name', ADMIN.name, '--admin'];
     return { url, invitation: (await run(add)).trim(), stop };
@@ -44,10 +44,10 @@ export async function startDemo(installs = 120) {
 }
 
 /** Starts the binary on a folder and ports of its own, and waits until it serves. */
-async function start(command) {
+async function start(command, wanted = undefined) {
   if (!existsSync(binary)) throw new Error(`${binary} is missing: cargo build -p unjank-server --bin unjank`);
   const folder = mkdtempSync(join(tmpdir(), 'unjank-e2e-'));
-  const [port, admin] = await Promise.all([freePort(), freePort()]);
+  const [port, admin] = await Promise.all([wanted ?? freePort(), freePort()]);
   const env = {
     ...process.env,
     UNJANK_LISTEN: `127.0.0.1:${port}`,
@@ -93,7 +93,7 @@ async function untilReady(url, child, log) {
   throw new Error(`unjank serve was not ready within ${START_MS / 1000} s, see ${log}`);
 }
 
-function freePort() {
+export function freePort() {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject);

@@ -29,6 +29,9 @@ enum Command {
     Add(NewPerson),
     /// Print a new invitation for a person who has none or forgot the password.
     Invite(Address),
+    /// Forget a person's account at the identity provider. Their sessions end, and the next login with it links the account that has
+    /// their e-mail address.
+    Unlink(Address),
     /// Show everybody: id, e-mail address, name, whether admin, whether there is a password, whether disabled.
     List,
 }
@@ -79,6 +82,10 @@ pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
                 let user = control.user_by_email(email).await?;
                 let invitation = people::invite(&*control, user.id, &actor, now).await?;
                 writeln!(out, "{}", invitation.reveal())?;
+            }
+            Command::Unlink(Address { email }) => {
+                let user = control.user_by_email(email).await?;
+                control.unlink_identities(user.id, &actor, now).await?;
             }
             Command::List => list(&*control, &mut out).await?,
         }

@@ -106,7 +106,17 @@ impl Logins {
         let _waiting = self.delay(&counted, &attempt).await?;
         let user = self.verified(user, password).await?;
         self.throttle.give_back(&counted);
-        self.start_session(control, &user, now).await
+        self.start_session(control, &user, None, now).await
+    }
+
+    /// Logs in a person whom an identity provider confirmed. The session ends at `ends_at`, so that the provider is asked again.
+    pub async fn log_in_federated(
+        &self,
+        control: &dyn Control,
+        user: &User,
+        (ends_at, now): (i64, i64),
+    ) -> Result<Login, LoginError> {
+        self.start_session(control, user, Some(ends_at), now).await
     }
 
     /// The user, if that is the password.
@@ -141,7 +151,7 @@ impl Logins {
             .set_password(id, Hidden(hash), &Actor::user(id), now)
             .await?;
         let user = control.user(id).await?;
-        self.start_session(control, &user, now).await
+        self.start_session(control, &user, None, now).await
     }
 
     /// Sets the password an invitation is for, and logs in.
@@ -172,13 +182,14 @@ impl Logins {
             .set_password(user, Hidden(hash), &actor, now)
             .await?;
         let user = control.user(user).await?;
-        self.start_session(control, &user, now).await
+        self.start_session(control, &user, None, now).await
     }
 
     async fn start_session(
         &self,
         control: &dyn Control,
         user: &User,
+        ends_at: Option<i64>,
         now: i64,
     ) -> Result<Login, LoginError> {
         let refresh =
@@ -187,6 +198,7 @@ impl Logins {
             user: user.id,
             token_hash: refresh.hash(),
             expires_at: now + SESSION_LIFE,
+            ends_at,
         };
         let session = match control
             .create_session(new, &Actor::user(user.id), now)

@@ -58,7 +58,7 @@ impl Counted {
     }
 
     /// Of a try that names no account.
-    pub(super) fn nameless(address: IpAddr) -> [Self; 1] {
+    pub(crate) fn nameless(address: IpAddr) -> [Self; 1] {
         [Self::Address(network(address))]
     }
 
@@ -107,7 +107,7 @@ impl Throttle {
     }
 
     /// The password was right.
-    pub(super) fn give_back(&self, counted: &[Counted]) {
+    pub(crate) fn give_back(&self, counted: &[Counted]) {
         let mut watched = self.watched();
         for one in counted {
             if let Some(bucket) = watched.get_mut(one) {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 pub(super) use self::answers::{
-    ContentEncoding, Failures, IfNoneMatch, NotModified, SessionCookies,
+    ContentEncoding, Failures, IfNoneMatch, NotModified, Redirect, SessionCookies,
 };
 pub(super) use self::refusals::{
     BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, Invalid, JsonBody,
@@ -34,8 +34,8 @@ use crate::remote_config::Fault;
 use super::{
     account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
     configurations, device_keys, erasures, exports, incidents, ingest, ingest_keys, janks, mutes,
-    notifications, ofrep, people, projects, query, remote_config, rules, scrubbing, session,
-    storage, traces,
+    notifications, ofrep, openid_connect, people, projects, query, remote_config, rules, scrubbing,
+    session, storage, traces,
 };
 
 /// Every handler that answers the public, in the order of the routing table.
@@ -56,6 +56,9 @@ use super::{
         session::accept_invitation,
         session::log_out,
         session::refresh,
+        openid_connect::methods,
+        openid_connect::start_oidc,
+        openid_connect::finish_oidc,
         session::me,
         account::change_password,
         account::sessions,

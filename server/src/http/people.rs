@@ -31,6 +31,8 @@ pub(super) struct UserBody {
     is_admin: bool,
     /// False until the invitation is taken.
     has_password: bool,
+    /// Logs in with an identity provider.
+    has_identity: bool,
     /// Microseconds since the epoch, as all times here.
     created_at: i64,
     disabled_at: Option<i64>,
@@ -47,6 +49,7 @@ impl From<User> for UserBody {
             name: user.name,
             is_admin: user.is_admin,
             has_password: user.password_hash.is_some(),
+            has_identity: false,
             created_at: user.created_at,
             disabled_at: user.disabled_at,
             invitation: None,
@@ -84,7 +87,13 @@ pub(super) async fn list(
     let users = app.control.users(page.after.as_deref(), PAGE).await?;
     let full = users.len() == PAGE as usize;
     let after = users.last().filter(|_| full).map(|user| user.email.clone());
-    let users = users.into_iter().map(UserBody::from).collect();
+    let linked = app.control.linked_users(page.after.as_deref(), PAGE);
+    let linked = linked.await?;
+    let users = users.into_iter().map(|user| UserBody {
+        has_identity: linked.contains(&user.id),
+        ..user.into()
+    });
+    let users = users.collect();
     Ok(Json(UserList { users, after }))
 }
 
@@ -205,8 +214,10 @@ pub(super) async fn invite(
     let Path(user) = path.map_err(|_| Problem::not_found())?;
     let now = app.clock.now();
     let invitation = people::invite(&*app.control, user, &actor, now).await?;
+    let issuers = app.control.issuers_of(user).await?;
     let user = app.control.user(user).await?;
     let body = UserBody {
+        has_identity: !issuers.is_empty(),
         invitation: Some(invitation.reveal().to_owned()),
         ..user.into()
     };

@@ -133,6 +133,10 @@ pub(super) struct Me {
     name: String,
     /// Admin of the whole installation.
     is_admin: bool,
+    /// False for people who log in with the identity provider only.
+    has_password: bool,
+    /// What the identity provider is called, if the person logs in with it.
+    identity_provider: Option<String>,
     roles: Vec<RoleIn>,
 }
 
@@ -153,12 +157,22 @@ pub(super) async fn me(
     Person { user, .. }: Person,
 ) -> Result<Json<Me>, Problem> {
     let roles = app.control.roles_of(user.id).await?;
+    let identity_provider = match &app.openid_connect {
+        Some(provider) => {
+            let issuers = app.control.issuers_of(user.id).await?;
+            let is_linked = issuers.iter().any(|issuer| issuer == provider.issuer());
+            is_linked.then(|| provider.name().to_owned())
+        }
+        None => None,
+    };
     let roles = roles.into_iter().map(|membership| RoleIn {
         role: membership.role.as_str(),
         project: membership.project,
     });
     Ok(Json(Me {
         roles: roles.collect(),
+        has_password: user.password_hash.is_some(),
+        identity_provider,
         id: user.id,
         email: user.email,
         name: user.name,
@@ -187,7 +201,11 @@ pub(super) fn logged_in(login: &Login) -> Response {
         user: login.user,
         expires_in_s: SESSION_TOKEN_LIFE_S,
     };
-    let response = Json(body).into_response();
+    add_session(Json(body).into_response(), login)
+}
+
+/// Gives a browser the cookies of a session.
+pub(super) fn add_session(response: Response, login: &Login) -> Response {
     let life = SESSION_LIFE / 1_000_000;
     let mut response = with_cookies(response, &login.session_token, login.refresh.reveal(), life);
     if let Some(device) = &login.known_device {
@@ -199,7 +217,7 @@ pub(super) fn logged_in(login: &Login) -> Response {
     response
 }
 
-fn set_cookie(response: &mut Response, cookie: &str) {
+pub(super) fn set_cookie(response: &mut Response, cookie: &str) {
     if let Ok(mut value) = HeaderValue::from_str(cookie) {
         value.set_sensitive(true);
         response.headers_mut().append(SET_COOKIE, value);
@@ -231,7 +249,7 @@ pub(super) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
     cookie(headers, SESSION)
 }
 
-fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(COOKIE).iter();
     cookies
         .filter_map(|value| value.to_str().ok())

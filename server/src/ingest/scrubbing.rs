@@ -229,7 +229,7 @@ impl ScrubbingRule {
 mod tests {
     use super::*;
 
-    fn scrubbing(document: serde_json::Value) -> Result<Scrubbing, ScrubbingError> {
+    fn scrubbing(document: Value) -> Result<Scrubbing, ScrubbingError> {
         Scrubbing::new(serde_json::from_value(document).unwrap())
     }
 

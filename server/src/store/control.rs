@@ -18,6 +18,7 @@ mod device_keys;
 mod documents;
 mod erasures;
 mod error;
+mod federated_identities;
 mod grant;
 mod incidents;
 mod ingest_keys;
@@ -52,6 +53,9 @@ pub use self::erasures::{
     ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Erasures, Receipt, Work,
 };
 pub use self::error::ControlError;
+pub use self::federated_identities::{
+    Admission, FederatedIdentities, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
+};
 pub use self::incidents::{
     ActionNote, ActionState, AlertState, Evaluated, GroupState, Incident, IncidentFilter,
     IncidentKind, IncidentState, Incidents,
@@ -87,6 +91,7 @@ pub trait Control:
     + DeviceKeys
     + Documents
     + Erasures
+    + FederatedIdentities
     + Incidents
     + IngestKeys
     + Invitations
@@ -106,8 +111,8 @@ macro_rules! on {
     ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
 }
 
-on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
-on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
+on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, FederatedIdentities, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
+on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, FederatedIdentities, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
 
 /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
 pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {

@@ -4,6 +4,7 @@ mod access;
 mod documents;
 mod engines;
 mod evaluations;
+mod federated_identities;
 mod people;
 pub(crate) mod place;
 

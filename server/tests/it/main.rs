@@ -39,6 +39,7 @@ mod ofrep;
 mod ofrep_clients;
 mod ofrep_tokens;
 mod openapi;
+mod openid_connect;
 mod operators;
 mod overload;
 mod packages;

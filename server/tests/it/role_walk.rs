@@ -101,11 +101,14 @@ viewer GET /api/v1/projects/default/digest
 ";
 
 /// Those that are for anybody, or for whoever is logged in.
-const WITHOUT_A_ROLE: [&str; 8] = [
+const WITHOUT_A_ROLE: [&str; 11] = [
     "login",
     "invitation",
     "session",
     "session/refresh",
+    "session/methods",
+    "session/oidc",
+    "session/oidc/callback",
     "me",
     "me/password",
     "me/sessions",

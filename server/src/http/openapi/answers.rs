@@ -71,6 +71,22 @@ impl IntoResponses for SessionCookies {
     }
 }
 
+/// A browser goes on to another page.
+pub(in crate::http) struct Redirect;
+
+impl IntoResponses for Redirect {
+    fn responses() -> Responses {
+        responses([(
+            "303",
+            json!({
+                "description": "The browser goes on: to the identity provider, or to the page that was wanted. When the login failed, `login_error` \
+                    in the address of that page says why.",
+                "headers": {"Location": {"required": true, "schema": {"type": "string"}}}
+            }),
+        )])
+    }
+}
+
 /// Why there are no flags, in the words of the protocol.
 pub(in crate::http) struct Failures;
 

@@ -11,6 +11,10 @@ pub(super) struct Change<'a> {
     statements: Box<dyn Statements>,
     actor: &'a Actor,
     at: i64,
+    /// What the entries recorded so far ask for.
+    notice: Notice,
+    /// How many entries were recorded so far.
+    entries: i64,
 }
 
 /// What the audit keeps of a change. Never secrets, nor hashes of them.
@@ -34,6 +38,8 @@ impl<'a> Change<'a> {
             statements: backend.begin().await?,
             actor,
             at,
+            notice: Notice::Silent,
+            entries: 0,
         })
     }
 
@@ -84,9 +90,17 @@ impl<'a> Change<'a> {
     }
 
     pub(super) async fn commit(mut self, entry: Entry<'_>) -> Result<(), ControlError> {
+        self.record(entry).await?;
+        self.commit_recorded().await
+    }
+
+    /// Writes an entry for one of several things that this change does.
+    pub(super) async fn record(&mut self, entry: Entry<'_>) -> Result<(), ControlError> {
+        // A microsecond apart, so that the audit log keeps their order.
+        let at = self.at + self.entries;
         let values = values![
-            new_id(self.at),
-            self.at,
+            new_id(at),
+            at,
             self.actor.name.as_str(),
             self.actor.kind.as_str(),
             entry.project,
@@ -95,7 +109,16 @@ impl<'a> Change<'a> {
             entry.detail.to_string(),
         ];
         self.statements.execute(INSERT_AUDIT, values).await?;
-        self.statements.commit(entry.action.notice()).await
+        self.entries += 1;
+        if entry.action.notice() == Notice::Tick {
+            self.notice = Notice::Tick;
+        }
+        Ok(())
+    }
+
+    /// Commits what was recorded entry by entry. A change without an entry changed nothing.
+    pub(super) async fn commit_recorded(self) -> Result<(), ControlError> {
+        self.statements.commit(self.notice).await
     }
 
     /// For what is a use or housekeeping rather than a change.

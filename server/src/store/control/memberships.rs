@@ -24,7 +24,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    fn read(row: &Row) -> Result<Self, ControlError> {
+    pub(super) fn read(row: &Row) -> Result<Self, ControlError> {
         Ok(Self {
             user: row.id("user_id")?,
             project: row.get("project")?,
@@ -35,8 +35,8 @@ impl Membership {
 
 const SET: &str = "INSERT INTO memberships (user_id, project, role) VALUES ($1, $2, $3) \
      ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
-const REMOVE: &str = "DELETE FROM memberships WHERE user_id = $1 AND project = $2";
-const OF_USER: &str =
+pub(super) const REMOVE: &str = "DELETE FROM memberships WHERE user_id = $1 AND project = $2";
+pub(super) const OF_USER: &str =
     "SELECT user_id, project, role FROM memberships WHERE user_id = $1 ORDER BY project";
 const OF_PROJECT: &str =
     "SELECT user_id, project, role FROM memberships WHERE project = $1 ORDER BY user_id";

@@ -46,6 +46,8 @@ pub struct NewSession {
     pub user: Uuid,
     pub token_hash: SecretHash,
     pub expires_at: i64,
+    /// When the session ends however often it is refreshed.
+    pub ends_at: Option<i64>,
 }
 
 /// An old refresh token for a new one. Only who always names the same successor is let on when the old one comes again at once.
@@ -69,18 +71,18 @@ pub enum Rotation {
 }
 
 /// Only a user who is not disabled; the check and the insert are one statement.
-const INSERT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at) \
-     SELECT $1, $1, id, $3, $4, $4, $5 FROM users WHERE id = $2 AND disabled_at IS NULL \
+const INSERT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at) \
+     SELECT $1, $1, id, $3, $4, $4, $5, $6 FROM users WHERE id = $2 AND disabled_at IS NULL \
      RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
-const INSERT_NEXT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
+const INSERT_NEXT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
 /// One statement decides who rotates a token: of two at once, the second finds it used. It looks at the whole family, since a
 /// revocation does not see the token that a rotation is just about to add.
 const ROTATE: &str = "UPDATE sessions SET rotated_to = $2, last_used_at = $3 \
      WHERE token_hash = $1 AND rotated_to IS NULL AND revoked_at IS NULL AND expires_at > $3 \
      AND EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.disabled_at IS NULL) \
      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
-     RETURNING family, user_id, created_at";
+     RETURNING family, user_id, created_at, ends_at";
 /// The successor of a token that was used a moment ago, if it is the one that is asked for and its session lives.
 const JUST_ROTATED: &str = "SELECT next.family, next.user_id, next.created_at, next.last_used_at, next.expires_at, next.revoked_at \
      FROM sessions AS used JOIN sessions AS next ON next.id = used.rotated_to \
@@ -109,7 +111,9 @@ pub trait Sessions: Backend {
         at: i64,
     ) -> Result<Session, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
-        let values = values![new_id(at), new.user, new.token_hash, at, new.expires_at];
+        let expires_at = not_after(new.expires_at, new.ends_at);
+        let id = new_id(at);
+        let values = values![id, new.user, new.token_hash, at, expires_at, new.ends_at];
         let inserted = change.row(INSERT, values).await?;
         let session = Session::read(&inserted.ok_or(ControlError::NotFound)?)?;
         let detail = json!({"user": session.user, "expires_at": session.expires_at});
@@ -137,6 +141,7 @@ pub trait Sessions: Backend {
             }
             return refuse(change, exchange.old, at).await;
         };
+        let ends_at: Option<i64> = used.get("ends_at")?;
         let values = values![
             next,
             used.id("family")?,
@@ -144,7 +149,8 @@ pub trait Sessions: Backend {
             exchange.new,
             used.get::<i64>("created_at")?,
             at,
-            exchange.expires_at,
+            not_after(exchange.expires_at, ends_at),
+            ends_at,
         ];
         let inserted = change.row(INSERT_NEXT, values).await?;
         let session = Session::read(&inserted.ok_or(ControlError::NotFound)?)?;
@@ -187,6 +193,10 @@ pub trait Sessions: Backend {
         change.commit_unrecorded(Notice::Silent).await?;
         Ok(sessions + invitations)
     }
+}
+
+fn not_after(expires_at: i64, ends_at: Option<i64>) -> i64 {
+    ends_at.map_or(expires_at, |end| expires_at.min(end))
 }
 
 /// Why a token did not rotate; one that was used before takes its session along.

@@ -29,7 +29,7 @@ pub struct User {
 }
 
 impl User {
-    fn read(row: &Row) -> Result<Self, ControlError> {
+    pub(super) fn read(row: &Row) -> Result<Self, ControlError> {
         Ok(Self {
             id: row.id("id")?,
             email: row.get("email")?,
@@ -50,10 +50,10 @@ pub struct NewUser {
     pub is_admin: bool,
 }
 
-const INSERT: &str = "INSERT INTO users (id, email, name, password_hash, is_admin, created_at) \
+pub(super) const INSERT: &str = "INSERT INTO users (id, email, name, password_hash, is_admin, created_at) \
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
-const GET: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE id = $1";
-const BY_EMAIL: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE email = $1";
+pub(super) const GET: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE id = $1";
+pub(super) const BY_EMAIL: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE email = $1";
 const LIST: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users \
      WHERE email > $1 ORDER BY email LIMIT $2";
 const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";

@@ -41,6 +41,7 @@ async fn with_session(control: &dyn Control, user: Uuid, token: &str) -> Uuid {
         user,
         token_hash: hash(token),
         expires_at: at(1_000),
+        ends_at: None,
     };
     let actor = Actor::user(user);
     let session = control.create_session(new, &actor, at(1)).await.unwrap();
@@ -330,6 +331,7 @@ async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
         user,
         token_hash: hash("five"),
         expires_at: at(1_000),
+        ends_at: None,
     };
     let disabled = control.create_session(new, &ANN, at(9));
     refused(control, disabled, ControlError::NotFound).await;

@@ -1,0 +1,67 @@
+//! An attempt to log in, as the browser carries it to the provider and back: sealed, so that nobody can read or change it.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use serde::{Deserialize, Serialize};
+
+use super::{ATTEMPT_LIFE, Callback, OidcError, ProviderSettings};
+use crate::control::InstanceSecret;
+
+/// Another server, whose clock may differ by this, may end what one has started.
+const CLOCK_SKEW: i64 = 60 * 1_000_000;
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Attempt {
+    /// Ties the callback to the browser that started the login.
+    pub(super) state: String,
+    /// Ties the ID token to this login.
+    pub(super) nonce: String,
+    /// The PKCE verifier: only this login can exchange its code.
+    pub(super) verifier: String,
+    /// The page to open afterwards.
+    pub(super) wanted: String,
+    /// Microseconds since the epoch.
+    pub(super) started_at: i64,
+}
+
+impl Attempt {
+    pub(super) fn seal(
+        &self,
+        secret: &InstanceSecret,
+        settings: &ProviderSettings,
+    ) -> Result<String, OidcError> {
+        let text = serde_json::to_string(self).map_err(|error| invalid(&error))?;
+        let sealed = secret.seal(&context(settings), &text);
+        sealed.map_err(|error| invalid(&error))
+    }
+
+    /// The attempt that a callback belongs to.
+    pub(super) fn open(
+        secret: &InstanceSecret,
+        settings: &ProviderSettings,
+        callback: Callback<'_>,
+        now: i64,
+    ) -> Result<Self, OidcError> {
+        let (Some(cookie), Some(state)) = (callback.cookie, callback.state) else {
+            return Err(OidcError::NotStarted);
+        };
+        let text = secret.open(&context(settings), cookie);
+        let text = text.map_err(|_| OidcError::NotStarted)?;
+        let attempt: Self = serde_json::from_str(&text).map_err(|_| OidcError::NotStarted)?;
+        let is_same = verify_slices_are_equal(attempt.state.as_bytes(), state.as_bytes()).is_ok();
+        let is_recent = (-CLOCK_SKEW..ATTEMPT_LIFE).contains(&(now - attempt.started_at));
+        if is_same && is_recent {
+            Ok(attempt)
+        } else {
+            Err(OidcError::NotStarted)
+        }
+    }
+}
+
+fn invalid(error: &dyn std::error::Error) -> OidcError {
+    OidcError::Invalid(error.to_string())
+}
+
+/// An attempt with one provider is worth nothing with another.
+fn context(settings: &ProviderSettings) -> String {
+    format!("login at {} as {}", settings.issuer, settings.client_id)
+}

@@ -1,0 +1,262 @@
+//! The client of one provider: the address that a login starts at, and the checks of what comes back.
+
+use openidconnect::core::{
+    CoreAuthDisplay, CoreAuthPrompt, CoreAuthenticationFlow, CoreClientAuthMethod,
+    CoreErrorResponseType, CoreGenderClaim, CoreJsonWebKey, CoreJweContentEncryptionAlgorithm,
+    CoreJwsSigningAlgorithm, CoreProviderMetadata, CoreRevocableToken, CoreRevocationErrorResponse,
+    CoreTokenIntrospectionResponse, CoreTokenType,
+};
+use openidconnect::http::HeaderValue;
+use openidconnect::{
+    AuthType, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EmptyExtraTokenFields,
+    EndpointMaybeSet, EndpointNotSet, EndpointSet, IdTokenFields, Nonce, OAuth2TokenResponse,
+    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, StandardErrorResponse,
+    StandardTokenResponse, TokenResponse, UserInfoClaims,
+};
+use openidconnect::{ClaimsVerificationError, IdTokenClaims, SignatureVerificationError};
+use reqwest::Url;
+
+use super::attempt::Attempt;
+use super::claims::{Claims, OtherClaims};
+use super::http_client::{HttpClient, is_safe};
+use super::provider::unreachable;
+use super::{CALLBACK, OidcError, ProviderSettings};
+use crate::store::control::ProviderEmail;
+
+type Tokens = StandardTokenResponse<
+    IdTokenFields<
+        OtherClaims,
+        EmptyExtraTokenFields,
+        CoreGenderClaim,
+        CoreJweContentEncryptionAlgorithm,
+        CoreJwsSigningAlgorithm,
+    >,
+    CoreTokenType,
+>;
+
+type OidcClient = Client<
+    OtherClaims,
+    CoreAuthDisplay,
+    CoreGenderClaim,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJsonWebKey,
+    CoreAuthPrompt,
+    StandardErrorResponse<CoreErrorResponseType>,
+    Tokens,
+    CoreTokenIntrospectionResponse,
+    CoreRevocableToken,
+    CoreRevocationErrorResponse,
+    EndpointSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointMaybeSet,
+    EndpointMaybeSet,
+>;
+
+/// Signatures with the provider's private key. With HMAC, the client secret would sign as well as the provider.
+const SIGNATURES: [CoreJwsSigningAlgorithm; 9] = [
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha512,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha384,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha512,
+    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
+    CoreJwsSigningAlgorithm::EcdsaP384Sha384,
+    CoreJwsSigningAlgorithm::EdDsa,
+];
+
+/// A person, as the provider confirmed them.
+pub(super) struct Confirmed {
+    pub(super) subject: String,
+    pub(super) email: ProviderEmail,
+    pub(super) name: String,
+    /// The values of the claim that roles are mapped from.
+    pub(super) roles: Vec<String>,
+}
+
+fn client(
+    metadata: &CoreProviderMetadata,
+    settings: &ProviderSettings,
+) -> Result<OidcClient, OidcError> {
+    let secret = settings.client_secret.as_ref();
+    let secret = secret.map(|secret| ClientSecret::new(secret.reveal().to_owned()));
+    let id = ClientId::new(settings.client_id.clone());
+    let public = settings.public_url.as_str().trim_end_matches('/');
+    let redirect = RedirectUrl::new(format!("{public}{CALLBACK}"));
+    let redirect = redirect.map_err(|error| OidcError::Invalid(error.to_string()))?;
+    let client = OidcClient::from_provider_metadata(metadata.clone(), id, secret);
+    Ok(client
+        .set_redirect_uri(redirect)
+        .set_auth_type(auth_type(metadata)))
+}
+
+/// How the client secret is sent: as the provider prefers, in the header if it says nothing.
+fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
+    let methods = metadata.token_endpoint_auth_methods_supported();
+    let has = |method| methods.is_some_and(|methods| methods.contains(&method));
+    if has(CoreClientAuthMethod::ClientSecretPost) && !has(CoreClientAuthMethod::ClientSecretBasic)
+    {
+        AuthType::RequestBody
+    } else {
+        AuthType::BasicAuth
+    }
+}
+
+/// The address to send a browser to, and what it must bring back.
+pub(super) fn authorize(
+    metadata: &CoreProviderMetadata,
+    settings: &ProviderSettings,
+    wanted: String,
+    now: i64,
+) -> Result<(Url, Attempt), OidcError> {
+    if !is_safe(metadata.authorization_endpoint().url()) {
+        let fault = "its authorization endpoint is not an https:// address";
+        return Err(OidcError::Invalid(fault.to_owned()));
+    }
+    let client = client(metadata, settings)?;
+    let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
+    let scopes = settings.scopes.iter().filter(|scope| *scope != "openid");
+    let (url, state, nonce) = client
+        .authorize_url(
+            CoreAuthenticationFlow::AuthorizationCode,
+            CsrfToken::new_random,
+            Nonce::new_random,
+        )
+        .add_scopes(scopes.cloned().map(Scope::new))
+        .set_pkce_challenge(challenge)
+        .url();
+    let attempt = Attempt {
+        state: state.into_secret(),
+        nonce: nonce.secret().clone(),
+        verifier: verifier.into_secret(),
+        wanted,
+        started_at: now,
+    };
+    Ok((url, attempt))
+}
+
+/// The tokens that a code is exchanged for. A code works once.
+pub(super) async fn exchange(
+    (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
+    http: &HttpClient,
+    attempt: &Attempt,
+    code: &str,
+) -> Result<Tokens, OidcError> {
+    let client = client(metadata, settings)?;
+    let request = client.exchange_code(AuthorizationCode::new(code.to_owned()));
+    let request = request.map_err(|error| OidcError::Invalid(error.to_string()))?;
+    let verifier = PkceCodeVerifier::new(attempt.verifier.clone());
+    let tokens = request
+        .set_pkce_verifier(verifier)
+        .request_async(http)
+        .await;
+    tokens.map_err(|error| match error {
+        openidconnect::RequestTokenError::Request(error) => unreachable(&error),
+        openidconnect::RequestTokenError::ServerResponse(answer) => {
+            OidcError::Invalid(format!("it does not exchange the code: {answer}"))
+        }
+        // The answer itself may hold tokens.
+        openidconnect::RequestTokenError::Parse(error, _) => OidcError::Invalid(format!(
+            "its token answer does not parse at `{}`",
+            error.path()
+        )),
+        openidconnect::RequestTokenError::Other(error) => OidcError::Invalid(error),
+    })
+}
+
+/// Why an ID token does not count.
+pub(super) enum IdTokenFault {
+    /// The provider may have new keys.
+    UnknownKey,
+    Invalid(OidcError),
+}
+
+/// Verifies the ID token: signature, issuer, audience, expiry and nonce.
+pub(super) fn verify(
+    (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
+    tokens: &Tokens,
+    attempt: &Attempt,
+    now: i64,
+) -> Result<(String, Claims), IdTokenFault> {
+    let invalid = |text: String| IdTokenFault::Invalid(OidcError::Invalid(text));
+    let client = client(metadata, settings).map_err(IdTokenFault::Invalid)?;
+    let token = tokens.id_token();
+    let token = token.ok_or_else(|| invalid("there is no ID token".to_owned()))?;
+    let offered = metadata.id_token_signing_alg_values_supported();
+    let algorithms = SIGNATURES.into_iter().filter(|one| offered.contains(one));
+    let time = chrono::DateTime::from_timestamp_micros(now).unwrap_or_default();
+    let verifier = client
+        .id_token_verifier()
+        .set_allowed_algs(algorithms)
+        .set_time_fn(move || time);
+    let nonce = Nonce::new(attempt.nonce.clone());
+    let verified: Result<&IdTokenClaims<OtherClaims, CoreGenderClaim>, _> =
+        token.claims(&verifier, &nonce);
+    match verified {
+        Ok(claims) => Ok((claims.subject().to_string(), Claims::of(claims))),
+        Err(ClaimsVerificationError::SignatureVerification(
+            SignatureVerificationError::NoMatchingKey,
+        )) => Err(IdTokenFault::UnknownKey),
+        Err(ClaimsVerificationError::SignatureVerification(error)) => {
+            Err(invalid(format!("the signature of the ID token: {error}")))
+        }
+        Err(error) => Err(invalid(format!("the ID token: {error}"))),
+    }
+}
+
+/// Adds what the user info says to the claims of the ID token, where these are not enough.
+pub(super) async fn complete(
+    (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
+    http: &HttpClient,
+    tokens: &Tokens,
+    (subject, claims): (String, Claims),
+) -> Result<Confirmed, OidcError> {
+    let roles_claim = match settings.roles.is_empty() {
+        true => "",
+        false => settings.roles_claim.as_str(),
+    };
+    let mut claims = claims;
+    if claims.lacks(roles_claim) && metadata.userinfo_endpoint().is_some() {
+        claims = claims.or(user_info((metadata, settings), http, tokens, &subject).await?);
+    }
+    Ok(Confirmed {
+        email: claims.email(),
+        name: claims.name(),
+        roles: claims.values(roles_claim),
+        subject,
+    })
+}
+
+async fn user_info(
+    (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
+    http: &HttpClient,
+    tokens: &Tokens,
+    subject: &str,
+) -> Result<Claims, OidcError> {
+    let invalid = |text: &str| OidcError::Invalid(format!("the user info {text}"));
+    let token = tokens.access_token().clone();
+    // The library panics on a token that no header can hold.
+    if HeaderValue::from_str(token.secret()).is_err() {
+        return Err(invalid("takes no access token with control characters"));
+    }
+    let client = client(metadata, settings)?;
+    let subject = openidconnect::SubjectIdentifier::new(subject.to_owned());
+    let request = client.user_info(token, Some(subject));
+    let request = request.map_err(|error| OidcError::Invalid(error.to_string()))?;
+    let answer: Result<UserInfoClaims<OtherClaims, CoreGenderClaim>, _> =
+        request.request_async(http).await;
+    match answer {
+        Ok(claims) => Ok(Claims::of(&claims)),
+        Err(openidconnect::UserInfoError::Request(error)) => Err(unreachable(&error)),
+        Err(openidconnect::UserInfoError::Response(status, ..)) => {
+            Err(invalid(&format!("answers {status}")))
+        }
+        // The texts of these may quote what the answer says about a person.
+        Err(openidconnect::UserInfoError::ClaimsVerification(_)) => {
+            Err(invalid("is of another account"))
+        }
+        Err(_) => Err(invalid("does not parse")),
+    }
+}

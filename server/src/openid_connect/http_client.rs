@@ -1,0 +1,118 @@
+//! Calls to the identity provider: no redirects, no proxies, little time, little read, and only over TLS or on this machine.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use openidconnect::http::{Error as HttpError, Response};
+use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Request, Url};
+
+const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST_CONNECT: Duration = Duration::from_secs(5);
+/// Key sets and tokens of large organizations take some ten KiB.
+const MOST_READ: usize = 256 << 10;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    #[error("{0} is not an https:// address")]
+    Unsafe(String),
+    #[error("the answer of {0} is larger than {MOST_READ} bytes")]
+    TooLarge(String),
+    #[error(transparent)]
+    Request(#[from] reqwest::Error),
+    #[error(transparent)]
+    Http(#[from] HttpError),
+}
+
+pub(super) struct HttpClient(Client);
+
+impl HttpClient {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let client = Client::builder()
+            // A redirect could lead into this server's network.
+            .redirect(Policy::none())
+            .no_proxy()
+            .timeout(LONGEST)
+            .connect_timeout(LONGEST_CONNECT)
+            .pool_max_idle_per_host(1)
+            .user_agent(concat!("unjank/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Self(client))
+    }
+
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, CallError> {
+        let request: Request = request.try_into()?;
+        let place = request.url().host_str().unwrap_or_default().to_owned();
+        if !is_safe(request.url()) {
+            return Err(CallError::Unsafe(place));
+        }
+        let mut response = self.0.execute(request).await.map_err(without_url)?;
+        let mut answer = Response::builder().status(response.status());
+        for (name, value) in response.headers() {
+            answer = answer.header(name, value);
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(without_url)? {
+            if body.len() + chunk.len() > MOST_READ {
+                return Err(CallError::TooLarge(place));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(answer.body(body)?)
+    }
+}
+
+/// The error is logged.
+fn without_url(error: reqwest::Error) -> CallError {
+    CallError::Request(error.without_url())
+}
+
+impl<'c> AsyncHttpClient<'c> for HttpClient {
+    type Error = CallError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, CallError>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(self.send(request))
+    }
+}
+
+/// Whether nobody on the way can read or change what is sent: TLS, or this machine.
+pub(crate) fn is_safe(url: &Url) -> bool {
+    match url.scheme() {
+        "https" => true,
+        "http" => is_loopback(url),
+        _ => false,
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse()
+            .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_stays_on_this_machine() {
+        for (url, safe) in [
+            ("https://sso.example.com", true),
+            ("http://127.0.0.1:8080/realms/a", true),
+            ("http://[::1]:8080", true),
+            ("http://localhost:3000", true),
+            ("http://sso.example.com", false),
+            ("http://localhost.example.com", false),
+            ("http://127.0.0.1.example.com", false),
+            ("http://10.0.0.1", false),
+            ("ftp://127.0.0.1", false),
+        ] {
+            assert_eq!(is_safe(&url.parse().unwrap()), safe, "{url}");
+        }
+    }
+}

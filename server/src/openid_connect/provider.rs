@@ -1,0 +1,152 @@
+//! What is known about the provider: its endpoints and keys, fetched when they are needed and kept for an hour.
+//!
+//! One fetch at a time. A provider that fails is left alone for some seconds, and an unknown key makes this server look for new keys
+//! once a minute at most.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use openidconnect::core::CoreProviderMetadata;
+use openidconnect::{DiscoveryError, IssuerUrl};
+use reqwest::Url;
+use tokio::sync::Mutex;
+
+use super::attempt::Attempt;
+use super::client::{self, Confirmed, IdTokenFault};
+use super::http_client::HttpClient;
+use super::{OidcError, ProviderSettings};
+
+const SECOND: i64 = 1_000_000;
+/// What is older is fetched again.
+const FRESH: i64 = 3_600 * SECOND;
+/// New keys are looked for at most once in this time.
+const KEYS_EVERY: i64 = 60 * SECOND;
+/// A provider that failed is asked again after this time.
+const RETRY: i64 = 5 * SECOND;
+
+pub(super) struct Provider {
+    settings: Arc<ProviderSettings>,
+    http: HttpClient,
+    known: ArcSwapOption<Known>,
+    /// When the provider failed last. Held while it is asked.
+    failed_at: Mutex<Option<i64>>,
+}
+
+struct Known {
+    metadata: CoreProviderMetadata,
+    fetched_at: i64,
+}
+
+impl Provider {
+    pub(super) fn new(settings: Arc<ProviderSettings>) -> anyhow::Result<Self> {
+        Ok(Self {
+            settings,
+            http: HttpClient::new()?,
+            known: ArcSwapOption::empty(),
+            failed_at: Mutex::default(),
+        })
+    }
+
+    /// Whether a login can start without a call.
+    pub(super) fn is_known(&self, now: i64) -> bool {
+        self.fresh(now, FRESH).is_some()
+    }
+
+    pub(super) async fn authorize(
+        &self,
+        wanted: String,
+        now: i64,
+    ) -> Result<(Url, Attempt), OidcError> {
+        let known = self.fetched(now, FRESH).await?;
+        client::authorize(&known.metadata, &self.settings, wanted, now)
+    }
+
+    /// Exchanges the code, and verifies who it is for.
+    pub(super) async fn confirm(
+        &self,
+        attempt: &Attempt,
+        code: &str,
+        now: i64,
+    ) -> Result<Confirmed, OidcError> {
+        let settings = &*self.settings;
+        let mut known = self.fetched(now, FRESH).await?;
+        let tokens =
+            client::exchange((&known.metadata, settings), &self.http, attempt, code).await?;
+        let mut verified = client::verify((&known.metadata, settings), &tokens, attempt, now);
+        if let Err(IdTokenFault::UnknownKey) = verified {
+            known = self.fetched(now, KEYS_EVERY).await?;
+            verified = client::verify((&known.metadata, settings), &tokens, attempt, now);
+        }
+        let verified = verified.map_err(|fault| match fault {
+            IdTokenFault::Invalid(error) => error,
+            IdTokenFault::UnknownKey => {
+                OidcError::Invalid("the ID token is signed with an unknown key".to_owned())
+            }
+        })?;
+        client::complete((&known.metadata, settings), &self.http, &tokens, verified).await
+    }
+
+    fn fresh(&self, now: i64, most_age: i64) -> Option<Arc<Known>> {
+        let known = self.known.load_full();
+        known.filter(|known| now - known.fetched_at < most_age)
+    }
+
+    /// What is known, at most that old if the provider answers.
+    async fn fetched(&self, now: i64, most_age: i64) -> Result<Arc<Known>, OidcError> {
+        if let Some(known) = self.fresh(now, most_age) {
+            return Ok(known);
+        }
+        let mut failed_at = self.failed_at.lock().await;
+        // Another login may have fetched it meanwhile.
+        if let Some(known) = self.fresh(now, most_age) {
+            return Ok(known);
+        }
+        let failed = if failed_at.is_some_and(|at| now - at < RETRY) {
+            OidcError::Unreachable("it failed a moment ago".to_owned())
+        } else {
+            match self.discover(now).await {
+                Ok(known) => {
+                    *failed_at = None;
+                    self.known.store(Some(Arc::clone(&known)));
+                    return Ok(known);
+                }
+                Err(error) => {
+                    *failed_at = Some(now);
+                    error
+                }
+            }
+        };
+        // Older endpoints and keys are better than none.
+        self.known.load_full().ok_or(failed)
+    }
+
+    async fn discover(&self, now: i64) -> Result<Arc<Known>, OidcError> {
+        let issuer = IssuerUrl::new(self.settings.issuer.clone())
+            .map_err(|error| OidcError::Invalid(error.to_string()))?;
+        let metadata = CoreProviderMetadata::discover_async(issuer, &self.http).await;
+        let metadata = metadata.map_err(|error| match error {
+            DiscoveryError::Request(error) => unreachable(&error),
+            DiscoveryError::Parse(error) => OidcError::Invalid(format!("discovery: {error}")),
+            DiscoveryError::Response(_, _, text) | DiscoveryError::Validation(text) => {
+                OidcError::Invalid(format!("discovery: {text}"))
+            }
+            other => OidcError::Invalid(format!("discovery: {other}")),
+        })?;
+        Ok(Arc::new(Known {
+            metadata,
+            fetched_at: now,
+        }))
+    }
+}
+
+/// The innermost cause says what happened.
+pub(super) fn unreachable(error: &dyn Error) -> OidcError {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        text = format!("{text}: {one}");
+        cause = one.source();
+    }
+    OidcError::Unreachable(text)
+}
