@@ -36,6 +36,7 @@ pub use self::seen::{Arrival, Seen, Ticket};
 pub use self::variety::Variety;
 
 use self::check::{Checks, Event};
+use self::jank::NewStacks;
 use self::rejections::Rejections;
 use self::rows::{Envelope, batch_rows};
 use self::variety::Changed;
@@ -134,6 +135,8 @@ pub struct Accepted {
     pub record: Vec<u8>,
     /// Stacks whose rows are in `record`: known once it is durable.
     pub new_stacks: Vec<StackKey>,
+    /// How many of them slow rules had no time for. They are classified later.
+    pub unclassified_stacks: u64,
     /// Events by signal: what a duplicate counts.
     pub events: Vec<(Signal, u32)>,
     pub project: Arc<str>,
@@ -269,7 +272,8 @@ impl<'a, 'c> Assembly<'a, 'c> {
                 rate_limits: self.rate_limits,
             },
             record: record.finish(),
-            new_stacks,
+            new_stacks: new_stacks.keys,
+            unclassified_stacks: new_stacks.unclassified as u64,
             events: self.events,
             project: Arc::clone(&self.context.device.project),
             split_from: self.batch.split_from,
@@ -335,7 +339,7 @@ impl<'a, 'c> Assembly<'a, 'c> {
         batch.sdk_health = health.pop();
     }
 
-    fn rows(&self, record: &mut RecordBuilder, accepted: u64) -> Vec<StackKey> {
+    fn rows(&self, record: &mut RecordBuilder, accepted: u64) -> NewStacks {
         let batch = &self.batch;
         let envelope = Envelope::new(batch, self.context);
         rows::signal_rows(record, &envelope, &batch.spans);

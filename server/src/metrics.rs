@@ -27,6 +27,8 @@ pub struct IngestMetrics {
     pub body_bytes: IntCounter,
     /// From the request's head to its answer.
     pub seconds: Histogram,
+    /// New stacks that slow rules had no time for.
+    pub unclassified_stacks: IntCounter,
     /// Of batches that say when they were sent.
     pub clock_skew_seconds: Histogram,
 }
@@ -78,6 +80,10 @@ impl IngestMetrics {
             body_bytes: make.counter(
                 "unjank_ingest_body_bytes_total",
                 "Bytes of request bodies as sent.",
+            ),
+            unclassified_stacks: make.counter(
+                "unjank_ingest_unclassified_stacks_total",
+                "New stacks for which slow classification rules had no time. They are classified later.",
             ),
             seconds: make.histogram(
                 "unjank_ingest_request_seconds",

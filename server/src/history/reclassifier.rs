@@ -19,6 +19,8 @@ use crate::store::{Classes, ClickHouse, Failure, NewClass, StoredStack};
 
 /// Stacks that are read, classified and written at once: some 20 MB when they are deep.
 const PIECE: u32 = 1_000;
+/// A piece that slow rules take longer for ends early: other projects have their turn.
+const LONGEST_PIECE: Duration = Duration::from_secs(2);
 /// How often the snapshot, which is memory, is looked at for other rules.
 const LOOK: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -168,14 +170,19 @@ impl Reclassifier {
             .clickhouse
             .unclassified_stacks(classes, (after, last))
             .await?;
-        if !stacks.is_empty() {
-            let new = classify(&pass.rules, stacks, self.clock.now()).await?;
+        let all = stacks.len();
+        let new = classify(&pass.rules, stacks, self.clock.now()).await?;
+        if !new.is_empty() {
             self.clickhouse
                 .insert_classes(project, classes.rules, &new)
                 .await?;
             self.board.advance(project, new.len() as u64);
         }
-        pass.after = Some(last);
+        let is_whole = new.len() == all;
+        pass.after = match new.last() {
+            Some(class) if !is_whole => Some(class.stack_hash),
+            _ => Some(last),
+        };
         Ok(())
     }
 
@@ -185,20 +192,30 @@ impl Reclassifier {
     }
 }
 
+/// Classifies stacks in the order of their hashes, as many as there is time for, but one at least.
 async fn classify(
     rules: &Arc<RuleSet>,
-    stacks: Vec<StoredStack>,
+    mut stacks: Vec<StoredStack>,
     now: i64,
 ) -> Result<Vec<NewClass>, Failure> {
     let rules = Arc::clone(rules);
     let classes = move || {
+        stacks.sort_unstable_by_key(|stack| stack.hash);
+        let began = Instant::now();
         let class = |stack: StoredStack| NewClass {
             stack_hash: stack.hash,
             class: rules.rules().classify(&stack.frames),
             // Later than what it replaces, whatever the clock of the server that wrote that said.
             classified_at: now.max(stack.classified_at + 1),
         };
-        stacks.into_iter().map(class).collect()
+        let mut classes = Vec::with_capacity(stacks.len());
+        for stack in stacks {
+            classes.push(class(stack));
+            if began.elapsed() >= LONGEST_PIECE {
+                break;
+            }
+        }
+        classes
     };
     let classes = tokio::task::spawn_blocking(classes).await;
     classes.map_err(|error| Failure::Later(error.to_string()))

@@ -159,6 +159,8 @@ async fn keep(
     }
     ticket.stored(held_back);
     app.known_stacks.insert(&accepted.new_stacks);
+    let unclassified = &app.metrics.ingest.unclassified_stacks;
+    unclassified.inc_by(accepted.unclassified_stacks);
     count(&app.metrics.ingest, &accepted.receipt, &accepted.events);
     if let Some(skew) = accepted.skew_us {
         let seconds = Duration::from_micros(skew.unsigned_abs()).as_secs_f64();

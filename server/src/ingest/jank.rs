@@ -4,6 +4,7 @@
 //! class. Changing the rules rewrites classes, never janks.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use unjank_protocol::{Frame, Jank, Signal};
 
@@ -14,6 +15,9 @@ use super::rows::{Columns, Envelope};
 use super::variety::{Bounds, Dimension};
 use crate::stacks::{Class, RulesId, stack_hash};
 use crate::store::{FrameBuilder, Kind, RecordBuilder};
+
+/// How long slow rules may classify the stacks of a batch. The server classifies the others later.
+const LONGEST: Duration = Duration::from_millis(500);
 
 impl Event for Jank<'_> {
     const SIGNAL: Signal = Signal::Janks;
@@ -120,7 +124,8 @@ fn check_stack(checks: &Checks<'_>, stack: &mut Vec<Frame<'_>>) {
 struct NewStack<'j> {
     hash: u64,
     frames: &'j [Frame<'j>],
-    class: Class,
+    /// Nothing when there was no time left. It is classified later then.
+    class: Option<Class>,
 }
 
 /// The fingerprint of a stack, or nothing if this process has stored the stack already.
@@ -137,32 +142,53 @@ pub(super) fn stacks<'j>(jank: &'j Jank<'j>) -> impl Iterator<Item = &'j Vec<Fra
     all.filter(|frames| !frames.is_empty())
 }
 
-/// Rows for the stacks not known yet. Answers which they are: they are known once the record is durable.
+/// The stacks of a record.
+#[derive(Default)]
+pub(super) struct NewStacks {
+    /// They are known once the record is durable.
+    pub(super) keys: Vec<StackKey>,
+    /// How many have no class yet.
+    pub(super) unclassified: usize,
+}
+
+/// Rows for the stacks not known yet.
 pub(super) fn stack_rows(
     record: &mut RecordBuilder,
     envelope: &Envelope<'_>,
     janks: &[Jank<'_>],
     context: &Context<'_>,
-) -> Vec<StackKey> {
-    let rules = context.rules.id();
+) -> NewStacks {
+    let (rules, are_slow) = (context.rules.id(), context.rules.rules().are_slow());
     let mut keys = HashSet::new();
     let mut stacks = Vec::new();
+    let began = Instant::now();
     for frames in janks.iter().flat_map(self::stacks) {
         let hash = stack_hash(frames);
         let key = context.stack_key(hash);
         if !context.known_stacks.contains(key) && keys.insert(key) {
+            let is_in_time = !are_slow || began.elapsed() < LONGEST;
+            let class = is_in_time.then(|| context.rules.rules().classify(frames));
             stacks.push(NewStack {
                 hash,
                 frames,
-                class: context.rules.rules().classify(frames),
+                class,
             });
         }
     }
+    let classes: Vec<(u64, &Class)> = stacks
+        .iter()
+        .filter_map(|stack| Some((stack.hash, stack.class.as_ref()?)))
+        .collect();
     if !stacks.is_empty() {
         record.frame(frames_of(envelope, &stacks));
-        record.frame(classes_of(envelope, rules, &stacks));
     }
-    keys.into_iter().collect()
+    if !classes.is_empty() {
+        record.frame(classes_of(envelope, rules, &classes));
+    }
+    NewStacks {
+        keys: keys.into_iter().collect(),
+        unclassified: stacks.len() - classes.len(),
+    }
 }
 
 fn frames_of(envelope: &Envelope<'_>, stacks: &[NewStack<'_>]) -> FrameBuilder {
@@ -202,32 +228,32 @@ fn frames_of(envelope: &Envelope<'_>, stacks: &[NewStack<'_>]) -> FrameBuilder {
     rows
 }
 
-fn classes_of(envelope: &Envelope<'_>, rules: RulesId, stacks: &[NewStack<'_>]) -> FrameBuilder {
-    let mut rows = FrameBuilder::new("stack_classes", stacks.len());
+fn classes_of(envelope: &Envelope<'_>, rules: RulesId, classes: &[(u64, &Class)]) -> FrameBuilder {
+    let mut rows = FrameBuilder::new("stack_classes", classes.len());
     rows.same_text(Kind::Sym, "project", envelope.project);
     rows.same(Kind::U32, "rules_version", rules.revision.to_le_bytes());
     rows.same(Kind::U64, "rules_hash", rules.hash.to_le_bytes());
-    rows.u64s("stack_hash", stacks.iter().map(|stack| stack.hash));
-    rows.u64s("group_id", stacks.iter().map(|stack| stack.class.group_id));
+    rows.u64s("stack_hash", classes.iter().map(|(hash, _)| *hash));
+    rows.u64s("group_id", classes.iter().map(|(_, class)| class.group_id));
     rows.symbols(
         "category",
-        stacks.iter().map(|stack| stack.class.category.as_str()),
+        classes.iter().map(|(_, class)| class.category.as_str()),
     );
     rows.strings(
         "culprit",
-        stacks.iter().map(|stack| stack.class.culprit.as_str()),
+        classes.iter().map(|(_, class)| class.culprit.as_str()),
     );
     rows.symbols(
         "owner",
-        stacks.iter().map(|stack| stack.class.owner.as_str()),
+        classes.iter().map(|(_, class)| class.owner.as_str()),
     );
     rows.strings(
         "title",
-        stacks.iter().map(|stack| stack.class.title.as_str()),
+        classes.iter().map(|(_, class)| class.title.as_str()),
     );
     rows.flags(
         "not_a_cause",
-        stacks.iter().map(|stack| stack.class.not_a_cause),
+        classes.iter().map(|(_, class)| class.not_a_cause),
     );
     rows.same(
         Kind::Micros,

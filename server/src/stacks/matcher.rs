@@ -19,8 +19,20 @@ pub(super) struct Matcher {
     modules: Side,
 }
 
+/// Why rules cannot be matched together.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TooLarge {
+    #[error(transparent)]
+    Expressions(#[from] regex::Error),
+    #[error("too many rules begin with the prefixes of others, such as `a`, `ab`, `abc` and so on")]
+    Prefixes,
+}
+
+/// Rules in all chains: 8 bytes each.
+const MOST_CHAINED: usize = 1 << 20;
+
 impl Matcher {
-    pub(super) fn new(rules: &[Rule]) -> Result<Self, regex::Error> {
+    pub(super) fn new(rules: &[Rule]) -> Result<Self, TooLarge> {
         Ok(Self {
             classes: Side::new(rules, On::Class)?,
             modules: Side::new(rules, On::Module)?,
@@ -77,7 +89,7 @@ struct Side {
 }
 
 impl Side {
-    fn new(rules: &[Rule], on: On) -> Result<Self, regex::Error> {
+    fn new(rules: &[Rule], on: On) -> Result<Self, TooLarge> {
         let here = || {
             rules
                 .iter()
@@ -90,16 +102,25 @@ impl Side {
         prefixes.sort_unstable();
         prefixes.dedup();
         let always = chain(here(), |pattern| matches!(pattern, Pattern::Any));
-        let chains = |name: &&str| {
+        let of_prefix = |name: &str| {
             let begins = |pattern: &Pattern| {
                 matches!(pattern, Pattern::Any)
                     || pattern.prefixes().any(|prefix| name.starts_with(prefix))
             };
             let is = |pattern: &Pattern| {
-                begins(pattern) || pattern.literals().any(|literal| *name == literal)
+                begins(pattern) || pattern.literals().any(|literal| name == literal)
             };
             [chain(here(), begins), chain(here(), is)]
         };
+        let (mut chains, mut chained) = (Vec::with_capacity(prefixes.len()), 0);
+        for prefix in &prefixes {
+            let chain = of_prefix(prefix);
+            chained += chain.iter().map(Vec::len).sum::<usize>();
+            if chained > MOST_CHAINED {
+                return Err(TooLarge::Prefixes);
+            }
+            chains.push(chain);
+        }
         let (set_rules, patterns): (Vec<usize>, Vec<String>) = here()
             .flat_map(|(index, rule)| {
                 rule.pattern
@@ -109,7 +130,7 @@ impl Side {
             })
             .unzip();
         Ok(Self {
-            chains: prefixes.iter().map(chains).collect(),
+            chains,
             always,
             prefixes: PrefixTree::new(&prefixes),
             set: RegexSet::new(&patterns)?,

@@ -176,3 +176,20 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 }
+
+#[test]
+fn prefixes_of_prefixes_are_refused_before_they_take_much_memory() {
+    let rules = |count: usize| {
+        let rule = |index: usize| {
+            let prefix = "a".repeat(index / 3 + 1);
+            format!("[[rule]]\nmatch = '{prefix}'\nmeans = 'ignore'\nfunction = 'f{index}'\n")
+        };
+        (0..count).map(rule).collect::<String>()
+    };
+    Rules::parse(&rules(600)).unwrap();
+    let error = Rules::parse(&rules(2_400)).unwrap_err().to_string();
+    assert!(
+        error.contains("begin with the prefixes of others"),
+        "{error}"
+    );
+}

@@ -11,7 +11,7 @@ use super::rules_file::{self, RulesError, RulesFile};
 use super::walk::walk;
 
 /// Memory of compiled expressions above which rules are slow.
-const SLOW_BYTES: usize = 128 << 10;
+const SLOW_BYTES: usize = 8 << 10;
 
 /// The rules that come with the program, as their file.
 const BUILT_IN: &str = include_str!("built_in.toml");
