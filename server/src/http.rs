@@ -101,30 +101,8 @@ pub fn public(app: Arc<App>) -> Router {
 fn management() -> Router<Arc<App>> {
     Router::new()
         .merge(people())
+        .merge(data())
         .route("/projects", get(projects::list).post(projects::create))
-        .route(
-            "/projects/{project}",
-            patch(projects::update).delete(erasures::erase_project),
-        )
-        .route(
-            "/projects/{project}/scrubbing",
-            get(scrubbing::read).put(scrubbing::save),
-        )
-        .route(
-            "/projects/{project}/scrubbing/dry-run",
-            post(scrubbing::dry_run),
-        )
-        .route(
-            "/projects/{project}/storage",
-            get(storage::read).put(storage::set),
-        )
-        .route("/projects/{project}/data", delete(erasures::erase_data))
-        .route("/projects/{project}/erasures", get(erasures::list))
-        .route(
-            "/projects/{project}/erasures/{erasure}",
-            get(erasures::read),
-        )
-        .route("/erasures", get(erasures::list_of_projects))
         .route(
             "/projects/{project}/keys",
             get(ingest_keys::list).post(ingest_keys::create),
@@ -224,6 +202,34 @@ fn people() -> Router<Arc<App>> {
             "/projects/{project}/members/{user}",
             put(people::set_role).delete(people::remove),
         )
+}
+
+/// Projects, and what is stored of them: for how long, without which texts, until it is erased.
+fn data() -> Router<Arc<App>> {
+    Router::new()
+        .route(
+            "/projects/{project}",
+            patch(projects::update).delete(erasures::erase_project),
+        )
+        .route(
+            "/projects/{project}/scrubbing",
+            get(scrubbing::read).put(scrubbing::save),
+        )
+        .route(
+            "/projects/{project}/scrubbing/dry-run",
+            post(scrubbing::dry_run),
+        )
+        .route(
+            "/projects/{project}/storage",
+            get(storage::read).put(storage::set),
+        )
+        .route("/projects/{project}/data", delete(erasures::erase_data))
+        .route("/projects/{project}/erasures", get(erasures::list))
+        .route(
+            "/projects/{project}/erasures/{erasure}",
+            get(erasures::read),
+        )
+        .route("/erasures", get(erasures::list_of_projects))
 }
 
 /// The classification rules of a project.

@@ -73,14 +73,14 @@ impl Sweeper {
             self.lease.during(round).await;
             match &swept {
                 Some(Ok(())) => failures = 0,
-                Some(Err(error)) => {
-                    failures += 1;
-                    // A ClickHouse that starts is no news.
-                    if failures == WORTH_A_LINE {
-                        tracing::warn!(%error, "old rows are not dropped: it is tried again");
-                    }
-                }
+                Some(Err(_)) => failures += 1,
                 None => {}
+            }
+            // A ClickHouse that starts is no news.
+            if let Some(Err(error)) = &swept
+                && failures == WORTH_A_LINE
+            {
+                tracing::warn!(%error, "old rows are not dropped: it is tried again");
             }
             let is_done = matches!(swept, Some(Ok(())));
             sleep(if is_done {

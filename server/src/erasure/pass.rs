@@ -203,39 +203,44 @@ impl<'e> Pass<'e> {
 
     async fn erase_project(&mut self) -> Result<(), NotYet> {
         let clickhouse = &self.eraser.app.clickhouse;
-        let project = self.project.clone();
-        let dead = self.eraser.dead_letters.erase(&project, None, clickhouse);
+        let dead_letters = &self.eraser.dead_letters;
+        let dead = dead_letters.erase(&self.project, None, clickhouse);
         let dead = dead.await?;
         self.share(|receipt| receipt.dead_letters += dead);
         for table in clickhouse.tables_of_projects().await? {
             if self.is_done(&table) {
                 continue;
             }
-            self.step(&format!("deleting rows of {table}")).await?;
-            if clickhouse.mutation(&table, self.id).await?.is_none() {
-                let rows = clickhouse.rows_of_project(&table, &project).await?;
-                if rows > 0 {
-                    self.work_mut(|work| {
-                        work.rows.insert(table.clone(), rows);
-                    });
-                    self.save().await?;
-                    clickhouse.erase_project(&table, &project, self.id).await?;
-                }
-            }
-            self.mutated(&table).await?;
-            self.work_mut(|work| work.tables.push(table.clone()));
-            self.save().await?;
+            self.erase_project_rows(&table).await?;
         }
         self.eraser.app.known_stacks.clear();
         Ok(())
     }
 
+    /// Deletes all rows of the project in a table.
+    async fn erase_project_rows(&mut self, table: &str) -> Result<(), NotYet> {
+        let clickhouse = &self.eraser.app.clickhouse;
+        self.step(&format!("deleting rows of {table}")).await?;
+        let rows = clickhouse.rows_of_project(table, &self.project).await?;
+        if rows > 0 && clickhouse.mutation(table, self.id).await?.is_none() {
+            self.work_mut(|work| {
+                work.rows.insert(table.to_owned(), rows);
+            });
+            self.save().await?;
+            clickhouse
+                .erase_project(table, &self.project, self.id)
+                .await?;
+        }
+        self.mutated(table).await?;
+        self.work_mut(|work| work.tables.push(table.to_owned()));
+        self.save().await
+    }
+
     async fn finish(&mut self) -> Result<(), NotYet> {
         for one in &mut self.erasures {
-            for (table, rows) in std::mem::take(&mut one.work.rows) {
-                if rows > 0 {
-                    *one.receipt.rows.entry(table).or_default() += rows;
-                }
+            let rows = std::mem::take(&mut one.work.rows).into_iter();
+            for (table, rows) in rows.filter(|(_, rows)| *rows > 0) {
+                *one.receipt.rows.entry(table).or_default() += rows;
             }
             one.receipt.step.clear();
             one.receipt.error = None;

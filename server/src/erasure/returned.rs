@@ -40,14 +40,12 @@ impl Returned {
         for one in enforced.into_iter().filter(due) {
             projects.entry(one.project.clone()).or_default().push(one);
         }
-        for erasures in projects.into_values() {
-            for some in erasures.chunks(AT_ONCE) {
-                for id in returned(eraser, some).await? {
-                    tracing::warn!(erasure = %id, "erased rows have come back: they are erased again");
-                    app.control.reopen_erasure(id).await?;
-                }
-                self.checked.extend(some.iter().map(|one| (one.id, now)));
+        for some in projects.values().flat_map(|all| all.chunks(AT_ONCE)) {
+            for id in returned(eraser, some).await? {
+                tracing::warn!(erasure = %id, "erased rows have come back: they are erased again");
+                app.control.reopen_erasure(id).await?;
             }
+            self.checked.extend(some.iter().map(|one| (one.id, now)));
         }
         Ok(())
     }

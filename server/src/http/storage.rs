@@ -54,10 +54,10 @@ pub(super) async fn read(
     let storage = app.control.storage(&member.project).await?;
     let _turn = turn(&app, &member.actor).await?;
     let tables = app.clickhouse.usage(&member.project).await?;
-    Ok(Json(body(&app, storage, tables)))
+    Ok(Json(body(&app, &storage, tables)))
 }
 
-fn body(app: &App, storage: Storage, tables: Vec<TableUse>) -> StorageBody {
+fn body(app: &App, storage: &Storage, tables: Vec<TableUse>) -> StorageBody {
     let days = |days: u64| u32::try_from(days).ok();
     StorageBody {
         keep: storage.keep,

@@ -158,16 +158,15 @@ pub(super) fn stack_rows(
     janks: &[Jank<'_>],
     context: &Context<'_>,
 ) -> NewStacks {
-    let (rules, are_slow) = (context.rules.id(), context.rules.rules().are_slow());
+    let rules = context.rules.id();
     let mut keys = HashSet::new();
     let mut stacks = Vec::new();
-    let began = Instant::now();
+    let end = Instant::now() + LONGEST;
     for frames in janks.iter().flat_map(self::stacks) {
         let hash = stack_hash(frames);
         let key = context.stack_key(hash);
         if !context.known_stacks.contains(key) && keys.insert(key) {
-            let is_in_time = !are_slow || began.elapsed() < LONGEST;
-            let class = is_in_time.then(|| context.rules.rules().classify(frames));
+            let class = context.rules.rules().classify_until(frames, end);
             stacks.push(NewStack {
                 hash,
                 frames,

@@ -1,5 +1,7 @@
 //! A set of rules, ready to classify.
 
+use std::time::Instant;
+
 use unjank_protocol::Frame;
 
 use super::class::Class;
@@ -8,10 +10,10 @@ use super::matcher::Matcher;
 use super::names::Names;
 use super::rule::{Means, Origin, Rule};
 use super::rules_file::{self, RulesError, RulesFile};
-use super::walk::walk;
+use super::walk::{walk, walk_while};
 
 /// Memory of compiled expressions above which rules are slow.
-const SLOW_BYTES: usize = 8 << 10;
+const SLOW_BYTES: usize = 32 << 10;
 
 /// The rules that come with the program, as their file.
 const BUILT_IN: &str = include_str!("built_in.toml");
@@ -128,6 +130,16 @@ impl Rules {
     #[must_use]
     pub fn classify(&self, frames: &[Frame<'_>]) -> Class {
         Class::of(frames, &walk(self, frames))
+    }
+
+    /// The same, unless slow rules have no class for it at a time.
+    #[must_use]
+    pub fn classify_until(&self, frames: &[Frame<'_>], end: Instant) -> Option<Class> {
+        if !self.are_slow() {
+            return Some(self.classify(frames));
+        }
+        let walk = walk_while(self, frames, || Instant::now() < end)?;
+        Some(Class::of(frames, &walk))
     }
 
     /// The class of a stack, and for every frame why.

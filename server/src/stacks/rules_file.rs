@@ -10,7 +10,7 @@ use crate::expressions::Expressions;
 const MAX_PATTERNS: usize = 5_000;
 const MAX_PATTERN_BYTES: usize = 1_024;
 /// Memory of all compiled regular expressions and globs.
-const EXPRESSIONS_BYTES: usize = 1 << 20;
+const EXPRESSIONS_BYTES: usize = 4 << 20;
 
 /// Why a rule file was refused.
 #[derive(Debug, thiserror::Error)]

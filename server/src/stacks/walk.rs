@@ -48,15 +48,27 @@ pub(super) struct Walk<'r> {
 
 /// Walks no further than the class needs.
 pub(super) fn walk<'r>(rules: &'r Rules, frames: &[Frame<'_>]) -> Walk<'r> {
+    walk_while(rules, frames, || true).unwrap_or_default()
+}
+
+/// The same, as long as there is time for the next frame.
+pub(super) fn walk_while<'r>(
+    rules: &'r Rules,
+    frames: &[Frame<'_>],
+    has_time: impl Fn() -> bool,
+) -> Option<Walk<'r>> {
     let mut walk = Walk::default();
     for (index, frame) in frames.iter().enumerate() {
+        if !has_time() {
+            return None;
+        }
         let names = Names::of(frame);
         walk.step(index, &names, rules.first(&names), rules.assumes_in_app());
         if walk.is_decided() {
             break;
         }
     }
-    walk
+    Some(walk)
 }
 
 impl<'r> Walk<'r> {

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::books::check;
 use crate::dead_letters::{dead_letter, server_with_a_refused_batch};
+use crate::retention::shop;
 use crate::server::{Server, batch, span, spans};
 
 const ERASED: &str = "0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11";
@@ -267,101 +268,51 @@ async fn a_project_goes_for_ever_with_its_keys_and_people() {
     let server = Server::start().await;
     server.ready().await;
     send(&server, &everything(OTHER, "")).await;
-    let admin = server.token("admin").await;
-    let shop = json!({"id": "shop"});
-    let made = server
-        .call(&admin, Method::POST, "/api/v1/projects", Some(shop.clone()))
-        .await;
-    assert_eq!(made.status.as_u16(), 201);
-    let key = json!({"name": "app"});
-    let key = server
-        .call(
-            &admin,
-            Method::POST,
-            "/api/v1/projects/shop/keys",
-            Some(key),
-        )
-        .await;
-    let key = key.body["key"].as_str().unwrap().to_owned();
+    let (admin, key) = shop(&server).await;
     let mine = everything(ERASED, "").to_string();
-    for _ in 0..100 {
-        let sent = server
-            .request_with(&key)
-            .body(mine.clone())
-            .send()
-            .await
-            .unwrap();
-        if sent.status().as_u16() == 202 {
-            break;
-        }
+    let send_mine = async || {
+        let request = server.request_with(&key).body(mine.clone());
+        request.send().await.unwrap().status().as_u16()
+    };
+    while send_mine().await != 202 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     roll_ups(&server, 2).await;
 
-    let wrong = server
-        .call(
-            &admin,
-            Method::DELETE,
-            "/api/v1/projects/shop?confirm=default",
-            None,
-        )
-        .await;
+    let ask = async |method, path: &str, body| server.call(&admin, method, path, body).await;
+    let path = "/api/v1/projects/shop?confirm=";
+    let wrong = ask(Method::DELETE, &format!("{path}default"), None).await;
     assert_eq!(wrong.status.as_u16(), 422);
-    let asked = server
-        .call(
-            &admin,
-            Method::DELETE,
-            "/api/v1/projects/shop?confirm=shop",
-            None,
-        )
-        .await;
+    let asked = ask(Method::DELETE, &format!("{path}shop"), None).await;
     assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
     server.pass(Duration::from_secs(3));
-    let erasures = async || {
-        server
-            .call(&admin, Method::GET, "/api/v1/erasures", None)
-            .await
-            .body
-    };
+    let mut receipt = Value::Null;
     for _ in 0..600 {
-        if erasures().await["erasures"][0]["state"] == "done" {
+        let erasures = ask(Method::GET, "/api/v1/erasures", None).await.body;
+        receipt = erasures["erasures"][0].clone();
+        if receipt["state"] == "done" {
             break;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let receipt = erasures().await["erasures"][0].clone();
+    let rows = &receipt["receipt"]["rows"];
     assert_eq!(
-        (&receipt["state"], &receipt["receipt"]["rows"]["spans"]),
+        (&receipt["state"], &rows["spans"]),
         (&json!("done"), &json!(2)),
         "{receipt}"
     );
-    for table in TABLES.into_iter().chain([
-        "spans_hourly",
-        "spans_daily",
-        "outcomes",
-        "stacks",
-        "stack_classes",
-    ]) {
-        assert_eq!(
-            count(&server, table, "project = 'shop'").await,
-            0,
-            "{table}"
-        );
-        assert!(
-            count(&server, table, "project = 'default'").await > 0,
-            "{table}"
-        );
+    let of_roll_ups = ["spans_hourly", "spans_daily", "outcomes"];
+    let of_stacks = ["stacks", "stack_classes"];
+    for table in TABLES.into_iter().chain(of_roll_ups).chain(of_stacks) {
+        let (mine, others) = ("project = 'shop'", "project = 'default'");
+        assert_eq!(count(&server, table, mine).await, 0, "{table}");
+        assert!(count(&server, table, others).await > 0, "{table}");
     }
-    let sent = server.request_with(&key).body(mine).send().await.unwrap();
-    assert_eq!(sent.status().as_u16(), 401);
-    let projects = server
-        .call(&admin, Method::GET, "/api/v1/projects", None)
-        .await
-        .body;
+    assert_eq!(send_mine().await, 401);
+    let projects = ask(Method::GET, "/api/v1/projects", None).await.body;
     assert_eq!(projects["projects"].as_array().unwrap().len(), 1);
-    let again = server
-        .call(&admin, Method::POST, "/api/v1/projects", Some(shop))
-        .await;
+    let again = Some(json!({"id": "shop"}));
+    let again = ask(Method::POST, "/api/v1/projects", again).await;
     assert_eq!(again.status.as_u16(), 422, "{}", again.body);
     let (code, books) = check(&server, &[]);
     assert_eq!(code, 0, "{books}");

@@ -83,7 +83,7 @@ const STORAGE: &str = "/api/v1/projects/shop/storage";
 const OFTEN: [&str; 2] = ["--retention-interval-ms", "200"];
 
 /// A second project, and a key for it.
-async fn shop(server: &Server) -> (String, String) {
+pub(crate) async fn shop(server: &Server) -> (String, String) {
     let admin = server.token("admin").await;
     let made = server
         .call(
