@@ -7,10 +7,11 @@
 mod pass;
 mod returned;
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -19,19 +20,27 @@ use self::returned::Returned;
 use crate::app::App;
 use crate::control::Lease;
 use crate::store::control::{ControlError, Erasure, ErasureKind};
-use crate::store::{DeadLetterError, DeadLetters, Failure, Subjects, Whose};
+use crate::store::{DeadLetterError, DeadLetters, Failure, Subject, Whose};
 
 /// A pass begins this long after the request, so that requests of one moment share a pass.
 const GATHER: i64 = 2_000_000;
 const EVERY: Duration = Duration::from_secs(2);
 /// How long another server waits before it takes over.
 const LEASE: Duration = Duration::from_secs(60);
+/// After a failure, passes of other projects go first.
+const AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// After a pass a project rests as long as the pass took, but not longer than this.
+const LONGEST_REST: Duration = Duration::from_secs(3_600);
+/// Rows of other servers have arrived in ClickHouse this long after they were sent.
+const ARRIVES: i64 = 600_000_000;
 
 /// The task.
 pub struct Eraser {
-    pub app: Arc<App>,
-    pub dead_letters: DeadLetters,
+    app: Arc<App>,
+    dead_letters: DeadLetters,
     lease: Lease,
+    /// Projects that rest, and until when.
+    resting: Mutex<HashMap<String, Instant>>,
 }
 
 /// Why a step did not succeed. It is tried again.
@@ -43,6 +52,9 @@ enum NotYet {
     Store(#[from] Failure),
     #[error("the dead-letter folder: {0}")]
     DeadLetters(#[from] DeadLetterError),
+    /// It goes on by itself.
+    #[error("it takes long")]
+    Continues,
 }
 
 impl Eraser {
@@ -56,6 +68,7 @@ impl Eraser {
             app,
             dead_letters,
             lease,
+            resting: Mutex::default(),
         }
     }
 
@@ -74,7 +87,7 @@ impl Eraser {
         let mut returned = Returned::default();
         loop {
             every.tick().await;
-            self.lease.during(self.passes()).await;
+            self.lease.during(Box::pin(self.passes())).await;
             if let Err(error) = returned.look(self).await {
                 tracing::debug!(%error, "cannot look for erased rows that came back");
             }
@@ -84,44 +97,67 @@ impl Eraser {
     /// Carries out all passes that wait.
     async fn passes(&self) {
         loop {
-            let now = self.app.clock.now();
-            let erasures = match self.app.control.next_pass(now - GATHER, now).await {
+            let (now, resting) = (self.app.clock.now(), self.resting());
+            let next = self.app.control.next_pass(now - GATHER, &resting, now);
+            let erasures = match next.await {
                 Ok(erasures) if erasures.is_empty() => return,
                 Ok(erasures) => erasures,
                 Err(error) => return tracing::debug!(%error, "erasures cannot be read"),
             };
+            let began = Instant::now();
             let mut pass = Pass::new(self, erasures);
-            if let Err(error) = pass.run().await {
-                tracing::warn!(%error, "an erasure is not done yet: it is tried again");
-                return pass.tell(&error).await;
+            let rest = match pass.run().await {
+                Ok(()) => began.elapsed(),
+                Err(error) => {
+                    pass.tell(&error).await;
+                    AFTER_FAILURE
+                }
+            };
+            self.rest(pass.project(), rest.min(LONGEST_REST));
+        }
+    }
+
+    fn rest(&self, project: &str, time: Duration) {
+        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        resting.insert(project.to_owned(), Instant::now() + time);
+    }
+
+    fn resting(&self) -> BTreeSet<String> {
+        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        resting.retain(|_, until| *until > Instant::now());
+        resting.keys().cloned().collect()
+    }
+
+    /// Whose rows some erasures of installs and users of one project mean: those that arrived until each was requested.
+    fn whose(&self, erasures: &[Erasure]) -> Whose {
+        let mut whose = Whose {
+            project: erasures
+                .first()
+                .map_or_else(String::new, |one| one.project.clone()),
+            installs: Vec::new(),
+            users: Vec::new(),
+            own_log: self.app.log.identity(),
+            settled: self.app.clock.now() - ARRIVES,
+        };
+        for one in erasures {
+            let until = one.requested_at;
+            match (one.kind, one.subject.parse::<Uuid>()) {
+                (ErasureKind::Install, Ok(id)) => whose.installs.push(Subject { id, until }),
+                (ErasureKind::User, _) => {
+                    let id = one.subject.clone();
+                    whose.users.push(Subject { id, until });
+                }
+                _ => {}
             }
         }
+        whose
     }
 }
 
-/// Whose rows some erasures of installs and users mean. Each erasure says up to when.
-fn whose<'e>(erasures: impl Iterator<Item = (&'e Erasure, i64)>) -> Whose {
-    let mut whose = Whose::default();
-    for (erasure, before) in erasures {
-        whose.project.clone_from(&erasure.project);
-        let known = whose.some.iter().position(|one| one.before == before);
-        let at = known.unwrap_or_else(|| {
-            whose.some.push(Subjects {
-                before,
-                ..Subjects::default()
-            });
-            whose.some.len() - 1
-        });
-        let Some(subjects) = whose.some.get_mut(at) else {
-            continue;
-        };
-        match erasure.kind {
-            ErasureKind::Install => subjects
-                .installs
-                .extend(erasure.subject.parse::<Uuid>().ok()),
-            ErasureKind::User => subjects.users.push(erasure.subject.clone()),
-            ErasureKind::Project => {}
-        }
-    }
-    whose
+/// The erasure of a subject of [`Whose`], counted from 1: first the installs, then the users.
+fn of_subject(erasures: &[Erasure], subject: u64) -> Option<Uuid> {
+    let of = |kind| erasures.iter().filter(move |one| one.kind == kind);
+    let mut all = of(ErasureKind::Install).chain(of(ErasureKind::User));
+    let place = usize::try_from(subject).ok()?.checked_sub(1)?;
+    all.nth(place).map(|one| one.id)
 }

@@ -116,7 +116,7 @@ pub struct Context<'c> {
     pub received_at: i64,
     /// Bytes of the request as sent.
     pub wire_bytes: usize,
-    /// Refuses to classify new stacks by rules with large expressions, or to scrub by large patterns of the project: that takes long, and is done
+    /// Refuses to classify new stacks by rules with large expressions, or to scrub much by rules of the project: that takes long, and is done
     /// elsewhere.
     pub quick_only: bool,
 }
@@ -188,7 +188,7 @@ pub fn accept(body: &[u8], context: &Context<'_>) -> Result<Accepted, Refusal> {
     {
         return Err(Refusal::WrongInstall);
     }
-    let is_slow = context.scrubbing.is_slow()
+    let is_slow = context.scrubbing.is_slow(body.len())
         || (context.rules.rules().are_slow() && has_new_stacks(&batch, context));
     if context.quick_only && is_slow {
         return Err(Refusal::TakesLong);

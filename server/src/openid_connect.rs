@@ -234,6 +234,9 @@ impl OpenIdConnect {
         callback: Callback<'_>,
         caller: Caller,
     ) -> Result<Confirmed, OidcError> {
+        // First: what follows is logged, and anyone can bring it about.
+        let counted = Counted::nameless(caller.address);
+        let _waiting = self.admit_call(&counted, caller).await?;
         if callback
             .issuer
             .is_some_and(|issuer| issuer != self.settings.issuer)
@@ -245,8 +248,6 @@ impl OpenIdConnect {
             return Err(OidcError::Denied(format!("{error} {description}")));
         }
         let code = callback.code.ok_or(OidcError::NotStarted)?;
-        let counted = Counted::nameless(caller.address);
-        let _waiting = self.admit_call(&counted, caller).await?;
         let confirmed = in_time(self.provider.confirm(attempt, code, caller.now)).await?;
         self.throttle.give_back(&counted);
         Ok(confirmed)

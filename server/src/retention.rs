@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::control::Lease;
-use crate::store::control::{ControlError, KeepDays, Storage};
+use crate::store::control::{ControlError, Storage};
 use crate::store::{Failure, Keeping, Retention};
 
 const LEASE: Duration = Duration::from_secs(120);
@@ -162,10 +162,7 @@ impl Sweeper {
 /// The effective times of all projects.
 fn keeping(default: Retention, projects: &[Storage]) -> Keeping {
     let days = |own: Option<u32>, default: u64| own.map_or(default, u64::from);
-    let own = projects
-        .iter()
-        .filter(|project| project.keep != KeepDays::default());
-    let own = own.map(|project| {
+    let effective = projects.iter().map(|project| {
         let retention = Retention {
             raw_days: days(project.keep.raw_days, default.raw_days),
             hourly_days: days(project.keep.hourly_days, default.hourly_days),
@@ -175,7 +172,7 @@ fn keeping(default: Retention, projects: &[Storage]) -> Keeping {
     });
     Keeping {
         default,
-        projects: own.collect(),
+        projects: effective.collect(),
     }
 }
 

@@ -106,6 +106,11 @@ impl Shares {
         }
     }
 
+    /// Whether nobody has taken any or waits.
+    pub fn is_idle(&self) -> bool {
+        self.parts().is_empty()
+    }
+
     fn parts(&self) -> MutexGuard<'_, HashMap<Holder, Part>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -45,7 +45,7 @@ pub use self::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
 pub use self::embedded::{
     EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
 };
-pub use self::erase::{Found, Mutation, Subjects, Whose, tables_of_installs};
+pub use self::erase::{Found, Mutation, Subject, Whose, tables_of_installs};
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;

@@ -252,14 +252,21 @@ async fn configured(
 /// What a project scrubs. A document that does not compile leaves the one before in force.
 async fn scrubbing(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<Arc<Scrubbing>> {
     let known = before.scrubbing.get(id);
-    let document: ScrubbingDocument = serde_json::from_str(document).unwrap_or_default();
-    if let Some(known) = known.filter(|known| *known.document() == document) {
-        return Some(Arc::clone(known));
-    }
-    match compiled(move || Scrubbing::new(document)).await {
+    let document = serde_json::from_str::<ScrubbingDocument>(document);
+    let scrubbing = match document {
+        Ok(document) => {
+            if let Some(known) = known.filter(|known| *known.document() == document) {
+                return Some(Arc::clone(known));
+            }
+            let scrubbing = compiled(move || Scrubbing::new(document)).await;
+            scrubbing.map_err(|error| error.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    match scrubbing {
         Ok(scrubbing) => Some(Arc::new(scrubbing)),
         Err(error) => {
-            tracing::error!(project = %id, %error, "what the project scrubs is not valid here: what was before stays in force");
+            tracing::error!(project = %id, error, "what the project scrubs is not valid here: what was before stays in force");
             known.cloned()
         }
     }

@@ -12,7 +12,7 @@ pub async fn seed(
     keys: &IngestKeys,
     now: i64,
 ) -> Result<(), ControlError> {
-    if control.is_erased(project, now).await? {
+    if control.is_erased(project).await? {
         tracing::warn!(
             project,
             "the project of the settings was erased: it is not made again"

@@ -1,18 +1,20 @@
 //! One pass: some erasures of a project that are carried out together, step by step.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Eraser, NotYet, whose};
+use super::{Eraser, NotYet, of_subject};
 use crate::store::control::{Erasure, ErasureKind, Work};
 use crate::store::{Failure, Found, LIFE, Part, Period, Rebuilder, Whose, tables_of_installs};
 
 const POLL: Duration = Duration::from_millis(250);
 /// Requests that were on their way when the pass began have reached the log after this time.
-const ON_THEIR_WAY: Duration = Duration::from_secs(1);
+const ON_THEIR_WAY: Duration = Duration::from_secs(15);
+/// A mutation that takes longer goes on while passes of other projects have their turn.
+const LONG: Duration = Duration::from_secs(60);
 const HOUR: i64 = 3_600;
 
 pub(super) struct Pass<'e> {
@@ -47,6 +49,10 @@ impl<'e> Pass<'e> {
 
     /// Says on the receipts why it goes no further.
     pub(super) async fn tell(&mut self, error: &NotYet) {
+        if matches!(error, NotYet::Continues) {
+            return;
+        }
+        tracing::warn!(project = self.project, %error, "an erasure is not done yet: it is tried again");
         for one in &mut self.erasures {
             one.receipt.error = Some(error.to_string());
         }
@@ -55,28 +61,33 @@ impl<'e> Pass<'e> {
         }
     }
 
-    /// Waits until everything that arrived before the pass is in ClickHouse.
+    pub(super) fn project(&self) -> &str {
+        &self.project
+    }
+
+    /// Waits until everything that arrived here before the pass is in ClickHouse.
     async fn drain_log(&mut self) -> Result<(), NotYet> {
         self.step("waiting until the ingest log is drained").await?;
-        sleep(ON_THEIR_WAY).await;
-        let log = &self.eraser.app.log;
-        let (_, durable) = log.drained_and_durable();
-        while log.drained_and_durable().0 < durable {
+        let app = &self.eraser.app;
+        let began = Instant::now();
+        while !app.uploads.is_idle() && began.elapsed() < ON_THEIR_WAY {
+            sleep(POLL).await;
+        }
+        let (_, durable) = app.log.drained_and_durable();
+        while app.log.drained_and_durable().0 < durable {
             sleep(POLL).await;
         }
         Ok(())
     }
 
     async fn erase_subjects(&mut self) -> Result<(), NotYet> {
-        let before = self.work().before;
-        let whose = whose(self.erasures.iter().map(|one| (one, before)));
+        let whose = self.eraser.whose(&self.erasures);
         let clickhouse = &self.eraser.app.clickhouse;
         let dead_letters = &self.eraser.dead_letters;
         let dead = dead_letters.erase(&self.project, Some(&whose), clickhouse);
         let dead = dead.await?;
         self.share(|receipt| receipt.dead_letters += dead);
-        if !self.work().tables.iter().any(|table| table == "janks") && self.work().stacks.is_empty()
-        {
+        if !self.is_done("janks") && self.work().stacks.is_empty() {
             let stacks = clickhouse.stacks_to_erase(&whose).await?;
             self.work_mut(|work| work.stacks = stacks);
         }
@@ -91,49 +102,82 @@ impl<'e> Pass<'e> {
 
     /// Deletes the rows of a table.
     async fn erase_table(&mut self, table: &'static str, whose: &Whose) -> Result<(), NotYet> {
-        let clickhouse = &self.eraser.app.clickhouse;
         self.step(&format!("deleting rows of {table}")).await?;
-        if clickhouse.mutation(table, self.id).await?.is_none() {
-            let found = clickhouse.rows_to_erase(table, whose).await?;
-            if !found.is_empty() {
-                self.note(table, &found);
-                self.save().await?;
-                let erased = clickhouse.erase_rows((table, whose), &found, self.id);
-                erased.await?;
+        let clickhouse = &self.eraser.app.clickhouse;
+        loop {
+            if self.work().marks.contains_key(table) {
+                self.mutated(table).await?;
             }
+            let found = clickhouse.rows_to_erase(table, whose).await?;
+            if found.is_empty() {
+                break;
+            }
+            let hours = clickhouse.hours_to_erase(table, whose).await?;
+            let mark = self.note(table, &found, hours);
+            self.save().await?;
+            clickhouse.erase_rows((table, whose), &found, mark).await?;
         }
-        self.mutated(table).await?;
         self.work_mut(|work| work.tables.push(table.to_owned()));
         self.save().await
     }
 
-    /// Notes the hours that roll-ups need to be made again for, and counts the rows for the receipts.
-    fn note(&mut self, table: &str, found: &[Found]) {
-        let hours: BTreeSet<i64> = found.iter().map(|one| one.happened).collect();
+    /// Notes the hours that roll-ups need to be made again for, and counts the rows for the receipts. Answers the mark for the mutation.
+    fn note(&mut self, table: &str, found: &[Found], hours: Vec<i64>) -> Uuid {
+        let mut rows: HashMap<Uuid, u64> = HashMap::new();
+        for one in found {
+            if let Some(id) = of_subject(&self.erasures, one.subject) {
+                *rows.entry(id).or_default() += one.rows;
+            }
+        }
         for erasure in &mut self.erasures {
-            let is_of = |one: &&Found| match erasure.kind {
-                ErasureKind::Install => one.install_id.to_string() == erasure.subject,
-                ErasureKind::User => one.user_id == erasure.subject,
-                ErasureKind::Project => true,
-            };
-            let rows = found.iter().filter(is_of).map(|one| one.rows).sum();
+            let rows = rows.get(&erasure.id).copied().unwrap_or_default();
             erasure.work.rows.insert(table.to_owned(), rows);
         }
+        let mark = Uuid::new_v4();
         self.work_mut(|work| {
-            work.hours
-                .insert(table.to_owned(), hours.iter().copied().collect());
+            let known = work.hours.entry(table.to_owned()).or_default();
+            known.extend(hours);
+            known.sort_unstable();
+            known.dedup();
+            work.marks.insert(table.to_owned(), mark);
         });
+        mark
     }
 
-    /// Waits until a table's mutation is done.
+    /// Waits until a table's mutation is done, if it has begun. The rows are on the receipts then.
     async fn mutated(&mut self, table: &str) -> Result<(), NotYet> {
+        let Some(mark) = self.work().marks.get(table).copied() else {
+            return Ok(());
+        };
+        let is_done = self.waited(table, mark).await?;
+        self.work_mut(|work| {
+            work.marks.remove(table);
+        });
+        for one in &mut self.erasures {
+            let rows = one.work.rows.remove(table).unwrap_or_default();
+            if is_done && rows > 0 {
+                *one.receipt.rows.entry(table.to_owned()).or_default() += rows;
+            }
+        }
+        self.save().await
+    }
+
+    /// Waits for a mutation, but not for very long. Answers whether there is one.
+    async fn waited(&mut self, table: &str, mark: Uuid) -> Result<bool, NotYet> {
+        let began = Instant::now();
         loop {
-            let found = self.eraser.app.clickhouse.mutation(table, self.id).await?;
-            let Some(mutation) = found.filter(|mutation| !mutation.is_done()) else {
-                return Ok(());
+            let clickhouse = &self.eraser.app.clickhouse;
+            let Some(mutation) = clickhouse.mutation(table, mark).await? else {
+                return Ok(false);
             };
+            if mutation.is_done() {
+                return Ok(true);
+            }
             if let Some(error) = mutation.error() {
                 return Err(Failure::Later(error.to_owned()).into());
+            }
+            if began.elapsed() > LONG {
+                return Err(NotYet::Continues);
             }
             let parts = mutation.parts();
             self.step(&format!("deleting rows of {table}: {parts} parts are left"))
@@ -192,10 +236,8 @@ impl<'e> Pass<'e> {
         let erased = clickhouse.erase_stacks(&self.project, &stacks, self.id);
         let erased = erased.await?;
         for table in ["stacks", "stack_classes"] {
-            self.mutated(table).await?;
+            self.waited(table, self.id).await?;
         }
-        // A stack that comes again is stored again.
-        self.eraser.app.known_stacks.clear();
         self.work_mut(|work| work.stacks.clear());
         self.share(|receipt| receipt.stacks += erased);
         self.save().await
@@ -207,41 +249,45 @@ impl<'e> Pass<'e> {
         let dead = dead_letters.erase(&self.project, None, clickhouse);
         let dead = dead.await?;
         self.share(|receipt| receipt.dead_letters += dead);
-        for table in clickhouse.tables_of_projects().await? {
-            if self.is_done(&table) {
-                continue;
-            }
-            self.erase_project_rows(&table).await?;
-        }
-        self.eraser.app.known_stacks.clear();
+        let now = self.eraser.app.clock.now().div_euclid(1_000_000);
+        // A rebuild that has begun would bring rows back.
+        let rebuilder = Rebuilder::begin(&self.eraser.app.clickhouse, now, LIFE).await?;
+        let erased = rebuilder.instead(self.erase_tables()).await;
+        let ended = rebuilder.end().await;
+        erased??;
+        ended?;
         Ok(())
     }
 
-    /// Deletes all rows of the project in a table.
-    async fn erase_project_rows(&mut self, table: &str) -> Result<(), NotYet> {
+    async fn erase_tables(&mut self) -> Result<(), NotYet> {
         let clickhouse = &self.eraser.app.clickhouse;
-        self.step(&format!("deleting rows of {table}")).await?;
+        for table in clickhouse.tables_of_projects().await? {
+            self.step(&format!("deleting rows of {table}")).await?;
+            while self.erase_project_rows(&table).await? {}
+        }
+        Ok(())
+    }
+
+    /// Waits for the mutation of a table that has begun. Begins one if there are rows, and answers whether it did.
+    async fn erase_project_rows(&mut self, table: &str) -> Result<bool, NotYet> {
+        self.mutated(table).await?;
+        let clickhouse = &self.eraser.app.clickhouse;
         let rows = clickhouse.rows_of_project(table, &self.project).await?;
-        if rows > 0 && clickhouse.mutation(table, self.id).await?.is_none() {
+        if rows > 0 {
+            let mark = Uuid::new_v4();
             self.work_mut(|work| {
                 work.rows.insert(table.to_owned(), rows);
+                work.marks.insert(table.to_owned(), mark);
             });
             self.save().await?;
-            clickhouse
-                .erase_project(table, &self.project, self.id)
-                .await?;
+            let erased = clickhouse.erase_project(table, &self.project, mark);
+            erased.await?;
         }
-        self.mutated(table).await?;
-        self.work_mut(|work| work.tables.push(table.to_owned()));
-        self.save().await
+        Ok(rows > 0)
     }
 
     async fn finish(&mut self) -> Result<(), NotYet> {
         for one in &mut self.erasures {
-            let rows = std::mem::take(&mut one.work.rows).into_iter();
-            for (table, rows) in rows.filter(|(_, rows)| *rows > 0) {
-                *one.receipt.rows.entry(table).or_default() += rows;
-            }
             one.receipt.step.clear();
             one.receipt.error = None;
         }

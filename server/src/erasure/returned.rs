@@ -1,43 +1,73 @@
 //! Looks for erased rows that have come back: from the log of a server that was away, from a restored backup, or from a retried dead letter.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::{Eraser, NotYet, whose};
+use super::{Eraser, NotYet, of_subject};
 use crate::store::control::{Erasure, ErasureKind};
 use crate::store::tables_of_installs;
 
+/// How often finished erasures are read.
+const EVERY: i64 = 10_000_000;
 /// A finished erasure is checked when the server starts, and then after so long.
 const AGAIN: i64 = 24 * 3_600_000_000;
 /// Erasures that one question asks for.
-const AT_ONCE: usize = 100;
+const AT_ONCE: usize = 50;
 
-/// When something was last looked at, in microseconds since the epoch.
+/// What this server knows of finished erasures. Times are in microseconds since the epoch.
 #[derive(Default)]
 pub(super) struct Returned {
-    checked: HashMap<Uuid, i64>,
+    looked: i64,
     forgotten: i64,
+    known: HashMap<Uuid, Known>,
+}
+
+struct Known {
+    finished_at: Option<i64>,
+    /// The last record of the ingest log when the end of the erasure was first seen. What arrived before it is before that record.
+    durable: u64,
+    checked: Option<i64>,
 }
 
 impl Returned {
     /// Opens erasures whose rows are there again.
     pub(super) async fn look(&mut self, eraser: &Eraser) -> Result<(), NotYet> {
         let (app, now) = (&eraser.app, eraser.app.clock.now());
-        let (drained, durable) = app.log.drained_and_durable();
-        if drained < durable {
-            return Ok(());
-        }
         if now - self.forgotten >= AGAIN {
             app.control.forget_subjects(now).await?;
             self.forgotten = now;
         }
+        let is_waiting = self.known.values().any(|known| known.checked.is_none());
+        if now - self.looked < EVERY && !is_waiting {
+            return Ok(());
+        }
+        let (drained, durable) = app.log.drained_and_durable();
         let enforced = app.control.enforced_erasures(now).await?;
-        self.checked
-            .retain(|id, _| enforced.iter().any(|one| one.id == *id));
-        let due = |one: &Erasure| self.checked.get(&one.id).is_none_or(|at| now - at >= AGAIN);
+        self.looked = now;
+        let ids: HashSet<Uuid> = enforced.iter().map(|one| one.id).collect();
+        self.known.retain(|id, _| ids.contains(id));
+        for one in &enforced {
+            let known = self.known.get(&one.id);
+            if known.is_none_or(|known| known.finished_at != one.finished_at) {
+                let known = Known {
+                    finished_at: one.finished_at,
+                    durable,
+                    checked: None,
+                };
+                self.known.insert(one.id, known);
+                // Erased stacks that come again are stored again.
+                app.known_stacks.clear();
+            }
+        }
+        let is_due = |one: &Erasure| {
+            let known = self.known.get(&one.id);
+            known.is_some_and(|known| {
+                drained >= known.durable && known.checked.is_none_or(|at| now - at >= AGAIN)
+            })
+        };
         let mut projects: BTreeMap<String, Vec<Erasure>> = BTreeMap::new();
-        for one in enforced.into_iter().filter(due) {
+        for one in enforced.into_iter().filter(is_due) {
             projects.entry(one.project.clone()).or_default().push(one);
         }
         for some in projects.values().flat_map(|all| all.chunks(AT_ONCE)) {
@@ -45,43 +75,36 @@ impl Returned {
                 tracing::warn!(erasure = %id, "erased rows have come back: they are erased again");
                 app.control.reopen_erasure(id).await?;
             }
-            self.checked.extend(some.iter().map(|one| (one.id, now)));
+            for one in some {
+                let known = self.known.entry(one.id);
+                known.and_modify(|known| known.checked = Some(now));
+            }
         }
         Ok(())
     }
 }
 
 /// Erasures of one project whose rows are there.
-async fn returned(eraser: &Eraser, some: &[Erasure]) -> Result<Vec<Uuid>, NotYet> {
-    let clickhouse = &eraser.app.clickhouse;
-    let mut found = Vec::new();
+async fn returned(eraser: &Eraser, some: &[Erasure]) -> Result<HashSet<Uuid>, NotYet> {
+    let (clickhouse, dead_letters) = (&eraser.app.clickhouse, &eraser.dead_letters);
+    let mut found = HashSet::new();
     for one in some.iter().filter(|one| one.kind == ErasureKind::Project) {
+        dead_letters.erase(&one.project, None, clickhouse).await?;
         for table in clickhouse.tables_of_projects().await? {
             if clickhouse.rows_of_project(&table, &one.project).await? > 0 {
-                found.push(one.id);
-                break;
+                found.insert(one.id);
             }
         }
     }
-    let whose = whose(some.iter().map(|one| (one, one.requested_at)));
-    if whose.some.is_empty() {
+    let whose = eraser.whose(some);
+    if whose.installs.is_empty() && whose.users.is_empty() {
         return Ok(found);
     }
-    eraser
-        .dead_letters
-        .erase(&whose.project, Some(&whose), clickhouse)
-        .await?;
+    let dead = dead_letters.erase(&whose.project, Some(&whose), clickhouse);
+    dead.await?;
     for table in tables_of_installs() {
-        for rows in clickhouse.rows_to_erase(table, &whose).await? {
-            let install = rows.install_id.to_string();
-            let is_of = |one: &&Erasure| match one.kind {
-                ErasureKind::Install => one.subject == install,
-                ErasureKind::User => one.subject == rows.user_id,
-                ErasureKind::Project => false,
-            };
-            let of = some.iter().filter(is_of).map(|one| one.id);
-            found.extend(of.filter(|id| !found.contains(id)).collect::<Vec<_>>());
-        }
+        let rows = clickhouse.rows_to_erase(table, &whose).await?;
+        found.extend(rows.iter().filter_map(|one| of_subject(some, one.subject)));
     }
     Ok(found)
 }

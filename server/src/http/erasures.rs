@@ -122,7 +122,7 @@ pub(super) struct Confirmation {
 }
 
 /// Erases a project for ever: all data, keys, tokens, configurations, rules, alerts, channels and members. The audit log and the receipts
-/// stay. Its keys and tokens end at once. The id can be used again 30 days after the end.
+/// stay. Its keys and tokens end at once. The id cannot be used again.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}", tag = "erasures",
     params(Confirmation),

@@ -25,7 +25,8 @@ pub(super) struct StorageBody {
     default_keep: KeepDays,
     /// How much room the rows may take, in bytes. `null`: no limit.
     disk_bytes: Option<u64>,
-    /// What the rows take, in bytes: of each table the project's part, by its number of rows.
+    /// What the rows take, in bytes. An estimate: of each table the project's part by its number of rows, weighed by the size of its events on
+    /// the wire in the last 30 days.
     used_bytes: u64,
     /// Batches are refused with `quota_disk`, because the events of the last two days alone take too much room.
     is_over_quota: bool,
@@ -123,7 +124,7 @@ pub(super) async fn set(
     };
     let now = app.clock.now();
     app.control
-        .set_storage(&storage, &member.actor, now)
+        .set_storage(&storage, known.disk_bytes, &member.actor, now)
         .await?;
     Ok(axum::http::StatusCode::NO_CONTENT)
 }

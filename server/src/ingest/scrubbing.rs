@@ -18,6 +18,12 @@ const MOST_ATTRIBUTES: usize = 100;
 const MOST_NAME_BYTES: usize = 128;
 /// Memory of all patterns of a project, compiled.
 const BUDGET: usize = 64 << 10;
+/// A text in which a rule finds more than this is replaced as a whole. Otherwise a long text could take very long, and become longer.
+const MOST_MATCHES: usize = 8;
+/// A text does not grow beyond this.
+const MOST_BYTES: usize = 1_024;
+/// Bytes of a batch times rules. More takes longer than a request may take others' time.
+const QUICK: usize = 128 << 10;
 /// Larger patterns may take longer for a batch than others should wait.
 const SLOW: usize = 8 << 10;
 
@@ -150,10 +156,10 @@ impl Scrubbing {
         self.id
     }
 
-    /// Whether the patterns are so large that texts may take long.
+    /// Whether the rules of the project may take long for a batch of this size.
     #[must_use]
-    pub fn is_slow(&self) -> bool {
-        self.is_slow
+    pub fn is_slow(&self, bytes: usize) -> bool {
+        self.is_slow || self.rules.len().saturating_mul(bytes) > QUICK
     }
 
     /// The text without what is private in it, if there is any.
@@ -161,10 +167,19 @@ impl Scrubbing {
         let mut found = Found::default();
         let mut own = Cow::Borrowed(text);
         for (instead, pattern) in &self.rules {
-            if let Cow::Owned(replaced) = pattern.replace_all(&own, regex::NoExpand(instead)) {
-                found.add(Kind::OwnRule);
-                own = Cow::Owned(replaced);
+            let matches = pattern.find_iter(&own).take(MOST_MATCHES + 1).count();
+            if matches == 0 {
+                continue;
             }
+            found.add(Kind::OwnRule);
+            own = Cow::Owned(if matches > MOST_MATCHES {
+                instead.clone()
+            } else {
+                let instead = regex::NoExpand(instead);
+                let mut replaced = pattern.replace_all(&own, instead).into_owned();
+                replaced.truncate(replaced.floor_char_boundary(text.len().max(MOST_BYTES)));
+                replaced
+            });
         }
         let built_in = self.document.built_in.then(|| scrub::scrubbed(&own));
         match (built_in.flatten(), own) {
@@ -249,9 +264,18 @@ mod tests {
         let off = scrubbing(serde_json::json!({"built_in": false})).unwrap();
         assert_eq!(off.try_on("password", "hunter2 bob@example.com"), None);
         assert_ne!(own.id(), off.id());
-        assert!(!own.is_slow());
+        assert!(!own.is_slow(10_000) && own.is_slow(1_000_000));
+        assert!(!off.is_slow(10_000_000));
         let large = serde_json::json!({"rules": [{"name": "large", "pattern": r"\w+x"}]});
-        assert!(scrubbing(large).unwrap().is_slow());
+        assert!(scrubbing(large).unwrap().is_slow(1));
+    }
+
+    #[test]
+    fn rules_that_feed_each_other_do_not_grow_a_text() {
+        let rule = serde_json::json!({"name": "a".repeat(32), "pattern": "a"});
+        let own = scrubbing(serde_json::json!({"rules": vec![rule; 20]})).unwrap();
+        assert!(own.text("a").unwrap().0.len() <= MOST_BYTES);
+        assert!(own.text(&"a".repeat(5_000)).unwrap().0.len() <= 5_000);
     }
 
     #[test]

@@ -108,13 +108,13 @@ impl Variety {
         (batch, scrubbing): (&mut Batch<'_>, &Scrubbing),
         unknown: impl Fn(&[Frame<'_>]) -> Option<u64>,
     ) -> Vec<Changed> {
-        // Before the lock: it takes a while.
         let stacks = batch.janks.iter().flat_map(jank::stacks);
         let mut stacks: Vec<Option<u64>> = stacks.map(|frames| unknown(frames)).collect();
         stacks.reverse();
         let hour = self.project(project);
         let mut bounds = Bounds {
-            hour: lock(&hour, received_at, scrubbing.id()),
+            hour: &hour,
+            received_at,
             scrubbing,
             most: self.most,
             signal: Signal::Other,
@@ -222,14 +222,16 @@ fn holds(table: Option<&HashTable<u64>>, fingerprint: u64) -> bool {
 
 /// Scrubs texts, renames what has no room, and counts both.
 pub(super) struct Bounds<'h> {
-    hour: MutexGuard<'h, Hour>,
+    /// Locked for a moment only: others wait for it, and scrubbing takes a while.
+    hour: &'h Mutex<Hour>,
+    received_at: i64,
     scrubbing: &'h Scrubbing,
     most: usize,
     signal: Signal,
     changed: Vec<Changed>,
 }
 
-impl Bounds<'_> {
+impl<'h> Bounds<'h> {
     fn events<E: Event>(&mut self, events: &mut [E]) {
         self.signal = E::SIGNAL;
         for event in events {
@@ -242,18 +244,27 @@ impl Bounds<'_> {
             return;
         }
         // What was stored in this hour was scrubbed then.
-        let fingerprint = self.hour.hasher.hash_one(name.as_str());
-        if self.hour.knows(dimension, fingerprint) {
+        let hour = self.lock();
+        let mut fingerprint = hour.hasher.hash_one(name.as_str());
+        if hour.knows(dimension, fingerprint) {
             return;
         }
-        let fingerprint = match self.text(name) {
-            true => self.hour.hasher.hash_one(name.as_str()),
-            false => fingerprint,
-        };
-        if !self.hour.admits(dimension, fingerprint, self.most) {
+        drop(hour);
+        let has_changed = self.text(name);
+        let mut hour = self.lock();
+        if has_changed {
+            fingerprint = hour.hasher.hash_one(name.as_str());
+        }
+        let is_admitted = hour.admits(dimension, fingerprint, self.most);
+        drop(hour);
+        if !is_admitted {
             *name = Text::from(OTHER);
             self.count(Outcome::Limited, dimension.as_str());
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'h, Hour> {
+        lock(self.hour, self.received_at, self.scrubbing.id())
     }
 
     /// Scrubs a text of which there may be any number. Answers whether it changed.
@@ -307,7 +318,8 @@ impl Bounds<'_> {
         let Some(fingerprint) = unknown else {
             return;
         };
-        if !self.hour.admits(Dimension::Stack, fingerprint, self.most) {
+        let is_admitted = self.lock().admits(Dimension::Stack, fingerprint, self.most);
+        if !is_admitted {
             stack.clear();
             stack.push(Frame {
                 function: Text::from(OTHER),

@@ -104,12 +104,27 @@ pub struct Kept {
     dropped_of_projects: BTreeMap<String, Vec<(String, i64)>>,
 }
 
+/// Rows that went from a table before their time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Gone {
+    of_all: Option<i64>,
+    pub(super) of_projects: Vec<(String, i64)>,
+}
+
 impl Kept {
     /// The time from which a table still has all its rows, unless it keeps them for ever.
     pub(super) fn since(&self, table: &str, now: i64) -> Option<i64> {
         let days = self.days.get(table);
         let kept = days.map(|days| now - days * DAY);
         Some(kept.max(self.dropped.get(table).copied())? + HOUR)
+    }
+
+    /// What went from a table, whatever its days are.
+    pub(super) fn gone(&self, table: &str) -> Gone {
+        Gone {
+            of_all: self.dropped.get(table).copied(),
+            of_projects: self.dropped_of_projects(table).to_vec(),
+        }
     }
 
     /// Projects whose rows in the table may be gone, and before which time.
@@ -121,13 +136,19 @@ impl Kept {
 
     /// Whether a project's entry of a page can be compared.
     fn has(&self, page: &Page, (project, at): &(String, i64)) -> bool {
-        let older = if page.book == Book::Arrivals {
+        let older = if page.book.is_of_arrivals() {
             oldest_arrival()
         } else {
             0
         };
-        let sides = [page.source.table, page.copy.table].into_iter();
-        let mut dropped = sides.flat_map(|table| self.dropped_of_projects(table));
+        let mut tables = vec![page.source.table, page.copy.table];
+        if page.book == Book::Batches {
+            // A batch counts events whose rows are gone.
+            tables.extend(RAW.iter().map(|raw| raw.name));
+        }
+        let mut dropped = tables
+            .into_iter()
+            .flat_map(|table| self.dropped_of_projects(table));
         !dropped.any(|(of, before)| of == project && *at < before + older)
     }
 

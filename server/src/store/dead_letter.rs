@@ -288,11 +288,14 @@ impl DeadLetters {
     ) -> Result<u64, DeadLetterError> {
         let mut erased = 0;
         for path in self.paths()? {
-            let (item, bytes) = self.read(&path)?;
-            let frame = Frame::read(&bytes).map_err(Failure::from)?;
-            let is_meant = |whose: &Whose| whose.has(&frame, item.received_at);
-            let is_meant = whose.map_or(Ok(true), is_meant).map_err(Failure::from)?;
-            if item.project != project || !is_meant {
+            let (item, bytes) = match self.read(&path) {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::warn!(%error, "this dead letter cannot be read, so it is not erased");
+                    continue;
+                }
+            };
+            if item.project != project || !is_of(&item, &bytes, whose)? {
                 continue;
             }
             item.recount((Outcome::Erased, ""), destination).await?;
@@ -305,6 +308,13 @@ impl DeadLetters {
     fn path(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.{EXTENSION}"))
     }
+}
+
+fn is_of(item: &DeadLetter, frame: &[u8], whose: Option<&Whose>) -> Result<bool, Failure> {
+    let Some(whose) = whose else {
+        return Ok(true);
+    };
+    Ok(whose.has(&Frame::read(frame)?, item.received_at)?)
 }
 
 /// The hour a time falls in, in seconds since the epoch: ClickHouse's `DateTime`.

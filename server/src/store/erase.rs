@@ -1,7 +1,7 @@
 //! Erases rows: of installs and user ids, or of a whole project.
 //!
-//! The rows of a table are counted, taken out of `outcomes` as stored and counted as erased, and deleted by a mutation. Its text has the id of
-//! the pass. So a server that takes over sees that the mutation has begun, and counts nothing twice. Roll-ups are made again by
+//! The rows of a table are counted, taken out of `outcomes` as stored and counted as erased, and deleted by a mutation. Its text has a mark.
+//! So a server that takes over sees that the mutation has begun, and counts nothing twice. Roll-ups are made again by
 //! [`super::Rebuilder`], from the rows that are left.
 
 use std::collections::BTreeMap;
@@ -14,36 +14,39 @@ use super::books::start_of;
 use super::clickhouse::{ClickHouse, Failure};
 use super::columns::{Kind, SAME, uuid_bytes};
 use super::native::{BadFrame, Frame};
+use super::number::Number;
 use super::raw::{RAW, RawTable};
 use super::record::Outcome;
 
 /// Whose rows are erased, in one project.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Whose {
     pub project: String,
-    pub some: Vec<Subjects>,
+    pub installs: Vec<Subject<Uuid>>,
+    pub users: Vec<Subject<String>>,
+    /// Rows of the log of this server can be erased at once: it has drained them. Those of other servers may still be on their way.
+    pub own_log: Uuid,
+    /// Rows of other servers that were sent before this time have arrived, in microseconds since the epoch.
+    pub settled: i64,
 }
 
-/// Installs and users.
-#[derive(Clone, Debug, Default)]
-pub struct Subjects {
-    pub installs: Vec<Uuid>,
-    pub users: Vec<String>,
-    /// Only rows that arrived before, in microseconds since the epoch.
-    pub before: i64,
+/// One whose rows are erased if they arrived until a time, in microseconds since the epoch.
+#[derive(Clone, Debug)]
+pub struct Subject<Id> {
+    pub id: Id,
+    pub until: i64,
 }
 
-/// Rows of one install and user.
+/// Rows of one of those whose rows are erased.
 #[derive(Row, Deserialize, Clone, Debug)]
 pub struct Found {
-    #[serde(with = "clickhouse::serde::uuid")]
-    pub install_id: Uuid,
-    pub user_id: String,
+    /// From 1: first the installs, then the users.
+    pub subject: u64,
     /// The hour of their arrival, in seconds since the epoch.
     arrived: i64,
-    /// The hour (in `traffic`: the day) in which they happened.
-    pub happened: i64,
     pub rows: u64,
+    /// Rows that were counted as stored when they arrived.
+    counted: u64,
 }
 
 /// How far a mutation is.
@@ -84,19 +87,79 @@ const STACKS_AT_ONCE: usize = 5_000;
 /// Stacks of a pass that are looked at. The others go by their age.
 const MOST_STACKS: usize = 100_000;
 /// Questions of an erasure step back for those of people.
-const SETTINGS: [(&str, &str); 2] = [("max_threads", "2"), ("priority", "10")];
+const SETTINGS: [(&str, &str); 3] = [("max_threads", "2"), ("priority", "10"), LONG_QUERY];
+/// A list of user ids is long.
+const LONG_QUERY: (&str, &str) = ("max_query_size", "4194304");
 
-impl Whose {
-    /// An SQL condition.
-    fn sql(&self) -> String {
-        let some: Vec<String> = self.some.iter().filter_map(Subjects::sql).collect();
-        if some.is_empty() {
+/// Ids as SQL expressions, and the times of their owners.
+struct Listed {
+    ids: Vec<String>,
+    times: Vec<String>,
+}
+
+impl Listed {
+    fn new<Id>(subjects: &[Subject<Id>], sql: impl Fn(&Id) -> String) -> Self {
+        Self {
+            ids: subjects.iter().map(|one| sql(&one.id)).collect(),
+            times: subjects.iter().map(|one| one.until.to_string()).collect(),
+        }
+    }
+
+    /// The place of a row's owner in the list, from 1.
+    fn place(&self, column: &str) -> String {
+        format!("indexOf([{}], {column})", self.ids.join(", "))
+    }
+
+    fn condition(&self, column: &str) -> String {
+        if self.ids.is_empty() {
             return "1 = 0".to_owned();
         }
         format!(
-            "project = {} AND ({})",
+            "({column} IN ({}) AND received_at <= fromUnixTimestamp64Micro(arrayElement([{}], {})))",
+            self.ids.join(", "),
+            self.times.join(", "),
+            self.place(column)
+        )
+    }
+}
+
+impl Whose {
+    fn installs(&self) -> Listed {
+        Listed::new(&self.installs, |id| format!("toUUID('{id}')"))
+    }
+
+    fn users(&self) -> Listed {
+        Listed::new(&self.users, |id| text(id))
+    }
+
+    /// An SQL condition.
+    fn sql(&self) -> String {
+        format!(
+            "project = {} AND ({} OR {}) AND (range_id = 0 OR {} = {} OR {} < {})",
             text(&self.project),
-            some.join(" OR ")
+            self.installs().condition("install_id"),
+            self.users().condition("user_id"),
+            Number::LOG_SQL,
+            Number::sql_of_log(Number::log_bits(self.own_log)),
+            Number::MILLIS_SQL,
+            (self.settled / 1_000).max(0)
+        )
+    }
+
+    /// Which subject a row is of, as SQL says it.
+    fn subject_sql(&self) -> String {
+        let (installs, users) = (self.installs(), self.users());
+        let of_user = match self.users.is_empty() {
+            true => "0".to_owned(),
+            false => format!("{} + {}", self.installs.len(), users.place("user_id")),
+        };
+        if self.installs.is_empty() {
+            return format!("toUInt64({of_user})");
+        }
+        format!(
+            "toUInt64(if({}, {}, {of_user}))",
+            installs.condition("install_id"),
+            installs.place("install_id")
         )
     }
 
@@ -111,33 +174,12 @@ impl Whose {
             return Err(BadFrame("rows of several installs"));
         }
         let (install, user) = (install.array::<16>()?, user.string()?);
-        Ok(self.some.iter().any(|subjects| {
-            let mut installs = subjects.installs.iter();
-            let mut users = subjects.users.iter();
-            received_at < subjects.before
-                && (installs.any(|id| uuid_bytes(id.as_u128()) == install)
-                    || users.any(|one| one.as_bytes() == user))
-        }))
-    }
-}
-
-impl Subjects {
-    fn sql(&self) -> Option<String> {
-        let installs: Vec<String> = self
-            .installs
-            .iter()
-            .map(|id| format!("toUUID('{id}')"))
-            .collect();
-        let users: Vec<String> = self.users.iter().map(|user| text(user)).collect();
-        let mut any = Vec::new();
-        if !installs.is_empty() {
-            any.push(format!("install_id IN ({})", installs.join(", ")));
-        }
-        if !users.is_empty() {
-            any.push(format!("user_id IN ({})", users.join(", ")));
-        }
-        let before = format!("fromUnixTimestamp64Micro({})", self.before);
-        (!any.is_empty()).then(|| format!("({}) AND received_at < {before}", any.join(" OR ")))
+        let mut installs = self.installs.iter();
+        let mut users = self.users.iter();
+        Ok(
+            installs.any(|one| uuid_bytes(one.id.as_u128()) == install && received_at <= one.until)
+                || users.any(|one| one.id.as_bytes() == user && received_at <= one.until),
+        )
     }
 }
 
@@ -147,20 +189,31 @@ fn text(text: &str) -> String {
     format!("unhex('{hex}')")
 }
 
-fn marked(condition: &str, pass: Uuid) -> String {
-    format!("{condition} AND 'erasure {pass}' != ''")
+fn marked(condition: &str, mark: Uuid) -> String {
+    format!("{condition} AND 'erasure {mark}' != ''")
 }
 
 impl ClickHouse {
     /// The rows of a table that are to be erased.
     pub async fn rows_to_erase(&self, table: &str, whose: &Whose) -> Result<Vec<Found>, Failure> {
+        let sql = format!(
+            "SELECT {} AS subject, {} AS arrived, count() AS rows, countIf(range_id != 0) AS counted \
+             FROM `{}`.`{table}` WHERE {} GROUP BY subject, arrived",
+            whose.subject_sql(),
+            start_of("received_at", HOUR),
+            self.database(),
+            whose.sql()
+        );
+        self.read_rows(&sql).await
+    }
+
+    /// The hours (in `traffic`: the days) in which they happened, in seconds since the epoch.
+    pub async fn hours_to_erase(&self, table: &str, whose: &Whose) -> Result<Vec<i64>, Failure> {
         let Some(raw) = RawTable::of(table) else {
             return Ok(Vec::new());
         };
         let sql = format!(
-            "SELECT install_id, user_id, {} AS arrived, {} AS happened, count() AS rows \
-             FROM `{}`.`{table}` WHERE {} GROUP BY install_id, user_id, arrived, happened",
-            start_of("received_at", HOUR),
+            "SELECT DISTINCT {} AS happened FROM `{}`.`{table}` WHERE {} ORDER BY happened",
             start_of(raw.time, HOUR),
             self.database(),
             whose.sql()
@@ -179,12 +232,12 @@ impl ClickHouse {
         self.read_rows(&sql).await
     }
 
-    /// The mutation of a table that a pass has begun.
-    pub async fn mutation(&self, table: &str, pass: Uuid) -> Result<Option<Mutation>, Failure> {
+    /// The mutation of a table with a mark.
+    pub async fn mutation(&self, table: &str, mark: Uuid) -> Result<Option<Mutation>, Failure> {
         let sql = format!(
             "SELECT toUInt8(min(is_done)) AS is_done, toInt64(sum(parts_to_do)) AS parts, \
              toString(max(latest_fail_reason)) AS error FROM system.mutations \
-             WHERE database = '{}' AND table = '{table}' AND position(command, 'erasure {pass}') > 0 HAVING count() > 0",
+             WHERE database = '{}' AND table = '{table}' AND position(command, 'erasure {mark}') > 0 HAVING count() > 0",
             self.database()
         );
         let found: Vec<Mutation> = self.read_rows(&sql).await?;
@@ -196,7 +249,7 @@ impl ClickHouse {
         &self,
         (table, whose): (&str, &Whose),
         found: &[Found],
-        pass: Uuid,
+        mark: Uuid,
     ) -> Result<(), Failure> {
         if table == "batches" {
             // A device may still send these batches again. Each counts as a duplicate then.
@@ -208,12 +261,12 @@ impl ClickHouse {
             );
             self.run(&keep).await?;
         } else {
-            self.recount((table, &whose.project), found, pass).await?;
+            self.recount((table, &whose.project), found, mark).await?;
         }
         let sql = format!(
             "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
             self.database(),
-            marked(&whose.sql(), pass)
+            marked(&whose.sql(), mark)
         );
         self.run(&sql).await
     }
@@ -223,14 +276,14 @@ impl ClickHouse {
         &self,
         (table, project): (&str, &str),
         found: &[Found],
-        pass: Uuid,
+        mark: Uuid,
     ) -> Result<(), Failure> {
         let mut hours: BTreeMap<i64, u64> = BTreeMap::new();
         for one in found {
-            *hours.entry(one.arrived).or_default() += one.rows;
+            *hours.entry(one.arrived).or_default() += one.counted;
         }
         let mut values = Vec::new();
-        for (hour, rows) in hours {
+        for (hour, rows) in hours.into_iter().filter(|(_, rows)| *rows > 0) {
             for (outcome, sign) in [(Outcome::Stored, "-"), (Outcome::Erased, "")] {
                 values.push(format!(
                     "(toDateTime({hour}, 'UTC'), {}, '{table}', '{}', '', {sign}{rows})",
@@ -244,7 +297,7 @@ impl ClickHouse {
         }
         let sql = format!(
             "INSERT INTO `{}`.outcomes (hour, project, signal, outcome, reason, count) \
-             SETTINGS async_insert = 0, insert_deduplicate = 1, insert_deduplication_token = 'erasure {pass} {table}' \
+             SETTINGS async_insert = 0, insert_deduplicate = 1, insert_deduplication_token = 'erasure {mark} {table}' \
              VALUES {}",
             self.database(),
             values.join(", ")
@@ -257,7 +310,7 @@ impl ClickHouse {
         &self,
         project: &str,
         stacks: &[u64],
-        pass: Uuid,
+        mark: Uuid,
     ) -> Result<u64, Failure> {
         let mut erased = 0;
         for some in stacks.chunks(STACKS_AT_ONCE) {
@@ -275,7 +328,7 @@ impl ClickHouse {
                 let sql = format!(
                     "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
                     self.database(),
-                    marked(&condition, pass)
+                    marked(&condition, mark)
                 );
                 self.run(&sql).await?;
             }
@@ -297,7 +350,7 @@ impl ClickHouse {
     pub async fn tables_of_projects(&self) -> Result<Vec<String>, Failure> {
         let sql = format!(
             "SELECT table FROM system.columns WHERE database = '{0}' AND name = 'project' AND table IN \
-             (SELECT name FROM system.tables WHERE database = '{0}' AND endsWith(engine, 'MergeTree')) ORDER BY table",
+             (SELECT name FROM system.tables WHERE database = '{0}' AND endsWith(engine, 'MergeTree') AND position(name, '_rebuild_') = 0) ORDER BY table",
             self.database()
         );
         self.read_rows(&sql).await
@@ -318,12 +371,12 @@ impl ClickHouse {
         &self,
         table: &str,
         project: &str,
-        pass: Uuid,
+        mark: Uuid,
     ) -> Result<(), Failure> {
         let sql = format!(
             "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
             self.database(),
-            marked(&format!("project = {}", text(project)), pass)
+            marked(&format!("project = {}", text(project)), mark)
         );
         self.run(&sql).await
     }
@@ -341,7 +394,9 @@ impl ClickHouse {
     }
 
     async fn run(&self, sql: &str) -> Result<(), Failure> {
-        Ok(self.client()?.query_raw(sql).execute().await?)
+        let (name, value) = LONG_QUERY;
+        let query = self.client()?.query_raw(sql).with_setting(name, value);
+        Ok(query.execute().await?)
     }
 }
 
@@ -358,17 +413,19 @@ mod tests {
 
     #[test]
     fn a_hostile_user_id_stays_a_text() {
+        let user = Subject {
+            id: "x') OR ('1' = '1".to_owned(),
+            until: 7,
+        };
         let whose = Whose {
             project: "shop".to_owned(),
-            some: vec![Subjects {
-                users: vec!["x') OR ('1' = '1".to_owned()],
-                before: 7,
-                ..Subjects::default()
-            }],
+            installs: Vec::new(),
+            users: vec![user],
+            own_log: Uuid::nil(),
+            settled: 0,
         };
         let sql = whose.sql();
-        assert!(!sql.contains("OR"), "{sql}");
+        assert!(!sql.contains("'1'"), "{sql}");
         assert!(sql.contains("user_id IN (unhex('782729204f5220"), "{sql}");
-        assert_eq!(Whose::default().sql(), "1 = 0");
     }
 }

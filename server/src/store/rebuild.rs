@@ -32,7 +32,7 @@ pub use self::plan::{Part, Refused};
 
 use self::plan::{entries, joined, parts, raw_unit, scope, since, within};
 use self::scratch::MonthState;
-use super::books::{Kept, Period};
+use super::books::{Gone, Kept, Period};
 use super::clickhouse::{ClickHouse, Failure};
 use super::fold::{RollUp, Target};
 use super::holds::Holder;
@@ -74,6 +74,8 @@ pub struct Filled {
     adopted: Rolled,
     /// Rows without a number: views roll them up within their INSERT.
     unnumbered: u64,
+    /// Raw rows that were gone when it began.
+    gone: Gone,
     rows: u64,
 }
 
@@ -83,6 +85,7 @@ pub struct Ready {
     periods: Vec<Period>,
     state: MonthState,
     unnumbered: u64,
+    gone: Gone,
 }
 
 /// What a part came to.
@@ -125,6 +128,11 @@ impl Rebuilder {
         self.roll_ups = self.holder.clickhouse.read_roll_ups().await?;
         self.drop_scratches("").await?;
         Ok(self)
+    }
+
+    /// Does other work that no rebuild may cross.
+    pub async fn instead<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        self.holder.during(async { Ok(work.await) }).await
     }
 
     /// Lets the next rebuild begin at once.
@@ -274,7 +282,8 @@ impl Rebuilder {
             periods = self.widened(part, (&before, &rolled)).await?;
         }
         let unnumbered = self.unnumbered(raw, &periods).await?;
-        let scope = scope(part, raw.time, self.kept.dropped_of_projects(raw.name));
+        let gone = self.gone(raw).await?;
+        let scope = scope(part, raw.time, &gone.of_projects);
         let hours = self.raw_hours(raw, &periods, &scope).await?;
         let all = hours.values().sum();
         let mut done = 0;
@@ -296,6 +305,7 @@ impl Rebuilder {
             periods,
             adopted,
             unnumbered,
+            gone,
             rows: all,
         })
     }
@@ -322,17 +332,17 @@ impl Rebuilder {
             periods,
             adopted,
             unnumbered,
+            gone,
             ..
         } = filled;
         // First: whatever is written after this is noticed.
         let state = self.month_state(part).await?;
         let mut now = self.rolled(part).await?;
         now.join(adopted.0.clone());
-        let gone = self.kept.dropped_of_projects(raw.name);
         if now != rolled {
             let condition = format!(
                 "{} AND {} AND {} AND NOT ({})",
-                scope(part, raw.time, gone),
+                scope(part, raw.time, &gone.of_projects),
                 within(raw.time, &periods),
                 now.sql(),
                 rolled.sql()
@@ -345,7 +355,8 @@ impl Rebuilder {
                 .await?;
         }
         let time = target.time();
-        let rebuilt = format!("{} AND {}", scope(part, time, gone), within(time, &periods));
+        let scope = scope(part, time, &gone.of_projects);
+        let rebuilt = format!("{scope} AND {}", within(time, &periods));
         let whole = self.rest(part, &rebuilt).await?;
         self.attach(&whole, part.month, &scratch).await?;
         self.drop_scratch(&scratch).await?;
@@ -354,7 +365,13 @@ impl Rebuilder {
             periods,
             state,
             unnumbered,
+            gone,
         })
+    }
+
+    /// Asked for each part: raw rows may be dropped during a rebuild.
+    async fn gone(&self, raw: &RawTable) -> Result<Gone, Failure> {
+        Ok(self.holder.clickhouse.kept().await?.gone(raw.name))
     }
 
     /// Step 4: swaps the new rows in. Answers false, and changes nothing, when the month is not as it was.
@@ -362,6 +379,7 @@ impl Rebuilder {
         let (_, _, raw) = self.found(part)?;
         let claim = (&*part.target, part.month);
         let same = self.unnumbered(raw, &ready.periods).await? == ready.unnumbered
+            && self.gone(raw).await? == ready.gone
             && self.month_state(part).await? == ready.state;
         if !(same && self.holder.lasts(claim).await?) {
             return Ok(false);

@@ -23,7 +23,7 @@ const MARK: &str = "old rows";
 pub struct Keeping {
     /// Those of projects that say nothing else.
     pub default: Retention,
-    /// Those of projects that do.
+    /// All projects.
     pub projects: BTreeMap<String, Retention>,
 }
 
@@ -43,19 +43,17 @@ impl Keeping {
         })
     }
 
-    /// Whose rows go before those of the others, and before which time. A project without a name: all that say nothing.
+    /// Whose rows go before those of the others, and before which time.
     fn earlier(&self, table: &Table, now: i64) -> Vec<(String, i64)> {
         let longest = self.longest().of(&table.name).map_or(0, |(days, _)| days);
         let before = |retention: &Retention| {
             let (days, _) = retention.of(&table.name)?;
             (days != 0 && days != longest).then(|| table.period(now - days.cast_signed() * DAY))
         };
-        let of_projects = self
-            .projects
-            .iter()
-            .filter_map(|(project, own)| Some((project.clone(), before(own)?)));
-        let of_others = before(&self.default).map(|before| (String::new(), before));
-        of_projects.chain(of_others).collect()
+        let projects = self.projects.iter();
+        projects
+            .filter_map(|(project, own)| Some((project.clone(), before(own)?)))
+            .collect()
     }
 }
 
@@ -81,7 +79,7 @@ impl Table {
     }
 }
 
-/// What a project's rows take in a table. Bytes are its part of the table's bytes, by rows.
+/// What a project's rows take in a table.
 #[derive(Row, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct TableUse {
     pub table: String,
@@ -116,21 +114,20 @@ impl ClickHouse {
         let mut dropped = Vec::new();
         for table in self.tables_that_age(keeping.default).await? {
             let earlier = keeping.earlier(&table, now);
-            let own: Vec<String> = keeping.projects.keys().map(|one| text(one)).collect();
-            let of = |project: &str| match (project, own.is_empty()) {
-                ("", true) => "project != ''".to_owned(),
-                ("", false) => format!("project NOT IN ('', {})", own.join(", ")),
-                _ => format!("project = {}", text(project)),
-            };
-            let older: Vec<String> = earlier
+            // Most projects have the same time.
+            let mut times: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+            for (project, before) in &earlier {
+                times.entry(*before).or_default().push(text(project));
+            }
+            let older: Vec<String> = times
                 .iter()
-                .map(|(project, before)| format!("({})", table.older(&of(project), *before)))
+                .map(|(before, of)| {
+                    let of = format!("project IN ({})", of.join(", "));
+                    format!("({})", table.older(&of, *before))
+                })
                 .collect();
-            if !older.is_empty()
-                && self
-                    .drop_rows(&table, &earlier, &older.join(" OR "))
-                    .await?
-            {
+            let condition = older.join(" OR ");
+            if !earlier.is_empty() && self.drop_rows(&table, &earlier, &condition).await? {
                 dropped.push(table.name);
             }
         }
@@ -167,11 +164,7 @@ impl ClickHouse {
         let notes: Vec<String> = dropped
             .iter()
             .map(|(project, before)| {
-                let project = if project.is_empty() {
-                    "''".to_owned()
-                } else {
-                    text(project)
-                };
+                let project = text(project);
                 format!("('{name}', {project}, toDateTime({before}, 'UTC'))")
             })
             .collect();
@@ -187,18 +180,36 @@ impl ClickHouse {
         Ok(true)
     }
 
-    /// Whether old rows are still being dropped.
+    /// Whether old rows are still being dropped. Fails when that does not succeed.
     pub async fn drops_old_rows(&self) -> Result<bool, Failure> {
         let sql = format!(
-            "SELECT count() FROM system.mutations WHERE database = '{}' AND NOT is_done AND position(command, '{MARK}') > 0",
+            "SELECT count(), toString(max(latest_fail_reason)) FROM system.mutations \
+             WHERE database = '{}' AND NOT is_done AND position(command, '{MARK}') > 0",
             self.database()
         );
-        Ok(self.client()?.query_raw(&sql).fetch_one::<u64>().await? > 0)
+        let asked = self.client()?.query_raw(&sql);
+        let (running, error) = asked.fetch_one::<(u64, String)>().await?;
+        if error.is_empty() {
+            Ok(running > 0)
+        } else {
+            Err(Failure::Later(error))
+        }
     }
 
-    /// What a project's rows take, by table, the largest first.
+    /// How large a project's events are, compared with those of all projects, by what they were on the wire in the last 30 days.
+    async fn weight(&self, project: &str) -> Result<f64, Failure> {
+        let sql = format!(
+            "SELECT ifNotFinite((sumIf(wire_bytes, project = {0}) / sumIf(accepted, project = {0})) / (sum(wire_bytes) / sum(accepted)), 1.) \
+             FROM `{1}`.usage_daily WHERE project != '' AND day >= today() - 30",
+            text(project),
+            self.database()
+        );
+        Ok(self.reader()?.query_raw(&sql).fetch_one::<f64>().await?)
+    }
+
+    /// What a project's rows take, by table, the largest first. An estimate: its part of each table by number and weight of rows.
     pub async fn usage(&self, project: &str) -> Result<Vec<TableUse>, Failure> {
-        let database = self.database();
+        let (database, weight) = (self.database(), self.weight(project).await?);
         let tables = self.tables_of_projects().await?;
         let counts: Vec<String> = tables
             .iter()
@@ -210,22 +221,24 @@ impl ClickHouse {
             })
             .collect();
         let sql = format!(
-            "SELECT table, rows, toUInt64(rows * ifNull(row_bytes, 0)) AS bytes FROM ({}) AS counts LEFT JOIN \
+            "SELECT table, rows, toUInt64(rows * {weight} * ifNull(row_bytes, 0)) AS bytes FROM ({}) AS counts LEFT JOIN \
              (SELECT table, sum(bytes_on_disk) / greatest(sum(rows), 1) AS row_bytes FROM system.parts \
               WHERE database = '{database}' AND active GROUP BY table) AS sizes USING (table) \
              WHERE rows > 0 ORDER BY bytes DESC, table",
             counts.join(" UNION ALL ")
         );
-        Ok(self.client()?.query_raw(&sql).fetch_all().await?)
+        let query = self.reader()?.query_raw(&sql);
+        let query = query.with_setting("max_execution_time", "30");
+        Ok(query.fetch_all().await?)
     }
 
     /// What a project's events take, by day: the beginning of the day in seconds since the epoch, and bytes.
     pub async fn usage_by_day(&self, project: &str) -> Result<BTreeMap<i64, u64>, Failure> {
         let mut days: BTreeMap<i64, u64> = BTreeMap::new();
-        let database = self.database();
+        let (database, weight) = (self.database(), self.weight(project).await?);
         for raw in RAW.iter().filter(|raw| raw.name != "batches") {
             let sql = format!(
-                "SELECT toInt64(toUInt32(toDate({0}))) * {DAY} AS day, toUInt64(count() * ifNull(\
+                "SELECT toInt64(toUInt32(toDate({0}))) * {DAY} AS day, toUInt64(count() * {weight} * ifNull(\
                  (SELECT sum(bytes_on_disk) / greatest(sum(rows), 1) FROM system.parts \
                   WHERE database = '{database}' AND active AND table = '{1}'), 0)) AS bytes \
                  FROM `{database}`.`{1}` WHERE project = {2} GROUP BY day",
@@ -258,10 +271,9 @@ mod tests {
     fn those_who_keep_rows_for_less_than_the_others_go_earlier() {
         let keeping = Keeping {
             default: days(30),
-            projects: BTreeMap::from([
-                ("long".to_owned(), days(60)),
-                ("short".to_owned(), days(7)),
-            ]),
+            projects: [("long", 60), ("other", 30), ("short", 7)]
+                .map(|(project, raw_days)| (project.to_owned(), days(raw_days)))
+                .into(),
         };
         assert_eq!(keeping.longest(), days(60));
         let spans = Table {
@@ -271,7 +283,7 @@ mod tests {
         // 2026-11-20, a Friday: 20,777 days after the epoch. Weeks begin on Mondays.
         let earlier = keeping.earlier(&spans, 20_777 * DAY + 1);
         let day = |project: &str, day: i64| (project.to_owned(), day * DAY);
-        assert_eq!(earlier, [day("short", 20_766), day("", 20_745)]);
+        assert_eq!(earlier, [day("other", 20_745), day("short", 20_766)]);
         let hourly = Table {
             name: "spans_hourly".to_owned(),
             time: "hour",
@@ -282,6 +294,6 @@ mod tests {
             ..keeping
         };
         assert_eq!(for_ever.longest(), days(0));
-        assert_eq!(for_ever.earlier(&spans, 20_777 * DAY).len(), 2);
+        assert_eq!(for_ever.earlier(&spans, 20_777 * DAY).len(), 3);
     }
 }

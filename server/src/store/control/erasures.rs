@@ -1,6 +1,6 @@
 //! Erasures: requests to delete what is stored of an install, of a user id, or of a whole project. Each one is also the receipt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -47,11 +47,11 @@ pub struct Receipt {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Work {
-    /// Rows that arrived before this time are erased, in microseconds since the epoch.
-    pub before: i64,
     /// Tables whose rows are gone.
     pub tables: Vec<String>,
-    /// Rows that this pass deletes, by table.
+    /// The marks of mutations that have begun, or are about to, by table.
+    pub marks: BTreeMap<String, Uuid>,
+    /// Rows that these mutations delete, by table.
     pub rows: BTreeMap<String, u64>,
     /// Hours in which rows happened, in seconds since the epoch, by table.
     pub hours: BTreeMap<String, Vec<i64>>,
@@ -62,8 +62,8 @@ pub struct Work {
 impl Work {
     /// Nothing is done.
     pub const NONE: Self = Self {
-        before: 0,
         tables: Vec::new(),
+        marks: BTreeMap::new(),
         rows: BTreeMap::new(),
         hours: BTreeMap::new(),
         stacks: Vec::new(),
@@ -110,7 +110,7 @@ const DAY_US: i64 = 86_400_000_000;
 /// Erasures of a project that may wait.
 const MOST_WAITING: i64 = 1_000;
 /// Erasures that are carried out together.
-const PASS: i64 = 100;
+const PASS: usize = 50;
 const MOST_SUBJECT_BYTES: usize = 1_024;
 
 macro_rules! columns {
@@ -161,13 +161,13 @@ const ENFORCED: &str = concat!(
     columns!(),
     " FROM erasures WHERE state = 'done' AND finished_at >= $1 ORDER BY project, id"
 );
-const BEGIN: &str = "UPDATE erasures SET state = 'running', pass = $2, work = $3 WHERE id = $1";
+const BEGIN: &str = "UPDATE erasures SET state = 'running', pass = $2, work = '{}' WHERE id = $1";
 const SAVE: &str = "UPDATE erasures SET receipt = $2, work = $3 WHERE id = $1";
 const FINISH: &str = "UPDATE erasures SET state = 'done', finished_at = $2, receipt = $3, work = '{}', pass = NULL WHERE id = $1";
 const REOPEN: &str = "UPDATE erasures SET state = 'waiting' WHERE id = $1 AND state = 'done'";
 const FORGET: &str =
     "UPDATE erasures SET subject = '' WHERE state = 'done' AND finished_at < $1 AND subject <> ''";
-const ERASED_PROJECT: &str = "SELECT id FROM erasures WHERE project = $1 AND kind = 'project' AND (state <> 'done' OR finished_at >= $2)";
+const ERASED_PROJECT: &str = "SELECT id FROM erasures WHERE project = $1 AND kind = 'project'";
 const PROJECT_EXISTS: &str = "SELECT id FROM projects WHERE id = $1";
 
 const REVOKE_KEYS: &str =
@@ -252,38 +252,41 @@ pub trait Erasures: Backend {
         records(self, OPEN_OF_PROJECTS, values![], Erasure::read).await
     }
 
-    /// What is to be done before anything else: the pass that has begun, or a new one of erasures that were requested before a time. All
-    /// of a pass are of one project. A whole project is a pass of its own.
-    async fn next_pass(&self, before: i64, at: i64) -> Result<Vec<Erasure>, ControlError> {
+    /// A pass of a project that is not in `resting`: one that has begun, or a new one of erasures that were requested before a time. A whole
+    /// project is a pass of its own.
+    async fn next_pass(
+        &self,
+        before: i64,
+        resting: &BTreeSet<String>,
+        at: i64,
+    ) -> Result<Vec<Erasure>, ControlError> {
         let running: Vec<Erasure> = records(self, RUNNING, values![], Erasure::read).await?;
-        if let Some(first) = running.first() {
+        let is_due = |one: &&Erasure| !resting.contains(&one.project);
+        if let Some(first) = running.iter().find(is_due) {
             let pass = first.pass;
             return Ok(running.into_iter().filter(|one| one.pass == pass).collect());
         }
+        // One pass of a project at a time.
+        let is_new = |one: &Erasure| !running.iter().any(|other| other.project == one.project);
         let waiting: Vec<Erasure> = records(self, WAITING, values![before], Erasure::read).await?;
+        let waiting = waiting.into_iter();
+        let waiting: Vec<Erasure> = waiting.filter(|one| is_due(&one) && is_new(one)).collect();
         let whole = waiting.iter().find(|one| one.kind == ErasureKind::Project);
         let Some(first) = whole.or(waiting.first()).cloned() else {
             return Ok(Vec::new());
         };
-        let most = usize::try_from(PASS).unwrap_or(usize::MAX);
         let together = waiting.into_iter().filter(|one| match first.kind {
             ErasureKind::Project => one.id == first.id,
             _ => one.project == first.project,
         });
-        let work = Work {
-            before: at,
-            ..Work::default()
-        };
-        let json = to_json(&work);
         let (mut pass, id) = (Vec::new(), new_id(at));
         let mut statements = self.begin().await?;
-        for one in together.take(most) {
-            let values = values![one.id, id, json.as_str()];
-            statements.execute(BEGIN, values).await?;
+        for one in together.take(PASS) {
+            statements.execute(BEGIN, values![one.id, id]).await?;
             pass.push(Erasure {
                 state: ErasureState::Running,
                 pass: Some(id),
-                work: work.clone(),
+                work: Work::NONE,
                 ..one
             });
         }
@@ -335,10 +338,9 @@ pub trait Erasures: Backend {
         statements.commit(Notice::Silent).await
     }
 
-    /// Whether the project is being erased, or was, so that its id cannot be used yet.
-    async fn is_erased(&self, project: &str, at: i64) -> Result<bool, ControlError> {
-        let since = at - ENFORCED_DAYS * DAY_US;
-        let rows = self.rows(ERASED_PROJECT, values![project, since]).await?;
+    /// Whether the project is being erased, or was.
+    async fn is_erased(&self, project: &str) -> Result<bool, ControlError> {
+        let rows = self.rows(ERASED_PROJECT, values![project]).await?;
         Ok(!rows.is_empty())
     }
 
@@ -351,14 +353,13 @@ pub trait Erasures: Backend {
     }
 }
 
-/// A new project must not get the id of one that is being erased: its data would be erased, too.
+/// A new project must not get the id of an erased one: apps that still have its keys, the audit log and the receipts are of that one.
 pub(super) async fn refuse_erased(change: &mut Change<'_>, id: &str) -> Result<(), ControlError> {
-    let since = change.at() - ENFORCED_DAYS * DAY_US;
-    match change.row(ERASED_PROJECT, values![id, since]).await? {
+    match change.row(ERASED_PROJECT, values![id]).await? {
         None => Ok(()),
-        Some(_) => Err(checks::invalid(&format!(
-            "a project with this id was erased: choose another id, or wait until {ENFORCED_DAYS} days after the end of the erasure"
-        ))),
+        Some(_) => Err(checks::invalid(
+            "a project with this id was erased: choose another id",
+        )),
     }
 }
 

@@ -60,7 +60,9 @@ const MOST_DAYS: u32 = 36_500;
 const GET: &str =
     "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects WHERE id = $1";
 const LIST: &str = "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects ORDER BY id";
-const SET: &str = "UPDATE projects SET retention = $2, disk_bytes = $3 WHERE id = $1";
+/// Only if nobody has changed the quota since it was read.
+const SET: &str = "UPDATE projects SET retention = $2, disk_bytes = $3 \
+     WHERE id = $1 AND (disk_bytes = $4 OR (disk_bytes IS NULL AND $4 IS NULL))";
 const SET_OVER: &str =
     "UPDATE projects SET is_over_disk_quota = $2 WHERE id = $1 AND is_over_disk_quota <> $2";
 
@@ -75,9 +77,11 @@ pub trait StorageSettings: Backend {
         records(self, LIST, values![], Storage::read).await
     }
 
+    /// `known`: the quota that it replaces.
     async fn set_storage(
         &self,
         storage: &Storage,
+        known: Option<u64>,
         actor: &Actor,
         at: i64,
     ) -> Result<(), ControlError> {
@@ -95,8 +99,13 @@ pub trait StorageSettings: Backend {
         let most = checks::quota(storage.disk_bytes)?;
         let keep = json!(storage.keep);
         let mut change = Change::begin(self, actor, at).await?;
-        let values = values![storage.project.as_str(), keep.to_string(), most];
-        change.execute_found(SET, values).await?;
+        let known = checks::quota(known)?;
+        let values = values![storage.project.as_str(), keep.to_string(), most, known];
+        if change.execute(SET, values).await? == 0 {
+            return Err(checks::invalid(
+                "the quota of disk space has changed: load it again",
+            ));
+        }
         change
             .commit(Entry {
                 action: Action::StorageSet,
