@@ -64,7 +64,7 @@ const REASONS: Record<string, Reason> = {
     todo: 'Raise the quota of the ingest key, or lower the sampling of the signal under Remote config.',
   },
   quota_disk: {
-    means: 'The project’s data takes more room on the disk than its quota.',
+    means: 'The project’s data takes more disk space than its quota.',
     todo: 'Raise the quota under Data, or lower the sampling under Remote config. Devices keep their events and try again.',
   },
   body_truncated: { means: 'A body that ended too early.', todo: BODY },
