@@ -55,7 +55,7 @@ async function start(command) {
     UNJANK_DATA_DIR: join(folder, 'data'),
     // Nobody waits a minute for an alert.
     UNJANK_ALERTS_INTERVAL_MS: '2000',
-    // Nor ten for the check of disk quotas.
+    // Nobody waits ten minutes for a check of disk quotas.
     UNJANK_RETENTION_INTERVAL_MS: '1000',
   };
   const log = join(folder, 'server.log');

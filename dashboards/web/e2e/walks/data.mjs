@@ -99,7 +99,7 @@ async function the_storage_is_seen_and_retention_is_saved(reader) {
   check((await page.getByLabel('Quota, GB').inputValue()) === '2.5', 'the quota was not saved');
 }
 
-async function a_project_over_its_quota_is_told_so(reader, { kioskKey }) {
+async function a_project_over_its_quota_is_refused_and_shows_it(reader, { kioskKey }) {
   const { page } = reader;
   reader.expect(429);
   await page.goto(at());
@@ -119,7 +119,7 @@ async function a_project_over_its_quota_is_told_so(reader, { kioskKey }) {
   await page.getByText('Saved.').waitFor();
   await untilOverQuota(page, false);
   await page.reload();
-  await page.getByText('no quota is set').waitFor();
+  await page.getByText('no limit', { exact: true }).waitFor();
   check((await page.getByText('This project is over its quota.').count()) === 0, 'the banner stays');
 }
 
@@ -219,7 +219,20 @@ async function an_install_is_erased_and_has_a_receipt(reader) {
   await reader.look('erasure-storage');
 }
 
-async function somebody_looks_after_the_kiosks(reader, state) {
+async function what_was_done_is_in_the_audit_log_and_on_ingest_health(reader) {
+  const { page } = reader;
+  await page.goto(`/audit?project=${KIOSK}`);
+  for (const action of ['storage.set', 'scrubbing.set', 'erasure.requested', 'erasure.finished']) {
+    await page.getByRole('table').getByText(action).first().waitFor();
+  }
+  await reader.look('audit-data');
+  await page.goto(`/ingest?project=${KIOSK}`);
+  await page.getByRole('row', { name: /^Erased – 21 / }).waitFor();
+  await page.getByText('Stored at first, then erased on request.').waitFor();
+  await reader.look('ingest-erased');
+}
+
+async function a_person_is_invited_as_viewer(reader, state) {
   const { page } = reader;
   await page.goto(`/people?project=${KIOSK}`);
   await page.getByRole('button', { name: 'Invite a person' }).click();
@@ -292,6 +305,10 @@ async function data_on_a_narrow_dark_screen(reader) {
     await reader.look(`data-${tab}-narrow-dark`);
     await reader.overflow(`data-${tab}-narrow-dark`);
   }
+  await page.getByRole('tab', { name: 'Scrubbing' }).click();
+  await page.getByLabel('Pattern').scrollIntoViewIfNeeded();
+  await reader.look('data-rule-narrow-dark');
+  await page.goBack();
   await page.getByRole('button', { name: /^Receipt of/ }).click();
   await page.getByRole('dialog').waitFor();
   await reader.look('receipt-narrow-dark');
@@ -331,10 +348,11 @@ async function a_whole_project_is_erased(reader, { kioskKey }) {
 export const walks = [
   a_second_project_has_data,
   the_storage_is_seen_and_retention_is_saved,
-  a_project_over_its_quota_is_told_so,
+  a_project_over_its_quota_is_refused_and_shows_it,
   scrubbing_is_tried_and_saved,
   an_install_is_erased_and_has_a_receipt,
-  somebody_looks_after_the_kiosks,
+  what_was_done_is_in_the_audit_log_and_on_ingest_health,
+  a_person_is_invited_as_viewer,
   a_viewer_sees_the_storage_and_changes_nothing,
   the_viewer_becomes_an_admin_of_the_project,
   an_admin_of_the_project_stays_within_the_installation,
