@@ -8,7 +8,7 @@ const server = process.env.UNJANK_SERVER ?? 'http://127.0.0.1:8080';
 
 /** What is no measurement. */
 const ADMINISTRATION =
-  /src\/(account|config|rules|keys|people|projects|pages\/(Account|RemoteConfig|Rules|Projects|IngestKeys|DeviceKeys|ApiTokens|People|Audit|AcceptInvitation))\b/;
+  /src\/(account|config|rules|keys|people|projects|storage|scrubbing|erasures|pages\/(Account|Data|RemoteConfig|Rules|Projects|IngestKeys|DeviceKeys|ApiTokens|People|Audit|AcceptInvitation))\b/;
 
 /** Only loaded when one is looked at. */
 const FLAME_GRAPH = /src\/(components\/(FlameGraph|flame_layout)|jank\/(StackFlame|Downloads|flame_changes))\b/;

@@ -8,6 +8,7 @@ import * as admin from './walks/admin.mjs';
 import * as alerts from './walks/alerts.mjs';
 import * as charts from './walks/charts.mjs';
 import * as config from './walks/config.mjs';
+import * as projectData from './walks/data.mjs';
 import * as demo from './walks/demo.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
@@ -17,7 +18,7 @@ import * as singleSignOn from './walks/single_sign_on.mjs';
 import * as spansToIngest from './walks/spans_to_ingest.mjs';
 
 const parts = {
-  ...{ entrance, charts, admin, account, config, rules, quality, spansToIngest, everywhere },
+  ...{ entrance, charts, admin, account, projectData, config, rules, quality, spansToIngest, everywhere },
   ...{ demo, alerts, singleSignOn },
 };
 /** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */

@@ -55,6 +55,8 @@ async function start(command, wanted = undefined) {
     UNJANK_DATA_DIR: join(folder, 'data'),
     // Nobody waits a minute for an alert.
     UNJANK_ALERTS_INTERVAL_MS: '2000',
+    // Nobody waits ten minutes for a check of disk quotas.
+    UNJANK_RETENTION_INTERVAL_MS: '1000',
   };
   const log = join(folder, 'server.log');
   const child = spawn(binary, command, { env, stdio: ['ignore', 'pipe', 'pipe'] });

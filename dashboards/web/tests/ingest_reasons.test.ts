@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { reasonOf } from '../src/ingest/reasons';
+import { OUTCOMES, reasonOf } from '../src/ingest/reasons';
 
 const SERVER = [
   'time_out_of_range',
@@ -13,6 +13,7 @@ const SERVER = [
   'invalid_json',
   'key_unknown',
   'too_many_events',
+  'quota_disk',
 ];
 const DEVICE = [
   'queue_full',
@@ -34,6 +35,7 @@ test('every code has its words', () => {
     ['duplicate', 'batch'],
     ['dead_letter', 'refused_by_store'],
     ['stored', ''],
+    ['erased', ''],
   ]) {
     expect(reasonOf(outcome!, code!).means, code).not.toBe(unknown);
   }
@@ -41,4 +43,9 @@ test('every code has its words', () => {
 
 test('the same code means something else on a device', () => {
   expect(reasonOf('device', 'rate_limited').means).not.toBe(reasonOf('rejected', 'rate_limited').means);
+});
+
+test('a rule of the project is told apart from the built-in rules', () => {
+  expect(reasonOf('scrubbed', 'own_rule').means).not.toBe(reasonOf('scrubbed', 'email').means);
+  expect(OUTCOMES.erased).toBe('Erased');
 });

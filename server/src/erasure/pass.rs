@@ -1,6 +1,6 @@
 //! One pass: some erasures of a project that are carried out together, step by step.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -219,7 +219,8 @@ impl<'e> Pass<'e> {
             .await?;
             rebuilder.rebuild(part, &|_, _| ()).await?;
         }
-        let hours = parts.iter().map(Part::hours).sum::<u64>();
+        let hours: BTreeSet<i64> = self.work().hours.values().flatten().copied().collect();
+        let hours = hours.len() as u64;
         self.work_mut(|work| work.hours.clear());
         self.share(|receipt| receipt.rebuilt_hours += hours);
         self.save().await

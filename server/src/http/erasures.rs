@@ -175,7 +175,7 @@ pub(super) async fn read(
     Ok(Json(erasure.into()))
 }
 
-/// Erasures of whole projects, the latest first.
+/// Erasures of whole projects, and of installs and users of projects that are erased: the latest 1,000, the latest first.
 #[utoipa::path(
     get, path = "/api/v1/erasures", tag = "erasures",
     responses((status = 200, body = ErasureList), Refused<(Operator,)>),

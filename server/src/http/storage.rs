@@ -106,13 +106,16 @@ pub(super) async fn set(
 ) -> Result<axum::http::StatusCode, Problem> {
     let known = app.control.storage(&member.project).await?;
     let default = app.retention;
-    let is_longer = |own: Option<u32>, default: u64| {
+    // What an operator gave the project may stay.
+    let is_more = |days: fn(&KeepDays) -> Option<u32>, default: u64| {
+        let (own, before) = (days(&new.keep), days(&known.keep));
         own.is_some_and(|own| default != 0 && (own == 0 || u64::from(own) > default))
+            && own != before
     };
     let is_more = new.disk_bytes != known.disk_bytes
-        || is_longer(new.keep.raw_days, default.raw_days)
-        || is_longer(new.keep.hourly_days, default.hourly_days)
-        || is_longer(new.keep.daily_days, default.daily_days);
+        || is_more(|keep| keep.raw_days, default.raw_days)
+        || is_more(|keep| keep.hourly_days, default.hourly_days)
+        || is_more(|keep| keep.daily_days, default.daily_days);
     if is_more && !is_operator {
         return Err(Problem::role("admin of the installation"));
     }

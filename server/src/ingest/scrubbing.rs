@@ -64,7 +64,8 @@ pub struct ScrubbingRule {
     /// 1 to 32 of a-z, 0-9 and `_`.
     #[schema(pattern = "^[a-z0-9_]{1,32}$")]
     pub name: String,
-    /// A regular expression of at most 500 characters, in the syntax of the Rust crate `regex`. It must not match an empty text.
+    /// A regular expression of at most 500 characters, in the syntax of the Rust crate `regex`. It must not match an empty text. `[0-9]` takes
+    /// less room than `\d`.
     #[schema(min_length = 1, max_length = 500)]
     pub pattern: String,
 }
@@ -89,12 +90,14 @@ pub enum ScrubbingError {
     Name(String),
     #[error("the pattern of `{0}` has 1 to {MOST_PATTERN_CHARS} characters")]
     Length(String),
-    #[error("the pattern of `{0}` {1}. `[0-9]` takes less room than `\\d`")]
+    #[error("the pattern of `{0}` {1}")]
     Pattern(String, ExpressionError),
     #[error("the pattern of `{0}` matches an empty text")]
     Empty(String),
     #[error("the name of an attribute has 1 to {MOST_NAME_BYTES} bytes")]
     Attribute,
+    #[error("the attribute `{0}` is both secret and plain")]
+    Both(String),
 }
 
 /// A document, ready to be used.
@@ -132,6 +135,13 @@ impl Scrubbing {
             .chain(&document.plain_attributes);
         if !names.all(|name| (1..=MOST_NAME_BYTES).contains(&name.len())) {
             return Err(ScrubbingError::Attribute);
+        }
+        let is_plain = |name: &&String| {
+            let mut plain = document.plain_attributes.iter();
+            plain.any(|one| one.eq_ignore_ascii_case(name))
+        };
+        if let Some(name) = document.secret_attributes.iter().find(is_plain) {
+            return Err(ScrubbingError::Both(name.clone()));
         }
         let mut expressions = Expressions::new(BUDGET);
         let rules = document.rules.iter();

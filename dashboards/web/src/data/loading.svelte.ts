@@ -8,15 +8,15 @@ export class Loading<T> {
   problem = $state.raw<Problem | null>(null);
   busy = $state(false);
   #abort: AbortController | null = null;
-  #again: (() => Promise<void>) | null = null;
+  #again: ((isQuiet: boolean) => Promise<void>) | null = null;
 
-  /** Data of the question before stays to be seen until there is an answer. */
-  async ask(question: (signal: AbortSignal) => Promise<T>): Promise<void> {
+  /** Data of the question before stays to be seen until there is an answer. Asked quietly, it is not dimmed. */
+  async ask(question: (signal: AbortSignal) => Promise<T>, isQuiet = false): Promise<void> {
     this.end();
     const abort = new AbortController();
     this.#abort = abort;
-    this.#again = () => this.ask(question);
-    untrack(() => (this.busy = true));
+    this.#again = (isQuiet) => this.ask(question, isQuiet);
+    if (!isQuiet) untrack(() => (this.busy = true));
     try {
       const data = await question(abort.signal);
       if (this.#abort !== abort) return;
@@ -30,8 +30,8 @@ export class Loading<T> {
   }
 
   /** Asks the same again. */
-  again(): Promise<void> {
-    return this.#again?.() ?? Promise.resolve();
+  again(isQuiet = false): Promise<void> {
+    return this.#again?.(isQuiet) ?? Promise.resolve();
   }
 
   end() {
@@ -55,4 +55,15 @@ export function loading<T>(question: (signal: AbortSignal) => Promise<T>): Loadi
   });
   onDestroy(() => state.end());
   return state;
+}
+
+/** Asks again every so often while there is more to come and the page is visible. Called while a component is made. */
+export function askAgainWhile<T>(state: Loading<T>, isUnfinished: (data: T) => boolean, everyMs: number) {
+  let isAsking = false;
+  const timer = setInterval(() => {
+    if (isAsking || state.busy || state.data === undefined || document.hidden || !isUnfinished(state.data)) return;
+    isAsking = true;
+    void state.again(true).finally(() => (isAsking = false));
+  }, everyMs);
+  onDestroy(() => clearInterval(timer));
 }

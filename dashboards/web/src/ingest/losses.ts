@@ -68,8 +68,8 @@ export function byReason(found: Loss[]): (Omit<Loss, 'signal'> & { signals: stri
     sum.signals.push(signal);
     reasons.set(key, sum);
   }
-  const isFine = (outcome: string) => Number(outcome === 'stored') * 2 + Number(outcome === 'duplicate');
-  return [...reasons.values()].toSorted((a, b) => isFine(a.outcome) - isFine(b.outcome) || b.count - a.count);
+  const rank = (outcome: string) => ['erased', 'duplicate', 'stored'].indexOf(outcome);
+  return [...reasons.values()].toSorted((a, b) => rank(a.outcome) - rank(b.outcome) || b.count - a.count);
 }
 
 export function sumOf(found: Loss[], outcome: string): number {

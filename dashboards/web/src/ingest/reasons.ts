@@ -27,6 +27,14 @@ const REASONS: Record<string, Reason> = {
     means: 'Stored without personal data or secrets that were in a text. Counted by texts.',
     todo: 'Stop sending them: look for names and attributes with [email], [secret] and the like.',
   },
+  'scrubbed/own_rule': {
+    means: 'Stored after a rule of the project replaced parts of a text. Counted by texts.',
+    todo: 'Nothing, when that is meant. The rules are under Data, Scrubbing.',
+  },
+  'erased/': {
+    means: 'Stored at first, then erased on request.',
+    todo: 'Nothing. The receipts are under Data, Erasure.',
+  },
   'limited/': {
     means: 'Stored under the name “(other)”: more different ones came in an hour than the server keeps.',
     todo: 'Filter by “(other)” and group by version: names with ids in them cause this.',
@@ -54,6 +62,10 @@ const REASONS: Record<string, Reason> = {
   'rejected/rate_limited': {
     means: 'The project was over its quota for the signal, and devices were asked to wait.',
     todo: 'Raise the quota of the ingest key, or lower the sampling of the signal under Remote config.',
+  },
+  quota_disk: {
+    means: 'The project’s data takes more disk space than its quota.',
+    todo: 'Raise the quota under Data, or lower the sampling under Remote config. Devices keep their events and try again.',
   },
   body_truncated: { means: 'A body that ended too early.', todo: BODY },
   corrupt_encoding: { means: 'A body that could not be unpacked.', todo: BODY },
@@ -103,7 +115,7 @@ const REASONS: Record<string, Reason> = {
   },
   'device/disk_full': {
     means: 'The space for waiting events was used up while the device could not send: the oldest went.',
-    todo: 'Raise upload.max_queue_bytes under Remote config, or find out why devices could not send.',
+    todo: 'Raise upload.max_queue_bytes under Remote config, or find out why devices could not send: the project may be over a quota, see Projects and Data.',
   },
   'device/disk_failed': {
     means: 'The device’s disk did not take them.',
@@ -111,7 +123,7 @@ const REASONS: Record<string, Reason> = {
   },
   'device/too_old': {
     means: 'They waited for longer than the server takes events.',
-    todo: 'Devices were offline for days, or the server was away.',
+    todo: 'Devices were offline for days, the server was away, or the project was over a quota: see Projects and Data.',
   },
   'device/refused': {
     means: 'The server refused them for good.',
@@ -145,6 +157,7 @@ export const OUTCOMES: Record<string, string> = {
   duplicate: 'Duplicate',
   limited: 'Renamed',
   scrubbed: 'Scrubbed',
+  erased: 'Erased',
   rejected: 'Rejected',
   dead_letter: 'Kept aside',
   device: 'Dropped on devices',

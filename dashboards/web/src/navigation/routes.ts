@@ -98,6 +98,7 @@ export const ROUTES: Route[] = [
   { path: '/device-keys', title: 'Device keys', group: 'Admin', load: () => import('../pages/DeviceKeys.svelte') },
   { path: '/tokens', title: 'API tokens', group: 'Admin', load: () => import('../pages/ApiTokens.svelte') },
   { path: '/people', title: 'People', group: 'Admin', load: () => import('../pages/People.svelte') },
+  { path: '/data', title: 'Data', group: 'Admin', load: () => import('../pages/Data.svelte') },
   { path: '/audit', title: 'Audit log', group: 'Admin', load: () => import('../pages/Audit.svelte') },
   { path: '/account', title: 'Account', load: () => import('../pages/Account.svelte') },
 ];

@@ -35,7 +35,7 @@ pub struct Receipt {
     pub stacks: u64,
     /// Items of the dead-letter folder.
     pub dead_letters: u64,
-    /// Hours of roll-ups that were made again without the deleted rows. Erasures that ran together share this number.
+    /// Hours (in `traffic`: days) whose roll-ups were made again without the deleted rows. Erasures that ran together share this number.
     pub rebuilt_hours: u64,
     /// What it does now, for people.
     pub step: String,
@@ -144,7 +144,8 @@ const LIST: &str = concat!(
 const OPEN_OF_PROJECTS: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM erasures WHERE kind = 'project' ORDER BY requested_at DESC, id DESC LIMIT 1000"
+    " FROM erasures WHERE kind = 'project' OR NOT EXISTS (SELECT 1 FROM projects WHERE projects.id = erasures.project) \
+     ORDER BY requested_at DESC, id DESC LIMIT 1000"
 );
 const RUNNING: &str = concat!(
     "SELECT ",
@@ -247,7 +248,7 @@ pub trait Erasures: Backend {
         records(self, LIST, values, Erasure::read).await
     }
 
-    /// Erasures of whole projects, the latest first.
+    /// Erasures of whole projects, and those of projects that are erased, the latest first.
     async fn project_erasures(&self) -> Result<Vec<Erasure>, ControlError> {
         records(self, OPEN_OF_PROJECTS, values![], Erasure::read).await
     }

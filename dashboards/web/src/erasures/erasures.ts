@@ -1,0 +1,52 @@
+// Erasures as texts. Pure.
+
+import type { Schemas } from '../api/client';
+
+export type Erasure = Schemas['Erasure'];
+
+/** An erasure that goes on is looked at again after this time. */
+export const EVERY_MS = 2_000;
+
+export function isUnfinished(erasures: Erasure[]): boolean {
+  return erasures.some(({ state }) => state !== 'done');
+}
+
+const KINDS: Record<Erasure['kind'], string> = { install: 'Install', user: 'User', project: 'Whole project' };
+
+/** What is erased. The server removes the subject 30 days after the end. */
+export function whatText({ kind, subject, project }: Erasure): string {
+  if (kind === 'project') return `${KINDS.project} ${project}`;
+  return subject ? `${KINDS[kind]} ${subject}` : `${KINDS[kind]} (id removed)`;
+}
+
+export function rowsOf({ receipt }: Erasure): number {
+  return Object.values(receipt.rows).reduce((sum, rows) => sum + rows, 0);
+}
+
+/** Rows by table, the most first. */
+export function byTable({ receipt }: Erasure): { table: string; rows: number }[] {
+  return Object.entries(receipt.rows)
+    .map(([table, rows]) => ({ table, rows }))
+    .toSorted((a, b) => b.rows - a.rows || a.table.localeCompare(b.table));
+}
+
+/** What an erasure does now; empty when it is done. */
+export function stepText({ state, receipt }: Erasure): string {
+  if (state === 'done') return '';
+  if (receipt.error) return `Tried again: ${receipt.error}`;
+  if (!receipt.step) return state === 'waiting' ? 'Starts within seconds' : 'Starting';
+  return receipt.step.charAt(0).toUpperCase() + receipt.step.slice(1);
+}
+
+/** How many are under way, for a line above the list. */
+export function underWayText(erasures: Erasure[]): string {
+  const count = erasures.filter(({ state }) => state !== 'done').length;
+  return count === 0 ? '' : `${count} under way`;
+}
+
+export function installIdFault(text: string): string {
+  const id = text.trim();
+  if (id === '') return 'Enter the install id.';
+  const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
+  return isUuid ? '' : 'An install id is a UUID, such as 0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11.';
+}
