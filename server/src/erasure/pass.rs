@@ -105,9 +105,7 @@ impl<'e> Pass<'e> {
         self.step(&format!("deleting rows of {table}")).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         loop {
-            if self.work().marks.contains_key(table) {
-                self.mutated(table).await?;
-            }
+            self.mutated(table).await?;
             let found = clickhouse.rows_to_erase(table, whose).await?;
             if found.is_empty() {
                 break;
@@ -117,6 +115,7 @@ impl<'e> Pass<'e> {
             self.save().await?;
             clickhouse.erase_rows((table, whose), &found, mark).await?;
         }
+        self.settle(table);
         self.work_mut(|work| work.tables.push(table.to_owned()));
         self.save().await
     }
@@ -133,33 +132,48 @@ impl<'e> Pass<'e> {
             let rows = rows.get(&erasure.id).copied().unwrap_or_default();
             erasure.work.rows.insert(table.to_owned(), rows);
         }
-        let mark = Uuid::new_v4();
+        let mark = self.mark(table);
         self.work_mut(|work| {
             let known = work.hours.entry(table.to_owned()).or_default();
             known.extend(hours);
             known.sort_unstable();
             known.dedup();
+        });
+        mark
+    }
+
+    /// The mark for a table's next mutation. One that was noted, but has no mutation, is used: its rows may be counted already.
+    fn mark(&mut self, table: &str) -> Uuid {
+        let known = self.work().marks.get(table).copied();
+        let mark = known.unwrap_or_else(Uuid::new_v4);
+        self.work_mut(|work| {
             work.marks.insert(table.to_owned(), mark);
         });
         mark
     }
 
-    /// Waits until a table's mutation is done, if it has begun. The rows are on the receipts then.
+    /// Waits until a table's mutation is done, if it has begun.
     async fn mutated(&mut self, table: &str) -> Result<(), NotYet> {
-        let Some(mark) = self.work().marks.get(table).copied() else {
-            return Ok(());
-        };
-        let is_done = self.waited(table, mark).await?;
+        if let Some(mark) = self.work().marks.get(table).copied()
+            && self.waited(table, mark).await?
+        {
+            self.settle(table);
+            self.save().await?;
+        }
+        Ok(())
+    }
+
+    /// The rows that were to be deleted are gone: they are on the receipts from now on.
+    fn settle(&mut self, table: &str) {
         self.work_mut(|work| {
             work.marks.remove(table);
         });
         for one in &mut self.erasures {
             let rows = one.work.rows.remove(table).unwrap_or_default();
-            if is_done && rows > 0 {
+            if rows > 0 {
                 *one.receipt.rows.entry(table.to_owned()).or_default() += rows;
             }
         }
-        self.save().await
     }
 
     /// Waits for a mutation, but not for very long. Answers whether there is one.
@@ -274,11 +288,12 @@ impl<'e> Pass<'e> {
         self.mutated(table).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         let rows = clickhouse.rows_of_project(table, &self.project).await?;
-        if rows > 0 {
-            let mark = Uuid::new_v4();
+        if rows == 0 {
+            self.settle(table);
+        } else {
+            let mark = self.mark(table);
             self.work_mut(|work| {
                 work.rows.insert(table.to_owned(), rows);
-                work.marks.insert(table.to_owned(), mark);
             });
             self.save().await?;
             let erased = clickhouse.erase_project(table, &self.project, mark);

@@ -9,16 +9,19 @@
 //! events a second (360 million rows an hour) an hour costs some 45 s in all, and as much a day later: below a thirtieth of the time, on
 //! two threads. An hour with late events costs half of that. Of roll-ups the rows of a month are read at most, in four columns.
 
+mod kept;
 mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use clickhouse::Row;
 use serde::Deserialize;
-use unjank_protocol::Limits;
 
+pub(super) use self::kept::Gone;
+pub use self::kept::Kept;
 pub use self::page::{Book, PAGES, Page};
 
+use self::kept::oldest_arrival;
 use self::page::Side;
 use super::clickhouse::{ClickHouse, Failure};
 use super::marks::Rolled;
@@ -94,85 +97,6 @@ pub struct Compared {
     pub events: u64,
 }
 
-/// How long tables keep their rows: what is gone cannot be compared.
-#[derive(Clone, Debug, Default)]
-pub struct Kept {
-    days: BTreeMap<String, i64>,
-    /// Rows before these times, in seconds since the epoch, went while a table kept them for fewer days.
-    dropped: BTreeMap<String, i64>,
-    /// The same for rows of single projects, by table: the project, and a time that is the beginning of a day.
-    dropped_of_projects: BTreeMap<String, Vec<(String, i64)>>,
-}
-
-/// Rows that went from a table before their time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Gone {
-    of_all: Option<i64>,
-    pub(super) of_projects: Vec<(String, i64)>,
-}
-
-impl Kept {
-    /// The time from which a table still has all its rows, unless it keeps them for ever.
-    pub(super) fn since(&self, table: &str, now: i64) -> Option<i64> {
-        let days = self.days.get(table);
-        let kept = days.map(|days| now - days * DAY);
-        Some(kept.max(self.dropped.get(table).copied())? + HOUR)
-    }
-
-    /// What went from a table, whatever its days are.
-    pub(super) fn gone(&self, table: &str) -> Gone {
-        Gone {
-            of_all: self.dropped.get(table).copied(),
-            of_projects: self.dropped_of_projects(table).to_vec(),
-        }
-    }
-
-    /// Projects whose rows in the table may be gone, and before which time.
-    pub(super) fn dropped_of_projects(&self, table: &str) -> &[(String, i64)] {
-        self.dropped_of_projects
-            .get(table)
-            .map_or(&[], |dropped| dropped)
-    }
-
-    /// Whether a project's entry of a page can be compared.
-    fn has(&self, page: &Page, (project, at): &(String, i64)) -> bool {
-        let older = if page.book.is_of_arrivals() {
-            oldest_arrival()
-        } else {
-            0
-        };
-        let mut tables = vec![page.source.table, page.copy.table];
-        if page.book == Book::Batches {
-            // A batch counts events whose rows are gone.
-            tables.extend(RAW.iter().map(|raw| raw.name));
-        }
-        let mut dropped = tables
-            .into_iter()
-            .flat_map(|table| self.dropped_of_projects(table));
-        !dropped.any(|(of, before)| of == project && *at < before + older)
-    }
-
-    /// What of the period can be compared. `now` in seconds since the epoch.
-    #[must_use]
-    pub fn of(&self, page: &Page, period: Period, now: i64) -> Period {
-        // The raw rows of an arrival may have happened long before.
-        let older = if page.book == Book::Arrivals {
-            oldest_arrival()
-        } else {
-            0
-        };
-        let since = |side: &Side| Some(self.since(side.table, now)? + older);
-        let since = since(&page.source).max(since(&page.copy));
-        let from = since.map_or(period.from, |since| period.from.max(since));
-        Period { from, ..period }.whole(page.book)
-    }
-}
-
-/// How long before its arrival an event may have happened, in seconds: a day and a half more is allowed for days than for times.
-fn oldest_arrival() -> i64 {
-    Limits::default().age_us / 1_000_000 + 3 * DAY
-}
-
 #[derive(Row, Deserialize)]
 struct Entry {
     p: String,
@@ -195,37 +119,6 @@ struct Question<'q> {
 }
 
 impl ClickHouse {
-    /// How long each table keeps its rows now.
-    pub async fn kept(&self) -> Result<Kept, Failure> {
-        let sql = "SELECT name, toInt64OrZero(extract(engine_full, 'toIntervalDay[^0-9]([0-9]+)')) FROM system.tables \
-                   WHERE database = {database:String} AND position(engine_full, ' TTL ') > 0";
-        let query = self.client()?.query_raw(sql);
-        let tables = query
-            .param("database", self.database())
-            .fetch_all::<(String, i64)>()
-            .await?;
-        let days = tables.into_iter().filter(|(_, days)| *days > 0).collect();
-        let sql = format!(
-            "SELECT toString(target), toString(project), max(toInt64(toUnixTimestamp(before))) FROM `{}`.dropped_rows GROUP BY target, project",
-            self.database()
-        );
-        let rows = self.client()?.query_raw(&sql);
-        let (mut dropped, mut of_projects) = (BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
-        for (target, project, before) in rows.fetch_all::<(String, String, i64)>().await? {
-            if project.is_empty() {
-                dropped.insert(target, before);
-            } else {
-                let of_target = of_projects.entry(target).or_default();
-                of_target.push((project, ceil(before, DAY)));
-            }
-        }
-        Ok(Kept {
-            days,
-            dropped,
-            dropped_of_projects: of_projects,
-        })
-    }
-
     /// Compares a page. Differences are real when they were there, but may be gone a moment later.
     pub async fn compare_page(
         &self,
