@@ -136,10 +136,11 @@ impl Eraser {
                 .map_or_else(String::new, |one| one.project.clone()),
             installs: Vec::new(),
             users: Vec::new(),
-            own_log: self.app.log.identity(),
+            logs: vec![self.app.log.identity()],
             settled: self.app.clock.now() - ARRIVES,
         };
         for one in erasures {
+            whose.logs.extend(&one.work.logs);
             let until = one.requested_at;
             match (one.kind, one.subject.parse::<Uuid>()) {
                 (ErasureKind::Install, Ok(id)) => whose.installs.push(Subject { id, until }),

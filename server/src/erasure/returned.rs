@@ -73,7 +73,7 @@ impl Returned {
         for some in projects.values().flat_map(|all| all.chunks(AT_ONCE)) {
             for id in returned(eraser, some).await? {
                 tracing::warn!(erasure = %id, "erased rows have come back: they are erased again");
-                app.control.reopen_erasure(id).await?;
+                app.control.reopen_erasure(id, app.log.identity()).await?;
             }
             for one in some {
                 let known = self.known.entry(one.id);

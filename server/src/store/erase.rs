@@ -24,9 +24,9 @@ pub struct Whose {
     pub project: String,
     pub installs: Vec<Subject<Uuid>>,
     pub users: Vec<Subject<String>>,
-    /// Rows of the log of this server can be erased at once: it has drained them. Those of other servers may still be on their way.
-    pub own_log: Uuid,
-    /// Rows of other servers that were sent before this time have arrived, in microseconds since the epoch.
+    /// Logs that have drained their rows. Rows of other logs may still be on their way.
+    pub logs: Vec<Uuid>,
+    /// Rows of other logs that were sent before this time have arrived, in microseconds since the epoch.
     pub settled: i64,
 }
 
@@ -134,13 +134,15 @@ impl Whose {
 
     /// An SQL condition.
     fn sql(&self) -> String {
+        let logs = self.logs.iter().map(|log| Number::log_bits(*log));
+        let logs: Vec<String> = logs.map(Number::sql_of_log).collect();
         format!(
-            "project = {} AND ({} OR {}) AND (range_id = 0 OR {} = {} OR {} < {})",
+            "project = {} AND ({} OR {}) AND (range_id = 0 OR {} IN ({}) OR {} < {})",
             text(&self.project),
             self.installs().condition("install_id"),
             self.users().condition("user_id"),
             Number::LOG_SQL,
-            Number::sql_of_log(Number::log_bits(self.own_log)),
+            logs.join(", "),
             Number::MILLIS_SQL,
             (self.settled / 1_000).max(0)
         )
@@ -421,7 +423,7 @@ mod tests {
             project: "shop".to_owned(),
             installs: Vec::new(),
             users: vec![user],
-            own_log: Uuid::nil(),
+            logs: vec![Uuid::nil()],
             settled: 0,
         };
         let sql = whose.sql();

@@ -8,5 +8,6 @@ mod bodies;
 mod connections;
 mod exports;
 mod expressions;
+mod slow_rules;
 mod target;
 mod variety;

@@ -70,7 +70,7 @@ async fn erase(server: &Server, path: &str) -> Value {
     finished(server, asked.body["id"].as_str().unwrap()).await
 }
 
-async fn finished(server: &Server, id: &str) -> Value {
+pub(crate) async fn finished(server: &Server, id: &str) -> Value {
     let token = server.token("admin").await;
     let path = format!("/api/v1/projects/default/erasures/{id}");
     for _ in 0..600 {

@@ -53,6 +53,7 @@ fn every_public_route_is_in_the_document_and_nothing_else() {
     let mut routed = routes("public");
     routed.extend(routes("management"));
     routed.extend(routes("people"));
+    routed.extend(routes("data"));
     routed.extend(routes("rules"));
     routed.extend(routes("alerts"));
     routed.extend(routes("questions"));

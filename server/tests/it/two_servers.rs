@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
+use crate::erasures::finished;
 use crate::postgres::{Way, postgres};
 use crate::server::{Server, spans};
 
@@ -191,4 +193,38 @@ async fn while_postgresql_hangs_batches_are_acknowledged_and_wait() {
     pair.drained().await;
     assert_eq!(pair.one.query(COUNTS).await, "6\t6\t6\t2");
     assert_eq!(pair.one.query(BOOKS).await, "6\t5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_reaches_rows_and_logs_of_every_server() {
+    let pair = Pair::start(&[]).await;
+    let install = "0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11";
+    for server in [&pair.one, &pair.other] {
+        for batch in [spans(2), spans(3)] {
+            server.send(&batch).await;
+        }
+        let mut mine = spans(4);
+        mine["resource"]["install_id"] = json!(install);
+        server.send(&mine).await;
+    }
+    pair.drained().await;
+    // The clock of the other server is a second ahead.
+    pair.one.pass(Duration::from_secs(2));
+    let token = pair.one.token("admin").await;
+    let path = format!("/api/v1/projects/default/data?install_id={install}");
+    let asked = pair.one.call(&token, Method::DELETE, &path, None).await;
+    assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
+    for _ in 0..300 {
+        // Each server looks for what it has now and then.
+        pair.one.pass(Duration::from_secs(5));
+        pair.other.pass(Duration::from_secs(5));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if pair.one.query("SELECT count() FROM spans").await == "10" {
+            break;
+        }
+    }
+    let receipt = finished(&pair.one, asked.body["id"].as_str().unwrap()).await;
+    assert_eq!(receipt["receipt"]["rows"]["spans"], 8, "{receipt}");
+    assert_eq!(pair.one.query("SELECT count(), toUInt64(sum(samples)) FROM spans_hourly WHERE project != '' GROUP BY project").await.split('\t').next_back(), Some("10"));
+    assert_eq!(pair.one.query(BOOKS).await, "10\t0");
 }

@@ -57,6 +57,8 @@ pub struct Work {
     pub hours: BTreeMap<String, Vec<i64>>,
     /// Stacks that the rows had.
     pub stacks: Vec<u64>,
+    /// The logs of servers that found rows of their own again. They have drained them.
+    pub logs: Vec<Uuid>,
 }
 
 impl Work {
@@ -67,6 +69,7 @@ impl Work {
         rows: BTreeMap::new(),
         hours: BTreeMap::new(),
         stacks: Vec::new(),
+        logs: Vec::new(),
     };
 }
 
@@ -162,10 +165,11 @@ const ENFORCED: &str = concat!(
     columns!(),
     " FROM erasures WHERE state = 'done' AND finished_at >= $1 ORDER BY project, id"
 );
-const BEGIN: &str = "UPDATE erasures SET state = 'running', pass = $2, work = '{}' WHERE id = $1";
+const BEGIN: &str = "UPDATE erasures SET state = 'running', pass = $2 WHERE id = $1";
 const SAVE: &str = "UPDATE erasures SET receipt = $2, work = $3 WHERE id = $1";
 const FINISH: &str = "UPDATE erasures SET state = 'done', finished_at = $2, receipt = $3, work = '{}', pass = NULL WHERE id = $1";
-const REOPEN: &str = "UPDATE erasures SET state = 'waiting' WHERE id = $1 AND state = 'done'";
+const REOPEN: &str =
+    "UPDATE erasures SET state = 'waiting', work = $2 WHERE id = $1 AND state = 'done'";
 const FORGET: &str =
     "UPDATE erasures SET subject = '' WHERE state = 'done' AND finished_at < $1 AND subject <> ''";
 const ERASED_PROJECT: &str = "SELECT id FROM erasures WHERE project = $1 AND kind = 'project'";
@@ -287,7 +291,6 @@ pub trait Erasures: Backend {
             pass.push(Erasure {
                 state: ErasureState::Running,
                 pass: Some(id),
-                work: Work::NONE,
                 ..one
             });
         }
@@ -332,10 +335,16 @@ pub trait Erasures: Backend {
         records(self, ENFORCED, values![since], Erasure::read).await
     }
 
-    /// Rows came back: the erasure is carried out again.
-    async fn reopen_erasure(&self, id: Uuid) -> Result<(), ControlError> {
+    /// Rows came back: the erasure is carried out again. `log`: of the server that found them.
+    async fn reopen_erasure(&self, id: Uuid, log: Uuid) -> Result<(), ControlError> {
+        let work = Work {
+            logs: vec![log],
+            ..Work::NONE
+        };
         let mut statements = self.begin().await?;
-        statements.execute(REOPEN, values![id]).await?;
+        statements
+            .execute(REOPEN, values![id, to_json(&work)])
+            .await?;
         statements.commit(Notice::Silent).await
     }
 
