@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::shares::{Holder, Shares};
+use crate::shares::{Holder, Share, Shares};
 
 /// How long a batch waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,21 +45,20 @@ impl LargeBatches {
     }
 
     /// Runs `work` when it is the project's turn; nothing when that takes too long. Work that began goes on to its end, and keeps its turn,
-    /// even if nobody waits for it.
+    /// even if nobody waits for it. Answers the turn, too: the project's next batch waits until that is dropped.
     pub async fn run<T: Send + 'static>(
         &self,
         project: Holder,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
+    ) -> Option<(T, Share)> {
         let turn = self.turns.take(project, PATIENCE).await?;
         let (answer, done) = oneshot::channel();
         let job = move || {
             // A panic must not end the thread. The caller gets no answer then.
             let work = std::panic::AssertUnwindSafe(work);
             if let Ok(done) = std::panic::catch_unwind(work) {
-                let _nobody_waits = answer.send(done).is_err();
+                let _nobody_waits = answer.send((done, turn)).is_err();
             }
-            drop(turn);
         };
         self.jobs.send(Box::new(job)).await.ok()?;
         done.await.ok()
@@ -75,8 +74,9 @@ mod tests {
         let batches = LargeBatches::new(1).unwrap();
         let sender = Holder::new("key", b"one");
         let broken = batches.run(sender, || panic!("a bug")).await;
-        assert_eq!(broken, None::<()>);
-        assert_eq!(batches.run(sender, || 7).await, Some(7));
+        assert!(broken.is_none());
+        let done = batches.run(sender, || 7).await;
+        assert_eq!(done.map(|(done, _)| done), Some(7));
     }
 
     #[tokio::test]
@@ -90,8 +90,9 @@ mod tests {
         assert!(futures_util::poll!(&mut first).is_pending());
         assert!(futures_util::poll!(&mut second).is_pending());
         let other = batches.run(Holder::new("key", b"other"), || 7);
-        assert_eq!(other.await, Some(7));
+        assert_eq!(other.await.map(|(done, _)| done), Some(7));
         begin.send(()).unwrap();
-        assert_eq!((first.await, second.await), (Some(true), Some(())));
+        let first = first.await.map(|(done, _)| done);
+        assert_eq!((first, second.await.is_some()), (Some(true), true));
     }
 }

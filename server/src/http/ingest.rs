@@ -186,6 +186,8 @@ fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
+/// After a large batch that was refused, the project's next one waits for so long.
+const AFTER_REFUSAL: Duration = Duration::from_millis(250);
 /// Bodies up to this size, after decompression, are decoded on the spot. That takes about a millisecond.
 const SMALL_BODY: usize = 256 * 1024;
 
@@ -212,7 +214,13 @@ async fn take_apart(
         let done = work.run(work.app.limits.decompressed_bytes, false);
         done.unwrap_or_else(|| Err(work.too_large()))
     });
-    done.await.ok_or_else(Problem::overloaded)?
+    let (done, turn) = done.await.ok_or_else(Problem::overloaded)?;
+    if done.is_err() {
+        // A sender of refused batches waits, and so does its project: the memory goes back to the system in this time.
+        tokio::time::sleep(AFTER_REFUSAL).await;
+    }
+    drop(turn);
+    done
 }
 
 /// A received body and what is needed to decode it.

@@ -14,9 +14,9 @@ use super::Refusal;
 use super::check::{Event, Reject};
 use super::rejections::Rejections;
 
-/// Memory for the attributes, stacks and other lists inside the events of one batch: 10,000 events with 40 attributes each, or
-/// 110,000 frames.
-const LISTS_BYTES: usize = 20 << 20;
+/// Memory for the attributes, stacks and other lists inside the events of one batch: 10,000 events with 30 attributes each, or
+/// 90,000 frames.
+const LISTS_BYTES: usize = 16 << 20;
 
 pub(super) struct Decoded<'a> {
     pub(super) batch: Batch<'a>,
