@@ -50,21 +50,14 @@ async fn classification_rules_with_large_expressions_stop_nobody() {
     target
         .call(Method::PUT, "/api/v1/projects/attacked/rules", &saved)
         .await;
-    let name = || {
-        let bits = Uuid::new_v4().as_u128();
-        let letter = |bit: u32| {
-            if bits >> (bit % 128) & 1 == 0 {
-                'a'
-            } else {
-                'b'
-            }
-        };
-        (0..256).map(letter).collect::<String>()
-    };
     let janks = || {
         let mut batch = batch();
         let start = batch["sent_at"].clone();
-        let stack = || (0..64).map(|_| json!({"class": name()})).collect::<Value>();
+        let stack = || {
+            (0..64)
+                .map(|_| json!({"class": random_name()}))
+                .collect::<Value>()
+        };
         let jank = |_| json!({"start": start, "duration_ms": 900, "stack": stack()});
         batch["janks"] = (0..8).map(jank).collect();
         batch
@@ -84,20 +77,29 @@ async fn scrubbing_rules_that_feed_each_other_stop_nobody() {
         target
             .call(Method::PUT, "/api/v1/projects/attacked/scrubbing", &rules)
             .await;
-        let spans = || {
-            let mut batch = batch();
-            let start = batch["sent_at"].clone();
-            let span = |index: usize| {
-                let mut span = span();
-                span["start"] = start.clone();
-                span["name"] = json!(format!("{index}{}", "ax".repeat(400)));
-                span
-            };
-            batch["spans"] = (0..200).map(span).collect();
-            batch
-        };
-        let (wrong, others) = target.others_during(send(&target, spans)).await;
+        let (wrong, others) = target.others_during(send(&target, long_names)).await;
         assert!(wrong.is_empty(), "{wrong:?}");
         others.are_served();
     }
+}
+
+/// Spans whose names have many matches.
+fn long_names() -> Value {
+    let mut batch = batch();
+    let start = batch["sent_at"].clone();
+    let span = |index: usize| {
+        let mut span = span();
+        span["start"] = start.clone();
+        span["name"] = json!(format!("{index}{}", "ax".repeat(400)));
+        span
+    };
+    batch["spans"] = (0..200).map(span).collect();
+    batch
+}
+
+/// 256 letters, each a or b.
+fn random_name() -> String {
+    let bits = Uuid::new_v4().as_u128();
+    let letter = |bit: u32| ["a", "b"][usize::from(bits >> (bit % 128) & 1 == 1)];
+    (0..256).map(letter).collect()
 }
