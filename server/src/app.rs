@@ -47,7 +47,7 @@ pub struct App {
     pub outcome_counts: OutcomeCounts,
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
-    /// How long rows of projects are kept that say nothing else.
+    /// How long rows are kept, unless their project has other times.
     pub retention: Retention,
     pub metrics: Metrics,
     /// Connections at a time.

@@ -74,11 +74,7 @@ impl Eraser {
 
     /// Nothing is lost when it is dropped in the middle.
     pub async fn run(self, shutdown: CancellationToken) {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = self.go_on() => {}
-        }
-        self.lease.give_back().await;
+        self.lease.until(shutdown, self.go_on()).await;
     }
 
     async fn go_on(&self) {
@@ -128,7 +124,7 @@ impl Eraser {
         resting.keys().cloned().collect()
     }
 
-    /// Whose rows some erasures of installs and users of one project mean: those that arrived until each was requested.
+    /// The subjects of some erasures of one project. Rows that arrived after the request stay.
     fn whose(&self, erasures: &[Erasure]) -> Whose {
         let mut whose = Whose {
             project: erasures

@@ -1,6 +1,6 @@
 //! Keeps the rows of each project as long as its settings say, and within its room on the disk.
 //!
-//! One server at a time does it. Where a project takes more room than it may, its oldest events are dropped, day by day, but never those of the last
+//! One server at a time does it. When a project takes more room than it may, its oldest events are dropped, day by day, but never those of the last
 //! two days. If that is not enough, its batches are refused until there is room again.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::store::{Failure, Keeping, Retention};
 const LEASE: Duration = Duration::from_secs(120);
 /// The pause when ClickHouse does not answer yet, or another server has the lease.
 const SOON: Duration = Duration::from_secs(5);
-/// So many failures in a row are logged.
+/// A warning is logged after this many failures in a row.
 const WORTH_A_LINE: u32 = 12;
 const DAY: i64 = 86_400;
 /// Days whose events are never dropped for room: today and yesterday.
@@ -27,7 +27,7 @@ const SAFE_DAYS: i64 = 1;
 /// The task.
 pub struct Sweeper {
     app: Arc<App>,
-    /// How long rows of projects are kept that say nothing else.
+    /// The times of the installation: a project may have others.
     default: Retention,
     every: Duration,
     lease: Lease,
@@ -58,11 +58,7 @@ impl Sweeper {
 
     /// Nothing is lost when it is dropped in the middle.
     pub async fn run(self, shutdown: CancellationToken) {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = self.go_on() => {}
-        }
-        self.lease.give_back().await;
+        self.lease.until(shutdown, self.go_on()).await;
     }
 
     async fn go_on(&self) {
@@ -76,7 +72,7 @@ impl Sweeper {
                 Some(Err(_)) => failures += 1,
                 None => {}
             }
-            // A ClickHouse that starts is no news.
+            // The first failures only say that ClickHouse is starting.
             if let Some(Err(error)) = &swept
                 && failures == WORTH_A_LINE
             {
@@ -101,7 +97,7 @@ impl Sweeper {
         if !changed.is_empty() {
             tracing::info!(?longest, ?changed, "rows are kept for another time now");
         }
-        // What is being dropped still counts as there.
+        // Rows that are being dropped are still counted.
         if app.clickhouse.drops_old_rows().await? {
             return Ok(());
         }
@@ -134,13 +130,13 @@ impl Sweeper {
         Ok(())
     }
 
-    /// Drops a project's oldest events until its rows fit. Answers whether they cannot fit.
+    /// Drops a project's oldest events until its rows fit into the quota. Answers true if they do not fit even then.
     async fn make_room(&self, project: &Storage, most: u64, now: i64) -> Result<bool, NotYet> {
         let (clickhouse, name) = (&self.app.clickhouse, &*project.project);
         let tables = clickhouse.usage(name).await?;
         let used = tables.iter().map(|table| table.bytes).sum::<u64>();
         if used <= most {
-            // Once batches are refused, they are taken again when there is some room.
+            // Batches that were refused are taken again once a tenth of the quota is free.
             return Ok(project.is_over_quota && used > most / 10 * 9);
         }
         let days = clickhouse.usage_by_day(name).await?;
@@ -176,7 +172,7 @@ fn keeping(default: Retention, projects: &[Storage]) -> Keeping {
     }
 }
 
-/// Which days go so that nine tenths of the room are used at most: those before the answer. And what is used then.
+/// The first day to keep, so that at most nine tenths of the quota are used, and the bytes that are used then.
 fn first_day_to_keep(
     (used, most): (u64, u64),
     days: &BTreeMap<i64, u64>,

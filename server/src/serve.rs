@@ -159,7 +159,7 @@ where
     );
     // The writer finds duplicates that are not remembered.
     front.spawn_optional("recall", recall_batches(Arc::clone(&app), front.shutdown()));
-    // Rows are kept for longer than they should be.
+    // Without it, old rows stay too long.
     front.spawn_optional("retention", sweeper(&app, settings).run(front.shutdown()));
     let reclassifier = reclassifier(&app, settings);
     // Stacks keep the classes they have.
@@ -167,7 +167,7 @@ where
     // Rows are stored as before.
     front.spawn_optional("auditor", auditor(&app, settings).run(front.shutdown()));
     let eraser = eraser(&app, shared, settings)?;
-    // Erasures wait, and say so.
+    // Without it, erasures wait, and their receipts say so.
     front.spawn_optional("erasure", eraser.run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);

@@ -45,7 +45,7 @@ test('the same code means something else on a device', () => {
   expect(reasonOf('device', 'rate_limited').means).not.toBe(reasonOf('rejected', 'rate_limited').means);
 });
 
-test('a rule of the project is told apart from the built-in rules', () => {
+test('a rule of the project has a text of its own', () => {
   expect(reasonOf('scrubbed', 'own_rule').means).not.toBe(reasonOf('scrubbed', 'email').means);
   expect(OUTCOMES.erased).toBe('Erased');
 });

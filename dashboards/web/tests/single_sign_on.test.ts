@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loginFault, startAddress } from '../src/account/single_sign_on';
 
-test('a login with the provider opens the page of now afterwards', () => {
+test('a login with the provider leads back to the current page', () => {
   const page = { pathname: '/config', search: '?project=shop&login_error=busy&tab=history', hash: '#top' };
   const start = new URL(startAddress(page), 'http://localhost');
   expect(start.pathname).toBe('/api/v1/session/oidc');

@@ -58,11 +58,7 @@ impl Evaluator {
                 self.lease.during(self.settled_round()).await;
             }
         };
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = rounds => {}
-        }
-        self.lease.give_back().await;
+        self.lease.until(shutdown, Box::pin(rounds)).await;
     }
 
     async fn settled_round(&self) {

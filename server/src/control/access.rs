@@ -1,8 +1,8 @@
 //! What every request is checked against: in memory, swapped whole.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
 use uuid::Uuid;
@@ -29,7 +29,7 @@ pub struct Snapshot {
     /// The same for projects that limit single signals.
     pub(super) signal_meters: HashMap<Arc<str>, Arc<SignalMeter>>,
     pub(super) device_keys: DeviceKeys,
-    /// Of projects that scrub by rules of their own.
+    /// What projects scrub that saved something else than the default.
     pub(super) scrubbing: HashMap<Arc<str>, Arc<Scrubbing>>,
     /// Projects without room on the disk.
     pub(super) full: HashSet<Arc<str>>,
@@ -166,8 +166,9 @@ impl Access {
 
     /// What a project scrubs.
     pub fn scrubbing(&self, project: &str) -> Arc<Scrubbing> {
+        static BUILT_IN: LazyLock<Arc<Scrubbing>> = LazyLock::new(Arc::default);
         let own = self.0.load().scrubbing.get(project).cloned();
-        own.unwrap_or_default()
+        own.unwrap_or_else(|| Arc::clone(&BUILT_IN))
     }
 
     /// The classification rules that hold in a project.

@@ -1,14 +1,15 @@
-//! Work that one server of all that share a control database does at a time.
+//! Leases: several servers share a control database, and one of them at a time does some work.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::store::control::Control;
 
-/// A lease by name. When its holder dies, another server takes it after its life.
+/// A lease with a name. It ends by itself when its holder does not renew it.
 pub struct Lease {
     control: Arc<dyn Control>,
     clock: Clock,
@@ -33,7 +34,16 @@ impl Lease {
         }
     }
 
-    /// Does the work if this server has the lease, and stops when it loses the lease. The lease is renewed meanwhile.
+    /// Runs a task until the server shuts down. Then another server can take the lease at once.
+    pub async fn until(&self, shutdown: CancellationToken, task: impl Future<Output = ()>) {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = task => {}
+        }
+        self.give_back().await;
+    }
+
+    /// Does the work if this server has the lease, and renews the lease until the work is done. Stops the work when the lease is lost.
     pub async fn during(&self, work: impl Future<Output = ()>) {
         if !self.take().await {
             return;
@@ -63,8 +73,7 @@ impl Lease {
         })
     }
 
-    /// Lets another server begin at once.
-    pub async fn give_back(&self) {
+    async fn give_back(&self) {
         if let Err(error) = self.control.give_back(self.name, &self.holder).await {
             tracing::debug!(lease = self.name, %error, "the lease ends by itself");
         }

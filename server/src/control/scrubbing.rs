@@ -8,9 +8,9 @@ use crate::ingest::{Scrubbing, ScrubbingDocument, ScrubbingError};
 use crate::store::StoredText;
 use crate::store::control::{Actor, Control, ControlError};
 
-/// Texts that an answer shows.
+/// An answer shows this many texts at most.
 const MOST_EXAMPLES: usize = 50;
-/// Of each text.
+/// It shows this many characters of each.
 const MOST_CHARS: usize = 300;
 
 #[derive(Debug, thiserror::Error)]

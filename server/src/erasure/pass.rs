@@ -200,7 +200,7 @@ impl<'e> Pass<'e> {
         }
     }
 
-    /// Makes the hours again in which rows were deleted, from the rows that are left.
+    /// Makes the roll-ups of the hours in which rows were deleted again, from the rows that are left.
     async fn rebuild(&mut self) -> Result<(), NotYet> {
         let app = &self.eraser.app;
         let now = app.clock.now().div_euclid(1_000_000);

@@ -10,7 +10,7 @@ use crate::store::tables_of_installs;
 
 /// How often finished erasures are read.
 const EVERY: i64 = 10_000_000;
-/// A finished erasure is checked when the server starts, and then after so long.
+/// A finished erasure is checked when the server starts, and then at this interval.
 const AGAIN: i64 = 24 * 3_600_000_000;
 /// Erasures that one question asks for.
 const AT_ONCE: usize = 50;
@@ -56,7 +56,7 @@ impl Returned {
                     checked: None,
                 };
                 self.known.insert(one.id, known);
-                // Erased stacks that come again are stored again.
+                // Forgets which stacks are stored, because some may have been erased.
                 app.known_stacks.clear();
             }
         }

@@ -19,7 +19,7 @@ use crate::store::{Classes, ClickHouse, Failure, NewClass, StoredStack};
 
 /// Stacks that are read, classified and written at once: some 20 MB when they are deep.
 const PIECE: u32 = 1_000;
-/// A piece that slow rules take longer for ends early: other projects have their turn.
+/// A piece ends early when slow rules take longer, so that other projects have their turn.
 const LONGEST_PIECE: Duration = Duration::from_secs(2);
 /// How often the snapshot, which is memory, is looked at for other rules.
 const LOOK: Duration = Duration::from_millis(200);

@@ -186,7 +186,7 @@ fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// After a large batch that was refused, the project's next one waits for so long.
+/// The pause between a large batch that was refused and the project's next one.
 const AFTER_REFUSAL: Duration = Duration::from_millis(250);
 /// Bodies up to this size, after decompression, are decoded on the spot. That takes about a millisecond.
 const SMALL_BODY: usize = 256 * 1024;
@@ -216,7 +216,7 @@ async fn take_apart(
     });
     let (done, turn) = done.await.ok_or_else(Problem::overloaded)?;
     if done.is_err() {
-        // A sender of refused batches waits, and so does its project: the memory goes back to the system in this time.
+        // The allocator gives the memory back to the system in this time.
         tokio::time::sleep(AFTER_REFUSAL).await;
     }
     drop(turn);

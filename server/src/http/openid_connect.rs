@@ -22,7 +22,7 @@ use crate::openid_connect::{ATTEMPT_LIFE, Callback, Caller, OidcError, OpenIdCon
 /// The sealed attempt, while a person is at the provider. `Lax`, since the way back begins on the provider's site.
 const ATTEMPT: &str = "__Host-unjank-oidc";
 
-/// As much of an error is logged, in characters.
+/// The most characters of an error that are logged.
 const LONGEST_REASON: usize = 500;
 
 /// How people can log in.

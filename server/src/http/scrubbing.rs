@@ -58,7 +58,7 @@ pub(super) async fn save(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Says what a document would change in texts of the last 24 hours, and saves nothing. Those texts were scrubbed by the rules of then, so this
+/// Says what a document would change in texts of the last 24 hours, and saves nothing. Those texts were scrubbed when they arrived, so this
 /// shows what new rules find. What rules would no longer find is not stored, so it cannot be shown.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/scrubbing/dry-run", tag = "scrubbing",

@@ -31,16 +31,7 @@ pub(super) struct StorageBody {
     /// Batches are refused with `quota_disk`, because the events of the last two days alone take too much room.
     is_over_quota: bool,
     /// The largest first.
-    tables: Vec<TableBody>,
-}
-
-/// What the rows of one table take.
-#[derive(Serialize, ToSchema)]
-#[schema(as = TableUse)]
-pub(super) struct TableBody {
-    table: String,
-    rows: u64,
-    bytes: u64,
+    tables: Vec<TableUse>,
 }
 
 /// How long rows are kept, and what they take.
@@ -70,10 +61,7 @@ fn body(app: &App, storage: &Storage, tables: Vec<TableUse>) -> StorageBody {
         disk_bytes: storage.disk_bytes,
         used_bytes: tables.iter().map(|table| table.bytes).sum(),
         is_over_quota: storage.is_over_quota,
-        tables: tables
-            .into_iter()
-            .map(|TableUse { table, rows, bytes }| TableBody { table, rows, bytes })
-            .collect(),
+        tables,
     }
 }
 

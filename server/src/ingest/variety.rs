@@ -162,7 +162,7 @@ fn lock(hour: &Mutex<Hour>, received_at: i64, scrubbing: u64) -> MutexGuard<'_, 
             ..Hour::default()
         };
     }
-    // Names that were stored by other rules may have to be scrubbed by these.
+    // Names of this hour were scrubbed by other rules. They have to be scrubbed again.
     if hour.scrubbing != scrubbing {
         hour.scrubbing = scrubbing;
         (hour.seen, hour.before) = Default::default();

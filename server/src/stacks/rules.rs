@@ -132,7 +132,7 @@ impl Rules {
         Class::of(frames, &walk(self, frames))
     }
 
-    /// The same, unless slow rules have no class for it at a time.
+    /// The same, or nothing if slow rules have not found the class by `end`.
     #[must_use]
     pub fn classify_until(&self, frames: &[Frame<'_>], end: Instant) -> Option<Class> {
         if !self.are_slow() {

@@ -51,7 +51,7 @@ pub(super) fn walk<'r>(rules: &'r Rules, frames: &[Frame<'_>]) -> Walk<'r> {
     walk_while(rules, frames, || true).unwrap_or_default()
 }
 
-/// The same, as long as there is time for the next frame.
+/// The same, or nothing if `has_time` says no before a frame.
 pub(super) fn walk_while<'r>(
     rules: &'r Rules,
     frames: &[Frame<'_>],

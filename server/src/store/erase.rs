@@ -30,14 +30,14 @@ pub struct Whose {
     pub settled: i64,
 }
 
-/// One whose rows are erased if they arrived until a time, in microseconds since the epoch.
+/// An install or a user id. Rows that arrived after `until` (microseconds since the epoch) stay.
 #[derive(Clone, Debug)]
 pub struct Subject<Id> {
     pub id: Id,
     pub until: i64,
 }
 
-/// Rows of one of those whose rows are erased.
+/// Rows of one subject that arrived in one hour.
 #[derive(Row, Deserialize, Clone, Debug)]
 pub struct Found {
     /// From 1: first the installs, then the users.
@@ -84,11 +84,11 @@ pub fn tables_of_installs() -> impl Iterator<Item = &'static str> {
 
 /// Stacks that one statement looks for.
 const STACKS_AT_ONCE: usize = 5_000;
-/// Stacks of a pass that are looked at. The others go by their age.
+/// A pass looks at this many stacks at most. Others are dropped when they are old.
 const MOST_STACKS: usize = 100_000;
-/// Questions of an erasure step back for those of people.
+/// Questions of people go before those of an erasure.
 const SETTINGS: [(&str, &str); 3] = [("max_threads", "2"), ("priority", "10"), LONG_QUERY];
-/// A list of user ids is long.
+/// A statement with 50 user ids is longer than ClickHouse allows by default.
 const LONG_QUERY: (&str, &str) = ("max_query_size", "4194304");
 
 /// Ids as SQL expressions, and the times of their owners.
@@ -186,7 +186,7 @@ impl Whose {
 }
 
 /// A text as an SQL expression. In hexadecimal it cannot end the statement.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("unhex('{hex}')")
 }
@@ -273,7 +273,7 @@ impl ClickHouse {
         self.run(&sql).await
     }
 
-    /// Moves counts from stored to erased. A token makes that happen once.
+    /// Moves counts from stored to erased. ClickHouse ignores a second INSERT with the same token.
     async fn recount(
         &self,
         (table, project): (&str, &str),

@@ -130,7 +130,7 @@ impl Rebuilder {
         Ok(self)
     }
 
-    /// Does other work that no rebuild may cross.
+    /// Does other work while no rebuild runs.
     pub async fn instead<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         self.holder.during(async { Ok(work.await) }).await
     }
@@ -369,7 +369,7 @@ impl Rebuilder {
         })
     }
 
-    /// Asked for each part: raw rows may be dropped during a rebuild.
+    /// Reads this for each part, because raw rows may be dropped during a rebuild.
     async fn gone(&self, raw: &RawTable) -> Result<Gone, Failure> {
         Ok(self.holder.clickhouse.kept().await?.gone(raw.name))
     }

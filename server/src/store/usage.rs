@@ -6,24 +6,26 @@
 use std::collections::BTreeMap;
 
 use clickhouse::Row;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::books::bound;
 use super::clickhouse::{ClickHouse, Failure};
+use super::erase::text;
 use super::raw::{RAW, RawTable};
 use super::rebuild::of_month;
 use super::retention::Retention;
 
 const DAY: i64 = 86_400;
-/// In the text of a mutation that drops old rows.
+/// Marks the mutations that drop old rows.
 const MARK: &str = "old rows";
 
 /// How long rows are kept.
 #[derive(Clone, Debug)]
 pub struct Keeping {
-    /// Those of projects that say nothing else.
+    /// The times of the installation.
     pub default: Retention,
-    /// All projects.
+    /// The times of each project.
     pub projects: BTreeMap<String, Retention>,
 }
 
@@ -43,7 +45,7 @@ impl Keeping {
         })
     }
 
-    /// Whose rows go before those of the others, and before which time.
+    /// Projects that keep rows for a shorter time than others. Their rows before the time are dropped.
     fn earlier(&self, table: &Table, now: i64) -> Vec<(String, i64)> {
         let longest = self.longest().of(&table.name).map_or(0, |(days, _)| days);
         let before = |retention: &Retention| {
@@ -80,7 +82,7 @@ impl Table {
 }
 
 /// What a project's rows take in a table.
-#[derive(Row, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[derive(Row, Deserialize, Serialize, ToSchema, Clone, Debug, PartialEq, Eq)]
 pub struct TableUse {
     pub table: String,
     pub rows: u64,
@@ -91,11 +93,6 @@ pub struct TableUse {
 struct DayUse {
     day: i64,
     bytes: u64,
-}
-
-fn text(project: &str) -> String {
-    // A project's id is made of a-z, 0-9 and `-`.
-    format!("'{}'", project.replace(['\\', '\''], ""))
 }
 
 impl ClickHouse {
@@ -148,7 +145,8 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// Notes what is dropped, so that no rebuild takes the rows that are left for all, and begins to drop it. Answers whether there was any.
+    /// Notes what is dropped, then begins to drop it. A rebuild reads the note: it must not take the rows that are left for all rows. Answers
+    /// whether there were any rows.
     async fn drop_rows(
         &self,
         table: &Table,

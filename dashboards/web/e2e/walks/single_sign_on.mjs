@@ -79,7 +79,7 @@ async function a_person_without_a_group_has_no_access(reader, { sso, dora }) {
   const { page, context } = reader;
   const { people } = sso.provider;
   reader.expect(401, 503);
-  // The session of before, which ends.
+  // The earlier session has to end.
   const before = await (await context.browser().newContext({ baseURL: sso.url, storageState: dora })).newPage();
   await before.goto('/account');
   await before.getByRole('heading', { name: 'Account', exact: true }).waitFor();

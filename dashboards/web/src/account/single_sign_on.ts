@@ -27,7 +27,7 @@ export function loginFault(code: string | null): string {
   return REASONS[code] ?? 'The login failed. Try again.';
 }
 
-/** The address that starts a login, which then opens the page of now. */
+/** The address that starts a login. After the login, the browser opens the current page again. */
 export function startAddress({ pathname, search, hash }: Pick<Location, 'pathname' | 'search' | 'hash'>): string {
   const query = new URLSearchParams(search);
   query.delete(LOGIN_ERROR);

@@ -55,7 +55,7 @@ function names(lines: string): string[] {
   return [...new Set(lines.split('\n').map((line) => line.trim()))].filter(Boolean);
 }
 
-/** Attributes in both lists: their values are stored as they are. */
+/** Attributes in both lists. The server refuses such a document. */
 export function inBothLists({ secret_attributes, plain_attributes }: Document): string[] {
   const plain = new Set(plain_attributes.map((name) => name.toLowerCase()));
   return secret_attributes.filter((name) => plain.has(name.toLowerCase()));

@@ -19,7 +19,7 @@ pub struct Kept {
     dropped_of_projects: BTreeMap<String, Vec<(String, i64)>>,
 }
 
-/// Rows that went from a table before their time.
+/// Rows that were dropped from a table before its TTL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) struct Gone {
     of_all: Option<i64>,
@@ -34,7 +34,7 @@ impl Kept {
         Some(kept.max(self.dropped.get(table).copied())? + HOUR)
     }
 
-    /// What went from a table, whatever its days are.
+    /// Rows of a table that were dropped before its TTL.
     pub(in crate::store) fn gone(&self, table: &str) -> Gone {
         Gone {
             of_all: self.dropped.get(table).copied(),

@@ -37,7 +37,7 @@ pub struct Receipt {
     pub dead_letters: u64,
     /// Hours (in `traffic`: days) whose roll-ups were made again without the deleted rows. Erasures that ran together share this number.
     pub rebuilt_hours: u64,
-    /// What it does now, for people.
+    /// The step that is being done, as a text for people.
     pub step: String,
     /// Why the step did not succeed yet. It is tried again.
     pub error: Option<String>,
@@ -53,7 +53,7 @@ pub struct Work {
     pub marks: BTreeMap<String, Uuid>,
     /// Rows that these mutations delete, by table.
     pub rows: BTreeMap<String, u64>,
-    /// Hours in which rows happened, in seconds since the epoch, by table.
+    /// The hours of the deleted events, in seconds since the epoch, by table.
     pub hours: BTreeMap<String, Vec<i64>>,
     /// Stacks that the rows had.
     pub stacks: Vec<u64>,
@@ -204,7 +204,8 @@ const FORGET_PROJECT: [&str; 16] = [
 
 #[async_trait]
 pub trait Erasures: Backend {
-    /// Asks for an erasure. The same erasure again, while the first one waits, is the first one. A project loses its keys and tokens at once.
+    /// Asks for an erasure. Answers the one that waits already, if there is one of the same subject. A project loses its keys and tokens at
+    /// once.
     async fn request_erasure(
         &self,
         (project, kind, subject): (&str, ErasureKind, &str),
@@ -257,8 +258,8 @@ pub trait Erasures: Backend {
         records(self, OPEN_OF_PROJECTS, values![], Erasure::read).await
     }
 
-    /// A pass of a project that is not in `resting`: one that has begun, or a new one of erasures that were requested before a time. A whole
-    /// project is a pass of its own.
+    /// The pass that is due: one that has begun, or a new one of erasures that were requested before `before`. Projects in `resting` are left
+    /// out. A whole project is a pass of its own.
     async fn next_pass(
         &self,
         before: i64,

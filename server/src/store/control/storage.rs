@@ -39,7 +39,7 @@ pub struct Storage {
     pub keep: KeepDays,
     /// How much room its rows may take. Nothing: no limit.
     pub disk_bytes: Option<u64>,
-    /// Its rows take more room, although only the last two days are kept: batches are refused.
+    /// The events of the last two days alone take more room. Batches are refused.
     pub is_over_quota: bool,
 }
 

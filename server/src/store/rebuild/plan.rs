@@ -90,8 +90,8 @@ pub(super) fn parts(target: &Target, entries: &BTreeSet<i64>) -> Vec<Part> {
     months.into_iter().map(part).collect()
 }
 
-/// A condition on the rows that a part makes again: of its project, and not of projects whose raw rows are gone. `time`: the column of the
-/// table that is asked.
+/// An SQL condition on the rows that a part makes again. Leaves out other projects, if the part is of one, and rows of projects whose raw rows are
+/// `gone`. `time` is the column that dates a row.
 pub(super) fn scope(part: &Part, time: &str, gone: &[(String, i64)]) -> String {
     let mut conditions = vec!["project != ''".to_owned()];
     if let Some(project) = &part.project {
