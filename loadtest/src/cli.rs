@@ -14,6 +14,7 @@ use crate::faults::FaultsArgs;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 use crate::queries::QueriesArgs;
+use crate::soak::SoakArgs;
 
 /// Simulates devices that send to unjank, and verifies that what arrived is what was acknowledged.
 ///
@@ -53,6 +54,14 @@ pub(crate) enum Command {
     Faults(Box<FaultsArgs>),
     /// Measure a server from scratch: highest rate, latency at half of it, memory, bytes per row on disk.
     Bench(Box<BenchArgs>),
+    /// Keep up a steady load for a long time: what an event costs over time and by table, what waits, how soon rows can be queried.
+    /// Exit code 1 when the server does not keep up.
+    ///
+    /// Examples:
+    ///   unjank-loadtest soak --server-bin target/release/unjank --minutes 30 --rate 1250
+    ///   unjank-loadtest soak --server-bin target/release/unjank --minutes 5 --rate 1000 --find-rate
+    #[command(verbatim_doc_comment)]
+    Soak(Box<SoakArgs>),
     /// Measure the questions of the screens on a large store, filled once and kept: a row for each, with what it read.
     Queries(Box<QueriesArgs>),
     /// Try alert rules on simulated fleets: how soon a slow-down is found, and how often rules fire falsely. Exit code 1 when it is
@@ -297,7 +306,7 @@ pub(crate) struct BenchArgs {
     pub(crate) output: OutputArgs,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = text.strip_prefix(digits).unwrap_or_default();
     let number: f64 = digits

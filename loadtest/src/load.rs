@@ -15,7 +15,7 @@ use crate::generator::Stop;
 use crate::ledger::Ledger;
 use crate::pacing::{Due, Pacing, pace};
 use crate::parcel::Parcel;
-use crate::tally::Tally;
+use crate::tally::{Recent, Tally};
 
 /// How to carry out a load.
 pub(crate) struct LoadSettings {
@@ -29,6 +29,8 @@ pub(crate) struct LoadSettings {
     pub(crate) verify: bool,
     /// After the load: how long batches may still be tried before they are given up; none to wait for all of them.
     pub(crate) grace: Option<Duration>,
+    /// Tells a watcher of each batch.
+    pub(crate) recent: Option<Recent>,
 }
 
 /// What came of it.
@@ -113,7 +115,7 @@ impl Load {
                     None => more = false,
                 },
                 Some(ended) = self.under_way.join_next() => {
-                    self.end(ended.context("a delivery panicked")?);
+                    self.end(ended.context("a delivery panicked")?)?;
                 }
                 _ = ticks.tick() => {
                     self.check_time();
@@ -142,13 +144,17 @@ impl Load {
         })
     }
 
-    fn end(&mut self, delivery: Delivery) {
+    fn end(&mut self, delivery: Delivery) -> Result<()> {
         self.tally.add(&delivery);
+        if let Some(recent) = &self.settings.recent {
+            recent.add(&delivery)?;
+        }
         if self.settings.verify {
             let parcel = delivery.parcel;
             self.ledger
                 .record(parcel.batch_id, parcel.manifest, &delivery.fate);
         }
+        Ok(())
     }
 
     fn check_time(&self) {

@@ -1,6 +1,6 @@
 //! `unjank-loadtest`: simulated devices that send to unjank, and a check of what arrived.
 //!
-//! Reads top-down: `run`, `replay`, `chaos`, `faults` and `bench` are the commands; `workload` puts a load together from `plan` (who sends when),
+//! Reads top-down: `run`, `replay`, `chaos`, `faults`, `bench` and `soak` are the commands; `workload` puts a load together from `plan` (who sends when),
 //! `parcel` (what), `generator` and `pacing` (ahead, then in time), `delivery` and `post` (sending, retrying); `ledger` keeps
 //! the devices' books, `verify` compares them with the store's.
 
@@ -35,6 +35,7 @@ mod replay;
 mod report;
 mod run;
 mod server;
+mod soak;
 mod store;
 mod tally;
 mod verify;
@@ -62,12 +63,17 @@ async fn main() -> ExitCode {
     if let Command::Faults(args) = &cli.command {
         return ended(faults::run(args).await);
     }
+    if let Command::Soak(args) = &cli.command {
+        return ended(soak::run(args).await);
+    }
     let output = match &cli.command {
         Command::Run(args) => &args.output,
         Command::Replay(args) => &args.output,
         Command::Chaos(args) => &args.output,
         Command::Bench(args) => &args.output,
-        Command::Queries(_) | Command::Alerts(_) | Command::Faults(_) => return ExitCode::SUCCESS,
+        Command::Queries(_) | Command::Alerts(_) | Command::Faults(_) | Command::Soak(_) => {
+            return ExitCode::SUCCESS;
+        }
     };
     let result = tokio::select! {
         result = work(&cli.command) => result,
@@ -93,7 +99,9 @@ async fn work(command: &Command) -> Result<Report> {
         Command::Replay(args) => replay::run_alone(args).await,
         Command::Chaos(args) => chaos::run(args).await,
         Command::Bench(args) => bench::run(args).await,
-        Command::Queries(_) | Command::Alerts(_) | Command::Faults(_) => Err(anyhow!("no load")),
+        Command::Queries(_) | Command::Alerts(_) | Command::Faults(_) | Command::Soak(_) => {
+            Err(anyhow!("no load"))
+        }
     }
 }
 

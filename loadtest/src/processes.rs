@@ -12,6 +12,8 @@ pub(crate) struct Usage {
     pub(crate) cpu_s: f64,
     /// Peak resident memory since it started, in bytes.
     pub(crate) peak_rss_bytes: u64,
+    /// Resident memory, in bytes.
+    pub(crate) rss_bytes: u64,
 }
 
 /// What a process used between two moments.
@@ -47,7 +49,8 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     let ticks = rustix::param::clock_ticks_per_second();
     Some(Usage {
         cpu_s: cpu_ticks(&stat)? as f64 / ticks as f64,
-        peak_rss_bytes: peak_rss(&status)?,
+        peak_rss_bytes: memory(&status, "VmHWM:")?,
+        rss_bytes: memory(&status, "VmRSS:")?,
     })
 }
 
@@ -77,10 +80,8 @@ fn ticks_at(stat: &str, place: usize) -> Option<u64> {
     Some(user + system)
 }
 
-fn peak_rss(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+fn memory(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kib * 1_024)
 }
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn the_peak_is_in_bytes() {
         assert_eq!(
-            peak_rss("VmPeak:\t 9 kB\nVmHWM:\t    2048 kB\n"),
+            memory("VmPeak:\t 9 kB\nVmHWM:\t    2048 kB\n", "VmHWM:"),
             Some(2_097_152)
         );
     }

@@ -37,15 +37,15 @@ pub(crate) struct QueriesArgs {
 
 /// What a screen asks first, or when somebody looks closer.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
     Overview,
     Detail,
 }
 
-struct Question {
+pub(crate) struct Question {
     screen: &'static str,
-    kind: Kind,
-    path: String,
+    pub(crate) kind: Kind,
+    pub(crate) path: String,
 }
 
 struct Answer {
@@ -176,7 +176,7 @@ fn is_empty(answer: &Value) -> bool {
 }
 
 /// What the screens ask: `overview | screen | path`, or `detail`.
-fn questions(days: u64, group: &str) -> Result<Vec<Question>> {
+pub(crate) fn questions(days: u64, group: &str) -> Result<Vec<Question>> {
     let now = crate::clock::now().as_micros();
     let time = |days_ago: u64| {
         let ago = i64::try_from(days_ago).unwrap_or_default() * 86_400_000_000;

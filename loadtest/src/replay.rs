@@ -120,6 +120,7 @@ async fn send(recording: &Recording<'_>, parcels: Vec<Parcel>) -> Result<Outcome
         stop_after: None,
         verify: recording.verify,
         grace: None,
+        recent: None,
     };
     let parcels = parcels.into_iter().map(Ok);
     let outcome = load::run(parcels, Instant::now(), settings, carrier, stops).await?;

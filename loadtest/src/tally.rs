@@ -1,6 +1,7 @@
 //! Counts and latencies of a run.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -144,6 +145,35 @@ impl Tally {
     }
 }
 
+/// Acknowledged batches since they were last taken, for a watcher of a run.
+#[derive(Clone, Default)]
+pub(crate) struct Recent(Arc<Mutex<Option<(Spread, u64)>>>);
+
+impl Recent {
+    pub(crate) fn add(&self, delivery: &Delivery) -> Result<()> {
+        let Fate::Acknowledged(acceptance) = &delivery.fate else {
+            return Ok(());
+        };
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (latency, events) = match recent.as_mut() {
+            Some(recent) => recent,
+            None => recent.insert((Spread::new()?, 0)),
+        };
+        latency.record(delivery.latency);
+        *events += acceptance.accepted;
+        Ok(())
+    }
+
+    /// Latencies, and accepted events.
+    pub(crate) fn take(&self) -> (Latencies, u64) {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = recent.take();
+        taken.map_or_else(Default::default, |(latency, events)| {
+            (latency.latencies(), events)
+        })
+    }
+}
+
 /// How long something took, many times.
 pub(crate) struct Spread(Histogram<u64>);
 
@@ -166,8 +196,12 @@ impl Spread {
         self.0.len()
     }
 
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> f64 {
+        self.0.value_at_quantile(quantile) as f64 / 1_000.0
+    }
+
     pub(crate) fn latencies(&self) -> Latencies {
-        let quantile = |quantile| self.0.value_at_quantile(quantile) as f64 / 1_000.0;
+        let quantile = |quantile| self.quantile_ms(quantile);
         Latencies {
             p50_ms: quantile(0.5),
             p90_ms: quantile(0.9),

@@ -17,6 +17,7 @@ use crate::parcel::{Packer, Parcel, ParcelSettings};
 use crate::plan::{PlanSettings, Planner, Rate};
 use crate::population::RunTag;
 use crate::post::Target;
+use crate::tally::Recent;
 
 /// A made-up load and the server it is for.
 pub(crate) struct Workload {
@@ -114,11 +115,22 @@ impl Workload {
             stop_after: self.duration.filter(|_| closed),
             verify: self.verify,
             grace: None,
+            recent: None,
         }
     }
 
     /// Builds batches while they are sent.
     pub(crate) async fn stream(&self, way: &Way, stops: &Stops) -> Result<Outcome> {
+        self.stream_to(way, stops, None).await
+    }
+
+    /// The same, and tells a watcher of each batch.
+    pub(crate) async fn stream_to(
+        &self,
+        way: &Way,
+        stops: &Stops,
+        recent: Option<Recent>,
+    ) -> Result<Outcome> {
         let carrier = way.carrier(self.load.connections, stops)?;
         let lead = i64::try_from(LEAD.as_micros()).unwrap_or_default();
         let started = clock::now().shifted(lead);
@@ -130,7 +142,11 @@ impl Workload {
             started,
             &stops.load,
         );
-        load::run(parcels, start, self.settings(), carrier, stops.clone()).await
+        let settings = LoadSettings {
+            recent,
+            ..self.settings()
+        };
+        load::run(parcels, start, settings, carrier, stops.clone()).await
     }
 
     /// Builds the whole load, without sending it.

@@ -227,7 +227,7 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_ALERTS_LEASE_MS", value_name = "MS", default_value_t = 90_000, value_parser = clap::value_parser!(u64).range(500..=3_600_000))]
     pub alerts_lease_ms: u64,
 
-    /// How long events wait for company before they are sent to ClickHouse, in milliseconds: the delay until they show.
+    /// How often events are sent to ClickHouse when few arrive, in milliseconds. After a pause, the first ones are sent at once.
     #[arg(long, env = "UNJANK_FLUSH_INTERVAL_MS", value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub flush_interval_ms: u64,
 

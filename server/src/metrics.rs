@@ -54,6 +54,7 @@ pub struct WriterMetrics {
     pub dead_letter_rows: IntCounter,
     pub unfolded_rows: IntGauge,
     pub fold_seconds: Histogram,
+    pub freshness_seconds: Histogram,
 }
 
 #[derive(Clone, Debug)]
@@ -289,6 +290,17 @@ impl Maker {
 
     fn clock_skews(&self, name: &str, help: &str) -> Histogram {
         let buckets = [1., 5., 30., 60., 300., 3_600., 86_400., 604_800.];
+        self.histogram_of(name, help, &buckets)
+    }
+
+    fn delays(&self, name: &str, help: &str) -> Histogram {
+        let buckets = [
+            0.05, 0.1, 0.2, 0.3, 0.5, 1., 2., 3., 5., 10., 30., 60., 300., 3_600.,
+        ];
+        self.histogram_of(name, help, &buckets)
+    }
+
+    fn histogram_of(&self, name: &str, help: &str, buckets: &[f64]) -> Histogram {
         let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
         self.register(Histogram::with_opts(options))
     }
@@ -371,6 +383,10 @@ impl Metrics {
                 fold_seconds: make.histogram(
                     "unjank_writer_fold_seconds",
                     "Time to roll up the rows of some seconds together.",
+                ),
+                freshness_seconds: make.delays(
+                    "unjank_freshness_seconds",
+                    "Time from the arrival of a batch until its rows can be queried.",
                 ),
             },
             books: BooksMetrics::new(&make),

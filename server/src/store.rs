@@ -29,6 +29,7 @@ pub mod reads;
 mod rebuild;
 mod record;
 mod retention;
+mod roll_ups;
 mod send;
 #[cfg(test)]
 mod simulation;

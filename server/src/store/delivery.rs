@@ -40,15 +40,16 @@ pub(super) fn layout(frame: &Frame<'_>) -> String {
 }
 
 impl<'p> Parcel<'p> {
-    fn insert(
+    fn insert<'f>(
         &self,
+        frames: &[Frame<'f>],
         attempt: u32,
         only: Option<(&'static RawTable, BTreeSet<Day>)>,
-    ) -> Result<Option<Insert<'p>>, Failure> {
-        let Some(first) = self.frames.first() else {
+    ) -> Result<Option<Insert<'f>>, Failure> {
+        let Some(first) = frames.first() else {
             return Ok(None);
         };
-        let mut block = Block::join(self.frames)?;
+        let mut block = Block::join(frames)?;
         if RawTable::of(first.table).is_some() {
             block = block.numbered("range_id", self.number.value());
         }
@@ -99,11 +100,18 @@ impl<'p> Parcel<'p> {
         let table = match table {
             Some(table) if self.in_doubt && !is_back(OldFault::TokensAreProof) => table,
             // Tables without numbers take the same row twice and keep it once.
-            _ => {
-                return match self.insert(0, None)? {
-                    Some(insert) => self.send(insert, destination).await,
-                    None => Ok(()),
+            table => {
+                let blocks = match table {
+                    // ClickHouse keeps a token for each period. So the blocks share one.
+                    Some(table) => table.blocks(self.frames)?,
+                    None => Vec::from([self.frames.to_vec()]),
                 };
+                for frames in blocks {
+                    if let Some(insert) = self.insert(&frames, 0, None)? {
+                        self.send(insert, destination).await?;
+                    }
+                }
+                return Ok(());
             }
         };
         for attempt in 0..TOKENS {
@@ -117,7 +125,7 @@ impl<'p> Parcel<'p> {
             }
             // A running INSERT may outlive its token, and its token may be visible before its rows.
             wait_for_end(destination, self.number.range()).await?;
-            if let Some(insert) = self.insert(attempt, Some((table, missing)))? {
+            if let Some(insert) = self.insert(self.frames, attempt, Some((table, missing)))? {
                 self.send(insert, destination).await?;
             }
         }
@@ -162,7 +170,7 @@ pub(super) async fn roll_up(
     for attempt in 0..TOKENS {
         let first = missing_months(destination, fold, &roll_up.target.table, &months).await?;
         let second = match &roll_up.next {
-            Some(next) => missing_months(destination, fold, &next.target.table, &months).await?,
+            Some(next) => missing_months(destination, fold, &next.table, &months).await?,
             None => first.clone(),
         };
         if first.is_empty() && second.is_empty() {

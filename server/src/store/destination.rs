@@ -46,7 +46,7 @@ pub(crate) struct Insert<'b> {
     pub(super) only: Option<(&'static RawTable, BTreeSet<Day>)>,
 }
 
-pub(crate) trait Destination: Send + Sync {
+pub(crate) trait Destination: Clone + Send + Sync + 'static {
     /// Which of `ids` the project's `batches` hold.
     fn stored_batches(
         &self,

@@ -1,19 +1,16 @@
 //! Rolls rows up, many at a time.
 //!
 //! A group of a roll-up costs as much as some events, and the events of one INSERT fall into nearly as many groups as there are
-//! events. So under load the rows of several ranges make a fold; when it is full or old enough, the SELECTs of the views that fill
-//! roll-ups run over its rows. The views themselves pass by rows with a number. A fold of few rows is rolled up at once: who watches a
-//! single device sees it.
+//! events. So under load the rows of several ranges make a fold. When it is full or old enough, the SELECTs of [`super::roll_ups`] run over
+//! its rows. A fold of few rows is rolled up at once, so that people who watch a single device see it.
 //!
 //! Each block of a roll-up has a *mark* for each month: a row without a project, with the log's id as its app and the fold's number in
 //! `source`, of which a merge keeps the largest. A log's folds are rolled up in their order, so a month has a fold if its mark is not
 //! smaller.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use clickhouse::Row;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, EXACTLY_ONCE, Failure, ONE_BLOCK};
@@ -21,12 +18,12 @@ use super::destination::Month;
 use super::holds::unless_held;
 use super::number::Number;
 use super::proof::query_id;
-use super::raw::RAW;
+use super::roll_ups::DEFINITIONS;
 
 /// Folds with fewer rows are rolled up as soon as their range is in: there is little to gain.
 const WORTH_WAITING: u64 = 50_000;
-/// A fold that is so old is rolled up: how far the roll-ups may lie behind.
-pub(super) const OLD: Duration = Duration::from_secs(10);
+/// A fold that is so old is rolled up: how far the roll-ups may lie behind. Under load, folds of twice the rows have hardly more groups.
+pub(super) const OLD: Duration = Duration::from_secs(20);
 /// And one that no range was added to for so long, which is longer than ranges wait for company.
 pub(super) const QUIET: Duration = Duration::from_secs(2);
 
@@ -40,14 +37,14 @@ const EXTERNAL_BYTES: &str = "1000000000";
 /// How rows of a raw table become those of a roll-up.
 #[derive(Clone, Debug)]
 pub(crate) struct RollUp {
-    /// The view.
     pub(super) name: String,
     /// The raw table.
     pub(super) table: String,
     pub(super) target: Target,
-    select: String,
+    /// What is before and behind the condition on raw rows.
+    select: (String, String),
     /// The roll-up by the day that a view makes of the one by the hour.
-    pub(super) next: Option<Next>,
+    pub(super) next: Option<Target>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,12 +52,6 @@ pub(crate) struct Target {
     pub(super) table: String,
     /// Name and type.
     columns: Vec<(String, String)>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Next {
-    pub(super) target: Target,
-    select: String,
 }
 
 /// Where the rows go.
@@ -85,11 +76,6 @@ pub(crate) struct Step<'s> {
     pub(super) token: String,
 }
 
-/// The condition of the views on rows that they roll up themselves. The server replaces it by a fold.
-const WITHOUT_RANGE: &str = "range_id = 0";
-const WITHOUT_FOLD: &str = "(fold = 0)";
-/// Replaces [`WITHOUT_FOLD`] to read the rows of all folds.
-const ANY_FOLD: &str = "(fold >= 0)";
 /// The `source` of rows that the views by the day ignore.
 const FIRST_ALONE: u8 = 1;
 
@@ -105,11 +91,8 @@ impl RollUp {
             name: name.to_owned(),
             table: table.to_owned(),
             target: targets.next().unwrap(),
-            select: String::new(),
-            next: targets.next().map(|target| Next {
-                target,
-                select: String::new(),
-            }),
+            select: Default::default(),
+            next: targets.next(),
         }
     }
 }
@@ -131,6 +114,19 @@ impl Target {
         } else {
             "day"
         }
+    }
+
+    /// The rows of a day, made of those of the hour.
+    fn by_day(&self, rows: &str) -> String {
+        let columns: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(name, _)| match name.as_str() {
+                "day" => "toDate(hour) AS day".to_owned(),
+                name => format!("`{name}`"),
+            })
+            .collect();
+        format!("SELECT {} FROM ({rows})", columns.join(", "))
     }
 
     /// Puts rows into a table with the columns of the roll-up, without a mark.
@@ -205,30 +201,17 @@ fn first_day(month: Month) -> String {
 impl RollUp {
     /// The rows of the roll-up by the hour, or by the day, made of the raw rows that meet the condition.
     pub(super) fn rows_of(&self, target: &Target, condition: &str) -> String {
-        let rows = self
-            .select
-            .replacen(WITHOUT_RANGE, &format!("({condition})"), 1)
-            .replacen(WITHOUT_FOLD, ANY_FOLD, 1);
+        let (head, tail) = &self.select;
+        let rows = format!("{head}{condition}{tail}");
         match &self.next {
-            Some(next) if next.target.table == target.table => next.rows_of(&rows),
+            Some(next) if next.table == target.table => next.by_day(&rows),
             _ => rows,
         }
     }
 
     /// The tables that rows get to, in their order.
     pub(super) fn targets(&self) -> impl Iterator<Item = &Target> {
-        let next = self.next.iter().map(|next| &next.target);
-        std::iter::once(&self.target).chain(next)
-    }
-}
-
-impl Next {
-    fn rows_of(&self, first: &str) -> String {
-        let columns = self
-            .select
-            .rsplit_once(" FROM ")
-            .map_or("", |(columns, _)| columns);
-        format!("{columns} FROM (SELECT *, toUInt128(0) AS source FROM ({first}))")
+        std::iter::once(&self.target).chain(&self.next)
     }
 }
 
@@ -243,76 +226,59 @@ impl Step<'_> {
 
     fn sql(&self, database: &str) -> String {
         let range = format!("range_id {}", self.fold.sql_of_fold());
-        let rows = self.roll_up.select.replacen(WITHOUT_RANGE, &range, 1);
-        let target = &self.roll_up.target;
-        match (self.reach, &self.roll_up.next) {
-            (Reach::Both, _) | (_, None) => target.insert(&rows, 0, self, database),
-            (Reach::First, _) => target.insert(&rows, FIRST_ALONE, self, database),
-            (Reach::Second, Some(next)) => {
-                next.target.insert(&next.rows_of(&rows), 0, self, database)
-            }
-        }
+        let target = match (self.reach, &self.roll_up.next) {
+            (Reach::Second, Some(next)) => next,
+            _ => &self.roll_up.target,
+        };
+        let source = match (self.reach, &self.roll_up.next) {
+            (Reach::First, Some(_)) => FIRST_ALONE,
+            _ => 0,
+        };
+        let rows = self.roll_up.rows_of(target, &range);
+        target.insert(&rows, source, self, database)
     }
 }
 
-/// A view, as ClickHouse describes it.
-#[derive(Row, Deserialize)]
-struct View {
-    name: String,
-    source: String,
-    target: String,
-    columns: Vec<(String, String)>,
-    select: String,
-}
-
-const VIEWS: &str = "SELECT t.name AS name, extract(any(t.as_select), ' FROM [^ (]*\\.`?([^ (`.]+)') AS source, \
-     extract(any(t.create_table_query), ' TO [^ (]*\\.`?([^ (`.]+)') AS target, \
-     arrayMap(one -> (one.2, one.3), arraySort(groupArray((c.position, c.name, c.type)))) AS columns, any(t.as_select) AS select \
-     FROM system.tables AS t INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name \
-     WHERE t.database = {database:String} AND t.engine = 'MaterializedView' AND NOT (c.name = 'source' AND position(c.type, 'UInt128') > 0) \
-     AND (position(t.as_select, 'range_id = 0') > 0 OR position(t.as_select, 'source != 1') > 0) GROUP BY t.name ORDER BY name";
-
-/// The migration that made them.
-const PROOFS: &str = include_str!("../../../migrations/clickhouse/0011_proofs.sql");
+/// The columns of the roll-ups, without those of marks.
+const COLUMNS: &str = "SELECT table, name, type FROM system.columns WHERE database = {database:String} AND table IN {tables:Array(String)} \
+     AND type NOT LIKE '%UInt128%' ORDER BY table, position";
 
 impl ClickHouse {
     pub(super) async fn read_roll_ups(&self) -> Result<Vec<RollUp>, Failure> {
+        let tables: Vec<&str> = DEFINITIONS
+            .iter()
+            .flat_map(|one| std::iter::once(one.target).chain(one.by_day))
+            .collect();
         let query = self
             .client()?
-            .query_raw(VIEWS)
-            .param("database", self.database());
-        let views = query.fetch_all::<View>().await?;
-        let wanted = PROOFS.matches("MODIFY QUERY").count();
-        if views.len() < wanted {
-            return Err(Failure::Later(format!(
-                "only {} of the {wanted} views that fill roll-ups have the definition of unjank. Restore the others, see migrations/clickhouse/0011_proofs.sql",
-                views.len()
-            )));
+            .query_raw(COLUMNS)
+            .param("database", self.database())
+            .param("tables", &tables);
+        let mut columns: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        for (table, name, kind) in query.fetch_all::<(String, String, String)>().await? {
+            columns.entry(table).or_default().push((name, kind));
         }
-        let (first, second): (Vec<View>, Vec<View>) = views
-            .into_iter()
-            .partition(|view| view.select.contains(WITHOUT_RANGE));
-        let target = |view: &View| Target {
-            table: view.target.clone(),
-            columns: view.columns.clone(),
+        let target = |table: &str| {
+            let columns = columns.get(table).cloned().ok_or_else(|| {
+                Failure::Later(format!(
+                    "the table {table} is missing. Restart the server: it makes its tables when it starts"
+                ))
+            })?;
+            Ok::<_, Failure>(Target {
+                table: table.to_owned(),
+                columns,
+            })
         };
-        let roll_ups = first
-            .iter()
-            .filter(|view| RAW.iter().any(|raw| raw.name == view.source))
-            .map(|view| RollUp {
-                name: view.name.clone(),
-                table: view.source.clone(),
-                target: target(view),
-                select: view.select.clone(),
-                next: second
-                    .iter()
-                    .find(|next| next.source == view.target)
-                    .map(|next| Next {
-                        target: target(next),
-                        select: next.select.clone(),
-                    }),
-            });
-        Ok(roll_ups.collect())
+        let roll_ups = DEFINITIONS.iter().map(|one| {
+            Ok(RollUp {
+                name: one.name.to_owned(),
+                table: one.table.to_owned(),
+                target: target(one.target)?,
+                select: one.select(self.database()),
+                next: one.by_day.map(target).transpose()?,
+            })
+        });
+        roll_ups.collect()
     }
 
     pub(super) async fn run_step(&self, step: &Step<'_>) -> Result<(), Failure> {
@@ -332,6 +298,8 @@ impl ClickHouse {
                 query.with_setting(setting, value)
             });
         let query = query
+            // Another thread would take its core from the ingest.
+            .with_setting("max_threads", "1")
             .with_setting("max_bytes_before_external_group_by", EXTERNAL_BYTES)
             .with_setting("insert_deduplication_token", token)
             .with_setting("query_id", query_id);
@@ -340,13 +308,10 @@ impl ClickHouse {
 
     /// Rolls up the fold of an older server, as it did: with tokens alone, and without marks.
     pub(super) async fn roll_up_of_older(&self, fold: u64, log_id: Uuid) -> Result<(), Failure> {
-        for roll_up in self.read_roll_ups().await? {
-            let rows = roll_up
-                .select
-                .replacen(WITHOUT_FOLD, &format!("(fold = {fold})"), 1);
-            if rows == roll_up.select {
-                continue;
-            }
+        let numbered = |roll_up: &RollUp| roll_up.table != "batches";
+        for roll_up in self.read_roll_ups().await?.into_iter().filter(numbered) {
+            let condition = format!("range_id = 0 AND fold = {fold}");
+            let rows = roll_up.rows_of(&roll_up.target, &condition);
             let (database, table, names) = (
                 self.database(),
                 &roll_up.target.table,

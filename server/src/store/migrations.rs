@@ -36,6 +36,8 @@ const MIGRATIONS: &[Migration] = migrations![
     "0016_dropped_rows",
     "0017_marks_of_outcomes",
     "0018_dropped_rows_of_projects",
+    "0019_raw_without_views",
+    "0020_fewer_merges",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

@@ -43,6 +43,9 @@ pub(super) const RAW: [RawTable; 10] = [
 /// The first day of a period, in days since the epoch.
 pub(super) type Day = i32;
 
+/// Blocks with fewer rows are not divided: each INSERT costs as much as some thousand rows.
+const WORTH_DIVIDING: usize = 10_000;
+
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
 impl RawTable {
@@ -76,6 +79,50 @@ impl RawTable {
         }
     }
 
+    /// Divides frames into blocks with no period in common: the largest, and the rest. A block of one period costs ClickHouse half as much as
+    /// one that it has to divide itself.
+    pub(super) fn blocks<'f>(&self, frames: &[Frame<'f>]) -> Result<Vec<Vec<Frame<'f>>>, BadFrame> {
+        let rows: usize = frames.iter().map(|frame| frame.rows).sum();
+        if rows < WORTH_DIVIDING {
+            return Ok(Vec::from([frames.to_vec()]));
+        }
+        let mut frames_of: BTreeMap<(Day, Day), Vec<usize>> = BTreeMap::new();
+        for (index, frame) in frames.iter().enumerate() {
+            let periods = self.periods(&[*frame])?;
+            let ends = periods.first_key_value().zip(periods.last_key_value());
+            if let Some(((first, _), (last, _))) = ends {
+                frames_of.entry((*first, *last)).or_default().push(index);
+            }
+        }
+        let mut blocks: Vec<(Day, Vec<usize>)> = Vec::new();
+        for ((first, last), indexes) in frames_of {
+            match blocks.last_mut() {
+                Some((end, block)) if first <= *end => {
+                    *end = last.max(*end);
+                    block.extend(indexes);
+                }
+                _ => blocks.push((last, indexes)),
+            }
+        }
+        let rows = |block: &[usize]| -> usize {
+            let rows = block.iter().filter_map(|index| frames.get(*index));
+            rows.map(|frame| frame.rows).sum()
+        };
+        blocks.sort_by_key(|(_, block)| std::cmp::Reverse(rows(block)));
+        let mut blocks = blocks.into_iter().map(|(_, block)| block);
+        let largest = blocks.next().unwrap_or_default();
+        let rest = blocks.flatten().collect();
+        Ok([largest, rest]
+            .into_iter()
+            .map(|mut block: Vec<usize>| {
+                block.sort_unstable();
+                let frames = block.iter().filter_map(|index| frames.get(*index).copied());
+                frames.collect()
+            })
+            .filter(|block: &Vec<_>| !block.is_empty())
+            .collect())
+    }
+
     /// How many rows the frames have of each period.
     pub(super) fn periods(&self, frames: &[Frame<'_>]) -> Result<BTreeMap<Day, usize>, BadFrame> {
         let mut rows = BTreeMap::new();
@@ -98,16 +145,30 @@ fn days(frame: &Frame<'_>, time: &str) -> Result<BTreeMap<Day, usize>, BadFrame>
         _ => return Err(BadFrame("a column of times of another form")),
     };
     let mut days = BTreeMap::new();
+    let mut run = (0, 0);
     for _ in 0..values {
         let day = match kind {
             Kind::Micros => i64::from_le_bytes(body.array()?).div_euclid(MICROS_A_DAY),
             Kind::Date => i64::from(u16::from_le_bytes(body.array()?)),
             _ => return Err(BadFrame("a column of times of another kind")),
         };
-        let day = Day::try_from(day).map_err(|_| BadFrame("a time out of bounds"))?;
-        *days.entry(day).or_default() += frame.rows / values.max(1);
+        // Neighbours have the same day.
+        if day != run.0 {
+            add(&mut days, run)?;
+            run = (day, 0);
+        }
+        run.1 += frame.rows / values.max(1);
     }
+    add(&mut days, run)?;
     Ok(days)
+}
+
+fn add(days: &mut BTreeMap<Day, usize>, (day, rows): (i64, usize)) -> Result<(), BadFrame> {
+    if rows > 0 {
+        let day = Day::try_from(day).map_err(|_| BadFrame("a time out of bounds"))?;
+        *days.entry(day).or_default() += rows;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -140,5 +201,34 @@ mod tests {
         );
         let batches = RawTable::of("batches").unwrap().periods(&frames).unwrap();
         assert_eq!(batches, BTreeMap::from([(1, 4)]));
+    }
+
+    #[test]
+    fn a_large_block_is_divided_so_that_no_period_is_in_two_blocks() {
+        let many = |day: i64| frame("spans", &vec![day; WORTH_DIVIDING / 2]);
+        let bytes = [
+            many(20_773),
+            frame("spans", &[20_766]),
+            many(20_774),
+            frame("spans", &[20_760, 20_780]),
+            frame("spans", &[20_751]),
+        ];
+        let frames: Vec<_> = bytes
+            .iter()
+            .map(|bytes| Frame::read(bytes).unwrap())
+            .collect();
+        let spans = RawTable::of("spans").unwrap();
+        let rows = |frames: &[Frame<'_>]| {
+            let blocks = spans.blocks(frames).unwrap().into_iter();
+            let rows = blocks.map(|block| block.iter().map(|frame| frame.rows).collect());
+            rows.collect::<Vec<Vec<usize>>>()
+        };
+        let half = WORTH_DIVIDING / 2;
+        // The fourth frame is of the weeks of the first three.
+        assert_eq!(rows(&frames), [vec![half, 1, half, 2], vec![1]]);
+        let apart = [frames[0], frames[1], frames[2], frames[4]];
+        assert_eq!(rows(&apart), [vec![half, half], vec![1, 1]]);
+        // A small block stays whole.
+        assert_eq!(rows(&[frames[1], frames[4]]), [vec![1, 1]]);
     }
 }

@@ -181,6 +181,14 @@ impl<'r> Record<'r> {
         bytes.first().is_some_and(|version| *version > VERSION)
     }
 
+    /// When the server received the batch, in microseconds since the epoch.
+    pub(super) fn received_at(bytes: &[u8]) -> Option<i64> {
+        let mut cursor = Cursor(bytes);
+        let (_version, _project) = (cursor.u8().ok()?, cursor.name().ok()?);
+        let _batch_id = cursor.take(size_of::<Uuid>()).ok()?;
+        Some(i64::from_le_bytes(cursor.array().ok()?))
+    }
+
     pub fn read(bytes: &'r [u8]) -> Result<Self, BadFrame> {
         let mut cursor = Cursor(bytes);
         let version = cursor.u8()?;

@@ -5,9 +5,11 @@
 //! How rows get to their tables is in [`super::delivery`].
 
 mod cut;
+mod folding;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,24 +17,24 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::cut::{join_fold, parse, same_layouts};
+use self::folding::{Answer, Folding, next_of};
 use super::clickhouse::{ClickHouse, Failure};
 use super::control::{Alone, Claims};
 use super::dead_letter::DeadLetters;
-use super::delivery;
 use super::destination::Destination;
-use super::fold::{self, RollUp};
-use super::holds::is_held;
-use super::ledger::{Fold, Ledger, LogState, Range};
+use super::fold;
+use super::ledger::{Ledger, LogState, Range};
 use super::log::{IngestLog, LogRecords};
 use super::number::Number;
 use super::old_fault::{OldFault, is_back};
+use super::record::Record;
 use super::tally::Counted;
 use crate::clock::Clock;
 use crate::metrics::WriterMetrics;
 
 #[derive(Clone, Debug)]
 pub(crate) struct WriterSettings {
-    /// How long records wait for company before they are sent.
+    /// Ranges that are small begin at this interval. The first record after a pause does not wait.
     pub(crate) flush_interval: Duration,
     /// A range ends when it has this many bytes of the log …
     pub(crate) range_bytes: usize,
@@ -73,6 +75,8 @@ pub(crate) struct Writer<D = ClickHouse> {
     quiet_at: Instant,
     /// After a failure folds wait until then.
     not_before: Instant,
+    /// The next small range waits until then.
+    flush_at: Instant,
 }
 
 /// What there is to do.
@@ -80,11 +84,15 @@ enum Next {
     Learn,
     Range,
     Fold,
+    /// A view of a fold is done.
+    Settle(Option<Answer>),
     End,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// A record waits this long for others that arrive with it.
+const GATHER: Duration = Duration::from_millis(20);
 /// After a failure folds wait for so long.
 const FOLD_PAUSE: Duration = Duration::from_secs(2);
 /// After a hold they wait for so long: it is short.
@@ -116,7 +124,6 @@ impl<D: Destination> Writer<D> {
             dead_letters,
             claims: Arc::new(Alone),
             claimed_at: Instant::now(),
-            settings,
             metrics,
             in_doubt: ledger.range.is_some(),
             delivered: HashSet::new(),
@@ -129,6 +136,8 @@ impl<D: Destination> Writer<D> {
             fold_at: Instant::now(),
             quiet_at: Instant::now(),
             not_before: Instant::now(),
+            flush_at: later(settings.flush_interval),
+            settings,
         })
     }
 
@@ -140,43 +149,76 @@ impl<D: Destination> Writer<D> {
     /// Drains until `shutdown`, then what is left without waiting for more, until `give_up`.
     pub(crate) async fn run(mut self, shutdown: CancellationToken, give_up: CancellationToken) {
         let mut pause = FIRST_PAUSE;
+        let mut folding: Option<Folding> = None;
         loop {
-            let next = self.next(&shutdown).await;
-            let attempt = async {
-                match next {
-                    Next::Learn => self.learn().await,
-                    Next::Range => self.drain_one_range().await,
-                    Next::Fold => self.roll_up().await,
-                    Next::End => Ok(()),
-                }
-            };
-            let done = tokio::select! {
+            let is_folding = folding.is_some();
+            let next = tokio::select! {
                 biased;
                 () = give_up.cancelled() => return,
-                done = attempt => done,
+                answer = next_of(&mut folding) => Next::Settle(answer),
+                next = self.next(&shutdown, is_folding) => next,
             };
-            match (next, done) {
-                (Next::End, _) => return,
-                (_, Ok(())) => pause = FIRST_PAUSE,
-                (_, Err(failure)) if is_held(&failure) => {
-                    tracing::debug!(%failure, "a fold waits for a rebuild");
-                    self.not_before = later(HELD_PAUSE);
-                }
-                (_, Err(failure)) => {
-                    self.metrics.failures.inc();
-                    tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "the ingest log is not drained; events are kept");
-                    tokio::select! {
-                        biased;
-                        () = give_up.cancelled() => return,
-                        () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-                    }
-                }
+            if matches!(next, Next::End) {
+                return;
+            }
+            let attempt = tokio::select! {
+                biased;
+                () = give_up.cancelled() => return,
+                done = self.attempt(next, &mut folding) => done,
+            };
+            let Err(failure) = attempt else {
+                pause = FIRST_PAUSE;
+                continue;
+            };
+            self.metrics.failures.inc();
+            tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "the ingest log is not drained; events are kept");
+            tokio::select! {
+                biased;
+                () = give_up.cancelled() => return,
+                () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
             }
         }
     }
 
+    async fn attempt(&mut self, next: Next, folding: &mut Option<Folding>) -> Result<(), Failure> {
+        match next {
+            Next::Learn => self.learn().await,
+            Next::Range => self.drain_beside(folding).await,
+            Next::Fold => {
+                *folding = Some(self.begin_folds().await?);
+                Ok(())
+            }
+            Next::Settle(answer) => self.settle(folding, answer).await,
+            Next::End => Ok(()),
+        }
+    }
+
+    /// Sends a range while ClickHouse works at a fold.
+    async fn drain_beside(&mut self, folding: &mut Option<Folding>) -> Result<(), Failure> {
+        let mut answers = Vec::new();
+        let drained = {
+            let mut range = pin!(self.drain_one_range());
+            let mut is_folding = folding.is_some();
+            loop {
+                tokio::select! {
+                    biased;
+                    drained = &mut range => break drained,
+                    answer = next_of(folding), if is_folding => {
+                        is_folding = answer.is_some();
+                        answers.push(answer);
+                    }
+                }
+            }
+        };
+        let mut settled = Ok(());
+        for answer in answers {
+            settled = settled.and(self.settle(folding, answer).await);
+        }
+        drained.and(settled)
+    }
+
     /// Waits until there is something to do. What is on its way goes first; with `shutdown`, all that is left goes at once.
-    async fn next(&self, shutdown: &CancellationToken) -> Next {
+    async fn next(&self, shutdown: &CancellationToken, is_folding: bool) -> Next {
         if !self.knows_last && !shutdown.is_cancelled() {
             return Next::Learn;
         }
@@ -184,13 +226,8 @@ impl<D: Destination> Writer<D> {
         if self.ledger.range.is_some() {
             return Next::Range;
         }
-        let last = if self.ledger.has_folds() && self.knows_last {
-            Next::Fold
-        } else {
-            Next::End
-        };
         loop {
-            let fold_at = self.fold_due();
+            let fold_at = self.fold_due().filter(|_| !is_folding);
             if fold_at.is_some_and(|at| at <= Instant::now()) {
                 return Next::Fold;
             }
@@ -201,10 +238,10 @@ impl<D: Destination> Writer<D> {
                 biased;
                 () = shutdown.cancelled() => {
                     let more = *durable.borrow() > self.ledger.done;
-                    return if more { Next::Range } else { last };
+                    return if more { Next::Range } else { self.last(is_folding).await };
                 }
                 () = sleep_until(fold_at.unwrap_or_else(Instant::now)), if fold_at.is_some() => {}
-                changed = durable.changed() => if changed.is_err() { return last; },
+                changed = durable.changed() => if changed.is_err() { return self.last(is_folding).await; },
             }
         }
         if self.log.pending_bytes() < self.settings.eager_bytes {
@@ -212,118 +249,23 @@ impl<D: Destination> Writer<D> {
                 biased;
                 () = shutdown.cancelled() => {}
                 () = self.enough_waits() => {}
-                () = sleep(self.settings.flush_interval) => {}
+                () = sleep_until(self.flush_at.max(later(GATHER))) => {}
             }
         }
         Next::Range
     }
 
-    /// When folds are to be rolled up.
-    fn fold_due(&self) -> Option<Instant> {
-        let must_wait =
-            self.ledger.done < self.ledger.folds_wait_for && self.ledger.folds.len() < MOST_FOLDS;
-        let has_nothing = self.knows_folds && !self.ledger.has_folds();
-        if !self.knows_last || must_wait || has_nothing {
-            return None;
+    /// What there is to do when no record comes any more.
+    async fn last(&self, is_folding: bool) -> Next {
+        if is_folding {
+            // Its answers come first.
+            return std::future::pending().await;
         }
-        let waits = self.knows_folds
-            && self.ledger.folds.len() == 1
-            && self.ledger.old_fold.is_none()
-            && self
-                .ledger
-                .open_fold()
-                .is_some_and(|fold| fold::is_worth_waiting(fold.rows) && !fold.is_full());
-        let at = if waits {
-            self.fold_at.min(self.quiet_at)
+        if self.ledger.has_folds() && self.knows_last {
+            Next::Fold
         } else {
-            Instant::now()
-        };
-        Some(at.max(self.not_before))
-    }
-
-    /// Closes the open fold and rolls up all there are. What fails is tried again; ranges go on meanwhile, and so do other views.
-    async fn roll_up(&mut self) -> Result<(), Failure> {
-        // The open fold stays open while closed folds wait. Otherwise each failed attempt would start another fold.
-        if !self.ledger.folds.iter().any(|fold| fold.closed) {
-            let mut next = self.ledger.clone();
-            next.close_fold();
-            self.commit(next).await?;
+            Next::End
         }
-        let began = Instant::now();
-        let done = self.roll_up_all().await;
-        self.metrics
-            .fold_seconds
-            .observe(began.elapsed().as_secs_f64());
-        if done.is_err() {
-            self.not_before = later(FOLD_PAUSE);
-            // A rebuild may have rolled up folds that waited for hours. From now on each fold's marks are checked.
-            self.doubtful_before = self.ledger.last;
-        }
-        done
-    }
-
-    async fn roll_up_all(&mut self) -> Result<(), Failure> {
-        if let Some(old) = self.ledger.old_fold {
-            let log_id = old.log_id.unwrap_or(self.ledger.log_id);
-            self.destination.roll_up_old(old.number, log_id).await?;
-            let mut next = self.ledger.clone();
-            next.old_fold = None;
-            self.commit(next).await?;
-        }
-        self.recall_folds().await?;
-        let roll_ups = self.destination.roll_ups().await?;
-        let mut failed: BTreeMap<&str, Failure> = BTreeMap::new();
-        let folds = self.ledger.folds.clone().into_iter();
-        for fold in folds.filter(|fold| fold.closed) {
-            let of_fold =
-                |one: &&RollUp| fold.tables.contains(&one.table) && !fold.done.contains(&one.name);
-            let mut all_done = true;
-            for roll_up in roll_ups.iter().filter(of_fold) {
-                // A view takes folds in their order.
-                let is_next = !failed.contains_key(&*roll_up.name);
-                all_done &= is_next && self.roll_up_view(&fold, roll_up, &mut failed).await?;
-            }
-            if all_done {
-                let mut next = self.ledger.clone();
-                next.folds.retain(|one| one.number != fold.number);
-                self.commit(next).await?;
-            }
-        }
-        match failed.pop_first() {
-            Some((view, failure)) => Err(Failure::Later(format!("{view}: {failure}"))),
-            None => Ok(()),
-        }
-    }
-
-    /// Answers whether the view has the fold now.
-    async fn roll_up_view<'v>(
-        &mut self,
-        fold: &Fold,
-        roll_up: &'v RollUp,
-        failed: &mut BTreeMap<&'v str, Failure>,
-    ) -> Result<bool, Failure> {
-        let key = (fold.number, roll_up.name.clone());
-        // A rebuild takes over folds that wait for hours.
-        let is_old = fold.number.seconds() < self.settings.clock.now() / 1_000_000 - OLD_FOLD;
-        let in_doubt =
-            is_old || fold.number <= self.doubtful_before || self.doubtful_views.contains(&key);
-        let done = delivery::roll_up(&self.destination, fold, roll_up, in_doubt).await;
-        // Another attempt must check what is stored, until the ledger records the view as done.
-        self.doubtful_views.insert(key.clone());
-        if let Err(failure) = done {
-            failed.insert(&roll_up.name, failure);
-            return Ok(false);
-        }
-        if is_back(OldFault::FoldsBeginAgain) {
-            return Ok(true);
-        }
-        let mut next = self.ledger.clone();
-        if let Some(fold) = next.folds.iter_mut().find(|one| one.number == fold.number) {
-            fold.done.insert(roll_up.name.clone());
-        }
-        self.commit(next).await?;
-        self.doubtful_views.remove(&key);
-        Ok(true)
     }
 
     async fn enough_waits(&self) {
@@ -356,6 +298,14 @@ impl<D: Destination> Writer<D> {
         self.in_doubt = false;
         self.delivered.clear();
         self.log.drained(range.last, &records);
+        let now = self.settings.clock.now();
+        for received_at in records
+            .iter()
+            .filter_map(|(_, bytes)| Record::received_at(bytes))
+        {
+            let micros = now.saturating_sub(received_at).max(0);
+            self.metrics.freshness_seconds.observe(micros as f64 / 1e6);
+        }
         self.metrics.rows.inc_by(rows);
         self.metrics.ranges.inc();
         Ok(())
@@ -376,6 +326,7 @@ impl<D: Destination> Writer<D> {
                 "{MOST_FOLDS} folds wait for their roll-ups"
             )));
         }
+        self.flush_at = later(self.settings.flush_interval);
         let durable = *self.log.durable().borrow();
         let first = self.ledger.done + 1;
         let mut records = self

@@ -66,12 +66,17 @@ async fn stacks_and_classes_go_after_all_that_may_use_them() {
 async fn what_is_older_goes_and_its_rollup_stays() {
     let server = Server::with(&["--retention-days", "30"]).await;
     server.ready().await;
-    let rows = "SELECT (SELECT count() FROM spans), (SELECT sum(count) FROM spans_daily)";
+    let rows = "SELECT (SELECT count() FROM spans), (SELECT sum(count) FROM spans_hourly)";
     server.answers("SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'spans' AND engine_full LIKE '% TTL %'", "1").await;
     for age in ["2026-01-01 00:00:00", "2099-01-01 00:00:00"] {
         server
             .query(&format!(
                 "INSERT INTO spans (project, start, sample_rate) VALUES ('default', '{age}', 1)"
+            ))
+            .await;
+        server
+            .query(&format!(
+                "INSERT INTO spans_hourly (project, hour, count) VALUES ('default', '{age}', 1)"
             ))
             .await;
     }

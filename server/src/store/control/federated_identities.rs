@@ -80,7 +80,7 @@ pub enum Refusal {
 
 const BY_SUBJECT: &str =
     "SELECT user_id FROM federated_identities WHERE issuer = $1 AND subject = $2";
-const OF_USER: &str = "SELECT issuer FROM federated_identities WHERE user_id = $1";
+const OF_USER: &str = "SELECT issuer, subject FROM federated_identities WHERE user_id = $1";
 /// A page of people, in the order of [`super::Users::users`].
 const LINKED: &str = "SELECT id FROM users \
      WHERE email > $1 AND EXISTS (SELECT 1 FROM federated_identities WHERE user_id = users.id) ORDER BY email LIMIT $2";
@@ -206,9 +206,14 @@ impl Change<'_> {
             return Ok(Admission::Refused(Refusal::Disabled));
         }
         for linked in self.rows(OF_USER, values![user.id]).await? {
-            if linked.get::<String>("issuer")? == login.issuer {
-                return Ok(Admission::Refused(Refusal::LinkedElsewhere));
+            if linked.get::<String>("issuer")? != login.issuer {
+                continue;
             }
+            // Another login of this account at the same time may have linked it just now.
+            return Ok(match linked.get::<String>("subject")? == login.subject {
+                true => Admission::Admitted(user),
+                false => Admission::Refused(Refusal::LinkedElsewhere),
+            });
         }
         self.link(&user, login).await?;
         Ok(Admission::Admitted(user))

@@ -16,6 +16,7 @@ use crate::store::raw::{Day, RawTable};
 use crate::store::tally::month_of;
 
 /// Answers nothing once the process has ended.
+#[derive(Clone)]
 pub(super) struct Connection {
     pub(super) store: Store,
     pub(super) disk: SimulatedDisk,
@@ -236,7 +237,7 @@ impl Destination for Connection {
             targets.push(first.table.clone());
         }
         if step.reach != Reach::First {
-            targets.extend(next.iter().map(|next| next.target.table.clone()));
+            targets.extend(next.iter().map(|next| next.table.clone()));
         }
         let work = FoldWork {
             table: step.roll_up.table.clone(),

@@ -1,0 +1,233 @@
+//! `unjank-loadtest soak`: a steady load for a long time, watched all along.
+//!
+//! A short run hides what comes later: merges, growth, a log that fills. So the server is watched in intervals, and the verdict compares the
+//! last third with the first.
+
+mod buckets;
+mod engine;
+mod probe;
+mod sample;
+mod text;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::{LoadArgs, duration};
+use crate::clock;
+use crate::console;
+use crate::delivery::Backoff;
+use crate::fingerprint::Times;
+use crate::load::Stops;
+use crate::plan::Rate;
+use crate::processes::Machine;
+use crate::run::Place;
+use crate::server::{KEY, Server};
+use crate::tally::{Latencies, Recent};
+use crate::workload::{Way, Workload, new_tag};
+
+use self::engine::TableWork;
+use self::probe::Probe;
+use self::sample::{Sample, Sampler};
+use self::verdict::Verdict;
+
+#[derive(Debug, Args)]
+pub(crate) struct SoakArgs {
+    /// The `unjank` binary: a release build.
+    #[arg(long)]
+    server_bin: PathBuf,
+    /// An empty folder for the server's data, kept. Without it: a temporary folder.
+    #[arg(long)]
+    data_dir: Option<PathBuf>,
+    /// How long the load lasts.
+    #[arg(long, default_value_t = 30.0)]
+    minutes: f64,
+    /// How often a line is printed.
+    #[arg(long, default_value = "30s", value_parser = duration)]
+    every: Duration,
+    /// Look for the highest rate that the server keeps up with: halves the distance between a rate that it kept and one that it did not.
+    /// Each try takes `--minutes`, on an empty store.
+    #[arg(long)]
+    find_rate: bool,
+    /// With `--find-rate`: how many rates are tried.
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=20))]
+    tries: u32,
+    /// How long the server may take to drain its log after the load.
+    #[arg(long, default_value = "300s", value_parser = duration)]
+    drain_timeout: Duration,
+    #[command(flatten)]
+    load: LoadArgs,
+    /// Write the report as JSON.
+    #[arg(long, value_name = "FILE")]
+    report_json: Option<PathBuf>,
+}
+
+/// A soak at one rate.
+#[derive(Debug, Serialize)]
+pub(crate) struct Soak {
+    started_at: String,
+    machine: Machine,
+    server_version: Option<String>,
+    events_per_batch: u64,
+    batches_per_s: f64,
+    samples: Vec<Sample>,
+    /// Of the whole run.
+    latency: Latencies,
+    /// From the end of the load until all events were stored and rolled up, and no merge ran.
+    drain_s: f64,
+    /// By table, the most expensive first.
+    tables: Vec<TableWork>,
+    verdict: Verdict,
+}
+
+/// Answers whether the server kept up.
+pub(crate) async fn run(args: &SoakArgs) -> Result<bool> {
+    let Rate::PerSecond(rate) = args.load.rate else {
+        anyhow::bail!("a soak needs a rate: batches a second, as --rate 1250");
+    };
+    ensure!(args.minutes > 0.0, "--minutes must be above 0");
+    let soak = if args.find_rate {
+        find_rate(args, rate).await?
+    } else {
+        at_rate(args, rate).await?
+    };
+    if let Some(path) = &args.report_json {
+        let text = serde_json::to_string_pretty(&soak).context("encoding the report")?;
+        std::fs::write(path, text + "\n").with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(soak.verdict.kept_up())
+}
+
+/// Bisects between a rate that was kept and one that was not. Answers the last soak that kept up, or the last one.
+async fn find_rate(args: &SoakArgs, first: f64) -> Result<Soak> {
+    let (mut kept, mut lost): (Option<Soak>, Option<f64>) = (None, None);
+    let mut rate = first;
+    let mut last = None;
+    for _ in 0..args.tries {
+        let soak = at_rate(args, rate).await?;
+        if soak.verdict.kept_up() {
+            kept = Some(soak);
+        } else {
+            lost = Some(rate);
+            last = Some(soak);
+        }
+        let floor = kept.as_ref().map_or(0.0, |soak| soak.batches_per_s);
+        rate = match lost {
+            Some(lost) => f64::midpoint(floor, lost),
+            None => floor * 1.5,
+        };
+    }
+    let events = args.load.events_per_batch as f64;
+    match (kept, last) {
+        (Some(soak), _) => {
+            let above = lost.map_or("it was not found".to_owned(), |lost| {
+                format!("{:.0} are too many", lost * events)
+            });
+            console::print(&format!(
+                "\nHighest rate that was kept: {:.0} events/s; {above}.",
+                soak.batches_per_s * events
+            ));
+            Ok(soak)
+        }
+        (None, Some(soak)) => Ok(soak),
+        (None, None) => anyhow::bail!("no rate was tried"),
+    }
+}
+
+async fn at_rate(args: &SoakArgs, rate: f64) -> Result<Soak> {
+    let folder = tempfile::tempdir().context("making a folder for the server's data")?;
+    let data_dir = match &args.data_dir {
+        Some(dir) => dir.clone(),
+        None => folder.path().join("data"),
+    };
+    ensure!(
+        !data_dir.join("engine").exists(),
+        "{} holds a store already; a soak begins with an empty one",
+        data_dir.display()
+    );
+    let mut server = Server::start(&args.server_bin, &data_dir)?;
+    server.ready().await?;
+    let soak = with_server(args, rate, &server, &data_dir).await;
+    server.stop().await?;
+    if args.data_dir.is_some() && args.find_rate {
+        std::fs::remove_dir_all(&data_dir).context("emptying the data folder for the next rate")?;
+    }
+    soak
+}
+
+async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Path) -> Result<Soak> {
+    let length = Duration::from_secs_f64(args.minutes * 60.0);
+    let mut load = args.load.clone();
+    load.rate = Rate::PerSecond(rate);
+    let events_per_batch = load.events_per_batch;
+    let workload = Workload {
+        load,
+        tag: new_tag(),
+        duration: Some(length),
+        batches: None,
+        verify: false,
+        times: Times::Ignored,
+    };
+    let way = Way {
+        url: server.url(),
+        key: KEY.to_owned(),
+        backoff: Backoff {
+            first: Duration::from_millis(500),
+            longest: Duration::from_secs(15),
+            retry_after_scale: 1.0,
+            attempts: Some(8),
+        },
+        timeout: Duration::from_secs(30),
+    };
+    let place = Place::own(data_dir, &server.admin_url(), args.drain_timeout)?;
+    let recent = Recent::default();
+    let probe = Probe::start(server)?;
+    let mut sampler = Sampler::begin(server, data_dir, recent.clone()).await?;
+    console::say(&format!(
+        "{:.0} events/s for {:.1} minutes ...",
+        rate * events_per_batch as f64,
+        args.minutes
+    ));
+    console::print(&text::head());
+    let stops = Stops::default();
+    let mut sending = Box::pin(workload.stream_to(&way, &stops, Some(recent)));
+    let mut samples = Vec::new();
+    let mut ticks = tokio::time::interval(args.every);
+    ticks.tick().await;
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut sending => break outcome?,
+            _ = ticks.tick() => {
+                let sample = sampler.sample(&probe).await?;
+                console::print(&text::line(&sample));
+                samples.push(sample);
+            }
+        }
+    };
+    probe.stop();
+    let drain_s = place.drain().await?.unwrap_or_default();
+    if let Some(clickhouse) = place.clickhouse() {
+        crate::store::merged(clickhouse).await?;
+    }
+    let last = sampler.sample(&probe).await?;
+    console::print(&text::line(&last));
+    let verdict = Verdict::of(&samples, &last, &outcome, rate * events_per_batch as f64);
+    let soak = Soak {
+        started_at: clock::now().to_string(),
+        machine: Machine::here(),
+        server_version: server.version(),
+        events_per_batch,
+        batches_per_s: rate,
+        latency: outcome.tally.latency(),
+        samples,
+        drain_s,
+        tables: sampler.tables(),
+        verdict,
+    };
+    console::print(&text::summary(&soak));
+    Ok(soak)
+}

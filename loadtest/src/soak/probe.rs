@@ -1,0 +1,120 @@
+//! Asks what the overviews ask, one question after another, while the load runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use reqwest::Client;
+
+use crate::console;
+use crate::generator::Stop;
+use crate::queries::{Kind, questions};
+use crate::server::Server;
+use crate::tally::{Latencies, Spread};
+
+/// The pause after an answer.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Days that the longest questions ask for.
+const DAYS: u64 = 30;
+/// Questions about one group of stacks need its id.
+const NO_GROUP: &str = "";
+
+/// Answers since they were last taken.
+struct Asked {
+    spread: Spread,
+    /// Answers that were no answer.
+    failed: u64,
+}
+
+/// What the questions of one interval took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Questions {
+    pub(super) latency: Latencies,
+    pub(super) p95_ms: f64,
+    pub(super) failed: u64,
+}
+
+pub(super) struct Probe {
+    asked: Arc<Mutex<Asked>>,
+    stop: Stop,
+}
+
+impl Probe {
+    pub(super) fn start(server: &Server) -> Result<Self> {
+        let client = Client::builder()
+            .no_proxy()
+            .timeout(Duration::from_secs(60))
+            .build()?;
+        let base = format!("{}/api/v1/projects/default/", server.url());
+        let token = server.api_token()?;
+        let probe = Self {
+            asked: Arc::new(Mutex::new(Asked {
+                spread: Spread::new()?,
+                failed: 0,
+            })),
+            stop: Stop::default(),
+        };
+        let (asked, stop) = (Arc::clone(&probe.asked), probe.stop.clone());
+        tokio::spawn(async move {
+            if let Err(error) = ask_for_ever((&client, &base, &token), &asked, &stop).await {
+                console::say(&format!("the probe ended: {error:#}"));
+            }
+        });
+        Ok(probe)
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.now();
+    }
+
+    pub(super) fn take(&self) -> Result<Questions> {
+        let empty = Asked {
+            spread: Spread::new()?,
+            failed: 0,
+        };
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = std::mem::replace(&mut *asked, empty);
+        Ok(Questions {
+            latency: taken.spread.latencies(),
+            p95_ms: taken.spread.quantile_ms(0.95),
+            failed: taken.failed,
+        })
+    }
+}
+
+async fn ask_for_ever(
+    (client, base, token): (&Client, &str, &str),
+    asked: &Mutex<Asked>,
+    stop: &Stop,
+) -> Result<()> {
+    while !stop.asked() {
+        let questions = questions(DAYS, NO_GROUP)?;
+        let overviews = questions.iter().filter(|one| {
+            one.kind == Kind::Overview && !one.path.contains(&format!("group_id={NO_GROUP}&"))
+        });
+        for question in overviews {
+            let begun = Instant::now();
+            let answer = client
+                .get(format!("{base}{}", question.path))
+                .bearer_auth(token)
+                .send()
+                .await;
+            let answered = match answer {
+                Ok(answer) => answer.status().is_success() && answer.bytes().await.is_ok(),
+                Err(_) => false,
+            };
+            note(asked, begun.elapsed(), answered);
+            tokio::time::sleep(PAUSE).await;
+            if stop.asked() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn note(asked: &Mutex<Asked>, took: Duration, answered: bool) {
+    let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    asked.spread.record(took);
+    asked.failed += u64::from(!answered);
+}

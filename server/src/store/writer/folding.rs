@@ -1,0 +1,232 @@
+//! Rolls folds up beside the ranges: the writer sends ranges while ClickHouse works at a fold.
+//!
+//! One fold at a time. The ledger records each view that is done, so that no view is done again after a restart.
+
+use std::collections::{BTreeMap, HashSet};
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt, stream};
+use prometheus::HistogramTimer;
+use tokio::time::Instant;
+
+use super::super::clickhouse::Failure;
+use super::super::delivery;
+use super::super::destination::Destination;
+use super::super::fold::{self, RollUp};
+use super::super::holds::is_held;
+use super::super::ledger::Fold;
+use super::super::number::Number;
+use super::super::old_fault::{OldFault, is_back};
+use super::{FOLD_PAUSE, HELD_PAUSE, MOST_FOLDS, OLD_FOLD, Writer, later};
+
+/// Folds on their way into their roll-ups.
+pub(super) struct Folding {
+    answers: Pin<Box<dyn Stream<Item = Answer> + Send>>,
+    /// Views that are not done, by the reason.
+    failed: BTreeMap<String, Failure>,
+    /// Views of each fold that are not done yet.
+    left: BTreeMap<Number, usize>,
+    timer: HistogramTimer,
+}
+
+/// What became of one view of a fold.
+pub(super) struct Answer {
+    fold: Number,
+    view: String,
+    done: Result<(), Failure>,
+}
+
+/// One view of a fold.
+struct Work {
+    fold: Fold,
+    roll_up: RollUp,
+    in_doubt: bool,
+}
+
+impl Folding {
+    /// The next view that is done or has failed. `None`: that was all.
+    pub(super) async fn next(&mut self) -> Option<Answer> {
+        self.answers.next().await
+    }
+}
+
+/// The next answer, if a fold is being rolled up. Otherwise this never ends.
+pub(super) async fn next_of(folding: &mut Option<Folding>) -> Option<Answer> {
+    match folding {
+        Some(folding) => folding.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Does the work in its order. A view that fails gets no later fold before this one.
+fn answers<D: Destination>(destination: D, works: Vec<Work>) -> impl Stream<Item = Answer> + Send {
+    let start = (destination, works.into_iter(), HashSet::new());
+    stream::unfold(start, |(destination, mut works, mut failed)| async move {
+        let work = works.find(|work| !failed.contains(&work.roll_up.name))?;
+        let Work {
+            fold,
+            roll_up,
+            in_doubt,
+        } = work;
+        let done = delivery::roll_up(&destination, &fold, &roll_up, in_doubt).await;
+        if done.is_err() {
+            failed.insert(roll_up.name.clone());
+        }
+        let answer = Answer {
+            fold: fold.number,
+            view: roll_up.name,
+            done,
+        };
+        Some((answer, (destination, works, failed)))
+    })
+}
+
+impl<D: Destination> Writer<D> {
+    /// When folds are to be rolled up.
+    pub(super) fn fold_due(&self) -> Option<Instant> {
+        let must_wait =
+            self.ledger.done < self.ledger.folds_wait_for && self.ledger.folds.len() < MOST_FOLDS;
+        let has_nothing = self.knows_folds && !self.ledger.has_folds();
+        if !self.knows_last || must_wait || has_nothing {
+            return None;
+        }
+        let waits = self.knows_folds
+            && self.ledger.folds.len() == 1
+            && self.ledger.old_fold.is_none()
+            && self
+                .ledger
+                .open_fold()
+                .is_some_and(|fold| fold::is_worth_waiting(fold.rows) && !fold.is_full());
+        let at = if waits {
+            self.fold_at.min(self.quiet_at)
+        } else {
+            Instant::now()
+        };
+        Some(at.max(self.not_before))
+    }
+
+    /// Closes the open fold and begins to roll up all there are. What fails is tried again; ranges go on, and so do other views.
+    pub(super) async fn begin_folds(&mut self) -> Result<Folding, Failure> {
+        // The open fold stays open while closed folds wait. Otherwise each failed attempt would start another fold.
+        if !self.ledger.folds.iter().any(|fold| fold.closed) {
+            let mut next = self.ledger.clone();
+            next.close_fold();
+            self.commit(next).await?;
+        }
+        let timer = self.metrics.fold_seconds.start_timer();
+        let begun = self.folds_to_do(timer).await;
+        if begun.is_err() {
+            self.hold_off(FOLD_PAUSE);
+        }
+        begun
+    }
+
+    async fn folds_to_do(&mut self, timer: HistogramTimer) -> Result<Folding, Failure> {
+        if let Some(old) = self.ledger.old_fold {
+            let log_id = old.log_id.unwrap_or(self.ledger.log_id);
+            self.destination.roll_up_old(old.number, log_id).await?;
+            let mut next = self.ledger.clone();
+            next.old_fold = None;
+            self.commit(next).await?;
+        }
+        self.recall_folds().await?;
+        let roll_ups = self.destination.roll_ups().await?;
+        let (mut works, mut left) = (Vec::new(), BTreeMap::new());
+        let mut next = self.ledger.clone();
+        for fold in self.ledger.folds.iter().filter(|fold| fold.closed) {
+            let of_fold =
+                |one: &&RollUp| fold.tables.contains(&one.table) && !fold.done.contains(&one.name);
+            let before = works.len();
+            for roll_up in roll_ups.iter().filter(of_fold) {
+                works.push(Work {
+                    fold: fold.clone(),
+                    roll_up: roll_up.clone(),
+                    in_doubt: self.is_in_doubt(fold, roll_up),
+                });
+            }
+            match works.len() - before {
+                0 => next.folds.retain(|one| one.number != fold.number),
+                views => {
+                    left.insert(fold.number, views);
+                }
+            }
+        }
+        if next != self.ledger {
+            self.commit(next).await?;
+        }
+        // Another attempt must check what is stored, until the ledger records the view as done.
+        let attempted = works
+            .iter()
+            .map(|work| (work.fold.number, work.roll_up.name.clone()));
+        self.doubtful_views.extend(attempted);
+        Ok(Folding {
+            answers: Box::pin(answers(self.destination.clone(), works).fuse()),
+            failed: BTreeMap::new(),
+            left,
+            timer,
+        })
+    }
+
+    fn is_in_doubt(&self, fold: &Fold, roll_up: &RollUp) -> bool {
+        // A rebuild takes over folds that wait for hours.
+        let is_old = fold.number.seconds() < self.settings.clock.now() / 1_000_000 - OLD_FOLD;
+        let key = (fold.number, roll_up.name.clone());
+        is_old || fold.number <= self.doubtful_before || self.doubtful_views.contains(&key)
+    }
+
+    /// Records what became of a view. `None`: all views are done or have failed.
+    pub(super) async fn settle(
+        &mut self,
+        folding: &mut Option<Folding>,
+        answer: Option<Answer>,
+    ) -> Result<(), Failure> {
+        let Some(answer) = answer else {
+            return self.end_folds(folding.take());
+        };
+        let Some(folding) = folding else {
+            return Ok(());
+        };
+        if let Err(failure) = answer.done {
+            folding.failed.insert(answer.view, failure);
+            return Ok(());
+        }
+        let mut next = self.ledger.clone();
+        let left = folding.left.entry(answer.fold).or_default();
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            next.folds.retain(|one| one.number != answer.fold);
+        } else if is_back(OldFault::FoldsBeginAgain) {
+            return Ok(());
+        } else if let Some(fold) = next.folds.iter_mut().find(|one| one.number == answer.fold) {
+            fold.done.insert(answer.view.clone());
+        }
+        self.commit(next).await?;
+        self.doubtful_views.remove(&(answer.fold, answer.view));
+        Ok(())
+    }
+
+    fn end_folds(&mut self, folding: Option<Folding>) -> Result<(), Failure> {
+        let Some(folding) = folding else {
+            return Ok(());
+        };
+        folding.timer.observe_duration();
+        let mut failed = folding.failed;
+        let Some((view, failure)) = failed.pop_first() else {
+            return Ok(());
+        };
+        if is_held(&failure) {
+            tracing::debug!(%failure, view, "a fold waits for a rebuild");
+            self.hold_off(HELD_PAUSE);
+            return Ok(());
+        }
+        self.hold_off(FOLD_PAUSE);
+        Err(Failure::Later(format!("{view}: {failure}")))
+    }
+
+    /// Begins no fold for some time.
+    fn hold_off(&mut self, pause: std::time::Duration) {
+        self.not_before = later(pause);
+        // A rebuild may have rolled up folds that waited for hours. From now on each fold's marks are checked.
+        self.doubtful_before = self.ledger.last;
+    }
+}
