@@ -73,6 +73,15 @@ bench: check-tools
 	$(CARGO) bench --locked -p unjank --features tracing --bench calls
 	$(CARGO) bench --locked -p unjank-stack-sampler
 
+## soak: a steady load of RATE batches a second (200 events each) for MINUTES minutes: what an event costs over time and by table, what
+## waits in the log, how soon rows can be queried. FIND=--find-rate looks for the highest rate that is kept
+RATE ?= 1250
+MINUTES ?= 30
+.PHONY: soak
+soak: check-tools
+	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
+	target/release/unjank-loadtest soak --server-bin target/release/unjank --rate $(RATE) --minutes $(MINUTES) $(FIND)
+
 ## aarch64: the SDK's tests on emulated aarch64: needs qemu-aarch64-static (qemu-user-static), aarch64-linux-gnu-gcc with its
 ## libc (gcc-aarch64-linux-gnu, libc6-dev-arm64-cross) and `rustup target add aarch64-unknown-linux-gnu`
 .PHONY: aarch64

@@ -1,5 +1,5 @@
 //! Fills a store with as many events as a large app makes in a month: straight into the raw tables, as fast as ClickHouse takes them,
-//! with the roll-ups made by the views as always. For measuring questions, not the way in.
+//! without roll-ups. For measuring questions, not the way in.
 
 use std::time::{Duration, Instant};
 

@@ -69,6 +69,8 @@ pub(crate) type Table = (&'static str, f64, &'static str);
 
 pub(crate) const SPANS: Table = ("spans", 2.05, include_str!("fleet/spans.sql"));
 pub(crate) const BATCHES: Table = ("batches", 1.0, include_str!("fleet/batches.sql"));
+/// Batches are kept for eight days, so their roll-up cannot be rebuilt later.
+const USAGE: &str = include_str!("fleet/usage.sql");
 /// Those that rules watch besides spans.
 pub(crate) const OTHERS: [Table; 6] = [
     ("page_loads", 2.0, include_str!("fleet/page_loads.sql")),
@@ -122,6 +124,14 @@ impl Fleet {
                     .await
                     .with_context(|| format!("filling {}", table.0))?;
             }
+            if tables.iter().any(|(table, ..)| *table == BATCHES.0) {
+                let sql = USAGE.replace("{batches}", &self.rows(&BATCHES, *stretch).1);
+                let sql = sql.replace("{project}", &project);
+                clickhouse
+                    .rows(&sql)
+                    .await
+                    .context("filling usage_hourly")?;
+            }
             let whole = format!(
                 "INSERT INTO stacks (project, stack_hash, received_at) SELECT '{project}', {place}, now64(6)"
             );
@@ -139,7 +149,16 @@ impl Fleet {
         format!("fleet-{:016x}", XxHash64::oneshot(0, all.as_bytes()))
     }
 
-    fn statement(&self, (table, per_session, own): &Table, stretch: Stretch) -> String {
+    fn statement(&self, table: &Table, stretch: Stretch) -> String {
+        let (columns, rows) = self.rows(table, stretch);
+        format!(
+            "INSERT INTO {} ({columns}) SELECT {columns} FROM ({rows})",
+            table.0
+        )
+    }
+
+    /// The columns, and the SELECT that makes the rows.
+    fn rows(&self, (table, per_session, own): &Table, stretch: Stretch) -> (String, String) {
         let rows = crate::random::whole(stretch.sessions as f64 * per_session);
         let (columns, own) = own.split_once('\n').unwrap_or_default();
         let columns = format!("{DEVICE_COLUMNS}, {}", columns.trim_start_matches("-- "));
@@ -173,7 +192,7 @@ impl Fleet {
         let inner = filled
             .iter()
             .fold(inner, |sql, (name, value)| sql.replace(name, value));
-        format!("INSERT INTO {table} ({columns}) SELECT {columns} FROM ({inner})")
+        (columns, inner)
     }
 
     /// Which version an install has when a session begins.

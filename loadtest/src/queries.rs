@@ -65,6 +65,7 @@ pub(crate) async fn run(args: &QueriesArgs) -> Result<()> {
         spans: args.spans,
     };
     fill(&clickhouse, amount).await?;
+    roll_up(&server, &clickhouse, args.days).await?;
     server.stop().await?;
     server.start_again()?;
     server.ready().await?;
@@ -122,6 +123,27 @@ pub(crate) async fn run(args: &QueriesArgs) -> Result<()> {
     }
     console::print(&text);
     server.stop().await
+}
+
+/// Batches are kept for eight days.
+const DAYS_OF_BATCHES: u64 = 7;
+
+async fn roll_up(server: &Server, clickhouse: &ClickHouse, days: u64) -> Result<()> {
+    let missing = "SELECT count() > (SELECT sum(samples) FROM spans_hourly) * 1.01 FROM spans";
+    if clickhouse.value::<u8>(missing).await? == 1 {
+        console::say("rolling up ...");
+        let signals = [
+            "spans",
+            "frame_windows",
+            "janks",
+            "page_loads",
+            "metrics",
+            "traffic",
+        ];
+        server.roll_up(&["--from", &format!("{days}d")], &signals)?;
+        server.roll_up(&["--from", &format!("{DAYS_OF_BATCHES}d")], &["usage"])?;
+    }
+    Ok(())
 }
 
 struct Asker {

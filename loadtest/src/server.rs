@@ -101,6 +101,11 @@ impl Server {
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
+    /// Makes roll-ups from raw rows.
+    pub(crate) fn roll_up(&self, period: &[&str], signals: &[&str]) -> Result<()> {
+        roll_up(&self.binary, &self.data_dir, period, signals)
+    }
+
     /// Kills the process without warning.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill().context("killing the server")?;
@@ -243,6 +248,28 @@ impl Drop for Server {
             self.kill().unwrap_or_default();
         }
     }
+}
+
+/// Makes roll-ups from raw rows: a server rolls up only what devices sent. `period`: options of `unjank rollups rebuild`.
+pub(crate) fn roll_up(
+    binary: &Path,
+    data_dir: &Path,
+    period: &[&str],
+    signals: &[&str],
+) -> Result<()> {
+    let signals = signals.iter().flat_map(|signal| ["--signal", *signal]);
+    let status = Command::new(binary)
+        .args(["rollups", "rebuild"])
+        .args(period)
+        .args(signals)
+        .env("UNJANK_DATA_DIR", data_dir)
+        .env_remove("UNJANK_DATABASE_URL")
+        .status()
+        .context("rebuilding the roll-ups")?;
+    if !status.success() {
+        bail!("the roll-ups were not rebuilt: {status}");
+    }
+    Ok(())
 }
 
 /// Whether a process is the engine of `data_dir`: nothing else may be killed by a number from a file.

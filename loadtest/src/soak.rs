@@ -32,7 +32,7 @@ use crate::workload::{Way, Workload, new_tag};
 
 use self::engine::TableWork;
 use self::probe::Probe;
-use self::sample::{Sample, Sampler};
+use self::sample::{Sample, Sampler, Stage};
 use self::verdict::Verdict;
 
 #[derive(Debug, Args)]
@@ -79,6 +79,7 @@ pub(crate) struct Soak {
     latency: Latencies,
     /// From the end of the load until all events were stored and rolled up, and no merge ran.
     drain_s: f64,
+    stages: Vec<Stage>,
     /// By table, the most expensive first.
     tables: Vec<TableWork>,
     verdict: Verdict,
@@ -225,6 +226,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
         latency: outcome.tally.latency(),
         samples,
         drain_s,
+        stages: sampler.stages().await?,
         tables: sampler.tables(),
         verdict,
     };

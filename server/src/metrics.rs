@@ -27,6 +27,7 @@ pub struct IngestMetrics {
     pub body_bytes: IntCounter,
     /// From the request's head to its answer.
     pub seconds: Histogram,
+    pub decode_seconds: Histogram,
     /// New stacks that slow rules had no time for.
     pub unclassified_stacks: IntCounter,
     /// Of batches that say when they were sent.
@@ -38,6 +39,8 @@ pub struct LogMetrics {
     pub bytes: IntGauge,
     pub max_bytes: IntGauge,
     pub pending_records: IntGauge,
+    pub wait_seconds: Histogram,
+    pub write_seconds: Histogram,
     pub sync_seconds: Histogram,
     pub damaged_ranges: IntCounter,
     pub torn_bytes: IntCounter,
@@ -90,6 +93,10 @@ impl IngestMetrics {
                 "unjank_ingest_request_seconds",
                 "Time from a request's head to its answer.",
             ),
+            decode_seconds: make.histogram(
+                "unjank_ingest_decode_seconds",
+                "Time to decompress, decode and check a body, with the wait for a thread.",
+            ),
             clock_skew_seconds: make.clock_skews(
                 "unjank_clock_skew_seconds",
                 "How far the clock of a device was off when it sent a batch, in either direction, against the clock of this machine.",
@@ -110,9 +117,17 @@ impl LogMetrics {
                 "unjank_log_pending_records",
                 "Records of the ingest log that are not in ClickHouse yet.",
             ),
+            wait_seconds: make.histogram(
+                "unjank_log_wait_seconds",
+                "Time that a record waits for the thread of the ingest log.",
+            ),
+            write_seconds: make.histogram(
+                "unjank_log_write_seconds",
+                "Time to write a group of records.",
+            ),
             sync_seconds: make.histogram(
                 "unjank_log_sync_seconds",
-                "Time of a group of records to become durable.",
+                "Time of a written group of records to become durable.",
             ),
             damaged_ranges: make.counter(
                 "unjank_log_damaged_ranges_total",

@@ -28,6 +28,7 @@ const WANTED: usize = 1;
 /// Answers how many evaluations there were, too.
 pub(super) async fn report(bench: &Bench, month: &Month) -> Result<(String, bool, u64)> {
     let project = fill(bench, month).await?;
+    bench.simulator.roll_up()?;
     let mut rules = rules::fifty(&bench.templates);
     rules.truncate(month.rules);
     // Evaluations are further apart than rules want to wait: each is believed at once.

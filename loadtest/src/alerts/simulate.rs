@@ -9,6 +9,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use unjank_protocol::Timestamp;
 
+use crate::fleet::{DAY, MONDAY};
+use crate::server;
+
+/// No fleet is watched for longer.
+const LONGEST: f64 = 70.0 * DAY;
+
 pub(super) struct Simulator {
     server_bin: PathBuf,
     data_dir: PathBuf,
@@ -56,6 +62,24 @@ impl Simulator {
             server_bin: server_bin.to_owned(),
             data_dir,
         })
+    }
+
+    /// Rolls up what was filled in.
+    pub(super) fn roll_up(&self) -> Result<()> {
+        let day = |at: f64| {
+            Timestamp::from_micros(crate::random::whole(at * 1e6).cast_signed()).to_string()
+        };
+        let period = ["--from", &day(MONDAY), "--to", &day(MONDAY + LONGEST)];
+        let signals = [
+            "spans",
+            "page_loads",
+            "frame_windows",
+            "janks",
+            "app_starts",
+            "metrics",
+            "traffic",
+        ];
+        server::roll_up(&self.server_bin, &self.data_dir, &period, &signals)
     }
 
     /// Evaluates rules over a stretch of time, half of them each in a process of its own.

@@ -104,6 +104,7 @@ pub(super) async fn report(
         for number in 0..trials {
             all.push(fill(bench, kind, (place, number)).await?);
         }
+        bench.simulator.roll_up()?;
         for (trial, happened) in all.iter().zip(run_two_by_two(bench, &rule, &all)?) {
             minutes.extend(first(&happened, "fired").map(|one| one.minutes_after(trial.at)));
             evaluations += happened.evaluations;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use reqwest::Client;
+use tokio::task::JoinSet;
 
 use crate::console;
 use crate::generator::Stop;
@@ -37,6 +38,7 @@ pub(super) struct Questions {
 pub(super) struct Probe {
     asked: Arc<Mutex<Asked>>,
     stop: Stop,
+    tasks: JoinSet<()>,
 }
 
 impl Probe {
@@ -47,15 +49,16 @@ impl Probe {
             .build()?;
         let base = format!("{}/api/v1/projects/default/", server.url());
         let token = server.api_token()?;
-        let probe = Self {
+        let mut probe = Self {
             asked: Arc::new(Mutex::new(Asked {
                 spread: Spread::new()?,
                 failed: 0,
             })),
             stop: Stop::default(),
+            tasks: JoinSet::new(),
         };
         let (asked, stop) = (Arc::clone(&probe.asked), probe.stop.clone());
-        tokio::spawn(async move {
+        probe.tasks.spawn(async move {
             if let Err(error) = ask_for_ever((&client, &base, &token), &asked, &stop).await {
                 console::say(&format!("the probe ended: {error:#}"));
             }

@@ -18,6 +18,27 @@ use crate::tally::{Latencies, Recent};
 /// The server's histogram of how soon rows can be queried.
 const FRESHNESS: &str = "unjank_freshness_seconds";
 
+/// What happens to a batch until it is acknowledged, and the server's histogram of it.
+const STAGES: [(&str, &str); 5] = [
+    (
+        "decode, with the wait for a thread",
+        "unjank_ingest_decode_seconds",
+    ),
+    ("wait for the log's thread", "unjank_log_wait_seconds"),
+    ("write a group", "unjank_log_write_seconds"),
+    ("sync a group", "unjank_log_sync_seconds"),
+    ("from head to answer", "unjank_ingest_request_seconds"),
+];
+
+/// One stage: the bounds of the buckets that hold the quantiles.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Stage {
+    pub(super) name: &'static str,
+    pub(super) p50_ms: f64,
+    pub(super) p99_ms: f64,
+    pub(super) p999_ms: f64,
+}
+
 /// One interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Sample {
@@ -129,6 +150,22 @@ impl Sampler {
             slowest_question_ms: asked.latency.max_ms,
             failed_questions: asked.failed,
         })
+    }
+
+    /// How long the stages of a batch took in the whole run.
+    pub(super) async fn stages(&self) -> Result<Vec<Stage>> {
+        let text = metrics(&self.admin_url).await?;
+        let stage = |(name, metric)| {
+            let took = Buckets::read(&text, metric);
+            let ms = |share| took.quantile(share).unwrap_or_default() * 1e3;
+            Stage {
+                name,
+                p50_ms: ms(0.5),
+                p99_ms: ms(0.99),
+                p999_ms: ms(0.999),
+            }
+        };
+        Ok(STAGES.map(stage).to_vec())
     }
 
     /// What each table cost, the most expensive first.

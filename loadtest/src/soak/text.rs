@@ -80,6 +80,14 @@ pub(super) fn summary(soak: &Soak) -> String {
         );
         out = out + &row + "\n";
     }
+    out += "\n| stage of a batch | p50 ms | p99 ms | p99.9 ms |\n|---|---|---|---|\n";
+    for stage in &soak.stages {
+        let row = format!(
+            "| {} | ≤ {} | ≤ {} | ≤ {} |",
+            stage.name, stage.p50_ms, stage.p99_ms, stage.p999_ms
+        );
+        out = out + &row + "\n";
+    }
     let verdict = &soak.verdict;
     let (growth, is_small) = verdict.growth();
     let latency = &soak.latency;

@@ -179,6 +179,15 @@ impl Received {
         self.bytes.len()
     }
 
+    /// Whether the body itself says that it is longer after decompression. It may lie.
+    pub(super) fn claims_more_than(&self, limit: usize) -> bool {
+        let claimed = match self.encoding {
+            Encoding::Gzip => self.bytes.last_chunk().copied().map(u32::from_le_bytes),
+            Encoding::Identity | Encoding::Zstd => None,
+        };
+        claimed.is_some_and(|bytes| bytes as usize > limit)
+    }
+
     /// Decompresses at most `limit` bytes and hands them to `consume`.
     pub(super) fn decompressed<T>(
         &self,

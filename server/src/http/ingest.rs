@@ -111,7 +111,9 @@ async fn store_batch(
     .await?;
     let (received_at, bytes) = (app.clock.now(), received.wire_bytes() as u64);
     app.metrics.ingest.body_bytes.inc_by(bytes);
+    let timer = app.metrics.ingest.decode_seconds.start_timer();
     let accepted = take_apart(app, caller, received, received_at).await?;
+    timer.observe_duration();
     let taken = taken_of_signals(&accepted, budget);
     let mut kept = keep(app, caller, accepted, (received_at, bytes)).await;
     match &mut kept {
@@ -206,6 +208,7 @@ async fn take_apart(
     };
     // The compressed size says nothing about the size that counts.
     if work.received.wire_bytes() <= SMALL_BODY
+        && !work.received.claims_more_than(SMALL_BODY)
         && let Some(done) = work.run(SMALL_BODY, true)
     {
         return done;

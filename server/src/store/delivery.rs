@@ -91,6 +91,25 @@ impl<'p> Parcel<'p> {
         destination.insert(insert).await
     }
 
+    /// Sends all rows, and asks nothing.
+    async fn send_all(
+        &self,
+        table: Option<&RawTable>,
+        destination: &impl Destination,
+    ) -> Result<(), Failure> {
+        let blocks = match table {
+            // ClickHouse keeps a token for each period. So the blocks share one.
+            Some(table) => table.blocks(self.frames)?,
+            None => Vec::from([self.frames.to_vec()]),
+        };
+        for frames in blocks {
+            if let Some(insert) = self.insert(&frames, 0, None)? {
+                self.send(insert, destination).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns once ClickHouse has all rows.
     pub(super) async fn deliver(&self, destination: &impl Destination) -> Result<(), Failure> {
         let table = self
@@ -100,19 +119,7 @@ impl<'p> Parcel<'p> {
         let table = match table {
             Some(table) if self.in_doubt && !is_back(OldFault::TokensAreProof) => table,
             // Tables without numbers take the same row twice and keep it once.
-            table => {
-                let blocks = match table {
-                    // ClickHouse keeps a token for each period. So the blocks share one.
-                    Some(table) => table.blocks(self.frames)?,
-                    None => Vec::from([self.frames.to_vec()]),
-                };
-                for frames in blocks {
-                    if let Some(insert) = self.insert(&frames, 0, None)? {
-                        self.send(insert, destination).await?;
-                    }
-                }
-                return Ok(());
-            }
+            table => return self.send_all(table, destination).await,
         };
         for attempt in 0..TOKENS {
             let missing: BTreeSet<Day> = self

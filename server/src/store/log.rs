@@ -196,7 +196,11 @@ impl IngestLog {
         let (done, answer) = oneshot::channel();
         self.0
             .queue
-            .try_send(Command::Append(Append { record, done }))
+            .try_send(Command::Append(Append {
+                record,
+                since: Instant::now().into_std(),
+                done,
+            }))
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => LogError::Busy,
                 mpsc::error::TrySendError::Closed(_) => ended(),
@@ -329,10 +333,18 @@ impl IngestLog {
     }
 
     /// Everything up to `through` is in ClickHouse: its space comes back, in whole segments.
-    pub(super) fn drained(&self, through: Seq, records: &LogRecords) {
+    pub(super) async fn drained(&self, through: Seq, records: &LogRecords) {
         self.0.state.drained.store(through, Ordering::Relaxed);
         self.forget_pending(records.bytes as u64);
-        if let Err(error) = self.0.trimmer.trim(through) {
+        // To delete a segment takes up to 30 ms.
+        let trimmer = self.0.trimmer.clone();
+        let trimmed = self.0.files.unblocked(move || trimmer.trim(through)).await;
+        let error = match trimmed {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(error) = error {
             tracing::warn!(%error, "space of the ingest log did not come back; it is tried again with the next range");
         }
         self.0.state.full.store(false, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use super::marks::unknown_log;
 use super::number::Number;
 use super::raw::{Day, RawTable};
 
-/// A view of the operator's own that fails holds up nothing: ClickHouse logs it. Rows with a number are not rolled up by views.
+/// A view of the operator's own that fails holds up nothing: ClickHouse logs it. Raw tables have no views of unjank.
 const IGNORE_VIEWS_OF_OTHERS: (&str, &str) = ("materialized_views_ignore_errors", "1");
 
 /// So many ids fit in one statement: ClickHouse takes 128 KiB of a form's field.

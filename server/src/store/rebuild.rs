@@ -1,6 +1,6 @@
 //! Rebuilds months of roll-ups from raw rows, while rows come in.
 //!
-//! A part is a month of a roll-up. Its new rows are made in a scratch table: rows of the rebuilt hours by the SELECT of the view over raw
+//! A part is a month of a roll-up. Its new rows are made in a scratch table: rows of the rebuilt hours by the SELECT of the roll-up over raw
 //! rows, all other rows and the marks as they are. Then one `REPLACE PARTITION` swaps them in, all or nothing.
 //!
 //! **Which raw rows belong to a part** is decided by the marks, as in [`super::books`]: rows up to the mark of their log. Later rows are
@@ -72,7 +72,7 @@ pub struct Filled {
     periods: Vec<Period>,
     /// Logs whose folds are taken over.
     adopted: Rolled,
-    /// Rows without a number: views roll them up within their INSERT.
+    /// Rows without a number, which others inserted by hand.
     unnumbered: u64,
     /// Raw rows that were gone when it began.
     gone: Gone,

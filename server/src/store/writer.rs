@@ -297,7 +297,7 @@ impl<D: Destination> Writer<D> {
         self.commit(next).await?;
         self.in_doubt = false;
         self.delivered.clear();
-        self.log.drained(range.last, &records);
+        self.log.drained(range.last, &records).await;
         let now = self.settings.clock.now();
         for received_at in records
             .iter()

@@ -35,6 +35,7 @@ pub(super) enum Command {
 
 pub(super) struct Append {
     pub(super) record: Vec<u8>,
+    pub(super) since: Instant,
     pub(super) done: oneshot::Sender<Result<(), LogError>>,
 }
 
@@ -188,6 +189,12 @@ impl Disk {
 
     /// Appends records, syncs once, and answers each. Returns whether something became durable.
     fn store(&mut self, mut waiting: Vec<Append>) -> bool {
+        let metrics = self.state.metrics.clone();
+        for append in &waiting {
+            let waited = append.since.elapsed().as_secs_f64();
+            metrics.wait_seconds.observe(waited);
+        }
+        let writing = metrics.write_seconds.start_timer();
         let mut appended = Vec::with_capacity(waiting.len());
         while !waiting.is_empty() {
             let records: Vec<&[u8]> = waiting
@@ -204,10 +211,11 @@ impl Disk {
                 self.refuse(refused, &error);
             }
         }
+        writing.observe_duration();
         if appended.is_empty() {
             return false;
         }
-        let timer = self.state.metrics.sync_seconds.start_timer();
+        let timer = metrics.sync_seconds.start_timer();
         let synced = self.log.sync();
         timer.observe_duration();
         self.state

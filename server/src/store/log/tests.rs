@@ -121,7 +121,7 @@ async fn a_log_without_room_is_unhealthy_before_it_refuses_anything() {
     let full = Err("the log is at its limit");
     assert_eq!(health(&log, &mut disk).await, full);
     let last = *log.durable().borrow();
-    log.drained(last, &LogRecords::default());
+    log.drained(last, &LogRecords::default()).await;
     assert_eq!(health(&log, &mut disk).await, Ok(()));
 }
 
