@@ -61,11 +61,12 @@ pub(crate) struct Sample {
     pub(super) parts: u64,
     pub(super) server_bytes: u64,
     pub(super) engine_bytes: u64,
-    /// From the acknowledgement of a batch until its rows could be queried.
+    /// From the arrival of a batch until its rows could be queried.
     pub(super) fresh_p99_s: Option<f64>,
     /// Questions of the probe.
     pub(super) question_p95_ms: f64,
     pub(super) slowest_question_ms: f64,
+    /// Questions without an answer. Their times say nothing.
     pub(super) failed_questions: u64,
 }
 

@@ -122,6 +122,10 @@ pub(super) fn summary(soak: &Soak) -> String {
         soak.drain_s,
     );
     written.expect("writing to a string");
+    let failed: u64 = soak.samples.iter().map(|one| one.failed_questions).sum();
+    if failed > 0 {
+        out += &format!("\n{failed} questions of the probe got no answer.");
+    }
     out
 }
 

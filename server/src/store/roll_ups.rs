@@ -107,6 +107,23 @@ fn histogram(arrays: &str, name: &str) -> String {
     )
 }
 
+const VALUES_OF_JANKS: &[Expression] = &[
+    Is("sum(1 / sample_rate)", "count"),
+    Is("toFloat64(count())", "samples"),
+    Is("sum(duration_ms / sample_rate)", "sum_ms"),
+    Is(
+        "sumIf(1 / sample_rate, received_at > (start + toIntervalHour(1)))",
+        "late",
+    ),
+    Histogram {
+        value: "duration_ms",
+        weight: "1 / sample_rate",
+        name: "durations_ms",
+    },
+    Is("uniqCombined64State(12)(install_id)", "installs"),
+    Is("uniqCombined64State(12)(session_id)", "sessions"),
+];
+
 pub(super) const DEFINITIONS: [Definition; 12] = [
     Definition {
         name: "app_starts_to_hourly",
@@ -177,22 +194,7 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
             Column("foreground"),
             Is("toDate(start)", "day"),
         ],
-        values: &[
-            Is("sum(1 / sample_rate)", "count"),
-            Is("toFloat64(count())", "samples"),
-            Is("sum(duration_ms / sample_rate)", "sum_ms"),
-            Is(
-                "sumIf(1 / sample_rate, received_at > (start + toIntervalHour(1)))",
-                "late",
-            ),
-            Histogram {
-                value: "duration_ms",
-                weight: "1 / sample_rate",
-                name: "durations_ms",
-            },
-            Is("uniqCombined64State(12)(install_id)", "installs"),
-            Is("uniqCombined64State(12)(session_id)", "sessions"),
-        ],
+        values: VALUES_OF_JANKS,
     },
     Definition {
         name: "janks_to_hourly",
@@ -205,22 +207,7 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
             Column("page"),
             Is("toStartOfHour(start)", "hour"),
         ],
-        values: &[
-            Is("sum(1 / sample_rate)", "count"),
-            Is("toFloat64(count())", "samples"),
-            Is("sum(duration_ms / sample_rate)", "sum_ms"),
-            Is(
-                "sumIf(1 / sample_rate, received_at > (start + toIntervalHour(1)))",
-                "late",
-            ),
-            Histogram {
-                value: "duration_ms",
-                weight: "1 / sample_rate",
-                name: "durations_ms",
-            },
-            Is("uniqCombined64State(12)(install_id)", "installs"),
-            Is("uniqCombined64State(12)(session_id)", "sessions"),
-        ],
+        values: VALUES_OF_JANKS,
     },
     Definition {
         name: "metrics_to_hourly",

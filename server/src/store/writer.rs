@@ -84,7 +84,7 @@ enum Next {
     Learn,
     Range,
     Fold,
-    /// A view of a fold is done.
+    /// A roll-up of a fold is done or has failed.
     Settle(Option<Answer>),
     End,
 }

@@ -189,7 +189,7 @@ impl Disk {
 
     /// Appends records, syncs once, and answers each. Returns whether something became durable.
     fn store(&mut self, mut waiting: Vec<Append>) -> bool {
-        let metrics = self.state.metrics.clone();
+        let metrics = &self.state.metrics;
         for append in &waiting {
             let waited = append.since.elapsed().as_secs_f64();
             metrics.wait_seconds.observe(waited);

@@ -1,6 +1,6 @@
 //! Rolls folds up beside the ranges: the writer sends ranges while ClickHouse works at a fold.
 //!
-//! One fold at a time. The ledger records each view that is done, so that no view is done again after a restart.
+//! One fold at a time. The ledger records each roll-up that is done, so that none is done again after a restart.
 
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
@@ -22,21 +22,21 @@ use super::{FOLD_PAUSE, HELD_PAUSE, MOST_FOLDS, OLD_FOLD, Writer, later};
 /// Folds on their way into their roll-ups.
 pub(super) struct Folding {
     answers: Pin<Box<dyn Stream<Item = Answer> + Send>>,
-    /// Views that are not done, by the reason.
+    /// Why roll-ups failed, by name.
     failed: BTreeMap<String, Failure>,
-    /// Views of each fold that are not done yet.
+    /// How many roll-ups of each fold are not done yet.
     left: BTreeMap<Number, usize>,
     timer: HistogramTimer,
 }
 
-/// What became of one view of a fold.
+/// What became of one roll-up of a fold.
 pub(super) struct Answer {
     fold: Number,
-    view: String,
+    roll_up: String,
     done: Result<(), Failure>,
 }
 
-/// One view of a fold.
+/// One roll-up of a fold.
 struct Work {
     fold: Fold,
     roll_up: RollUp,
@@ -44,7 +44,7 @@ struct Work {
 }
 
 impl Folding {
-    /// The next view that is done or has failed. `None`: that was all.
+    /// The next roll-up that is done or has failed. `None`: that was all.
     pub(super) async fn next(&mut self) -> Option<Answer> {
         self.answers.next().await
     }
@@ -58,7 +58,7 @@ pub(super) async fn next_of(folding: &mut Option<Folding>) -> Option<Answer> {
     }
 }
 
-/// Does the work in its order. A view that fails gets no later fold before this one.
+/// Does the work in its order. A roll-up that fails gets no later folds: it takes folds in their order.
 fn answers<D: Destination>(destination: D, works: Vec<Work>) -> impl Stream<Item = Answer> + Send {
     let start = (destination, works.into_iter(), HashSet::new());
     stream::unfold(start, |(destination, mut works, mut failed)| async move {
@@ -74,7 +74,7 @@ fn answers<D: Destination>(destination: D, works: Vec<Work>) -> impl Stream<Item
         }
         let answer = Answer {
             fold: fold.number,
-            view: roll_up.name,
+            roll_up: roll_up.name,
             done,
         };
         Some((answer, (destination, works, failed)))
@@ -105,7 +105,7 @@ impl<D: Destination> Writer<D> {
         Some(at.max(self.not_before))
     }
 
-    /// Closes the open fold and begins to roll up all there are. What fails is tried again; ranges go on, and so do other views.
+    /// Closes the open fold and begins to roll up all there are. What fails is tried again; ranges and other roll-ups go on.
     pub(super) async fn begin_folds(&mut self) -> Result<Folding, Failure> {
         // The open fold stays open while closed folds wait. Otherwise each failed attempt would start another fold.
         if !self.ledger.folds.iter().any(|fold| fold.closed) {
@@ -154,7 +154,7 @@ impl<D: Destination> Writer<D> {
         if next != self.ledger {
             self.commit(next).await?;
         }
-        // Another attempt must check what is stored, until the ledger records the view as done.
+        // Another attempt must check what is stored, until the ledger records the roll-up as done.
         let attempted = works
             .iter()
             .map(|work| (work.fold.number, work.roll_up.name.clone()));
@@ -174,7 +174,7 @@ impl<D: Destination> Writer<D> {
         is_old || fold.number <= self.doubtful_before || self.doubtful_views.contains(&key)
     }
 
-    /// Records what became of a view. `None`: all views are done or have failed.
+    /// Records what became of a roll-up. `None`: all are done or have failed.
     pub(super) async fn settle(
         &mut self,
         folding: &mut Option<Folding>,
@@ -187,7 +187,7 @@ impl<D: Destination> Writer<D> {
             return Ok(());
         };
         if let Err(failure) = answer.done {
-            folding.failed.insert(answer.view, failure);
+            folding.failed.insert(answer.roll_up, failure);
             return Ok(());
         }
         let mut next = self.ledger.clone();
@@ -198,10 +198,10 @@ impl<D: Destination> Writer<D> {
         } else if is_back(OldFault::FoldsBeginAgain) {
             return Ok(());
         } else if let Some(fold) = next.folds.iter_mut().find(|one| one.number == answer.fold) {
-            fold.done.insert(answer.view.clone());
+            fold.done.insert(answer.roll_up.clone());
         }
         self.commit(next).await?;
-        self.doubtful_views.remove(&(answer.fold, answer.view));
+        self.doubtful_views.remove(&(answer.fold, answer.roll_up));
         Ok(())
     }
 
