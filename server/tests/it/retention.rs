@@ -53,6 +53,7 @@ async fn stacks_and_classes_go_after_all_that_may_use_them() {
     server.send(&again).await;
     server.answers(sent, "2").await;
     server.query("INSERT INTO stacks (project, stack_hash, received_at) VALUES ('default', 1, now() - INTERVAL 200 DAY)").await;
+    server.start_ageing("stacks").await;
     server.query("OPTIMIZE TABLE stacks FINAL").await;
     server
         .answers(
@@ -80,6 +81,7 @@ async fn what_is_older_goes_and_its_rollup_stays() {
             ))
             .await;
     }
+    server.start_ageing("spans").await;
     server.query("OPTIMIZE TABLE spans FINAL").await;
     server.answers(rows, "1\t2").await;
 }

@@ -343,6 +343,28 @@ impl Server {
         tokio::time::timeout(Duration::from_secs(60), ready)
             .await
             .expect("the store is ready");
+        self.stop_ageing().await;
+    }
+
+    /// The engine's clock is the real one, and what tests store is dated: without this it would be too old some day.
+    async fn stop_ageing(&self) {
+        let tables = "SELECT name FROM system.tables WHERE database = currentDatabase() AND endsWith(engine, 'MergeTree')";
+        for table in self.query(tables).await.lines() {
+            self.query(&format!(
+                "SYSTEM STOP TTL MERGES `{}`.`{table}`",
+                self.database
+            ))
+            .await;
+        }
+    }
+
+    /// From here on the engine may drop what is older than `table` keeps.
+    pub(crate) async fn start_ageing(&self, table: &str) {
+        self.query(&format!(
+            "SYSTEM START TTL MERGES `{}`.`{table}`",
+            self.database
+        ))
+        .await;
     }
 
     /// Waits until all is stored and rolled up.
