@@ -10,6 +10,7 @@ use crate::delivery::Backoff;
 use crate::events::Mix;
 use crate::fingerprint::Times;
 use crate::load::{Outcome, Stops};
+use crate::lone;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 use crate::polls;
@@ -47,6 +48,10 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
     let mut report = new_report("bench", settings(&load(args, Rate::Max, Mix::Spans)));
     report.server_version = server.version();
     bench.work(&mut report).await?;
+    if let Some(clickhouse) = bench.place.clickhouse() {
+        console::say("batches that come alone ...");
+        report.lone = Some(lone::measure(&server, clickhouse).await?);
+    }
     console::say("polls of the configuration ...");
     let polls = polls::Setting {
         server: &server,
@@ -124,18 +129,19 @@ impl Bench<'_> {
             "{name}: sending up to {} batches ...",
             parcels.len()
         ));
-        let watch = self.place.watch();
+        let (watch, stages) = (self.place.watch(), self.place.stages().await);
         let outcome = self.send(workload, parcels).await?;
         let drain = self.place.drain().await?;
         if let Some(clickhouse) = self.place.clickhouse() {
             store::merged(clickhouse).await?;
         }
-        report.add(&Measured {
+        report.add(Measured {
             name,
             outcome: &outcome,
             offered: workload.offered(),
             drain_s: drain,
             watch: &watch,
+            stages: self.place.stages().await.since(&stages),
         });
         let took = outcome.took.as_secs_f64() + drain.unwrap_or_default();
         Ok(outcome.tally.acknowledged as f64 / took.max(0.001))

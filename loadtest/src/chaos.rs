@@ -70,12 +70,13 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     let outcome = devices.join_next().await.context("the load never ran")??;
     let outcome = outcome?;
     let drain = place.drain().await?;
-    report.add(&Measured {
+    report.add(Measured {
         name: "Load",
         outcome: &outcome,
         offered: workload.offered(),
         drain_s: drain,
         watch: &watch,
+        stages: Vec::new(),
     });
     place.add_storage(&mut report).await?;
     let check = Check {

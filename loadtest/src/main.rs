@@ -6,6 +6,7 @@
 
 mod alerts;
 mod bench;
+mod buckets;
 mod chaos;
 mod cli;
 mod clickhouse;
@@ -21,6 +22,7 @@ mod fleet;
 mod generator;
 mod ledger;
 mod load;
+mod lone;
 mod outcomes;
 mod pacing;
 mod parcel;
@@ -36,6 +38,7 @@ mod report;
 mod run;
 mod server;
 mod soak;
+mod stages;
 mod store;
 mod tally;
 mod verify;

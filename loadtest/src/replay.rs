@@ -61,15 +61,16 @@ pub(crate) async fn run(recording: &Recording<'_>, place: &Place) -> Result<Repo
     let fresh = place.is_fresh().await?;
     let mut outcomes = Vec::new();
     for name in ["First time", "Second time"] {
-        let watch = place.watch();
+        let (watch, stages) = (place.watch(), place.stages().await);
         let outcome = send(recording, parcels.clone()).await?;
         let drain = place.drain().await?;
-        report.add(&Measured {
+        report.add(Measured {
             name,
             outcome: &outcome,
             offered: None,
             drain_s: drain,
             watch: &watch,
+            stages: place.stages().await.since(&stages),
         });
         outcomes.push(outcome);
     }

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::load::Outcome;
+use crate::lone::Freshness;
 use crate::outcomes::OutcomeCheck;
 use crate::polls::Polls;
 use crate::processes::{Cost, Machine};
+use crate::stages::Stage;
 use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;
 use crate::verify::TableCheck;
@@ -30,6 +32,8 @@ pub(crate) struct Report {
     pub(crate) phases: Vec<Phase>,
     /// Polls of the configuration, when they were measured.
     pub(crate) polls: Option<Polls>,
+    /// Batches that came alone, when they were measured.
+    pub(crate) lone: Option<Freshness>,
     /// Rows and bytes of the whole database, whoever sent them.
     pub(crate) storage: Vec<TableSize>,
     /// Columns of the table `spans`, when they were measured.
@@ -46,11 +50,12 @@ pub(crate) struct Measured<'a> {
     pub(crate) offered: Option<f64>,
     pub(crate) drain_s: Option<f64>,
     pub(crate) watch: &'a Watch,
+    pub(crate) stages: Vec<Stage>,
 }
 
 impl Report {
     /// Adds a phase, and what has to be known about it.
-    pub(crate) fn add(&mut self, measured: &Measured<'_>) {
+    pub(crate) fn add(&mut self, measured: Measured<'_>) {
         let load = LoadReport::new(measured.outcome, measured.offered);
         self.warnings.extend(load.warnings(measured.outcome));
         self.phases.push(Phase {
@@ -60,6 +65,7 @@ impl Report {
             stored_events_per_s: measured
                 .drain_s
                 .map(|drain_s| load.events_accepted as f64 / (load.took_s + drain_s).max(0.001)),
+            stages: measured.stages,
             load,
         });
     }
@@ -72,6 +78,8 @@ pub(crate) struct Phase {
     pub(crate) load: LoadReport,
     /// Until the log was drained, when that was waited for. By process: `server`, `engine`, `load test`.
     pub(crate) costs: BTreeMap<&'static str, Cost>,
+    /// Of the server, as far as its metrics were in reach.
+    pub(crate) stages: Vec<Stage>,
     /// Last acknowledgment → log drained, in seconds.
     pub(crate) drain_s: Option<f64>,
     /// Events a second from the start until all were in ClickHouse: what can be kept up.

@@ -16,6 +16,7 @@ use crate::plan::Rate;
 use crate::processes::Machine;
 use crate::replay::{self, Recording};
 use crate::report::{Measured, Report, Verification};
+use crate::stages::Stages;
 use crate::store::{self, RunStore, Scope};
 use crate::verify::{self, TableCheck};
 use crate::watch::Watch;
@@ -60,18 +61,19 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     } else {
         None
     };
-    let watch = place.watch();
+    let (watch, stages) = (place.watch(), place.stages().await);
     let outcome = match prepared {
         Some(parcels) => workload.send(parcels, &way, &stops).await?,
         None => workload.stream(&way, &stops).await?,
     };
     let drain = place.drain().await?;
-    report.add(&Measured {
+    report.add(Measured {
         name: "Load",
         outcome: &outcome,
         offered: workload.offered(),
         drain_s: drain,
         watch: &watch,
+        stages: place.stages().await.since(&stages),
     });
     place.add_storage(&mut report).await?;
     if args.verify {
@@ -109,6 +111,7 @@ pub(crate) fn new_report(kind: &'static str, settings: BTreeMap<&'static str, St
         settings,
         phases: Vec::new(),
         polls: None,
+        lone: None,
         storage: Vec::new(),
         span_columns: Vec::new(),
         verification: None,
@@ -203,6 +206,15 @@ impl Place {
             crate::clickhouse::engine_login(dir).ok()?.pid
         });
         Watch::begin(self.server_pid, engine)
+    }
+
+    /// The server's histograms as they are now; empty when its metrics are out of reach.
+    pub(crate) async fn stages(&self) -> Stages {
+        let Some(url) = &self.admin_url else {
+            return Stages::default();
+        };
+        let metrics = drain::metrics(url).await.unwrap_or_default();
+        Stages::read(&metrics)
     }
 
     /// Whether the server has not written down a single event yet.

@@ -3,7 +3,6 @@
 //! A short run hides what comes later: merges, growth, a log that fills. So the server is watched in intervals, and the verdict compares the
 //! last third with the first.
 
-mod buckets;
 mod engine;
 mod probe;
 mod sample;
@@ -27,12 +26,13 @@ use crate::plan::Rate;
 use crate::processes::Machine;
 use crate::run::Place;
 use crate::server::{KEY, Server};
+use crate::stages::Stage;
 use crate::tally::{Latencies, Recent};
 use crate::workload::{Way, Workload, new_tag};
 
 use self::engine::TableWork;
 use self::probe::Probe;
-use self::sample::{Sample, Sampler, Stage};
+use self::sample::{Sample, Sampler};
 use self::verdict::Verdict;
 
 #[derive(Debug, Args)]

@@ -1,9 +1,13 @@
 //! All metrics of the server, declared once. The first sentence of each is its HELP text; labels come from closed sets.
 
+mod freshness;
+
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
+
+pub use self::freshness::{Delays, Freshness};
 
 /// Every metric, on a registry of its own: two servers in one process do not mix.
 pub struct Metrics {
@@ -57,7 +61,7 @@ pub struct WriterMetrics {
     pub dead_letter_rows: IntCounter,
     pub unfolded_rows: IntGauge,
     pub fold_seconds: Histogram,
-    pub freshness_seconds: Histogram,
+    pub freshness: Freshness,
 }
 
 #[derive(Clone, Debug)]
@@ -399,10 +403,10 @@ impl Metrics {
                     "unjank_writer_fold_seconds",
                     "Time to roll up the rows of some seconds together.",
                 ),
-                freshness_seconds: make.delays(
+                freshness: Freshness::new(make.delays(
                     "unjank_freshness_seconds",
                     "Time from the arrival of a batch until its rows can be queried.",
-                ),
+                )),
             },
             books: BooksMetrics::new(&make),
             alerts: AlertMetrics::new(&make),

@@ -6,9 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::{Chaos, LoadReport, Phase, Report, Verification};
+use crate::lone::Freshness;
 use crate::outcomes::OutcomeCheck;
 use crate::polls::Polls;
 use crate::processes::Machine;
+use crate::stages::Stage;
 use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;
 
@@ -41,6 +43,9 @@ pub(crate) fn text(report: &Report) -> String {
     }
     for phase in &report.phases {
         out.phase(phase);
+    }
+    if let Some(lone) = &report.lone {
+        out.lone(lone);
     }
     if let Some(polls) = &report.polls {
         out.polls(polls);
@@ -143,12 +148,36 @@ impl Paper {
                 rows,
             );
         }
+        if !phase.stages.is_empty() {
+            self.table(Stage::HEAD, phase.stages.iter().map(Stage::cells));
+        }
         if let (Some(drain), Some(stored)) = (phase.drain_s, phase.stored_events_per_s) {
             self.line(&format!(
                 "\nLog drained {drain:.1} s after the last acknowledgment: {stored:.0} events/s from the start until all \
                  were in ClickHouse."
             ));
         }
+    }
+
+    fn lone(&mut self, lone: &Freshness) {
+        self.line(&format!(
+            "\n## A batch that comes alone\n\nMilliseconds from its acknowledgment, over {} batches:",
+            lone.batches
+        ));
+        let row = |name: &str, took: &Latencies| {
+            [
+                name.to_owned(),
+                milliseconds(took.p50_ms),
+                milliseconds(took.max_ms),
+            ]
+        };
+        self.table(
+            ["its rows are found in", "p50", "max"],
+            [
+                row("the raw table", &lone.raw),
+                row("the roll-up by the day", &lone.rolled_up),
+            ],
+        );
     }
 
     fn polls(&mut self, polls: &Polls) {

@@ -6,38 +6,18 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde::Serialize;
 
-use super::buckets::Buckets;
 use super::engine::{EngineWork, TableWork, Totals};
 use super::probe::Probe;
+use crate::buckets::Buckets;
 use crate::clickhouse::{Access, ClickHouse, engine_login};
 use crate::drain::{gauge, metrics};
 use crate::processes::{Usage, own_usage, usage};
 use crate::server::Server;
+use crate::stages::{Stage, Stages};
 use crate::tally::{Latencies, Recent};
 
 /// The server's histogram of how soon rows can be queried.
 const FRESHNESS: &str = "unjank_freshness_seconds";
-
-/// What happens to a batch until it is acknowledged, and the server's histogram of it.
-const STAGES: [(&str, &str); 5] = [
-    (
-        "decode, with the wait for a thread",
-        "unjank_ingest_decode_seconds",
-    ),
-    ("wait for the log's thread", "unjank_log_wait_seconds"),
-    ("write a group", "unjank_log_write_seconds"),
-    ("sync a group", "unjank_log_sync_seconds"),
-    ("from head to answer", "unjank_ingest_request_seconds"),
-];
-
-/// One stage: the bounds of the buckets that hold the quantiles.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Stage {
-    pub(super) name: &'static str,
-    pub(super) p50_ms: f64,
-    pub(super) p99_ms: f64,
-    pub(super) p999_ms: f64,
-}
 
 /// One interval.
 #[derive(Clone, Debug, Serialize)]
@@ -155,18 +135,8 @@ impl Sampler {
 
     /// How long the stages of a batch took in the whole run.
     pub(super) async fn stages(&self) -> Result<Vec<Stage>> {
-        let text = metrics(&self.admin_url).await?;
-        let stage = |(name, metric)| {
-            let took = Buckets::read(&text, metric);
-            let ms = |share| took.quantile(share).unwrap_or_default() * 1e3;
-            Stage {
-                name,
-                p50_ms: ms(0.5),
-                p99_ms: ms(0.99),
-                p999_ms: ms(0.999),
-            }
-        };
-        Ok(STAGES.map(stage).to_vec())
+        let stages = Stages::read(&metrics(&self.admin_url).await?);
+        Ok(stages.since(&Stages::default()))
     }
 
     /// What each table cost, the most expensive first.

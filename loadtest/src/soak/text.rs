@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Soak;
 use super::sample::Sample;
+use crate::stages::Stage;
 
 pub(super) fn head() -> String {
     let names = [
@@ -80,13 +81,9 @@ pub(super) fn summary(soak: &Soak) -> String {
         );
         out = out + &row + "\n";
     }
-    out += "\n| stage of a batch | p50 ms | p99 ms | p99.9 ms |\n|---|---|---|---|\n";
+    out = out + "\n| " + &Stage::HEAD.join(" | ") + " |\n|---|---|---|---|\n";
     for stage in &soak.stages {
-        let row = format!(
-            "| {} | ≤ {} | ≤ {} | ≤ {} |",
-            stage.name, stage.p50_ms, stage.p99_ms, stage.p999_ms
-        );
-        out = out + &row + "\n";
+        out = out + "| " + &stage.cells().join(" | ") + " |\n";
     }
     let verdict = &soak.verdict;
     let (growth, is_small) = verdict.growth();

@@ -1,6 +1,7 @@
 //! `/api/v1/projects/{project}/books`: whether what was acknowledged is stored, and the roll-ups hold it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -11,6 +12,7 @@ use super::member::Viewer;
 use super::openapi::Refused;
 use super::problem::Problem;
 use crate::app::App;
+use crate::metrics::Delays;
 use crate::store::{Book, Difference};
 
 /// Differences that are listed.
@@ -28,8 +30,29 @@ pub(super) struct BooksBody {
     checked_to: Option<i64>,
     /// Events that are missing or too many, of all differences.
     difference_events: u64,
+    /// How soon rows can be queried, of batches that this server stored in the last five minutes; missing without such batches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    freshness: Option<FreshnessBody>,
     /// The latest 100.
     differences: Vec<DifferenceBody>,
+}
+
+/// Microseconds from the arrival of a batch until its rows can be queried.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BooksFreshness)]
+pub(super) struct FreshnessBody {
+    p50_us: u64,
+    p99_us: u64,
+}
+
+impl From<Delays> for FreshnessBody {
+    fn from(delays: Delays) -> Self {
+        let micros = |delay: Duration| u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            p50_us: micros(delays.p50),
+            p99_us: micros(delays.p99),
+        }
+    }
 }
 
 /// An hour or a day in which two sides of the books do not agree.
@@ -57,6 +80,7 @@ impl From<&Difference> for DifferenceBody {
 }
 
 /// Whether every event that was acknowledged is stored, and whether the roll-ups say what the stored events say.
+/// Also how soon rows can be queried.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/books", tag = "query",
     responses((status = 200, body = BooksBody), Refused<(Viewer,)>),
@@ -66,6 +90,7 @@ pub(super) async fn get(
     Viewer(member): Viewer,
 ) -> Result<Json<BooksBody>, Problem> {
     let audit = app.audit.latest();
+    let freshness = app.metrics.writer.freshness.recent(app.clock.now());
     let mut differences = audit.differences;
     differences.retain(|one| one.project == member.project);
     differences.sort_by_key(|one| std::cmp::Reverse(one.at));
@@ -74,6 +99,7 @@ pub(super) async fn get(
         checked_at: audit.checked_at.map(micros),
         checked_to: audit.checked_to.map(micros),
         difference_events: differences.iter().map(Difference::events).sum(),
+        freshness: freshness.map(Into::into),
         differences: differences.iter().take(MOST).map(Into::into).collect(),
     }))
 }

@@ -298,14 +298,11 @@ impl<D: Destination> Writer<D> {
         self.in_doubt = false;
         self.delivered.clear();
         self.log.drained(range.last, &records).await;
-        let now = self.settings.clock.now();
-        for received_at in records
+        let arrivals = records
             .iter()
-            .filter_map(|(_, bytes)| Record::received_at(bytes))
-        {
-            let micros = now.saturating_sub(received_at).max(0);
-            self.metrics.freshness_seconds.observe(micros as f64 / 1e6);
-        }
+            .filter_map(|(_, bytes)| Record::received_at(bytes));
+        let now = self.settings.clock.now();
+        self.metrics.freshness.stored(now, arrivals);
         self.metrics.rows.inc_by(rows);
         self.metrics.ranges.inc();
         Ok(())

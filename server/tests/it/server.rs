@@ -68,6 +68,10 @@ impl Server {
 
     async fn on(database: String, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let mut named = arguments.windows(2).rev();
+        let database = named
+            .find(|pair| pair[0] == "--clickhouse-database")
+            .map_or(database, |pair| pair[1].to_owned());
         let arguments = arguments
             .iter()
             .map(|argument| (*argument).to_owned())

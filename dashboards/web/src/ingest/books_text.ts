@@ -7,6 +7,7 @@ export interface Books {
   checked_at?: number | null;
   checked_to?: number | null;
   difference_events: number;
+  freshness?: { p50_us: number; p99_us: number } | null;
   differences: { signal: string; books: string; at: number; expected: number; found: number }[];
 }
 
@@ -15,4 +16,11 @@ export function booksText({ checked_to, difference_events, differences: [first] 
   if (!checked_to) return '';
   if (!first) return `Books balanced up to ${dateTime(fromMicros(checked_to))}.`;
   return `${format(difference_events)} events differ. First: ${signalLabel(first.signal)}, ${dateTime(fromMicros(first.at))}, expected ${first.expected}, found ${first.found}. See all: unjank rollups check.`;
+}
+
+/** How soon stored rows can be queried; empty when nothing was stored in the last minutes. */
+export function freshnessText({ freshness }: Books): string {
+  if (!freshness) return '';
+  const [half, most] = [freshness.p50_us, freshness.p99_us].map((us) => format(us, 'us'));
+  return `In the last five minutes, half of the batches could be queried within ${half} of their arrival, and 99 % within ${most}.`;
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 /// Counts by bound, in millionths. Values above the last bound count for [`u64::MAX`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Buckets(BTreeMap<u64, f64>);
+pub(crate) struct Buckets(BTreeMap<u64, f64>);
 
 impl Buckets {
-    pub(super) fn read(metrics: &str, name: &str) -> Self {
+    pub(crate) fn read(metrics: &str, name: &str) -> Self {
         let prefix = format!("{name}_bucket{{");
         let lines = metrics.lines().filter_map(|line| {
             let (labels, count) = line.strip_prefix(&prefix)?.rsplit_once("} ")?;
@@ -26,7 +26,7 @@ impl Buckets {
     }
 
     /// What was added since an earlier reading.
-    pub(super) fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         let before = |bound: &u64| before.0.get(bound).copied().unwrap_or_default();
         let since = self
             .0
@@ -36,7 +36,7 @@ impl Buckets {
     }
 
     /// The bound that holds this share of the values; none without values.
-    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let all = self.0.last_key_value().map(|(_, count)| *count)?;
         let (bound, _) = self.0.iter().find(|(_, count)| **count >= all * share)?;
         (all > 0.0).then_some(match bound {
