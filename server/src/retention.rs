@@ -95,7 +95,13 @@ impl Sweeper {
         let longest = keeping.longest();
         let changed = app.clickhouse.keep(longest).await?;
         if !changed.is_empty() {
-            tracing::info!(?longest, ?changed, "rows are kept for another time now");
+            tracing::info!(
+                tables = changed.join(" "),
+                days = longest.raw_days,
+                hourly_days = longest.hourly_days,
+                daily_days = longest.daily_days,
+                "rows of these tables are kept for so many days now (0: for ever)"
+            );
         }
         // Rows that are being dropped are still counted.
         if app.clickhouse.drops_old_rows().await? {

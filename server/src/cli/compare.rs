@@ -169,7 +169,7 @@ mod tests {
         let (_, example) = help.split_once("[defaults]").unwrap();
         let (example, _) = example.split_once("Metrics of pages").unwrap();
         Budgets::parse(&format!("[defaults]{example}")).unwrap();
-        let readme = include_str!("../../../README.md");
+        let readme = include_str!("../../../docs/compare.md");
         let (_, example) = readme.split_once("```toml\n[[budget]]").unwrap();
         let (example, _) = example.split_once("```").unwrap();
         Budgets::parse(&format!("[[budget]]{example}")).unwrap();

@@ -22,10 +22,18 @@ use super::roll_ups::DEFINITIONS;
 
 /// Folds with fewer rows are rolled up as soon as their range is in: there is little to gain.
 const WORTH_WAITING: u64 = 50_000;
-/// A fold that is so old is rolled up: how far the roll-ups may lie behind. Under load, folds of twice the rows have hardly more groups.
-pub(super) const OLD: Duration = Duration::from_secs(20);
+/// A fold of fewer rows than [`MANY`] is rolled up at this age.
+const OLD: Duration = Duration::from_secs(20);
+/// Under load a fold waits longer. Three times the rows have hardly more groups, and questions read every group of every fold until a merge.
+const OLD_UNDER_LOAD: Duration = Duration::from_secs(60);
+const MANY: u64 = 1_000_000;
 /// And one that no range was added to for so long, which is longer than ranges wait for company.
 pub(super) const QUIET: Duration = Duration::from_secs(2);
+
+/// The age at which a fold of so many rows is rolled up. This is how far the roll-ups lag behind the raw rows.
+pub(super) fn longest_wait(rows: u64) -> Duration {
+    if rows < MANY { OLD } else { OLD_UNDER_LOAD }
+}
 
 pub(super) fn is_worth_waiting(rows: u64) -> bool {
     rows >= WORTH_WAITING

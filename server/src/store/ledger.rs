@@ -20,7 +20,7 @@ use super::old_fault::{OldFault, is_back};
 const VERSION: u8 = 1;
 
 /// A fold of so many rows is rolled up at once: its groups fit in memory.
-const FULL: u64 = 6_000_000;
+const FULL: u64 = 10_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ledger {

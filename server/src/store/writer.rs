@@ -61,17 +61,17 @@ pub(crate) struct Writer<D = ClickHouse> {
     pub(super) in_doubt: bool,
     /// Tables, with their columns, that have all of the range's rows.
     pub(super) delivered: HashSet<String>,
-    /// Views whose last attempt may have had an effect, by fold.
-    doubtful_views: HashSet<(Number, String)>,
+    /// Roll-ups whose last attempt may have had an effect, by fold.
+    doubtful_roll_ups: HashSet<(Number, String)>,
     /// Folds that an earlier process may have rolled up.
     pub(super) doubtful_before: Number,
     /// Whether [`Self::learn`] is done.
     pub(super) knows_last: bool,
     /// Whether [`Self::recall_folds`] is done.
     pub(super) knows_folds: bool,
-    /// When the fold is to be rolled up, if it is not full before …
-    fold_at: Instant,
-    /// … and nothing comes any more.
+    /// When the open fold got its first range.
+    fold_begun: Instant,
+    /// When the open fold is rolled up unless another range joins.
     quiet_at: Instant,
     /// After a failure folds wait until then.
     not_before: Instant,
@@ -127,13 +127,13 @@ impl<D: Destination> Writer<D> {
             metrics,
             in_doubt: ledger.range.is_some(),
             delivered: HashSet::new(),
-            doubtful_views: HashSet::new(),
+            doubtful_roll_ups: HashSet::new(),
             doubtful_before: ledger.last,
             ledger,
             counted: Counted::default(),
             knows_last: false,
             knows_folds: false,
-            fold_at: Instant::now(),
+            fold_begun: Instant::now(),
             quiet_at: Instant::now(),
             not_before: Instant::now(),
             flush_at: later(settings.flush_interval),
@@ -357,7 +357,7 @@ impl<D: Destination> Writer<D> {
         join_fold(&mut next, &mut range, &parsed, (now, random));
         next.range = Some(range.clone());
         if self.ledger.open_fold().is_none() {
-            self.fold_at = later(fold::OLD);
+            self.fold_begun = Instant::now();
         }
         self.quiet_at = later(fold::QUIET);
         self.ledger.reserve_numbers(&next);

@@ -90,18 +90,16 @@ impl<D: Destination> Writer<D> {
         if !self.knows_last || must_wait || has_nothing {
             return None;
         }
-        let waits = self.knows_folds
-            && self.ledger.folds.len() == 1
-            && self.ledger.old_fold.is_none()
-            && self
-                .ledger
-                .open_fold()
-                .is_some_and(|fold| fold::is_worth_waiting(fold.rows) && !fold.is_full());
-        let at = if waits {
-            self.fold_at.min(self.quiet_at)
-        } else {
-            Instant::now()
-        };
+        let is_alone =
+            self.knows_folds && self.ledger.folds.len() == 1 && self.ledger.old_fold.is_none();
+        let waits = self
+            .ledger
+            .open_fold()
+            .filter(|fold| is_alone && fold::is_worth_waiting(fold.rows) && !fold.is_full());
+        let at = waits.map_or_else(Instant::now, |fold| {
+            self.quiet_at
+                .min(self.fold_begun + fold::longest_wait(fold.rows))
+        });
         Some(at.max(self.not_before))
     }
 
@@ -146,8 +144,8 @@ impl<D: Destination> Writer<D> {
             }
             match works.len() - before {
                 0 => next.folds.retain(|one| one.number != fold.number),
-                views => {
-                    left.insert(fold.number, views);
+                roll_ups => {
+                    left.insert(fold.number, roll_ups);
                 }
             }
         }
@@ -158,7 +156,7 @@ impl<D: Destination> Writer<D> {
         let attempted = works
             .iter()
             .map(|work| (work.fold.number, work.roll_up.name.clone()));
-        self.doubtful_views.extend(attempted);
+        self.doubtful_roll_ups.extend(attempted);
         Ok(Folding {
             answers: Box::pin(answers(self.destination.clone(), works).fuse()),
             failed: BTreeMap::new(),
@@ -171,7 +169,7 @@ impl<D: Destination> Writer<D> {
         // A rebuild takes over folds that wait for hours.
         let is_old = fold.number.seconds() < self.settings.clock.now() / 1_000_000 - OLD_FOLD;
         let key = (fold.number, roll_up.name.clone());
-        is_old || fold.number <= self.doubtful_before || self.doubtful_views.contains(&key)
+        is_old || fold.number <= self.doubtful_before || self.doubtful_roll_ups.contains(&key)
     }
 
     /// Records what became of a roll-up. `None`: all are done or have failed.
@@ -201,7 +199,8 @@ impl<D: Destination> Writer<D> {
             fold.done.insert(answer.roll_up.clone());
         }
         self.commit(next).await?;
-        self.doubtful_views.remove(&(answer.fold, answer.roll_up));
+        self.doubtful_roll_ups
+            .remove(&(answer.fold, answer.roll_up));
         Ok(())
     }
 
