@@ -1,4 +1,4 @@
-//! `unjank-loadtest bench`: the numbers of a release, measured from an empty store.
+//! `unjank-loadtest bench`: measures the figures of a release, starting from an empty store.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use crate::server::{KEY, Server};
 use crate::store;
 use crate::workload::{Way, Workload, new_tag};
 
-/// Batches of the warm-up, which also tells how many the measurement needs.
+/// Batches of the warm-up. Its rate determines how many batches the measurement needs.
 const WARM_UP: u64 = 1_000;
-/// Batches of every signal, for the sizes on disk.
+/// Batches of all signals, sent to measure the sizes on disk.
 const MIXED: u64 = 3_000;
 
 pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
-    let folder = tempfile::tempdir().context("making a folder for the server's data")?;
+    let folder = tempfile::tempdir().context("creating a folder for the server's data")?;
     let data_dir = folder.path().join("data");
     let mut server = Server::start(&args.server_bin, &data_dir)?;
     server.ready().await?;
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
     report.server_version = server.version();
     bench.work(&mut report).await?;
     if let Some(clickhouse) = bench.place.clickhouse() {
-        console::say("batches that come alone ...");
+        console::say("single batches, one at a time ...");
         report.lone = Some(lone::measure(&server, clickhouse).await?);
     }
     console::say("polls of the configuration ...");
@@ -104,7 +104,7 @@ impl Bench<'_> {
         )
         .await?;
 
-        console::say("every signal, for the sizes on disk ...");
+        console::say("sending all signals to measure the sizes on disk ...");
         let mixed = self.workload(Rate::Max, Mix::Realistic, None, Some(MIXED));
         self.send(&mixed, mixed.prepare().await?).await?;
         self.place.drain().await?;
@@ -115,8 +115,9 @@ impl Bench<'_> {
         self.place.add_storage(report).await
     }
 
-    /// Builds the load, then sends it: no batch is built while the clock runs. Answers batches a second from the start
-    /// until all were stored: acknowledgements alone run ahead of ClickHouse, on the log's space.
+    /// Builds the whole load, then sends it, so that no batch is built while the clock runs. Returns the stored batches per
+    /// second, counted from the start until the log is drained: acknowledgments alone run ahead of ClickHouse while the log has
+    /// space.
     async fn measure(
         &self,
         report: &mut Report,

@@ -1,8 +1,8 @@
-//! A histogram as Prometheus shows it: how many values are at most as large as each bound.
+//! A Prometheus histogram: for each bound, how many values are at most that large.
 
 use std::collections::BTreeMap;
 
-/// Counts by bound, in millionths. Values above the last bound count for [`u64::MAX`].
+/// Cumulative counts by bound. Bounds are in millionths; the `+Inf` bucket has the bound [`u64::MAX`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Buckets(BTreeMap<u64, f64>);
 
@@ -25,7 +25,7 @@ impl Buckets {
         Self(buckets)
     }
 
-    /// What was added since an earlier reading.
+    /// Returns the counts added since an earlier reading.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let before = |bound: &u64| before.0.get(bound).copied().unwrap_or_default();
         let since = self
@@ -35,7 +35,7 @@ impl Buckets {
         Self(since.collect())
     }
 
-    /// The bound that holds this share of the values; none without values.
+    /// Returns the lowest bound that covers this share of the values, or `None` without values.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let all = self.0.last_key_value().map(|(_, count)| *count)?;
         let (bound, _) = self.0.iter().find(|(_, count)| **count >= all * share)?;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_is_the_bound_that_holds_it() {
+    fn a_quantile_is_the_lowest_bound_that_covers_it() {
         let text = |counts: [u32; 3]| {
             let [one, five, all] = counts;
             format!(

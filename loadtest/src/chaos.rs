@@ -1,4 +1,4 @@
-//! `unjank-loadtest chaos`: kills under load, then counts.
+//! `unjank-loadtest chaos`: kills processes under load, then verifies.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use crate::workload::{Way, Workload, new_tag};
 pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     ensure!(
         args.load.rate != Rate::Max,
-        "chaos needs an open loop: give --rate as a number"
+        "chaos needs an open loop: pass a number to --rate"
     );
-    let temporary = tempfile::tempdir().context("making a folder for the server's data")?;
+    let temporary = tempfile::tempdir().context("creating a folder for the server's data")?;
     let data_dir = match &args.data_dir {
         Some(folder) => folder.clone(),
         None => temporary.path().join("data"),
@@ -63,11 +63,14 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     devices.spawn(async move { load.stream(&way, &load_stops).await });
 
     let killed = kill_at_random(args, &mut server, &stops).await;
-    // Whatever came of the killing: the devices must be asked to end, or they go on for ever.
+    // Stop the load even if killing failed: otherwise the devices would send forever.
     stops.load.now();
     report.chaos = Some(killed?);
     console::say("no more kills; waiting for the last batches and the log ...");
-    let outcome = devices.join_next().await.context("the load never ran")??;
+    let outcome = devices
+        .join_next()
+        .await
+        .context("the load did not start")??;
     let outcome = outcome?;
     let drain = place.drain().await?;
     report.add(Measured {
@@ -90,7 +93,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     Ok(report)
 }
 
-/// Devices that never give up, and try often: a kill is over in a second.
+/// Devices never give up and retry often, because a killed process is back within a second.
 fn backoff() -> Backoff {
     Backoff {
         first: Duration::from_millis(100),
@@ -107,7 +110,7 @@ fn ensure_empty(folder: &Path) -> Result<()> {
     };
     ensure!(
         empty,
-        "{} is not empty: chaos needs a store of its own",
+        "{} is not empty: chaos needs an empty folder for its own store",
         folder.display()
     );
     Ok(())
@@ -129,7 +132,7 @@ async fn kill_at_random(args: &ChaosArgs, server: &mut Server, stops: &Stops) ->
     };
     let mut restarts = Vec::new();
     for victim in victims(args, &mut random) {
-        // Sometimes the next one hits while the last is still being recovered from.
+        // A short pause lets the next kill hit during the recovery from the last one.
         let pause = args.kill_every.mul_f64(random.exponential(1.0).min(4.0));
         if !sleep(pause, stops).await {
             break;
@@ -176,7 +179,7 @@ fn victims(args: &ChaosArgs, random: &mut Random) -> Vec<Victim> {
     victims
 }
 
-/// The engine may be starting just now: waits for one to kill.
+/// Waits for an engine to kill, as it may be restarting.
 async fn kill_engine_patiently(server: &mut Server) -> Result<bool> {
     const PATIENCE: Duration = Duration::from_secs(60);
     let begun = Instant::now();
@@ -186,11 +189,11 @@ async fn kill_engine_patiently(server: &mut Server) -> Result<bool> {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    console::say("no engine to kill for 60 s");
+    console::say("found no engine to kill for 60 s");
     Ok(false)
 }
 
-/// Sleeps; answers false when the load has been stopped (Ctrl-C).
+/// Sleeps. Returns `false` if the load has been stopped (Ctrl-C).
 async fn sleep(pause: Duration, stops: &Stops) -> bool {
     let until = Instant::now() + pause;
     while Instant::now() < until && !stops.load.asked() {

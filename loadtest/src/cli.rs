@@ -1,4 +1,4 @@
-//! The command line. Its comments are the `--help`.
+//! The command line. The doc comments of the arguments are the `--help` texts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::plan::{Arrivals, Rate};
 use crate::queries::QueriesArgs;
 use crate::soak::SoakArgs;
 
-/// Simulates devices that send to unjank, and verifies that what arrived is what was acknowledged.
+/// Simulates devices that send to an unjank server, and verifies that the server stored what it acknowledged.
 ///
-/// The load is an open loop: every batch has an intended start, and its latency counts from there, so that a server that
-/// stalls is charged for everything it delayed. A batch is retried with the same batch id as the SDK does it, until it is
-/// acknowledged, refused or given up.
+/// The load is an open loop: every batch has a scheduled start, and its latency counts from there. A server that stalls is
+/// therefore charged for every batch it delays. Like the SDK, the tool retries a batch with the same batch id until the batch is
+/// acknowledged, rejected or given up.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 110)]
 pub(crate) struct Cli {
@@ -30,7 +30,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Send a load to a server that runs already.
+    /// Send a load to a running server.
     ///
     /// Examples:
     ///   unjank-loadtest run --key K --rate 500 --duration 30s --data-dir ./data --verify
@@ -38,40 +38,42 @@ pub(crate) enum Command {
     ///   unjank-loadtest run --key K --replay recorded/ --data-dir ./data --verify
     #[command(verbatim_doc_comment)]
     Run(Box<RunArgs>),
-    /// Start a server with an empty store, send it recorded batches, each twice, and verify.
+    /// Start a server with an empty store, send it recorded batches twice each, and verify.
     ///
-    /// For a server that runs already: `run --replay`.
+    /// To replay to a running server, use `run --replay`.
     Replay(Box<ReplayArgs>),
-    /// Start a server, kill it and its engine at random moments under load, and verify that nothing is lost or doubled.
+    /// Start a server, kill it and its engine at random moments under load, and verify that nothing is lost or duplicated.
     ///
-    /// Only processes that this command has started are killed: the server by its process, the engine by the process id in
-    /// the `engine.json` of the data folder when that process is an unjank engine.
+    /// Only processes that this command started are killed: the server that it spawned, and the engine whose process id is in
+    /// `engine.json` of the data folder, if that process is an unjank engine.
     Chaos(Box<ChaosArgs>),
-    /// Break one thing at a time and verify that nothing is lost or doubled: kills at single system calls, power cuts, full and
-    /// failing disks, a hanging engine, lost files. A line each; exit code 1 when one falls short.
+    /// Break one thing at a time and verify that nothing is lost or duplicated: kills at single system calls, power cuts, full
+    /// and failing disks, a hanging engine, lost files. Prints one line per fault; the exit code is 1 if one falls short.
     ///
-    /// Needs strace for some faults, and root with a loop device for others. What cannot be tried here is printed as not checked.
+    /// Some faults need strace, others need root and a loop device. Faults that cannot run on this machine are printed as not
+    /// checked.
     Faults(Box<FaultsArgs>),
-    /// Measure a server from scratch: highest rate, latency at half of it, memory, bytes per row on disk.
+    /// Measure a server with an empty store: highest rate, latency at half that rate, memory, bytes per row on disk.
     Bench(Box<BenchArgs>),
-    /// Keep up a steady load for a long time: what an event costs over time and by table, what waits, how soon rows can be queried.
-    /// Exit code 1 when the server does not keep up.
+    /// Keep up a steady load for a long time and measure the cost of an event over time and by table, the backlog, and how soon
+    /// rows can be queried. The exit code is 1 if the server does not keep up.
     ///
     /// Examples:
     ///   unjank-loadtest soak --server-bin target/release/unjank --minutes 30 --rate 1250
     ///   unjank-loadtest soak --server-bin target/release/unjank --minutes 5 --rate 1000 --find-rate
     #[command(verbatim_doc_comment)]
     Soak(Box<SoakArgs>),
-    /// Measure the questions of the screens on a large store, filled once and kept: a row for each, with what it read.
+    /// Measure the queries of the dashboard's screens on a large store, which is filled once and kept: prints latency and rows
+    /// read of each.
     Queries(Box<QueriesArgs>),
-    /// Try alert rules on simulated fleets: how soon a slow-down is found, and how often rules fire falsely. Exit code 1 when it is
-    /// too late or too often.
+    /// Try alert rules on simulated fleets: how soon a slow-down is found, and how often rules fire falsely. The exit code is 1
+    /// if alerts fire too late or too often.
     Alerts(Box<AlertsArgs>),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The server, without a path. Plain HTTP.
+    /// URL of the server, without a path. Plain HTTP only.
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
     /// The ingest key.
@@ -79,30 +81,30 @@ pub(crate) struct RunArgs {
     pub(crate) key: String,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// For how long batches start.
+    /// How long new batches start.
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Stop after so many batches.
+    /// Stop after this many batches.
     #[arg(long)]
     pub(crate) batches: Option<u64>,
-    /// Build and compress the whole load before the start: the generator then takes no CPU time from the server.
-    /// In a closed loop, say how many with --batches.
+    /// Build and compress the whole load before the start, so that the generator takes no CPU time from the server. With `--rate
+    /// max`, also set --batches.
     #[arg(long)]
     pub(crate) prepare: bool,
-    /// Send the recorded batches of this folder, one JSON file each, byte for byte, each twice, instead of a made-up load.
+    /// Send the recorded batches of this folder instead of a generated load: one JSON file per batch, sent unchanged, twice each.
     #[arg(long, value_name = "DIR")]
     pub(crate) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) retry: RetryArgs,
-    /// After the load, compare what was acknowledged with what ClickHouse holds. Exit code 1 when they differ.
+    /// After the load, compare the acknowledged events with those in ClickHouse. The exit code is 1 if they differ.
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Process id of the server, for its CPU time and memory. Known by itself with --data-dir.
+    /// Process id of the server, to measure its CPU time and memory. Found automatically with --data-dir.
     #[arg(long)]
     pub(crate) server_pid: Option<u32>,
-    /// Process id of the embedded engine. Known by itself with --data-dir.
+    /// Process id of the embedded engine. Found automatically with --data-dir.
     #[arg(long)]
     pub(crate) engine_pid: Option<u32>,
     #[command(flatten)]
@@ -111,62 +113,64 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Batches a second, or `max` for a closed loop: each connection sends its next batch when the last is answered.
+    /// Batches per second, or `max` for a closed loop in which each connection sends its next batch as soon as the last one is
+    /// answered.
     #[arg(long, default_value = "100", value_parser = rate)]
     pub(crate) rate: Rate,
-    /// How the gaps between batches vary.
+    /// Distribution of the gaps between batches.
     #[arg(long, value_enum, default_value = "poisson")]
     pub(crate) arrivals: Arrivals,
-    /// How many installs there are.
+    /// Number of installs.
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) devices: u64,
-    /// The same seed makes the same devices, sessions and events. Times, and the ids that name the run, differ.
+    /// Seed of the generator. The same seed produces the same devices, sessions and events; times and the ids of the run still
+    /// differ.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Events of a batch.
+    /// Events per batch.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) events_per_batch: u64,
-    /// Which signals the batches hold.
+    /// Signals that the batches contain.
     #[arg(long, value_enum, default_value = "realistic")]
     pub(crate) mix: Mix,
-    /// How bodies are compressed.
+    /// Compression of the request bodies.
     #[arg(long, value_enum, default_value = "zstd")]
     pub(crate) encoding: Encoding,
-    /// Connections, each with one request at a time.
+    /// Number of connections, each with one request at a time.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) connections: u16,
-    /// Batches under way at once in an open loop, waiting for a connection or a retry included.
+    /// Maximum number of batches in flight in an open loop, including batches that wait for a connection or a retry.
     #[arg(long, default_value_t = 20_000)]
     pub(crate) outstanding: usize,
-    /// Threads that build batches.
+    /// Number of threads that build batches.
     #[arg(long, default_value_t = 2)]
     pub(crate) generators: usize,
-    /// Share of batches that waited hours or days on the device.
+    /// Share of batches that waited hours or days on the device, from 0 to 1.
     #[arg(long, default_value_t = 0.02)]
     pub(crate) late: f64,
-    /// Share of batches with one event that the server has to reject.
+    /// Share of batches that contain one event the server has to reject, from 0 to 1.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) spoilt: f64,
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RetryArgs {
-    /// The first wait before a retry; doubled each time, with jitter. The SDK's is 15s.
+    /// Wait before the first retry. Doubles with each retry, with jitter. The SDK uses 15s.
     #[arg(long, default_value = "500ms", value_parser = duration)]
     pub(crate) retry_first: Duration,
-    /// The longest wait before a retry.
+    /// Longest wait before a retry.
     #[arg(long, default_value = "15s", value_parser = duration)]
     pub(crate) retry_longest: Duration,
-    /// What the server's `Retry-After` is multiplied by: 1 obeys it to the second.
+    /// Factor applied to the server's `Retry-After`: with 1, retries wait exactly as long as the server asks.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) retry_after_scale: f64,
-    /// Give a batch up after so many attempts.
+    /// Number of attempts before a batch is given up.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) attempts: u32,
-    /// Never give a batch up.
+    /// Never give up a batch.
     #[arg(long)]
     pub(crate) batch_retries_forever: bool,
-    /// How long an attempt may take.
+    /// Timeout of one attempt.
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
@@ -184,10 +188,10 @@ impl RetryArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// The server's data folder: tells where its embedded engine and its admin listener are.
+    /// Data folder of the server: locates its embedded engine and its admin listener.
     #[arg(long)]
     pub(crate) data_dir: Option<PathBuf>,
-    /// A ClickHouse server, instead of the embedded engine.
+    /// URL of a ClickHouse server to use instead of the embedded engine.
     #[arg(long)]
     pub(crate) clickhouse_url: Option<String>,
     #[arg(long, default_value = "default")]
@@ -199,7 +203,7 @@ pub(crate) struct StoreArgs {
         hide_env_values = true
     )]
     pub(crate) clickhouse_password: String,
-    /// The server's admin listener, asked whether its log is drained.
+    /// URL of the server's admin listener, which reports whether the log is drained.
     #[arg(long)]
     pub(crate) admin_url: Option<String>,
     /// How long the server may take to drain its log.
@@ -223,31 +227,31 @@ impl StoreArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write the report as JSON.
+    /// Write the report as JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) report_json: Option<PathBuf>,
-    /// Write the report as Markdown. It is printed in any case.
+    /// Write the report as Markdown to this file. The report is also printed.
     #[arg(long, value_name = "FILE")]
     pub(crate) report_md: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The `unjank` binary.
+    /// Path of the `unjank` binary.
     #[arg(long)]
     pub(crate) server_bin: PathBuf,
-    /// The folder of the recorded batches, one JSON file each.
+    /// Folder of the recorded batches, one JSON file per batch.
     #[arg(long)]
     pub(crate) dir: PathBuf,
-    /// How bodies are compressed.
+    /// Compression of the request bodies.
     #[arg(long, value_enum, default_value = "zstd")]
     pub(crate) encoding: Encoding,
-    /// Connections, each with one request at a time.
+    /// Number of connections, each with one request at a time.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) connections: u16,
     #[command(flatten)]
     pub(crate) retry: RetryArgs,
-    /// Compare what was acknowledged with what ClickHouse holds. Exit code 1 when they differ.
+    /// Compare the acknowledged events with those in ClickHouse. The exit code is 1 if they differ.
     #[arg(long)]
     pub(crate) verify: bool,
     /// How long the server may take to drain its log.
@@ -259,19 +263,19 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ChaosArgs {
-    /// The `unjank` binary.
+    /// Path of the `unjank` binary.
     #[arg(long)]
     pub(crate) server_bin: PathBuf,
-    /// An empty folder for the server's data, made when it is not there; kept. Without it: a temporary folder.
+    /// Folder for the server's data. Must be empty or missing, and is kept afterwards. Defaults to a temporary folder.
     #[arg(long)]
     pub(crate) data_dir: Option<PathBuf>,
-    /// How often the server is killed (SIGKILL) and started again.
+    /// How often the server is killed (SIGKILL) and restarted.
     #[arg(long, default_value_t = 20)]
     pub(crate) kills: u32,
     /// How often its engine is killed.
     #[arg(long, default_value_t = 20)]
     pub(crate) engine_kills: u32,
-    /// The mean time from one kill to the next.
+    /// Mean time between two kills.
     #[arg(long, default_value = "2s", value_parser = duration)]
     pub(crate) kill_every: Duration,
     #[command(flatten)]
@@ -285,19 +289,19 @@ pub(crate) struct ChaosArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// The `unjank` binary: a release build.
+    /// Path of the `unjank` binary. Use a release build.
     #[arg(long)]
     pub(crate) server_bin: PathBuf,
-    /// How long each of the two measurements of batches takes; each of the four of polls takes a quarter.
+    /// Duration of each of the two batch measurements. Each of the four poll measurements takes a quarter of it.
     #[arg(long, default_value = "20s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Connections of the closed loop.
+    /// Number of connections of the closed loop.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) connections: u16,
-    /// Spans of a batch.
+    /// Spans per batch.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) events_per_batch: u64,
-    /// Most memory for batches built ahead, in MiB.
+    /// Maximum memory for batches built ahead, in MiB.
     #[arg(long, default_value_t = 3_072)]
     pub(crate) memory_mib: u64,
     #[arg(long, default_value_t = 1)]
@@ -311,13 +315,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let unit = text.strip_prefix(digits).unwrap_or_default();
     let number: f64 = digits
         .parse()
-        .map_err(|_| "a number with a unit, as 30s".to_owned())?;
+        .map_err(|_| "expected a number with a unit, for example 30s".to_owned())?;
     let seconds = match unit {
         "ms" => number / 1_000.0,
         "s" => number,
         "m" => number * 60.0,
         "h" => number * 3_600.0,
-        _ => return Err("one of the units ms, s, m, h, as in 30s".to_owned()),
+        _ => return Err("expected one of the units ms, s, m, h, for example 30s".to_owned()),
     };
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
@@ -328,7 +332,7 @@ fn rate(text: &str) -> Result<Rate, String> {
     }
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(Rate::PerSecond(rate)),
-        _ => Err("batches a second, or max".to_owned()),
+        _ => Err("expected batches per second as a positive number, or max".to_owned()),
     }
 }
 
@@ -344,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_and_rates_are_read() {
+    fn durations_and_rates_are_parsed() {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         assert!(duration("30").is_err());

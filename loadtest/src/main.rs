@@ -1,8 +1,9 @@
-//! `unjank-loadtest`: simulated devices that send to unjank, and a check of what arrived.
+//! `unjank-loadtest`: simulates devices that send to an unjank server, and verifies what the server stored.
 //!
-//! Reads top-down: `run`, `replay`, `chaos`, `faults`, `bench` and `soak` are the commands; `workload` puts a load together from `plan` (who sends when),
-//! `parcel` (what), `generator` and `pacing` (ahead, then in time), `delivery` and `post` (sending, retrying); `ledger` keeps
-//! the devices' books, `verify` compares them with the store's.
+//! Read top-down: `run`, `replay`, `chaos`, `faults`, `bench`, `soak`, `queries` and `alerts` are the commands. `workload`
+//! assembles a load from `plan` (who sends when), `parcel` (what is sent), `generator` and `pacing` (build ahead, release on
+//! time), and `delivery` and `post` (retry and send). `ledger` records what the devices sent, and `verify` compares it with the
+//! store.
 
 mod alerts;
 mod bench;
@@ -58,16 +59,16 @@ use crate::report::Report;
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Command::Queries(args) = &cli.command {
-        return ended(queries::run(args).await.map(|()| true));
+        return exit_code(queries::run(args).await.map(|()| true));
     }
     if let Command::Alerts(args) = &cli.command {
-        return ended(alerts::run(args).await);
+        return exit_code(alerts::run(args).await);
     }
     if let Command::Faults(args) = &cli.command {
-        return ended(faults::run(args).await);
+        return exit_code(faults::run(args).await);
     }
     if let Command::Soak(args) = &cli.command {
-        return ended(soak::run(args).await);
+        return exit_code(soak::run(args).await);
     }
     let output = match &cli.command {
         Command::Run(args) => &args.output,
@@ -82,10 +83,10 @@ async fn main() -> ExitCode {
         result = work(&cli.command) => result,
         () = interrupted_twice() => Err(anyhow!("interrupted")),
     };
-    ended(result.and_then(|report| publish(&report, output)))
+    exit_code(result.and_then(|report| publish(&report, output)))
 }
 
-fn ended(result: Result<bool>) -> ExitCode {
+fn exit_code(result: Result<bool>) -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
@@ -108,18 +109,18 @@ async fn work(command: &Command) -> Result<Report> {
     }
 }
 
-/// The first Ctrl-C ends the load, with a report; the second ends the tool.
+/// The first Ctrl-C ends the load and still produces a report; the second ends the tool.
 async fn interrupted_twice() {
     if tokio::signal::ctrl_c().await.is_ok() {
-        console::say("ending the load; Ctrl-C again ends at once");
+        console::say("ending the load; press Ctrl-C again to quit immediately");
     }
     if tokio::signal::ctrl_c().await.is_err() {
-        // No signals to be had: only the work ends the tool.
+        // Signals are not available: wait forever, so that only finished work ends the tool.
         std::future::pending::<()>().await;
     }
 }
 
-/// Prints and writes the report; answers whether all is well.
+/// Prints the report and writes it to the requested files. Returns `false` if verification failed.
 fn publish(report: &Report, output: &OutputArgs) -> Result<bool> {
     console::print(&report::markdown::text(report));
     if let Some(path) = &output.report_json {

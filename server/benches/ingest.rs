@@ -1,4 +1,4 @@
-//! What a span costs on its way in, step by step: decompress, decode, take apart, join into a block for ClickHouse.
+//! What a span costs on its way in, step by step: decompress, decode, prepare a record, join into a block for ClickHouse.
 #![expect(
     clippy::unwrap_used,
     reason = "a bench that cannot run should say so and stop"
@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use unjank_protocol::{Batch, Limits};
-use unjank_server::ingest::{Context, Device, KnownStacks, Variety, accept};
+use unjank_server::ingest::{self, Context, Device};
+use unjank_server::recent::{RecentNames, RecentStacks};
 use unjank_server::stacks::RuleSet;
 use unjank_server::store::bench_join;
 
@@ -58,37 +59,30 @@ fn batch(seed: u64) -> String {
     json
 }
 
-fn ingest(criterion: &mut Criterion) {
+fn steps(criterion: &mut Criterion) {
     let json = batch(1);
     let packed = zstd::bulk::compress(json.as_bytes(), 3).unwrap();
-    let (rules, known_stacks, limits) = (
-        RuleSet::built_in(),
-        KnownStacks::new(1_000),
-        Limits::default(),
-    );
+    let (rules, limits) = (RuleSet::built_in(), Limits::default());
+    let (recent_stacks, recent_names) = (RecentStacks::new(1_000), RecentNames::new(10_000));
     let device = Device {
         project: Arc::from("default"),
         apps: None,
         install_id: None,
     };
-    let variety = Variety::new(10_000);
     let context = Context {
         device: &device,
-        limits: &limits,
         rules: &rules,
-        scrubbing: &unjank_server::ingest::Scrubbing::default(),
-        known_stacks: &known_stacks,
-        variety: &variety,
-        config_etag: &|_| None,
-        hold_back: None,
+        scrubbing: &ingest::Scrubbing::default(),
+        recent_stacks: &recent_stacks,
+        recent_names: &recent_names,
         received_at: NOW,
         wire_bytes: packed.len(),
-        quick_only: false,
     };
-    assert_eq!(
-        accept(json.as_bytes(), &context).unwrap().receipt.accepted,
-        SPANS
-    );
+    let prepare = |json: &[u8]| {
+        let batch = ingest::check(json, &device, &limits, NOW).unwrap();
+        batch.into_record(&context, None)
+    };
+    assert_eq!(prepare(json.as_bytes()).receipt.accepted, SPANS);
 
     let mut group = criterion.benchmark_group("per_span");
     group.throughput(Throughput::Elements(SPANS));
@@ -110,16 +104,11 @@ fn ingest(criterion: &mut Criterion) {
                 .len()
         });
     });
-    group.bench_function("accept", |bencher| {
-        bencher.iter(|| {
-            accept(black_box(json.as_bytes()), &context)
-                .unwrap()
-                .record
-                .len()
-        });
+    group.bench_function("prepare", |bencher| {
+        bencher.iter(|| prepare(black_box(json.as_bytes())).record.len());
     });
     let records: Vec<Vec<u8>> = (0..500)
-        .map(|seed| accept(batch(seed + 1).as_bytes(), &context).unwrap().record)
+        .map(|seed| prepare(batch(seed + 1).as_bytes()).record)
         .collect();
     group.throughput(Throughput::Elements(SPANS * records.len() as u64));
     group.bench_function("join", |bencher| {
@@ -128,5 +117,5 @@ fn ingest(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, ingest);
+criterion_group!(benches, steps);
 criterion_main!(benches);

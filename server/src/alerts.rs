@@ -1,8 +1,7 @@
-//! Alerts: rules say what is watched, an evaluation says what is so, a state machine says when that is worth an incident.
+//! Alerts: rules, their evaluation, and the incidents and notifications that follow.
 //!
-//! [`Rule`] is what somebody writes. [`judge()`] answers what holds at a time, with the questions that screens ask too; it keeps
-//! nothing, so that the past is tried with the same words ([`replay()`]). [`Evaluator`] keeps the states and the incidents. [`notify`]
-//! tells people of them.
+//! A user writes a [`Rule`]. [`judge()`] evaluates it at a given time, with the same queries as the screens. It is stateless, so
+//! [`replay()`] can run a rule on past data. [`Evaluator`] keeps the states and the incidents. [`notify`] sends notifications of them.
 
 mod absence;
 mod act;

@@ -3,16 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use unjank_protocol::Limits;
-
 use crate::alerts::notify::Notifier;
 use crate::auditor::AuditBoard;
 use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret, Throttle};
 use crate::history::{DryRuns, ProgressBoard};
-use crate::ingest::{KnownStacks, OutcomeCounts, Seen, Variety};
-use crate::large_batches::LargeBatches;
+use crate::intake::Intake;
 use crate::metrics::Metrics;
 use crate::openid_connect::OpenIdConnect;
 use crate::proxies::TrustedProxies;
@@ -33,7 +30,6 @@ pub struct App {
     pub openid_connect: Option<OpenIdConnect>,
     pub trusted_proxies: TrustedProxies,
     pub secret: Arc<InstanceSecret>,
-    pub limits: Limits,
     /// The rules of projects that saved none.
     pub default_rules: Arc<RuleSet>,
     pub dry_runs: DryRuns,
@@ -41,10 +37,7 @@ pub struct App {
     pub reclassification: Arc<ProgressBoard>,
     /// Whether the books balance.
     pub audit: Arc<AuditBoard>,
-    pub known_stacks: KnownStacks,
-    pub variety: Variety,
-    pub seen: Arc<Seen>,
-    pub outcome_counts: OutcomeCounts,
+    pub intake: Arc<Intake>,
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
     /// How long rows are kept, unless their project has other times.
@@ -52,16 +45,9 @@ pub struct App {
     pub metrics: Metrics,
     /// Connections at a time.
     pub connections: usize,
-    /// Uploads at a time: fewer than connections, so that polls of the configuration find one.
-    pub uploads: Arc<Shares>,
-    /// The same by key and install: one of them does not take all of its project's.
-    pub uploads_of_keys: Arc<Shares>,
-    /// Memory for the bodies of devices on their way in, in KiB.
-    pub device_bodies: Arc<Shares>,
     /// The same for the bodies of people and their tools, and for what is read from them.
     pub management_bodies: Arc<Shares>,
     pub body_timeout: Duration,
-    pub large_batches: LargeBatches,
     /// Predictions at a time of what a change would do: each may take seconds of ClickHouse.
     pub previews: Arc<Shares>,
     /// Questions about what is stored that are answered at a time.

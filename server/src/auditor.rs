@@ -1,9 +1,9 @@
-//! Compares the books in the background, and remembers where they differ.
+//! Compares the books in the background and remembers the differences.
 //!
-//! An hour is compared some minutes after it closed, and again a day later: what waited in the log and what came late is in by then.
-//! Hours that late events changed are compared a day after, too, a few hours a round. Nothing is kept on disk: a server that starts looks
-//! a day back. A difference counts once two rounds have found it unchanged. Each server of several compares by itself. Roll-ups that
-//! differ from raw rows are rebuilt, see [`repair`].
+//! An hour is compared some minutes after it ends, and again a day later, when batches that waited in a log and late events have
+//! been stored. Earlier hours that late events changed are also compared a day later, a few per round. Nothing is stored on disk:
+//! after a start, the first round looks back one day. A difference counts once two rounds have found it unchanged. Each server runs
+//! its own auditor. Roll-ups that differ from raw rows are rebuilt, see [`repair`].
 
 mod repair;
 
@@ -20,20 +20,20 @@ use crate::store::{Book, ClickHouse, Difference, Failure, Kept, PAGES, Page, Per
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
-/// How long after its end an hour is closed: its last events are on their way until then.
+/// How long after its end an hour is closed. Its last events may still be in flight until then.
 pub const GRACE: i64 = 300;
-/// How far the first round looks back.
+/// How far back the first round looks.
 const LOOK_BACK: i64 = DAY;
-/// When an hour is compared again.
+/// Delay until an hour is compared again.
 const AGAIN: i64 = DAY;
-/// Hours that a round compares again.
+/// Maximum number of hours that a round compares again.
 const MOST_AGAIN: usize = 8;
-/// Differences that are remembered.
+/// Maximum number of differences to remember.
 const MOST: usize = 10_000;
-/// Differences that a round logs one by one.
+/// Maximum number of differences that a round logs one by one.
 const MOST_LINES: usize = 20;
 
-/// The end of the last closed hour, in seconds since the epoch like `now`.
+/// Returns the end of the last closed hour. Both times are in seconds since the epoch.
 #[must_use]
 pub fn last_closed(now: i64) -> i64 {
     floor(now - GRACE, HOUR)
@@ -43,12 +43,12 @@ fn floor(time: i64, unit: i64) -> i64 {
     time - time.rem_euclid(unit)
 }
 
-/// What the auditor found.
+/// The result of the latest round.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     /// When the last round ended, in seconds since the epoch.
     pub checked_at: Option<i64>,
-    /// Hours before this time were compared, in seconds since the epoch.
+    /// Hours before this time have been compared. In seconds since the epoch.
     pub checked_to: Option<i64>,
     pub differences: Vec<Difference>,
 }
@@ -69,39 +69,39 @@ impl AuditBoard {
     }
 }
 
-/// The task.
+/// The background task.
 pub struct Auditor {
     pub clickhouse: ClickHouse,
     pub board: Arc<AuditBoard>,
     pub metrics: BooksMetrics,
     pub clock: Clock,
     pub every: Duration,
-    /// Whether roll-ups that differ from raw rows are rebuilt.
+    /// Whether to rebuild roll-ups that differ from raw rows.
     pub rebuilds: bool,
 }
 
-/// What is known between rounds.
+/// State between rounds.
 #[derive(Default)]
 struct Memory {
-    /// Hours before it were compared.
+    /// Hours before this time have been compared.
     checked_to: Option<i64>,
     again: BTreeMap<i64, Again>,
-    /// Found by the last round for the first time.
+    /// Differences that the last round found for the first time.
     suspects: BTreeSet<Difference>,
-    /// Found by two rounds.
+    /// Differences that two rounds have found.
     real: BTreeSet<Difference>,
     tried: repair::Tried,
 }
 
-/// When an hour is compared again.
+/// When and how an hour is compared again.
 #[derive(Clone, Copy)]
 struct Again {
     due: i64,
-    /// What arrived in it, too.
+    /// Whether to compare arrivals as well.
     arrivals: bool,
 }
 
-/// What is compared in a round.
+/// The work of one round.
 struct Plan {
     now: i64,
     kept: Kept,
@@ -110,7 +110,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Periods of a page. Days are compared once they are over.
+    /// Returns the periods to compare for a page. Days are compared once they are over.
     fn periods(&self, page: &Page) -> Vec<Period> {
         let again = self.again.iter();
         let again = again.filter(|(_, again)| again.arrivals || !page.book.is_of_arrivals());
@@ -124,7 +124,7 @@ impl Plan {
         }
     }
 
-    /// When what arrived is looked at.
+    /// Returns the periods in which to look for arrivals.
     fn arrivals(&self) -> Vec<Period> {
         let again = self.again.iter().filter(|(_, again)| again.arrivals);
         let hours = again.map(|(hour, _)| (*hour, hour + HOUR));
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-/// Neighbours are asked for as one.
+/// Joins adjacent and overlapping periods, so that one statement reads them.
 fn joined(parts: impl Iterator<Item = (i64, i64)>) -> Vec<Period> {
     let parts: BTreeSet<(i64, i64)> = parts.filter(|(from, to)| from < to).collect();
     let mut periods: Vec<Period> = Vec::new();
@@ -146,24 +146,24 @@ fn joined(parts: impl Iterator<Item = (i64, i64)>) -> Vec<Period> {
 }
 
 impl Auditor {
-    /// Nothing is lost when it is dropped in the middle.
+    /// Dropping the future at any point loses nothing.
     pub async fn run(self, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = self.go_on() => {}
+            () = self.run_rounds() => {}
         }
     }
 
-    async fn go_on(&self) {
+    async fn run_rounds(&self) {
         let mut memory = Memory::default();
-        // Alerts ask for them: they are there before the first round is.
+        // Alerts query these gauges, so they must exist before the first round.
         self.tell(&mut memory, BTreeSet::new());
         let mut every = interval_at(Instant::now() + self.every, self.every);
         every.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             every.tick().await;
             if let Err(failure) = self.round(&mut memory).await {
-                tracing::warn!(%failure, "the books were not compared: the next round tries again");
+                tracing::warn!(%failure, "cannot compare the books; the next round retries");
             }
         }
     }
@@ -196,7 +196,7 @@ impl Auditor {
         if self.rebuilds
             && let Err(failure) = self.repair(memory, (&plan.kept, now)).await
         {
-            tracing::warn!(%failure, "roll-ups that differ from raw rows were not rebuilt: the next round tries again");
+            tracing::warn!(%failure, "cannot rebuild roll-ups that differ from raw rows; the next round retries");
         }
         let now = self.clock.now().div_euclid(1_000_000);
         self.metrics.checked.set(now);
@@ -208,7 +208,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// The earlier hours of rows that were stored in the period, and whether the hour's arrivals are compared again, too.
+    /// Returns the earlier hours of rows that were stored in the plan's periods, and whether to compare their arrivals as well.
     async fn touched(&self, plan: &Plan) -> Result<BTreeMap<i64, bool>, Failure> {
         let mut touched = BTreeMap::new();
         for period in plan.arrivals() {
@@ -222,7 +222,7 @@ impl Auditor {
         Ok(touched)
     }
 
-    /// Sorts out what a round found, and makes it known.
+    /// Classifies the differences of a round, logs new ones and updates the metrics.
     fn tell(&self, memory: &mut Memory, found: BTreeSet<Difference>) {
         let news = memory.learn(found);
         for one in news.iter().take(MOST_LINES) {
@@ -234,7 +234,7 @@ impl Auditor {
                 expected = one.expected,
                 found = one.found,
                 events = one.events(),
-                "the books differ: see `unjank rollups check`"
+                "the books differ: run `unjank rollups check`"
             );
         }
         if news.len() > MOST_LINES {
@@ -264,7 +264,7 @@ impl Auditor {
 }
 
 impl Memory {
-    /// Hours that are to be compared again now.
+    /// Returns the hours that are due for another comparison.
     fn due(&self, now: i64) -> Vec<(i64, Again)> {
         let due = self.again.iter().filter(|(_, again)| again.due <= now);
         due.map(|(hour, again)| (*hour, *again))
@@ -272,7 +272,7 @@ impl Memory {
             .collect()
     }
 
-    /// Remembers what a round has compared, and what is to be compared again.
+    /// Records the hours that a round has compared, and schedules the next comparisons.
     fn advance(&mut self, plan: &Plan, touched: &BTreeMap<i64, bool>) {
         self.checked_to = Some(plan.new.to);
         for (hour, _) in &plan.again {
@@ -294,7 +294,7 @@ impl Memory {
         }
     }
 
-    /// Tells those apart that were found before. Answers the differences that are real since now.
+    /// Sorts differences into suspects and real ones. Returns the ones that have become real.
     fn learn(&mut self, found: BTreeSet<Difference>) -> Vec<Difference> {
         let was_real: BTreeSet<_> = self.real.iter().map(place).collect();
         let is_real =
@@ -315,7 +315,7 @@ fn place(one: &Difference) -> (Page, String, i64) {
     (one.page, one.project.clone(), one.at)
 }
 
-/// As logs and tables say it.
+/// Formats a time for logs and tables.
 #[must_use]
 pub fn hour(at: i64) -> String {
     unjank_protocol::Timestamp::from_micros(at.saturating_mul(1_000_000)).to_string()
@@ -339,9 +339,17 @@ mod tests {
     fn a_difference_counts_when_two_rounds_found_it_unchanged() {
         let mut memory = Memory::default();
         assert_eq!(memory.learn([difference(0, 1)].into()), []);
-        assert_eq!(memory.learn([difference(0, 2)].into()), [], "it moves");
+        assert_eq!(
+            memory.learn([difference(0, 2)].into()),
+            [],
+            "the difference changed"
+        );
         assert_eq!(memory.learn([difference(0, 2)].into()), [difference(0, 2)]);
-        assert_eq!(memory.learn([difference(0, 3)].into()), [], "known");
+        assert_eq!(
+            memory.learn([difference(0, 3)].into()),
+            [],
+            "already reported"
+        );
         assert_eq!(memory.real, [difference(0, 3)].into());
         assert_eq!(memory.learn(BTreeSet::new()), []);
         assert!(memory.real.is_empty() && memory.suspects.is_empty());

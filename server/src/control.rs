@@ -1,8 +1,8 @@
-//! Who may do what, and what devices are told: kept in the control database, answered from memory.
+//! Access control and device configuration: stored in the control database, served from memory.
 //!
-//! [`Access`] holds a [`Snapshot`] that is swapped whole; no request waits for the database. [`refresh`] keeps it current:
-//! within a second of a change, made by this server or another. What stands here besides is pure: credentials, passwords,
-//! tokens, seals.
+//! [`Access`] holds a [`Snapshot`] that is replaced as a whole, so no request waits for the database. [`Refresher`]
+//! keeps it current within a second of a change by this or another server. The rest of the module is pure: credentials,
+//! passwords, tokens and seals.
 
 mod access;
 pub mod api_tokens;

@@ -27,7 +27,7 @@ use anyhow::Context;
 pub use self::admin::{EMAIL, make_admin};
 pub use self::plan::{DemoFile, Plan};
 
-use self::intake::Intake;
+use self::intake::Source;
 use crate::app::App;
 use crate::clock::Clock;
 
@@ -104,21 +104,20 @@ pub async fn seed(
 ) -> anyhow::Result<Sent> {
     // Batches expire after eight days by default. The demo is older, and expired batches would miss the roll-ups.
     app.clickhouse.keep_batches(plan.days + 8).await?;
-    let mut intake = Intake::new(Arc::clone(app), plan.clone());
+    let mut source = Source::new(plan.clone());
     let mut sent = Sent::default();
     for day in 0..plan.days {
         clock.set(plan.end_of(day));
-        let (back, taken) = tokio::task::spawn_blocking(move || {
-            let taken = intake.day(day);
-            (intake, taken)
-        })
-        .await?;
-        intake = back;
-        let taken = taken?;
+        let made = tokio::task::spawn_blocking(move || {
+            let deliveries = source.day(day);
+            (source, deliveries)
+        });
+        let (back, deliveries) = made.await?;
+        source = back;
+        let stored = intake::send(app, &deliveries?).await?;
         sent.days += 1;
-        sent.batches += taken.batches;
-        sent.events += taken.events;
-        intake::append(app, taken).await?;
+        sent.batches += stored.batches;
+        sent.events += stored.events;
         while app.log.pending_bytes() > LOG_BYTES {
             tokio::time::sleep(PAUSE).await;
         }

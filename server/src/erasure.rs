@@ -1,8 +1,9 @@
-//! Carries out erasures: deletes what is stored of an install, of a user id, or of a whole project.
+//! Carries out erasures: deletes the stored data of an install, a user id or a whole project.
 //!
-//! One server at a time does it, a pass at a time. A pass is a list of steps, and what it has done is saved after each of them. So a server that is
-//! killed, or that loses its lease, loses nothing. Every server looks after its own ingest log and dead-letter folder: when its log has drained what
-//! arrived before an erasure, and once a day for 30 days, it looks whether rows have come back, and opens the erasure again if so.
+//! One server at a time carries out erasures, one pass at a time. A pass is a list of steps, and its progress is saved after each
+//! step. A server that is killed or loses its lease therefore loses no work. Every server watches its own ingest log and
+//! dead-letter folder: once its log has drained everything that arrived before an erasure, and then once a day for 30 days, it
+//! checks whether erased rows have reappeared, and reopens the erasure if so.
 
 mod pass;
 mod returned;
@@ -22,38 +23,38 @@ use crate::control::Lease;
 use crate::store::control::{ControlError, Erasure, ErasureKind};
 use crate::store::{DeadLetterError, DeadLetters, Failure, Subject, Whose};
 
-/// A pass begins this long after the request, so that requests of one moment share a pass.
+/// Delay between a request and its pass, so that requests made together share a pass.
 const GATHER: i64 = 2_000_000;
 const EVERY: Duration = Duration::from_secs(2);
 /// How long another server waits before it takes over.
 const LEASE: Duration = Duration::from_secs(60);
-/// After a failure, passes of other projects go first.
+/// Delay after a failure, during which passes of other projects run.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
-/// After a pass a project rests as long as the pass took, but not longer than this.
+/// After a pass, a project pauses for as long as the pass took, up to this limit.
 const LONGEST_REST: Duration = Duration::from_secs(3_600);
-/// Rows of other servers have arrived in ClickHouse this long after they were sent.
+/// Rows that another server sent longer ago than this have arrived in ClickHouse.
 const ARRIVES: i64 = 600_000_000;
 
-/// The task.
+/// The background task.
 pub struct Eraser {
     app: Arc<App>,
     dead_letters: DeadLetters,
     lease: Lease,
-    /// Projects that rest, and until when.
+    /// Projects that pause, and until when.
     resting: Mutex<HashMap<String, Instant>>,
 }
 
-/// Why a step did not succeed. It is tried again.
+/// Why a step has not succeeded. It will be retried.
 #[derive(Debug, thiserror::Error)]
 enum NotYet {
-    #[error("the control database: {0}")]
+    #[error("control database: {0}")]
     Control(#[from] ControlError),
     #[error("ClickHouse: {0}")]
     Store(#[from] Failure),
-    #[error("the dead-letter folder: {0}")]
+    #[error("dead-letter folder: {0}")]
     DeadLetters(#[from] DeadLetterError),
-    /// It goes on by itself.
-    #[error("it takes long")]
+    /// The mutation goes on in ClickHouse; a later pass checks it again.
+    #[error("a mutation is still running")]
     Continues,
 }
 
@@ -72,12 +73,12 @@ impl Eraser {
         }
     }
 
-    /// Nothing is lost when it is dropped in the middle.
+    /// Dropping the future at any point loses nothing.
     pub async fn run(self, shutdown: CancellationToken) {
-        self.lease.until(shutdown, self.go_on()).await;
+        self.lease.until(shutdown, self.run_passes()).await;
     }
 
-    async fn go_on(&self) {
+    async fn run_passes(&self) {
         let mut every = interval(EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut returned = Returned::default();
@@ -85,12 +86,12 @@ impl Eraser {
             every.tick().await;
             self.lease.during(Box::pin(self.passes())).await;
             if let Err(error) = returned.look(self).await {
-                tracing::debug!(%error, "cannot look for erased rows that came back");
+                tracing::debug!(%error, "cannot check for erased rows that have reappeared");
             }
         }
     }
 
-    /// Carries out all passes that wait.
+    /// Carries out all pending passes.
     async fn passes(&self) {
         loop {
             let (now, resting) = (self.app.clock.now(), self.resting());
@@ -98,7 +99,7 @@ impl Eraser {
             let erasures = match next.await {
                 Ok(erasures) if erasures.is_empty() => return,
                 Ok(erasures) => erasures,
-                Err(error) => return tracing::debug!(%error, "erasures cannot be read"),
+                Err(error) => return tracing::debug!(%error, "cannot read erasures"),
             };
             let began = Instant::now();
             let mut pass = Pass::new(self, erasures);
@@ -124,7 +125,7 @@ impl Eraser {
         resting.keys().cloned().collect()
     }
 
-    /// The subjects of some erasures of one project. Rows that arrived after the request stay.
+    /// Returns the subjects of erasures of one project. Rows that arrived after the request are kept.
     fn whose(&self, erasures: &[Erasure]) -> Whose {
         let mut whose = Whose {
             project: erasures
@@ -151,7 +152,7 @@ impl Eraser {
     }
 }
 
-/// The erasure of a subject of [`Whose`], counted from 1: first the installs, then the users.
+/// Returns the erasure of a subject of [`Whose`]. Subjects count from 1: installs first, then users.
 fn of_subject(erasures: &[Erasure], subject: u64) -> Option<Uuid> {
     let of = |kind| erasures.iter().filter(move |one| one.kind == kind);
     let mut all = of(ErasureKind::Install).chain(of(ErasureKind::User));

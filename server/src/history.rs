@@ -1,8 +1,7 @@
-//! What rules make of the stacks that are stored already: tried on them before a save ([`DryRuns`]), applied to them after it
-//! ([`Reclassifier`]).
+//! Applies rules to stored stacks: on trial before a save ([`DryRuns`]), and for real after it ([`Reclassifier`]).
 //!
-//! Events are never touched: a class belongs to a stack. What a class is stands in `stacks`, how stacks are read and classes
-//! written in `store`; here is what comes between.
+//! Events are never modified, because a class belongs to a stack. `stacks` defines classes, `store` reads stacks and
+//! writes classes, and this module connects the two.
 
 mod dry_run;
 mod progress;

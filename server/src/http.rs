@@ -1,4 +1,4 @@
-//! The HTTP surface: one routing table, the middleware in order, and the only place that knows status codes.
+//! The HTTP API: one routing table and the middleware in order. The only module that knows status codes.
 
 mod account;
 mod admin;
@@ -70,16 +70,16 @@ pub use self::openapi::document;
 use self::problem::Problem;
 use crate::app::App;
 
-/// What devices and people reach.
+/// Routes for devices and people.
 pub fn public(app: Arc<App>) -> Router {
     let routes = Router::new()
-        // The body is read by `body`, which has limits of its own: compressed, decompressed, time and memory.
+        // `body` reads the body, within its own limits of compressed size, decompressed size, time and memory.
         .route(
             "/v1/ingest",
             post(ingest::ingest).layer(DefaultBodyLimit::disable()),
         )
         .route("/v1/config", get(remote_config::get))
-        // As with batches, the body is read by `body`.
+        // As for batches, `body` reads the body.
         .route(
             "/ofrep/v1/evaluate/flags",
             post(ofrep::all).layer(DefaultBodyLimit::disable()),
@@ -92,12 +92,12 @@ pub fn public(app: Arc<App>) -> Router {
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz))
         .route("/openapi.json", get(openapi::get))
-        // Every other address is one of the web interface, or nothing.
+        // Every other path belongs to the web interface or is unknown.
         .fallback(web::serve);
     middleware(routes).with_state(app)
 }
 
-/// What people and their tools reach. Who may call a handler stands in its parameters.
+/// Routes for people and their tools. The parameters of a handler define who may call it.
 fn management() -> Router<Arc<App>> {
     Router::new()
         .merge(people())
@@ -166,16 +166,16 @@ fn management() -> Router<Arc<App>> {
         .merge(questions())
         .merge(notifying())
         .fallback(|| async { Problem::not_found() })
-        // Some answers are secrets, shown once; the others are for one person.
+        // Some answers contain secrets that are shown once. The others are for one person.
         .layer(SetResponseHeaderLayer::if_not_present(
             CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
         ))
-        // Cookies travel with requests other sites make: those are refused by where they come from.
+        // Browsers also attach cookies to requests of other sites. Such requests are rejected because of their origin.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
 }
 
-/// Who there is, how they get in, and what they did.
+/// Users, their logins, and the audit log.
 fn people() -> Router<Arc<App>> {
     Router::new()
         .route("/login", post(session::log_in))
@@ -204,7 +204,7 @@ fn people() -> Router<Arc<App>> {
         )
 }
 
-/// Projects, and what is stored of them: for how long, without which texts, until it is erased.
+/// Projects and their stored data: retention, scrubbing and erasure.
 fn data() -> Router<Arc<App>> {
     Router::new()
         .route(
@@ -253,7 +253,7 @@ fn rules() -> Router<Arc<App>> {
         )
 }
 
-/// What is watched, and what was found.
+/// Alert rules, incidents and mutes.
 fn alerts() -> Router<Arc<App>> {
     Router::new()
         .route(
@@ -294,7 +294,7 @@ fn alerts() -> Router<Arc<App>> {
         .route("/projects/{project}/mutes/{mute}", delete(mutes::end))
 }
 
-/// What is stored, for screens, exports and scripts.
+/// Queries for screens, exports and scripts.
 fn questions() -> Router<Arc<App>> {
     Router::new()
         .route("/projects/{project}/query/{signal}", get(query::table))
@@ -329,7 +329,7 @@ fn questions() -> Router<Arc<App>> {
         .route("/projects/{project}/spans/inside", get(traces::inside_span))
 }
 
-/// Where people are told, and what became of it.
+/// Channels and their notifications.
 fn notifying() -> Router<Arc<App>> {
     Router::new()
         .route(
@@ -355,7 +355,7 @@ fn notifying() -> Router<Arc<App>> {
         .route("/projects/{project}/digest", get(notifications::digest))
 }
 
-/// What operators reach.
+/// Routes for operators.
 pub fn admin(app: Arc<App>) -> Router {
     let routes = Router::new()
         .route("/healthz", get(admin::healthz))
@@ -365,16 +365,16 @@ pub fn admin(app: Arc<App>) -> Router {
     middleware(routes).with_state(app)
 }
 
-/// Every layer, outermost first.
+/// Adds every layer, outermost first.
 fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
     let stack = ServiceBuilder::new()
-        // A request has a name before anything is logged about it.
+        // A request gets its id before anything is logged about it.
         .set_x_request_id(MakeRequestUuid)
         // Keys never reach a log.
         .sensitive_headers([AUTHORIZATION, COOKIE, device::API_KEY])
         .layer(
             TraceLayer::new_for_http()
-                // Refusals are counted in metrics; a log line for each would bury the cause.
+                // Metrics count rejected requests. A log line for each would bury the cause.
                 .on_failure(())
                 .make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)),
         )
@@ -384,7 +384,7 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
             X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         ))
-        // A bug in one request is one 500, not a dead connection.
+        // A bug in one request causes a 500 and does not close the connection.
         .layer(CatchPanicLayer::custom(|_| problem::internal()));
     routes
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
@@ -393,7 +393,7 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         .layer(stack)
 }
 
-/// A body that was not read to its end ends the connection: said so, no client sends its next request into it.
+/// Closes the connection if the body was not read to its end. The header keeps clients from sending another request on it.
 async fn close_after_unread_body(mut response: Response) -> Response {
     let unread = [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::REQUEST_TIMEOUT];
     if unread.contains(&response.status()) {

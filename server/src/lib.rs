@@ -1,6 +1,6 @@
 //! The unjank server as a library: a function of settings, listeners and a shutdown signal.
 //!
-//! `http` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm`, `fingerprint`, `expressions` and `shares` as leaves. See ARCHITECTURE.md.
+//! `http` → `intake` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm`, `fingerprint`, `expressions` and `shares` as leaves. See ARCHITECTURE.md.
 
 pub mod alerts;
 pub mod auditor;
@@ -17,12 +17,13 @@ pub mod history;
 pub mod holm;
 pub mod http;
 pub mod ingest;
-pub mod large_batches;
+pub mod intake;
 pub mod metrics;
 pub mod openid_connect;
 pub mod proxies;
 pub mod query;
 pub mod readiness;
+pub mod recent;
 pub mod remote_config;
 pub mod retention;
 pub mod run_report;

@@ -1,7 +1,7 @@
-//! Login with OpenID Connect: the authorization code flow with PKCE, and what an identity provider may decide about a person.
+//! Login with OpenID Connect: the authorization code flow with PKCE, and the mapping of claims to accounts and roles.
 //!
-//! Everything about an attempt travels in a sealed cookie, so anonymous callers hold no memory here. Calls to the provider are
-//! bounded in number, time and size, and nothing else waits for them.
+//! The whole state of an attempt travels in a sealed cookie, so anonymous callers use no memory on the server. Calls to
+//! the provider are limited in number, time and size, and do not delay other work.
 
 mod attempt;
 mod claims;
@@ -33,30 +33,30 @@ use crate::store::control::{
     Actor, Admission, Control, ControlError, FederatedLogin, Refusal, User,
 };
 
-/// Where the provider sends browsers back to, below the public URL.
+/// The path below the public URL to which the provider redirects browsers.
 pub const CALLBACK: &str = "/api/v1/session/oidc/callback";
-/// How long a person may take at the provider, in microseconds.
+/// The time limit for a person to log in at the provider, in microseconds.
 pub const ATTEMPT_LIFE: i64 = 600 * 1_000_000;
 
-/// Logins that wait for the provider, and those of them from one address.
+/// The maximum number of logins that wait for the provider: in all, and per address.
 const MOST_WAITING: usize = 64;
 const MOST_WAITING_FROM_ONE_ADDRESS: usize = 16;
-/// A login makes a few calls, each with a shorter limit of its own.
+/// The time limit for all calls of a login. Each call has a shorter limit of its own.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// The provider and what it decides, as the settings say.
+/// The settings for the provider.
 #[derive(Clone, Debug)]
 pub struct ProviderSettings {
-    /// Exactly as the provider writes it.
+    /// The issuer, exactly as the provider writes it.
     pub issuer: String,
     pub client_id: String,
-    /// `None`: a public client, which proves itself with PKCE alone.
+    /// `None`: a public client, which relies on PKCE alone.
     pub client_secret: Option<Secret>,
-    /// The label of the button.
+    /// The label of the login button.
     pub name: String,
     pub scopes: Vec<String>,
     pub roles_claim: String,
-    /// Empty: roles are given in unjank.
+    /// Empty: roles are managed in unjank.
     pub roles: RoleMap,
     pub creates_people: bool,
     /// How long a session lasts, in microseconds.
@@ -67,18 +67,18 @@ pub struct ProviderSettings {
 /// Why a login with the provider failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OidcError {
-    /// There is no attempt of this browser, or it is of another login.
-    #[error("the login was not started in this browser, or too long ago")]
+    /// The cookie of the attempt is missing, expired, or belongs to another login.
+    #[error("the login was not started in this browser, or was started too long ago")]
     NotStarted,
     #[error("the identity provider refused the login: {0}")]
     Denied(String),
-    #[error("the identity provider cannot be used: {0}")]
+    #[error("cannot reach the identity provider: {0}")]
     Unreachable(String),
-    #[error("the identity provider's answer is not valid: {0}")]
+    #[error("invalid response from the identity provider: {0}")]
     Invalid(String),
-    #[error("too many people are logging in")]
+    #[error("too many logins are in progress")]
     Busy,
-    #[error("the person is not admitted: {0:?}")]
+    #[error("the person is not allowed to log in: {0:?}")]
     NotAdmitted(Refusal),
     #[error(transparent)]
     Control(#[from] ControlError),
@@ -87,7 +87,7 @@ pub enum OidcError {
 }
 
 impl OidcError {
-    /// A stable code for the login page, which has a sentence for each.
+    /// Returns a stable code, for which the login page has a message.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -107,28 +107,28 @@ impl OidcError {
     }
 }
 
-/// A login that begins.
+/// A started login.
 pub struct Started {
-    /// Where to send the browser.
+    /// The URL to send the browser to.
     pub url: Url,
-    /// What the browser must bring back.
+    /// The sealed attempt, which the browser must send back.
     pub cookie: String,
 }
 
-/// What the browser brings back from the provider.
+/// The parameters with which the browser returns from the provider, and the cookie.
 #[derive(Clone, Copy, Debug)]
 pub struct Callback<'a> {
     pub cookie: Option<&'a str>,
     pub state: Option<&'a str>,
     pub code: Option<&'a str>,
     pub error: Option<&'a str>,
-    /// Explains the error.
+    /// A description of the error.
     pub description: Option<&'a str>,
-    /// Names the provider (RFC 9207), if it supports that.
+    /// The issuer (RFC 9207), if the provider sends it.
     pub issuer: Option<&'a str>,
 }
 
-/// Where a callback comes from, and when.
+/// The source and time of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     pub address: IpAddr,
@@ -136,7 +136,7 @@ pub struct Caller {
     pub now: i64,
 }
 
-/// A login that came to its end, well or badly, and the page that was wanted before.
+/// The outcome of a login, and the page that the person requested before it.
 pub struct Finished {
     pub login: Result<Login, OidcError>,
     pub wanted: String,
@@ -162,7 +162,7 @@ impl OpenIdConnect {
         })
     }
 
-    /// The label of the button.
+    /// Returns the label of the login button.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.settings.name
@@ -173,14 +173,14 @@ impl OpenIdConnect {
         &self.settings.issuer
     }
 
-    /// The page that is opened after the login: a path of this server, or the first page.
+    /// Returns the page to open after the login: a path of this server, by default the first page.
     #[must_use]
     pub fn wanted_path(&self, wanted: Option<&str>) -> String {
         let path = wanted.and_then(|wanted| local_path(&self.settings.public_url, wanted));
         path.unwrap_or_else(|| "/".to_owned())
     }
 
-    /// Begins a login. Asks the provider only when nothing is known about it.
+    /// Starts a login. Calls the provider only if its metadata is not cached.
     pub async fn start(&self, wanted: Option<&str>, caller: Caller) -> Result<Started, OidcError> {
         let counted = Counted::nameless(caller.address);
         let waiting = if self.provider.is_known(caller.now) {
@@ -197,7 +197,7 @@ impl OpenIdConnect {
         Ok(Started { url, cookie })
     }
 
-    /// Ends a login: asks the provider who it is, and starts a session for that person.
+    /// Finishes a login: verifies the person with the provider, and starts a session.
     pub async fn finish(
         &self,
         (control, logins): (&dyn Control, &Logins),
@@ -214,7 +214,7 @@ impl OpenIdConnect {
                 };
             }
         };
-        // Checked again: settings may have changed since the login was started.
+        // Checked again, because the settings may have changed since the login was started.
         let wanted = self.wanted_path(Some(&attempt.wanted));
         let login = async {
             let confirmed = self.confirmed(&attempt, callback, caller).await?;
@@ -234,14 +234,16 @@ impl OpenIdConnect {
         callback: Callback<'_>,
         caller: Caller,
     ) -> Result<Confirmed, OidcError> {
-        // First: what follows is logged, and anyone can bring it about.
+        // Limits the rate first, because anyone can cause the errors below, which are logged.
         let counted = Counted::nameless(caller.address);
         let _waiting = self.admit_call(&counted, caller).await?;
         if callback
             .issuer
             .is_some_and(|issuer| issuer != self.settings.issuer)
         {
-            return Err(OidcError::Invalid("it is of another issuer".to_owned()));
+            return Err(OidcError::Invalid(
+                "it comes from another issuer".to_owned(),
+            ));
         }
         if let Some(error) = callback.error {
             let description = callback.description.unwrap_or_default();
@@ -253,7 +255,7 @@ impl OpenIdConnect {
         Ok(confirmed)
     }
 
-    /// Bounds how many callers, and how many of one address, make this server call the provider.
+    /// Limits the calls to the provider, in all and per address.
     async fn admit_call(&self, counted: &[Counted], caller: Caller) -> Result<Share, OidcError> {
         let holder = Holder::address(caller.address);
         let waiting = self.waiting.try_take(holder, 1).ok_or(OidcError::Busy)?;
@@ -283,7 +285,7 @@ impl OpenIdConnect {
         };
         let actor = Actor::system(&format!("openid-connect {}", settings.issuer));
         let admission = match control.admit(&login, &actor, now).await {
-            // Another login of the same new person was faster.
+            // A concurrent login of the same new person was faster.
             Err(ControlError::AlreadyExists) => control.admit(&login, &actor, now).await?,
             other => other?,
         };
@@ -295,6 +297,6 @@ impl OpenIdConnect {
 }
 
 async fn in_time<T>(work: impl Future<Output = Result<T, OidcError>>) -> Result<T, OidcError> {
-    let late = |_| OidcError::Unreachable(format!("no answer within {LONGEST:?}"));
+    let late = |_| OidcError::Unreachable(format!("no response within {LONGEST:?}"));
     timeout(LONGEST, work).await.map_err(late)?
 }

@@ -1,5 +1,5 @@
-//! Questions about what is stored: typed filters and comparisons become readings, and readings become answers. The screens, the
-//! exports and the alerts ask here, so that one number has one definition.
+//! Queries over the stored data. A query with its filters and comparison becomes a reading, and the rows of the reading become the
+//! answer. Screens, exports and alerts all query here, so each number has one definition.
 
 mod answer;
 mod ask;
@@ -27,7 +27,7 @@ pub use self::weighed::{JankStack, Weighed};
 
 use crate::store::Failure;
 
-/// Why there is no answer.
+/// Why a query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
     #[error(transparent)]

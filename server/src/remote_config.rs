@@ -1,11 +1,11 @@
-//! Remote configuration: what operators write, checked and compiled, and the answer each device gets of it.
+//! Remote configuration: validates and compiles what operators write, and resolves it for each device.
 //!
-//! A [`Configuration`] is a base document and an ordered list of overrides, each with a condition and a JSON Merge Patch.
-//! [`Compiled`] is the same ready for use: [`Compiled::resolve`] finds the overrides that match a device and answers the
-//! document with all of their patches applied, in order, so that the last one wins.
+//! A [`Configuration`] is a base document and an ordered list of overrides, each with a condition and a JSON Merge
+//! Patch. [`Compiled`] is the same, ready to serve: [`Compiled::resolve`] finds the overrides that match a device and
+//! returns the document with all of their patches applied in order, so the last one wins.
 //!
-//! Pure: values in, values out. No files, no network, no database, no HTTP; time is a parameter. Whoever polls brings
-//! the [`Device`] and the time here and takes the answer away.
+//! This module is pure: no files, network, database or HTTP, and time is a parameter. The caller passes in the
+//! [`Device`] and the current time.
 
 mod check;
 mod compiled;
@@ -49,7 +49,7 @@ pub use self::percentage::{BUCKETS, bucket};
 pub use self::resolve::{Resolved, etag};
 pub use self::shadow::PLACED;
 
-/// Which of two versions of an app is newer; nothing when one of them is not written like a version.
+/// Orders two versions of an app. Returns `None` if either does not parse as a version.
 #[must_use]
 pub fn version_order(one: &str, other: &str) -> Option<std::cmp::Ordering> {
     version::Version::order(one, other)

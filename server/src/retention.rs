@@ -1,7 +1,7 @@
-//! Keeps the rows of each project as long as its settings say, and within its room on the disk.
+//! Enforces the retention and the disk quota of each project.
 //!
-//! One server at a time does it. When a project takes more room than it may, its oldest events are dropped, day by day, but never those of the last
-//! two days. If that is not enough, its batches are refused until there is room again.
+//! One server at a time does this. If a project exceeds its disk quota, its oldest events are deleted day by day, except those of
+//! the last two days. If that is not enough, its batches are rejected until there is room again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::store::control::{ControlError, Storage};
 use crate::store::{Failure, Keeping, Retention};
 
 const LEASE: Duration = Duration::from_secs(120);
-/// The pause when ClickHouse does not answer yet, or another server has the lease.
-const SOON: Duration = Duration::from_secs(5);
-/// A warning is logged after this many failures in a row.
-const WORTH_A_LINE: u32 = 12;
+/// Pause while ClickHouse is not reachable yet or another server holds the lease.
+const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// Number of consecutive failures after which a warning is logged.
+const FAILURES_BEFORE_WARNING: u32 = 12;
 const DAY: i64 = 86_400;
-/// Days whose events are never dropped for room: today and yesterday.
+/// Number of days before today whose events are never deleted to free space.
 const SAFE_DAYS: i64 = 1;
 
-/// The task.
+/// The background task.
 pub struct Sweeper {
     app: Arc<App>,
-    /// The times of the installation: a project may have others.
+    /// The retention of the installation, which projects may override.
     default: Retention,
     every: Duration,
     lease: Lease,
@@ -35,7 +35,7 @@ pub struct Sweeper {
 
 #[derive(Debug, thiserror::Error)]
 enum NotYet {
-    #[error("the control database: {0}")]
+    #[error("control database: {0}")]
     Control(#[from] ControlError),
     #[error("ClickHouse: {0}")]
     Store(#[from] Failure),
@@ -56,12 +56,12 @@ impl Sweeper {
         }
     }
 
-    /// Nothing is lost when it is dropped in the middle.
+    /// Dropping the future at any point loses nothing.
     pub async fn run(self, shutdown: CancellationToken) {
-        self.lease.until(shutdown, self.go_on()).await;
+        self.lease.until(shutdown, self.run_sweeps()).await;
     }
 
-    async fn go_on(&self) {
+    async fn run_sweeps(&self) {
         let mut failures = 0;
         loop {
             let mut swept = None;
@@ -72,17 +72,17 @@ impl Sweeper {
                 Some(Err(_)) => failures += 1,
                 None => {}
             }
-            // The first failures only say that ClickHouse is starting.
+            // The first failures usually mean that ClickHouse is still starting.
             if let Some(Err(error)) = &swept
-                && failures == WORTH_A_LINE
+                && failures == FAILURES_BEFORE_WARNING
             {
-                tracing::warn!(%error, "old rows are not dropped: it is tried again");
+                tracing::warn!(%error, "cannot delete expired rows; retrying");
             }
             let is_done = matches!(swept, Some(Ok(())));
             sleep(if is_done {
                 self.every
             } else {
-                self.every.min(SOON)
+                self.every.min(RETRY_DELAY)
             })
             .await;
         }
@@ -100,10 +100,10 @@ impl Sweeper {
                 days = longest.raw_days,
                 hourly_days = longest.hourly_days,
                 daily_days = longest.daily_days,
-                "rows of these tables are kept for so many days now (0: for ever)"
+                "changed the retention of tables (0 days: forever)"
             );
         }
-        // Rows that are being dropped are still counted.
+        // Rows that are still being deleted count as usage.
         if app.clickhouse.drops_old_rows().await? {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl Sweeper {
         if !tables.is_empty() {
             tracing::info!(
                 ?tables,
-                "rows of projects that keep them for a shorter time are dropped"
+                "deleting expired rows of projects with a shorter retention"
             );
         }
         for project in &projects {
@@ -129,20 +129,20 @@ impl Sweeper {
                 tracing::warn!(
                     project,
                     is_over,
-                    "whether the project takes more room on the disk than it may"
+                    "a project went over or back under its disk quota"
                 );
             }
         }
         Ok(())
     }
 
-    /// Drops a project's oldest events until its rows fit into the quota. Answers true if they do not fit even then.
+    /// Deletes a project's oldest events until its rows fit into the quota. Returns true if they do not fit even then.
     async fn make_room(&self, project: &Storage, most: u64, now: i64) -> Result<bool, NotYet> {
         let (clickhouse, name) = (&self.app.clickhouse, &*project.project);
         let tables = clickhouse.usage(name).await?;
         let used = tables.iter().map(|table| table.bytes).sum::<u64>();
         if used <= most {
-            // Batches that were refused are taken again once a tenth of the quota is free.
+            // Rejected projects are accepted again once a tenth of the quota is free.
             return Ok(project.is_over_quota && used > most / 10 * 9);
         }
         let days = clickhouse.usage_by_day(name).await?;
@@ -153,7 +153,7 @@ impl Sweeper {
                 project = name,
                 used,
                 most,
-                "the oldest events are dropped: the project takes more room on the disk than it may"
+                "deleting the oldest events of a project that exceeds its disk quota"
             );
             clickhouse.drop_events(name, before).await?;
         }
@@ -161,7 +161,7 @@ impl Sweeper {
     }
 }
 
-/// The effective times of all projects.
+/// Returns the effective retention of all projects.
 fn keeping(default: Retention, projects: &[Storage]) -> Keeping {
     let days = |own: Option<u32>, default: u64| own.map_or(default, u64::from);
     let effective = projects.iter().map(|project| {
@@ -178,7 +178,7 @@ fn keeping(default: Retention, projects: &[Storage]) -> Keeping {
     }
 }
 
-/// The first day to keep, so that at most nine tenths of the quota are used, and the bytes that are used then.
+/// Returns the first day to keep, so that at most nine tenths of the quota are used, and the bytes in use afterwards.
 fn first_day_to_keep(
     (used, most): (u64, u64),
     days: &BTreeMap<i64, u64>,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_days_go_but_never_the_last_two() {
+    fn the_oldest_days_are_deleted_but_never_the_last_two() {
         let days = BTreeMap::from([(0, 40), (DAY, 40), (2 * DAY, 10), (3 * DAY, 50)]);
         let keep = |most| first_day_to_keep((150, most), &days, 2 * DAY);
         assert_eq!(keep(200), (None, 150));

@@ -1,7 +1,7 @@
 //! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
 
 mod background;
-mod bounds;
+mod intake;
 mod notifier;
 mod open_files;
 mod target;
@@ -32,7 +32,6 @@ use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot, 
 use crate::erasure::Eraser;
 use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, serve_connections};
-use crate::ingest::{KnownStacks, OutcomeCounts, Seen};
 use crate::metrics::Metrics;
 use crate::openid_connect::OpenIdConnect;
 use crate::readiness::Readiness;
@@ -72,10 +71,6 @@ impl ServerFile {
     }
 }
 
-/// Batches remembered, to answer a retry without asking ClickHouse: at least half of this.
-const SEEN_BATCHES: usize = 900_000;
-/// Stacks remembered, not to write them again.
-const KNOWN_STACKS: usize = 200_000;
 /// A range of the log goes to ClickHouse as one INSERT per table: large blocks are cheap, and bounded they fit in memory.
 const RANGE_BYTES: usize = 48 << 20;
 const EAGER_BYTES: u64 = 32 << 20;
@@ -224,7 +219,8 @@ async fn open(
     back: &Tasks,
 ) -> anyhow::Result<App> {
     let data_dir = &shared.data_dir;
-    let connections = bounds::connections(settings);
+    let connections = open_files::connections(settings.max_connections);
+    let connections = usize::try_from(connections).unwrap_or(usize::MAX);
     let secret = Arc::new(instance_secret(shared)?);
     let logins = Logins::new(Arc::clone(&secret));
     let provider = settings
@@ -242,13 +238,19 @@ async fn open(
     let log_settings = LogSettings {
         dir: data_dir.join("log"),
         max_bytes: settings.log_max_bytes,
-        max_record_bytes: bounds::record_limit(settings),
+        max_record_bytes: record_limit(settings),
         min_free_bytes: settings.min_free_bytes,
     };
     let log = IngestLog::open(log_settings, metrics.log.clone())?;
-    let seen = Arc::new(Seen::new(SEEN_BATCHES));
-    let recalled = log.recall(|project, batch_id| seen.recall(project, batch_id))?;
-    tracing::info!(records = recalled, folder = %data_dir.display(), "the ingest log is open");
+    let parts = intake::Parts {
+        access: Arc::clone(&access),
+        default_rules: Arc::clone(&default_rules),
+        log: log.clone(),
+        metrics: metrics.ingest.clone(),
+        clock: clock.clone(),
+        connections,
+    };
+    let intake = intake::open(settings, parts)?;
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
     let place = notifier::Place {
         control: Arc::clone(&control),
@@ -269,31 +271,30 @@ async fn open(
         openid_connect: provider.transpose()?,
         trusted_proxies: settings.trusted_proxies.clone(),
         secret,
-        limits: bounds::limits(settings),
         default_rules,
         dry_runs: DryRuns::default(),
         reclassification: Arc::new(ProgressBoard::new(metrics.reclassification.clone())),
         audit: Arc::new(AuditBoard::default()),
-        known_stacks: KnownStacks::new(KNOWN_STACKS),
-        variety: bounds::variety(settings),
-        seen,
-        outcome_counts: OutcomeCounts::default(),
+        intake: Arc::new(intake),
         log,
         clickhouse,
         retention: settings.keep.retention(),
         metrics,
         connections,
-        uploads: bounds::uploads(connections),
-        uploads_of_keys: bounds::uploads_of_keys(connections),
-        device_bodies: bounds::device_bodies(settings),
         management_bodies: Shares::new(MANAGEMENT_KIB, MANAGEMENT_KIB.div_ceil(2)),
         body_timeout: settings.body_timeout(),
-        large_batches: bounds::large_batches()?,
         previews: Shares::new(PREVIEWS, 1),
         questions: Shares::new(QUESTIONS, QUESTIONS.div_ceil(2)),
         exports: Shares::new(EXPORTS, 1),
         clock,
     })
+}
+
+/// The largest record. Rows take less memory than their JSON, except for a batch of small events for tables with many columns.
+fn record_limit(settings: &Serve) -> u32 {
+    u32::try_from(settings.max_decompressed_bytes.saturating_mul(2))
+        .unwrap_or(u32::MAX)
+        .max(16 << 20)
 }
 
 /// What the snapshot of the control database is made with.

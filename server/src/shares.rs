@@ -159,6 +159,35 @@ impl Drop for Share {
     }
 }
 
+/// Memory that a holder has taken, counted in KiB. It is free again when this is dropped.
+#[derive(Debug)]
+pub struct Memory {
+    share: Share,
+    bytes: usize,
+}
+
+impl Memory {
+    /// No memory yet.
+    #[must_use]
+    pub fn new(share: Share) -> Self {
+        Self { share, bytes: 0 }
+    }
+
+    /// Grows to `bytes` in total. Returns false when there is not enough memory.
+    #[must_use]
+    pub fn try_grow_to(&mut self, bytes: usize) -> bool {
+        if bytes <= self.bytes {
+            return true;
+        }
+        let kib = (bytes - self.bytes).div_ceil(1024);
+        if !self.share.try_grow(u32::try_from(kib).unwrap_or(u32::MAX)) {
+            return false;
+        }
+        self.bytes += kib * 1024;
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
-//! Stacks: reading them from text, their identity, and the class a set of rules gives them.
+//! Stacks: parses them from text, computes their identity, and classifies them by a set of rules.
 //!
-//! The walk is the innermost-frame rule of Meituan's Hertz: a stall's innermost frame is system code that unrelated
-//! features share, its outermost is the looper, so the frame to blame is the first of the app's own, seen from within.
-//! [`Rules`] say which frames are the app's own, which name a kind of work, and which say nothing.
+//! The walk implements the innermost-frame rule of Meituan's Hertz. A stall's innermost frame is system code that
+//! unrelated features share, and its outermost frame is the looper. The frame to blame is therefore the innermost frame
+//! of the app's own code. [`Rules`] mark the app's own frames, the frames that name a kind of work, and the frames to
+//! skip.
 //!
-//! Pure: bytes in, values out. No files, no network, no clock, no database, no HTTP; a caller that needs any of these
-//! brings the text here and takes the class away.
+//! This module is pure: no files, network, clock, database or HTTP. The caller passes in text and gets back a class.
 
 mod class;
 mod comparison;

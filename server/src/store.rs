@@ -1,4 +1,4 @@
-//! Everything that is kept: the ingest log on disk, ClickHouse behind it, and the control database beside it. The only place with SQL.
+//! Persistence: the ingest log on disk, ClickHouse, and the control database. The only module with SQL.
 
 pub mod control;
 
@@ -62,7 +62,7 @@ pub(crate) use self::writer::{Writer, WriterSettings};
 
 pub(crate) use self::columns::uuid_bytes;
 
-/// For the benchmark: joins the frames of `records` table by table, as the writer does. Answers the bytes of the blocks.
+/// For the benchmark: joins the frames of `records` table by table, as the writer does. Returns the size of the blocks in bytes.
 #[doc(hidden)]
 pub fn bench_join(records: &[Vec<u8>]) -> usize {
     let mut tables: std::collections::BTreeMap<&[u8], Vec<Frame<'_>>> =

@@ -1,4 +1,4 @@
-//! What `#[traced]` stands on: a function, or an `impl` block and its methods.
+//! The items that `#[traced]` accepts: a function, or an `impl` block and its methods.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::signature::tidy;
 use crate::span::{Function, trace};
 
-/// The item with its spans.
+/// Adds spans to an item.
 pub(crate) fn traced(options: Options, item: Item) -> Result<TokenStream> {
     match item {
         Item::Fn(mut function) => {
@@ -43,7 +43,7 @@ pub(crate) fn traced(options: Options, item: Item) -> Result<TokenStream> {
 
 fn traced_impl(options: &Options, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some(name) = &options.name {
-        let problem = "methods have a name each: put `name` on one of them";
+        let problem = "`name` is for single functions: put it on one of the methods";
         return Err(Error::new_spanned(name, problem));
     }
     for (word, place) in [("init", options.init), ("skip", options.skip)] {
@@ -70,7 +70,7 @@ fn traced_method(of_block: &Options, type_name: &str, method: &mut ImplItemFn) -
         return Ok(());
     }
     options.tags.extend(of_block.tags.iter().cloned());
-    if answers_result(&method.sig.output) {
+    if returns_result(&method.sig.output) {
         options.err = options.err.or(of_block.err);
     }
     let traced = Function {
@@ -87,8 +87,8 @@ fn is_ours(attribute: &Attribute) -> bool {
     path.last().is_some_and(|last| last.ident == "traced")
 }
 
-/// Whether a function answers a `Result`, at once or by a future that it makes, as `#[async_trait]` writes them.
-fn answers_result(output: &ReturnType) -> bool {
+/// Returns whether a function returns a `Result`, directly or through a future, in the form that `#[async_trait]` generates.
+fn returns_result(output: &ReturnType) -> bool {
     let ReturnType::Type(_, output) = output else {
         return false;
     };
@@ -97,13 +97,13 @@ fn answers_result(output: &ReturnType) -> bool {
     outputs.0
 }
 
-/// By its name, which is all that is known here: `io::Result` is one too.
+/// Checks the name, which is all that is known here: `io::Result` counts as well.
 fn is_result(of: &Type) -> bool {
     matches!(of, Type::Path(path)
         if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
 }
 
-/// Whether there is a `Future<Output = Result<…>>` in a type.
+/// Whether a type contains a `Future<Output = Result<…>>`.
 struct Outputs(bool);
 
 impl VisitMut for Outputs {
@@ -112,7 +112,7 @@ impl VisitMut for Outputs {
     }
 }
 
-/// A type without its parameters, which are not known at build time.
+/// Returns the name of a type without its parameters, which are not known at build time.
 fn type_name(of: &Type) -> String {
     match of {
         Type::Path(path) => {

@@ -1,5 +1,5 @@
-//! `#[unjank::traced]`: a span for every call of a function. Apps use it through the crate `unjank`, whose items the code it
-//! writes names; nothing here is of use alone.
+//! The attribute `#[unjank::traced]`, which records a span for each call of a function. Apps use it through the crate `unjank`:
+//! the generated code refers to items of that crate.
 
 #![warn(missing_docs)]
 
@@ -13,29 +13,29 @@ use syn::parse_macro_input;
 
 use self::options::Options;
 
-/// Makes every call of a function a span of kind `method`, named `module::Type::function`.
+/// Records each call of a function as a span of kind `method`, named `module::Type::function`.
 ///
-/// On a function, a method, or an `impl` block, where it holds for all methods.
+/// Put it on a function, on a method, or on an `impl` block to trace all of its methods.
 ///
-/// # What it can be told
-/// * `name = "…"`: another name.
-/// * `tag = "startup"`, `tags("startup", "network")`: what the remote configuration may choose it by. Methods have the tags of
-///   their `impl` block too.
-/// * `init`: it constructs an object. The span is of kind `init` and named after the type.
-/// * `err`: the span ends with an error when the function answers `Err`; else its status is unset. On an `impl` block it holds
-///   for the methods whose answer is called `Result`.
-/// * `skip`: a method of a traced `impl` block is left out.
+/// # Arguments
+/// * `name = "…"`: another name for the span.
+/// * `tag = "startup"`, `tags("startup", "network")`: tags by which the remote configuration can select the span. Methods also
+///   have the tags of their `impl` block.
+/// * `init`: the function constructs an object. The span is of kind `init` and named after the type.
+/// * `err`: the span has the status `error` if the function returns `Err`; otherwise its status is `unset`. On an `impl` block,
+///   this applies to the methods whose return type is called `Result`.
+/// * `skip`: excludes a method of a traced `impl` block.
 ///
 /// # What is measured
-/// A function from its first statement to its end, however it ends. An `async fn` from its first poll to its completion, or
-/// until it is dropped; while it is polled, spans that begin on the thread are its children. A function that ends in an
-/// `async` block or in `Box::pin(async …)` is measured as an `async fn`.
+/// For a function, the time from its first statement to its end, however it ends. For an `async fn`, the time from its first poll
+/// until it completes or is dropped; spans that begin on the thread while it is polled are its children. A function that ends in
+/// an `async` block or in `Box::pin(async …)` is measured like an `async fn`.
 ///
-/// While nothing is collected a call costs a look at one flag.
+/// While nothing is collected, a call only checks one flag.
 ///
-/// # What it cannot do
-/// A `const fn` cannot be traced. A method alone, without its `impl` block, does not know its type: it is named
-/// `module::function`.
+/// # Limitations
+/// A `const fn` cannot be traced. A method that is traced on its own, without its `impl` block, does not know its type and is
+/// named `module::function`.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(arguments as Options);

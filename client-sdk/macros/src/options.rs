@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[traced(…)]`.
+//! The arguments of `#[traced(…)]`.
 
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
@@ -6,7 +6,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Result, Token};
 
-/// What `#[traced]` was told.
+/// The arguments of one `#[traced]`.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
@@ -16,19 +16,18 @@ pub(crate) struct Options {
     pub(crate) skip: Option<Span>,
 }
 
-const KNOWN: &str =
-    "`traced` knows `name = \"…\"`, `tag = \"…\"`, `tags(\"…\", \"…\")`, `init`, `err` and `skip`";
+const KNOWN: &str = "`traced` accepts `name = \"…\"`, `tag = \"…\"`, `tags(\"…\", \"…\")`, `init`, `err` and `skip`";
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut options = Self::default();
-        for told in Punctuated::<Meta, Token![,]>::parse_terminated(input)? {
-            options.take(told)?;
+        for argument in Punctuated::<Meta, Token![,]>::parse_terminated(input)? {
+            options.take(argument)?;
         }
-        if let (Some(skip), true) = (options.skip, options.says_more_than_skip()) {
+        if let (Some(skip), true) = (options.skip, options.has_more_than_skip()) {
             return Err(Error::new(
                 skip,
-                "`skip` stands alone: remove it, or all else",
+                "`skip` cannot be combined with other arguments: remove it or the others",
             ));
         }
         Ok(options)
@@ -36,7 +35,7 @@ impl Parse for Options {
 }
 
 impl Options {
-    /// What an attribute of a method says.
+    /// Parses the attribute of a method.
     pub(crate) fn of(attribute: &Attribute) -> Result<Self> {
         match &attribute.meta {
             Meta::Path(_) => Ok(Self::default()),
@@ -44,9 +43,9 @@ impl Options {
         }
     }
 
-    fn take(&mut self, told: Meta) -> Result<()> {
-        let word = told.path().get_ident().map(ToString::to_string);
-        match (word.as_deref(), told) {
+    fn take(&mut self, argument: Meta) -> Result<()> {
+        let word = argument.path().get_ident().map(ToString::to_string);
+        match (word.as_deref(), argument) {
             (Some("name"), Meta::NameValue(pair)) => self.name = Some(text(pair.value)?),
             (Some("tag"), Meta::NameValue(pair)) => self.tags.push(text(pair.value)?),
             (Some("tags"), Meta::List(list)) => {
@@ -63,7 +62,7 @@ impl Options {
         Ok(())
     }
 
-    fn says_more_than_skip(&self) -> bool {
+    fn has_more_than_skip(&self) -> bool {
         self.name.is_some() || !self.tags.is_empty() || self.init.is_some() || self.err.is_some()
     }
 }
@@ -76,14 +75,17 @@ fn text(value: Expr) -> Result<LitStr> {
         }) => filled(text),
         other => Err(Error::new_spanned(
             other,
-            "names and tags are known at build time: write a string literal",
+            "names and tags have to be known at build time: write a string literal",
         )),
     }
 }
 
 fn filled(text: LitStr) -> Result<LitStr> {
     if text.value().is_empty() {
-        return Err(Error::new_spanned(text, "write a name that is not empty"));
+        return Err(Error::new_spanned(
+            text,
+            "this name is empty: write a non-empty one",
+        ));
     }
     Ok(text)
 }

@@ -1,10 +1,10 @@
-//! Signatures as people write them.
+//! Formats signatures the way people write them.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{FnArg, Signature};
 
-/// The name of a function and the types of its arguments: `pay(&self, u64)`.
+/// Returns the name of a function and the types of its arguments: `pay(&self, u64)`.
 pub(crate) fn signature_text(signature: &Signature) -> String {
     let argument = |argument: &FnArg| match argument {
         FnArg::Receiver(receiver) => {
@@ -18,21 +18,21 @@ pub(crate) fn signature_text(signature: &Signature) -> String {
     format!("{}({})", signature.ident, arguments.join(", "))
 }
 
-/// What came before, as far as it asks for a space.
+/// The kind of the previous token, as far as it decides about a space.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
-    /// Nothing, or what needs no space after it.
+    /// There is no token, or one that needs no space after it.
     Open,
     Word,
-    /// A keyword or a lifetime, which a type follows.
+    /// A keyword or a lifetime before a type.
     Prefix,
-    /// A comma, a plus, an arrow.
+    /// A comma, a plus or an arrow.
     Loose,
     /// The apostrophe of a lifetime.
     Apostrophe,
 }
 
-/// Tokens with spaces where people put them.
+/// Formats tokens with spaces where people put them.
 pub(crate) fn tidy(tokens: TokenStream) -> String {
     let mut text = String::new();
     write(tokens, &mut text);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_read_as_they_were_written() {
+    fn signatures_are_formatted_as_people_write_them() {
         for (written, read) in [
             ("fn pay(&self, amount: u64)", "pay(&self, u64)"),
             (

@@ -1,4 +1,4 @@
-//! The code that is written into a traced function.
+//! Generates the code that traces a function.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -8,27 +8,27 @@ use syn::{Block, Error, Expr, Result, ReturnType, Signature, Stmt, Type, parse_q
 use crate::options::Options;
 use crate::signature::signature_text;
 
-/// A function to trace, and what is known of it.
+/// A function to trace.
 pub(crate) struct Function<'f> {
     pub(crate) signature: &'f Signature,
-    /// The type of the `impl` block it stands in.
+    /// The type of the `impl` block that contains it.
     pub(crate) type_name: Option<&'f str>,
     pub(crate) options: Options,
 }
 
-/// Rewrites the body so that every call is a span.
+/// Rewrites the body so that every call records a span.
 pub(crate) fn trace(function: &Function<'_>, body: &mut Block) -> Result<()> {
     let (signature, options) = (function.signature, &function.options);
     if let Some(token) = &signature.constness {
         return Err(Error::new_spanned(
             token,
-            "a `const fn` cannot be traced, since it also runs at build time: remove `const`, or leave the method of a traced `impl` block out with `#[unjank::traced(skip)]`",
+            "a `const fn` cannot be traced, because it also runs at build time: remove `const`, or exclude the method of a traced `impl` block with `#[unjank::traced(skip)]`",
         ));
     }
     if let (Some(err), ReturnType::Default) = (options.err, &signature.output) {
         return Err(Error::new(
             err,
-            "`err` is for functions that answer a `Result`: remove it",
+            "`err` is for functions that return a `Result`: remove it",
         ));
     }
     let callsite = function.callsite();
@@ -48,10 +48,10 @@ pub(crate) fn trace(function: &Function<'_>, body: &mut Block) -> Result<()> {
 }
 
 impl Function<'_> {
-    /// A reference to the static that says what the span is.
+    /// Returns a reference to the static that describes the span.
     fn callsite(&self) -> TokenStream {
         let (options, function) = (&self.options, &self.signature.ident);
-        // The function's own line, not that of the attribute, which may stand on an `impl` block.
+        // The line of the function rather than of the attribute, which may be on an `impl` block.
         let place = function.span();
         let module = quote_spanned! {place=> ::core::module_path!() };
         let class = match self.type_name {
@@ -92,7 +92,7 @@ impl Function<'_> {
         }}
     }
 
-    /// What tells an answer that is an error.
+    /// Returns the predicate that detects a failed result.
     fn failed(&self) -> TokenStream {
         match self.options.err {
             Some(err) => quote_spanned! {err=> ::core::result::Result::is_err },
@@ -100,7 +100,7 @@ impl Function<'_> {
         }
     }
 
-    /// The answer's type as far as it can be written inside the body.
+    /// Returns the return type, as far as it can be written inside the body.
     fn answer(&self) -> Option<Type> {
         let ReturnType::Type(_, answer) = &self.signature.output else {
             return None;
@@ -112,7 +112,7 @@ impl Function<'_> {
 
     fn async_body(&self, callsite: &TokenStream, body: &Block) -> Block {
         let (failed, statements) = (self.failed(), &body.stmts);
-        // Tells the type of the answer to `?` and to coercions, which an async block cannot be told else.
+        // Gives `?` and coercions the return type, which cannot be declared for an async block.
         let typed = self.answer().map(|answer| {
             quote! {
                 if let ::core::option::Option::Some(answer) = ::core::option::Option::None::<#answer> {
@@ -126,7 +126,7 @@ impl Function<'_> {
         }}
     }
 
-    /// A body whose answer is looked at, wherever it returns.
+    /// Returns a body whose result is checked, wherever it returns.
     fn watched_body(&self, callsite: &TokenStream, body: &Block) -> Block {
         let (failed, statements) = (self.failed(), &body.stmts);
         let answer = self.answer().map(|answer| quote! { -> #answer });
@@ -137,7 +137,8 @@ impl Function<'_> {
     }
 }
 
-/// The async block that a function ends in, also when it is boxed: such a function only makes the future that is to be measured.
+/// Finds the async block that a function ends in, even if it is boxed. Such a function only creates the future that has to be
+/// measured.
 fn last_future(body: &mut Block) -> Option<&mut Expr> {
     let Some(Stmt::Expr(last, None)) = body.stmts.last_mut() else {
         return None;
@@ -161,7 +162,7 @@ fn is_box_pin(function: &Expr) -> bool {
         && names.next().is_some_and(|before| before.ident == "Box")
 }
 
-/// Replaces `impl Trait`, which only signatures may say.
+/// Replaces `impl Trait`, which is allowed only in signatures.
 struct Inferred;
 
 impl VisitMut for Inferred {

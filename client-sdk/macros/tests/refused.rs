@@ -1,6 +1,6 @@
-//! What cannot be traced is refused with what to do instead.
+//! Code that cannot be traced is rejected with advice on what to do instead.
 
 #[test]
-fn what_is_wrong_is_told_with_what_to_do() {
+fn errors_say_what_is_wrong_and_what_to_do() {
     trybuild::TestCases::new().compile_fail("tests/refused/*.rs");
 }

@@ -1,4 +1,4 @@
-//! What the SDK costs where an app is busy: a frame, a message of the main loop, a request. Numbers are per call.
+//! The cost of the SDK where an app is busy: frames, messages of the main loop, and requests. Numbers are per call.
 
 use std::hint::black_box;
 

@@ -1,18 +1,18 @@
-//! How long the app took to start: cold, warm or hot, with phases.
+//! How long the app took to start: cold, warm or hot, and by phases.
 
 use unjank_protocol::{AppStart, AppStartKind, Phase, Text};
 
 use crate::uptime::{millis, millis_u32};
 use crate::{Scene, Uptime, bounded};
 
-/// Phases an event may hold.
+/// Maximum number of phases in an event.
 const PHASES: usize = 64;
 
-/// A start that takes longer was waiting for something else than the app: 5 minutes.
+/// Maximum duration of a start, 5 minutes. A longer one waited for something other than the app.
 const LONGEST_US: u64 = 300_000_000;
 
-/// What kind of start it is: **cold** when the process was made for it, **warm** when the process lived and its screen was
-/// made, **hot** when the screen lived, too. A process that was made earlier for work in the background is not new.
+/// Returns the kind of a start: **cold** if the process was created for it, **warm** if the process existed and its screen was
+/// created, **hot** if the screen existed as well. A process that was created earlier for background work is not new.
 ///
 /// ```
 /// use unjank_monitors::start_kind;
@@ -32,8 +32,8 @@ pub const fn start_kind(new_process: bool, new_screen: bool) -> AppStartKind {
 
 /// Times one start at a time.
 ///
-/// A start ends with the first draw of a screen. One that the user leaves before, or that takes more than five minutes,
-/// is not reported; nor are phases past the 64th. Both are counted by [`take_dropped`](Self::take_dropped).
+/// A start ends with the first draw of a screen. A start that the user leaves earlier, or that takes more than five minutes, is
+/// not reported; neither are phases after the 64th. [`take_dropped`](Self::take_dropped) counts both.
 ///
 /// ```
 /// use unjank_monitors::{AppStartTimer, Scene, Uptime, start_kind};
@@ -66,7 +66,7 @@ struct Timed {
 }
 
 impl AppStartTimer {
-    /// A start begins. One that is under way is dropped: what came of it is not known.
+    /// Begins a start. Drops one that is still open, because its result is unknown.
     pub fn begin(&mut self, kind: AppStartKind, now: Uptime) {
         self.cancel();
         self.running = Some(Running {
@@ -76,7 +76,7 @@ impl AppStartTimer {
         });
     }
 
-    /// A part of the start begins; its name is cut at 1 KiB. Parts may overlap, and nothing happens while no start is under way.
+    /// Begins a phase of the start. The name is cut at 1 KiB. Phases may overlap. Does nothing if no start is open.
     pub fn phase_begin(&mut self, name: &str, now: Uptime) {
         let Some(running) = &mut self.running else {
             return;
@@ -92,7 +92,7 @@ impl AppStartTimer {
         });
     }
 
-    /// The part of that name that was begun last and is not over ends.
+    /// Ends the open phase of this name that began last.
     pub fn phase_end(&mut self, name: &str, now: Uptime) {
         let name = bounded(name);
         let phases = self.running.iter_mut().flat_map(|now| &mut now.phases);
@@ -102,7 +102,7 @@ impl AppStartTimer {
         }
     }
 
-    /// The first draw: the start is over, and so are its open parts.
+    /// Ends the start with the first draw, together with its open phases.
     #[must_use]
     pub fn finish(&mut self, now: Uptime, scene: &Scene) -> Option<AppStart<'static>> {
         let running = self.running.take()?;
@@ -128,13 +128,13 @@ impl AppStartTimer {
         })
     }
 
-    /// The app left the foreground before it drew: there is no start to report.
+    /// Drops the start, because the app left the foreground before it drew.
     pub fn cancel(&mut self) {
         let was_running = self.running.take().is_some();
         self.dropped = self.dropped.saturating_add(u64::from(was_running));
     }
 
-    /// Starts and parts that are not reported, since the last call.
+    /// Returns the number of starts and phases dropped since the last call.
     pub fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }

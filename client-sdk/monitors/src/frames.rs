@@ -1,24 +1,24 @@
-//! Frames: drawn, dropped, slow, frozen, and the time in the dropping state, in windows of one page.
+//! Frames: drawn, dropped, slow and frozen ones, and the time in the dropping state, in windows of one page.
 //!
 //! # The model
-//! A frame is *wanted* from `vsync`, the display pulse at which the system meant to begin it (Android `FrameMetrics`:
-//! `INTENDED_VSYNC_TIMESTAMP`; iOS: `CADisplayLink.timestamp`), and *rendered* when its pixels are handed over (Android:
-//! `vsync + TOTAL_DURATION`). It is shown at the next pulse, a whole number of budgets after `vsync`.
+//! A frame is *wanted* from `vsync`, the display refresh at which the system intended to begin it (Android `FrameMetrics`:
+//! `INTENDED_VSYNC_TIMESTAMP`; iOS: `CADisplayLink.timestamp`), and *rendered* when its pixels are handed over (Android: `vsync +
+//! TOTAL_DURATION`). It is shown at the next refresh, a whole number of budgets after `vsync`.
 //!
-//! The display is **active** from the moment a frame is wanted until it is shown; overlapping frames of a pipelined
-//! renderer make one active stretch. Every budget of an active stretch shows either a new frame or the old one again:
+//! The display is **active** from the time a frame is wanted until it is shown. Overlapping frames of a pipelined renderer form
+//! one active period. In an active period, every budget shows either a new frame or the old one again:
 //!
 //! > drawn + dropped = budgets that passed while active
 //!
-//! Between stretches nobody wanted to draw: that time is **idle** and no frame is dropped in it. So a still screen costs
-//! nothing, and a renderer that takes 30 ms a frame but delivers one at every pulse drops nothing after the first. What
-//! the model cannot see: a main loop that is blocked before it asks for a frame. That is a stall, see [`stalls`](crate::stalls).
-//! (Two frames shown at the same pulse are both drawn; then drawn + dropped is more than the budgets that passed.)
+//! Between these periods no frame is wanted: that time is **idle**, and no frame is dropped in it. So a still screen costs
+//! nothing, and a renderer that takes 30 ms per frame but delivers one at every refresh drops nothing after the first. The model
+//! cannot see a main loop that is blocked before it requests a frame. That is a stall, see [`stalls`](crate::stalls). (Two frames
+//! shown at the same refresh both count as drawn; drawn + dropped then exceeds the budgets that passed.)
 //!
-//! Definitions: budget = 1000 / `refresh_hz` ms; *slow* = took longer than the budget (16.67 ms at 60 Hz, which is over
-//! 16 ms); *frozen* = took more than 700 ms (such a frame is slow, too); `delay` = time over budget, summed.
-//! **Dropping state** (Uber): entered when E frames in a row were dropped, left when R frames in a row were drawn, or
-//! after an idle time of R budgets. `jank_ms` is the active time in it, from the end of the E-th dropped budget.
+//! Definitions: the budget is 1000 / `refresh_hz` ms. A *slow* frame took longer than the budget (16.67 ms at 60 Hz). A *frozen*
+//! frame took more than 700 ms, and is also slow. `delay` is the total time over budget. The **dropping state** (Uber) is entered
+//! when E frames in a row were dropped. It is left when R frames in a row were drawn, or after an idle time of R budgets.
+//! `jank_ms` is the active time in it, from the end of the E-th dropped budget.
 
 mod window;
 
@@ -28,11 +28,11 @@ use unjank_protocol::config::Frames;
 use self::window::Window;
 use crate::{Scene, Uptime};
 
-/// Clocks of pulses and of the ends of frames are read in different places and rounded: this much, in microseconds, is
-/// not over budget.
+/// Tolerance for exceeding the budget, in microseconds: the times of refreshes and of frame ends are read in different places and
+/// rounded.
 const JITTER_US: u64 = 20;
 
-/// Counts the frames of one display. Not for several threads: it lives where frames are reported.
+/// Counts the frames of one display. For a single thread: the one that reports frames.
 ///
 /// ```
 /// use unjank_monitors::{FrameMeter, Scene, Uptime};
@@ -55,7 +55,7 @@ pub struct FrameMeter {
     scene: Scene,
     refresh_hz: u16,
     budget_us: u64,
-    /// The same without the rounding, which would add up over a long frame.
+    /// The budget without the rounding, which would add up over a long frame.
     budget_ns: u64,
     window: Option<Window>,
     /// Until when the display is known to be active.
@@ -67,7 +67,7 @@ pub struct FrameMeter {
 }
 
 impl FrameMeter {
-    /// A meter for a display that refreshes `refresh_hz` times a second; 0 is taken as 60.
+    /// Creates a meter for a display that refreshes `refresh_hz` times per second; 0 counts as 60.
     #[must_use]
     pub fn new(config: &Frames, refresh_hz: u16, scene: Scene) -> Self {
         let mut meter = Self {
@@ -90,16 +90,16 @@ impl FrameMeter {
         meter
     }
 
-    /// Takes settings over: `window_ms` 1,000 to 60,000, `enter_dropped` and `leave_drawn` 1 to 1,000. An open window
-    /// ends by the new length.
+    /// Applies settings: `window_ms` from 1,000 to 60,000, `enter_dropped` and `leave_drawn` from 1 to 1,000. The new length also
+    /// applies to an open window.
     pub fn set_config(&mut self, config: &Frames) {
         self.window_us = u64::from(config.window_ms.clamp(1_000, 60_000)).saturating_mul(1_000);
         self.enter_dropped = u64::from(config.enter_dropped.clamp(1, 1_000));
         self.leave_drawn = u64::from(config.leave_drawn.clamp(1, 1_000));
     }
 
-    /// The display refreshes at another rate from the next frame on: 1 to 1,000 Hz, 0 is taken as 60. A window goes on;
-    /// it reports the rate of its longest run of frames at one rate.
+    /// Sets the refresh rate from the next frame on: 1 to 1,000 Hz; 0 counts as 60. The window stays open; it reports the rate of
+    /// its longest run of frames at one rate.
     pub fn set_refresh_hz(&mut self, refresh_hz: u16) {
         let refresh_hz = if refresh_hz == 0 { 60 } else { refresh_hz };
         self.refresh_hz = refresh_hz.min(1_000);
@@ -109,8 +109,8 @@ impl FrameMeter {
         self.budget_us = self.budget_ns / 1_000;
     }
 
-    /// The surroundings changed. Another page ends the window; a frame that is reported later belongs to the new page
-    /// whole, since it is what the user waits for there. Network and clock are those at the end of a window.
+    /// Sets the surroundings. A change of the page ends the window. A frame that is reported later belongs entirely to the new
+    /// page, because the user waits for it there. A window reports the network and the clock at its end.
     #[must_use]
     pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Option<FrameWindow<'static>> {
         let ended = (scene.page != self.scene.page)
@@ -120,9 +120,9 @@ impl FrameMeter {
         ended
     }
 
-    /// A frame that was wanted at `vsync` was handed to the display at `rendered`.
+    /// Counts a frame that was wanted at `vsync` and handed to the display at `rendered`.
     ///
-    /// Returns the window before, when this frame lies past its end.
+    /// Returns the previous window if this frame lies past its end.
     #[must_use]
     #[inline]
     pub fn frame(&mut self, vsync: Uptime, rendered: Uptime) -> Option<FrameWindow<'static>> {
@@ -144,7 +144,7 @@ impl FrameMeter {
         ended
     }
 
-    /// A frame of which only the end and the duration are known.
+    /// Counts a frame of which only the end and the duration are known.
     ///
     /// ```
     /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
@@ -161,9 +161,9 @@ impl FrameMeter {
         self.frame(rendered.minus(took_us), rendered)
     }
 
-    /// A pulse of a callback that comes with every refresh as long as it is asked for (`Choreographer.postFrameCallback`,
-    /// `CADisplayLink`): each is one frame, and a gap between two is frames that were dropped. Rounded to whole budgets,
-    /// because pulses jitter. Call [`pause_ticks`](Self::pause_ticks) when the callback is taken off.
+    /// Counts a tick of a callback that fires on every refresh while it is registered (`Choreographer.postFrameCallback`,
+    /// `CADisplayLink`). Each tick is one frame, and a gap between two ticks is dropped frames. Gaps are rounded to whole
+    /// budgets, because ticks jitter. Call [`pause_ticks`](Self::pause_ticks) when the callback is removed.
     ///
     /// ```
     /// # use unjank_monitors::{FrameMeter, Scene, Uptime};
@@ -184,26 +184,26 @@ impl FrameMeter {
         self.frame(before, before.plus(self.budgets_us(budgets)))
     }
 
-    /// No ticks come until further notice: the time until the next one is idle.
+    /// Marks the time until the next tick as idle.
     pub fn pause_ticks(&mut self) {
         self.last_tick = None;
     }
 
-    /// Frames that were reported since the meter was made, in whatever window.
+    /// Returns the number of frames reported since the meter was created.
     #[must_use]
     pub fn drawn(&self) -> u64 {
         self.drawn
     }
 
-    /// Ends a window whose time is over though no frame came since. To be asked now and then; without it, the window
-    /// ends with the next frame.
+    /// Ends a window whose time is over although no frame has come since. Call it regularly; otherwise the window ends with the
+    /// next frame.
     #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
         self.end_if_over(now)
     }
 
-    /// Ends the open window, however long it was: the app goes to the background or the settings change. Nothing without
-    /// a frame.
+    /// Ends the open window, however short it is, for example when the app goes to the background or the settings change. Returns
+    /// `None` if no frame was drawn.
     #[must_use]
     pub fn flush(&mut self, now: Uptime) -> Option<FrameWindow<'static>> {
         let window = self.window.take()?;
@@ -221,7 +221,7 @@ impl FrameMeter {
         self.flush(now)
     }
 
-    /// The screen stood still because nobody wanted it to move.
+    /// Handles idle time before a frame.
     #[inline]
     fn rest(&mut self, idle_us: u64) {
         if idle_us >= self.leave_drawn.saturating_mul(self.budget_us) {
@@ -230,7 +230,7 @@ impl FrameMeter {
         }
     }
 
-    /// A frame that took `took`, and kept the display active for `active` from `from`.
+    /// Counts a frame that took `took` and kept the display active for `active` from `from`.
     #[inline]
     fn count(&mut self, took: u64, from: Uptime, active: u64) {
         let budget = self.budget_us;
@@ -254,7 +254,7 @@ impl FrameMeter {
         window.add_dropped(dropped, jank_us);
     }
 
-    /// How many budgets a time is, to the nearest; without dividing for what is usual.
+    /// Returns a duration in budgets, rounded to the nearest. Avoids a division in the usual case.
     #[inline]
     fn budgets_in(&self, micros: u64) -> u64 {
         let half = self.budget_us / 2;
@@ -266,7 +266,7 @@ impl FrameMeter {
         rounded.checked_div(self.budget_ns).unwrap_or(0)
     }
 
-    /// So many budgets, in microseconds.
+    /// Returns the duration of a number of budgets, in microseconds.
     #[inline]
     fn budgets_us(&self, budgets: u64) -> u64 {
         budgets.saturating_mul(self.budget_ns) / 1_000

@@ -1,21 +1,22 @@
-//! The state machines of the SDK: what the system tells goes in, finished events of the protocol come out.
+//! The state machines of the SDK. They take measurements from the system and return finished events of the protocol.
 //!
-//! What lives here: when a window ends, what a dropped frame is, when a stall is worth a stack, which request belongs to
-//! which page. What may not: threads, I/O, clocks, queues, callbacks, anything of one platform.
+//! This crate decides when a window ends, what counts as a dropped frame, when a stall needs a stack, and which request belongs
+//! to which page. It contains no threads, I/O, clocks, queues, callbacks or platform-specific code.
 //!
-//! * **Time is a parameter**: [`Uptime`], microseconds since the app started on a clock that never goes back. Wall time
-//!   is told once by [`WallClock`] and derived from there, so that a moved clock does not stretch what is measured.
-//! * **Settings may change at any moment** (`set_config`). Values outside the ranges of the protocol are clamped.
-//! * **Events are handed back** from the call that finished them, owned, ready to be queued.
-//! * **Everything is bounded.** What finds no room is dropped and counted (`take_dropped`), and each bound is documented
-//!   where it holds.
-//! * The formulas, the model behind them and the bounds stand at the top of each module.
-//! * **Nothing panics**: arithmetic saturates, calls with unknown ids or in an odd order do nothing.
+//! * **Time is a parameter**: [`Uptime`], in microseconds since the app started, on a clock that never goes back. [`WallClock`]
+//!   anchors it to wall time once, and all wall times are derived from that, so that setting the clock does not stretch
+//!   measurements.
+//! * **Settings may change at any time** (`set_config`). Values outside the protocol's ranges are clamped.
+//! * **The call that finishes an event returns it**, owned and ready to be queued.
+//! * **Everything is bounded.** Input beyond a bound is dropped and counted (`take_dropped`). Each bound is documented where it
+//!   applies.
+//! * The formulas, their model and the bounds are documented at the top of each module.
+//! * **Nothing panics**: arithmetic saturates, and calls with unknown ids or in an unexpected order do nothing.
 //!
 //! | module | event | fed by |
 //! |---|---|---|
 //! | [`frames`]: [`FrameMeter`] | `frame_window` | frames or display ticks of one display, on the UI thread |
-//! | [`stalls`]: [`LoopClock`] + [`StallWatch`] | `jank` | the main loop writes the clock, a watchdog thread asks the watch |
+//! | [`stalls`]: [`LoopClock`] + [`StallWatch`] | `jank` | the main loop writes the clock, a watchdog thread polls the watch |
 //! | [`page_loads`]: [`PageLoads`] | `page_load` | screens, draws and requests |
 //! | [`traffic`]: [`TrafficMeter`] | `traffic` | every request of the app |
 //! | [`run_log`]: [`RunLog`] | part of `jank` | log lines and screens |
@@ -28,7 +29,7 @@
 //! use unjank_protocol::config::Frames;
 //!
 //! let mut frames = FrameMeter::new(&Frames::default(), 60, Scene::new("FeedActivity"));
-//! // Wanted at 1.000 s, handed over 60 ms later: the display showed the frame before it four times instead of once.
+//! // Requested at 1.000 s, delivered 60 ms later: the display showed the previous frame for four refreshes instead of one.
 //! let open = frames.frame(Uptime::from_millis(1_000), Uptime::from_millis(1_060));
 //! assert!(open.is_none());
 //! let window = frames.flush(Uptime::from_millis(2_000)).expect("a frame was drawn");

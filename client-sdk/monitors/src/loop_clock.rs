@@ -1,10 +1,10 @@
-//! The clock of the main loop: what the main thread writes and the watchdog reads, without a lock.
+//! The clock of the main loop: written by the main thread and read by the watchdog, without a lock.
 //!
 //! # How it works
-//! `running` holds the start of the message that runs. At its end the main thread compares its duration with a threshold;
-//! only a long message (rare) is put into a ring for the watchdog, **before** `running` is cleared. So whoever reads
-//! `running` first and drains the ring second has seen the end of every message before the one that runs. The other
-//! order would let an end slip between the two reads.
+//! `running` holds the start of the running message. When the message ends, the main thread compares its duration with a
+//! threshold. It puts only a long message (which is rare) into a ring for the watchdog, **before** it clears `running`. So a
+//! reader that reads `running` first and drains the ring second has seen the end of every message before the running one. In the
+//! other order, an end could slip in between the two reads.
 
 #[cfg(all(loom, test))]
 use loom::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::Uptime;
 #[cfg(all(loom, test))]
 mod interleavings;
 
-/// Long messages that may wait for the watchdog; a power of two. Loom gets fewer, so that it sees them run over.
+/// Maximum number of long messages that wait for the watchdog; a power of two. Loom uses fewer, to cover the overflow.
 const RING: u64 = if cfg!(all(loom, test)) { 2 } else { 16 };
 
 /// A message of the main loop that was long enough to matter.
@@ -28,18 +28,18 @@ pub struct FinishedMessage {
     pub ended: Uptime,
 }
 
-/// What the main thread says about the message it runs, shared with the watchdog (`Arc<LoopClock>` or a static).
+/// The state of the message that the main thread runs, shared with the watchdog (`Arc<LoopClock>` or a static).
 ///
-/// [`begin`](Self::begin) and [`end`](Self::end) are for the main thread alone, two or three plain stores and no lock;
-/// the rest is for one watchdog thread. At most 16 long messages wait for the watchdog; more are dropped and counted in
+/// Only the main thread may call [`begin`](Self::begin) and [`end`](Self::end), which take two or three plain stores and no lock.
+/// One watchdog thread calls the rest. At most 16 long messages wait for the watchdog; further ones are dropped and counted in
 /// [`take_lost`](Self::take_lost).
 ///
-/// **Without hooks around messages** (heartbeats): the watchdog calls `begin` when it posts an empty message to the main
-/// loop and the message calls `end`. Its wait in the queue then stands for the message that blocks the loop. The next one
-/// is posted only when the last has ended. Use either hooks or heartbeats, never both.
+/// **Without hooks around messages** (heartbeats): the watchdog calls `begin` when it posts an empty message to the main loop,
+/// and that message calls `end`. Its wait in the queue then represents the message that blocks the loop. Post the next one only
+/// after the last has ended. Use either hooks or heartbeats, never both.
 ///
-/// **Nested loops** (a modal dialog inside a message): a `begin` inside a message restarts the clock, so the messages of
-/// the inner loop count and the outer one ends with the first `begin`.
+/// **Nested loops** (a modal dialog inside a message): a `begin` inside a message restarts the clock, so the messages of the
+/// inner loop count, and the outer message ends at the first inner `begin`.
 ///
 /// ```
 /// use unjank_monitors::{LoopClock, Uptime};
@@ -53,12 +53,12 @@ pub struct FinishedMessage {
 /// ```
 #[derive(Debug)]
 pub struct LoopClock {
-    /// Start of the running message + 1, in microseconds; 0 when the loop waits.
+    /// Start of the running message + 1, in microseconds; 0 while the loop is idle.
     running: AtomicU64,
-    /// From how many microseconds on a message is long.
+    /// Minimum duration of a long message, in microseconds.
     long_us: AtomicU64,
     ring: [Slot; RING as usize],
-    /// Messages put into the ring and taken out of it, since the start.
+    /// Number of messages put into the ring and taken from it since the start.
     put: AtomicU64,
     taken: AtomicU64,
     lost: AtomicU64,
@@ -71,7 +71,7 @@ struct Slot {
 }
 
 impl Default for LoopClock {
-    /// A loop that waits, for which a message is long from 300 ms on until [`set_long`](Self::set_long).
+    /// An idle loop, for which a message of at least 300 ms is long until [`set_long`](Self::set_long).
     fn default() -> Self {
         Self {
             running: AtomicU64::new(0),
@@ -88,17 +88,17 @@ impl Default for LoopClock {
 }
 
 impl LoopClock {
-    /// Main thread: a message begins.
+    /// Main thread: marks the beginning of a message.
     #[inline]
     pub fn begin(&self, at: Uptime) {
         let marked = at.as_micros().saturating_add(1);
         self.running.store(marked, Ordering::Release);
     }
 
-    /// Main thread: the message is done. Nothing without a `begin`.
+    /// Main thread: marks the end of the message. Does nothing without a `begin`.
     #[inline]
     pub fn end(&self, at: Uptime) {
-        // Only this thread writes `running` (with heartbeats: the one that handed it the message).
+        // Only this thread writes `running` (with heartbeats: the thread that posted the message wrote it before).
         let Some(began) = unmark(self.running.load(Ordering::Relaxed)) else {
             return;
         };
@@ -108,21 +108,21 @@ impl LoopClock {
         self.running.store(0, Ordering::Release);
     }
 
-    /// Watchdog: when the running message began; nothing when the loop waits.
+    /// Watchdog: returns when the running message began, or `None` if the loop is idle.
     #[must_use]
     pub fn running(&self) -> Option<Uptime> {
         unmark(self.running.load(Ordering::Acquire))
     }
 
-    /// Watchdog: whether the message that began then still runs. Ask after a stack was taken: only a yes makes it a stack
-    /// of that message.
+    /// Watchdog: returns whether the message that began then is still running. Check this after capturing a stack: only if it
+    /// returns `true` does the stack belong to that message.
     #[must_use]
     pub fn is_running(&self, began: Uptime) -> bool {
         self.running() == Some(began)
     }
 
-    /// Watchdog: the oldest long message that ended and was not taken. Read [`running`](Self::running) **before**
-    /// draining: then all messages before the running one are in here.
+    /// Watchdog: takes the oldest long message that has ended. Read [`running`](Self::running) **before** you drain: then this
+    /// has returned all messages before the running one.
     #[must_use]
     pub fn take_finished(&self) -> Option<FinishedMessage> {
         let taken = self.taken.load(Ordering::Relaxed);
@@ -138,12 +138,12 @@ impl LoopClock {
         Some(message)
     }
 
-    /// Messages of at least this many microseconds are handed to the watchdog. Takes effect with the next end.
+    /// Sets the minimum duration of a long message in microseconds; at least 1. Takes effect with the next end.
     pub fn set_long(&self, long_us: u64) {
         self.long_us.store(long_us.max(1), Ordering::Relaxed);
     }
 
-    /// Long messages that found no room because the watchdog did not come, since the last call.
+    /// Returns the number of long messages dropped since the last call, because the watchdog was too slow.
     pub fn take_lost(&self) -> u64 {
         self.lost.swap(0, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Samples of monitors, one value an interval.
+//! Samples of monitors, aggregated to one value per interval.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use unjank_protocol::{Attributes, Metric, Text};
 
 use crate::{Scene, Uptime, bounded};
 
-/// Metrics watched at the same time.
+/// Maximum number of metrics at the same time.
 const METRICS: usize = 64;
 
-/// Aggregates samples: after each interval of its monitor, a metric becomes one event with the mean as its `value`, and
-/// `min`, `max` and `count`. A single sample is sent as it is, without these three.
+/// Aggregates samples. After each interval of its monitor, a metric becomes one event with the mean as its `value`, and with
+/// `min`, `max` and `count`. A single sample is sent unchanged, without these three.
 ///
-/// An interval begins with its first sample. Its event has the time, page and uptime of the end: a metric means
-/// something only with its page, so another page ends all intervals. A monitor that is not configured is off, and its
-/// samples are ignored. Samples that are not finite, and those of a 65th metric, are dropped and counted.
+/// An interval begins with its first sample. Its event has the time, page and uptime of its end. A metric means something only
+/// with its page, so a change of the page ends all intervals. A monitor that is not configured is off, and its samples are
+/// ignored. Samples that are not finite, and those of a 65th metric, are dropped and counted.
 ///
 /// ```
 /// use unjank_monitors::{MetricWindows, Scene, Uptime};
@@ -50,7 +50,7 @@ struct Open {
 }
 
 impl MetricWindows {
-    /// No samples yet.
+    /// Creates an aggregator without samples.
     #[must_use]
     pub fn new(monitors: &BTreeMap<String, Monitor>, scene: Scene) -> Self {
         let mut windows = Self {
@@ -63,8 +63,8 @@ impl MetricWindows {
         windows
     }
 
-    /// The monitors that run, with intervals of 100 to 3,600,000 ms; at most 64. What a monitor measured that is off now
-    /// is dropped.
+    /// Sets the monitors that are on, with intervals from 100 to 3,600,000 ms; at most 64. Drops open samples of monitors that
+    /// are now off.
     pub fn set_config(&mut self, monitors: &BTreeMap<String, Monitor>) {
         let monitors = monitors.iter().take(64).map(|(name, monitor)| {
             let interval = u64::from(monitor.interval_ms.clamp(100, 3_600_000));
@@ -75,7 +75,7 @@ impl MetricWindows {
         self.open.retain(|open| running.contains_key(&open.monitor));
     }
 
-    /// The surroundings changed. Another page ends all intervals.
+    /// Sets the surroundings. A change of the page ends all intervals.
     #[must_use]
     pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Vec<Metric<'static>> {
         let mut ended = Vec::new();
@@ -86,7 +86,7 @@ impl MetricWindows {
         ended
     }
 
-    /// `monitor` measured `value` of `metric`, whose name is cut at 1 KiB. Returns the interval before, when it is over.
+    /// Adds a sample of `metric` from `monitor`. The name is cut at 1 KiB. Returns the previous interval if it is over.
     #[must_use]
     pub fn sample(
         &mut self,
@@ -116,7 +116,7 @@ impl MetricWindows {
         Some(ended.event(now, interval, &self.scene))
     }
 
-    /// Ends the intervals that are over.
+    /// Ends the intervals whose time is over.
     #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Vec<Metric<'static>> {
         self.end(now, |open, interval| {
@@ -124,13 +124,13 @@ impl MetricWindows {
         })
     }
 
-    /// Ends all intervals however long they were.
+    /// Ends all intervals, however short they are.
     #[must_use]
     pub fn flush(&mut self, now: Uptime) -> Vec<Metric<'static>> {
         self.end(now, |_, _| true)
     }
 
-    /// Samples that were not counted, since the last call.
+    /// Returns the number of samples dropped since the last call.
     pub fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
@@ -175,7 +175,7 @@ impl Open {
         self.count = self.count.saturating_add(1);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        // The count stays far below 2^53. A running mean cannot overflow where a sum could.
+        // The count stays far below 2^53. Unlike a sum, a running mean cannot overflow.
         #[expect(clippy::cast_precision_loss, reason = "far fewer samples than 2^53")]
         let share = 1.0 / self.count as f64;
         self.mean += value * share - self.mean * share;

@@ -1,9 +1,9 @@
-//! Names that apps give: pages, functions, phases, metrics. They are kept in memory, so they are bounded where they come in.
+//! Names that apps supply for pages, functions, phases and metrics. They stay in memory, so their length is limited on input.
 
-/// The longest name an event may hold, in bytes.
+/// Maximum length of a name in an event, in bytes.
 const LONGEST: usize = 1_024;
 
-/// A name as it is kept: at most 1 KiB, cut between characters.
+/// Cuts a name to at most 1 KiB, at a character boundary.
 ///
 /// ```
 /// use unjank_monitors::bounded;

@@ -1,27 +1,28 @@
-//! Page loads in three parts that overlap.
+//! Page loads, in three parts that overlap.
 //!
 //! # The formulas (Hertz)
 //! * T1 = page initialised → first element shown.
-//! * T2 = first start → last end of the page's requests. It may begin before T1 ends, even before the page does.
+//! * T2 = first start → last end of the page's requests. It may begin before T1 ends, and even before the page does.
 //! * T3 = last end of its requests → final draw.
 //! * T (`total_ms`) = page initialised → final draw. T ≠ T1 + T2 + T3.
 //!
-//! A part that was not seen is absent: a page without configured requests, or none that ended, has neither T2 nor T3.
+//! A part that was not observed is absent: a page without configured requests, or without one that ended, has neither T2 nor T3.
 //!
 //! # Which request belongs to which page
-//! Those whose path is in the page's list (`pages` of the configuration), compared exactly, without host, query and
-//! fragment. A request belongs to one page: of the open pages that list its path, the newest that has not asked for it
-//! yet, else the newest. One that is under way when no such page is open is kept for the next that opens (a prefetch),
-//! and then has a negative offset. Repeated requests all count for T2; for the outcome the last attempt of a path does.
+//! A page's requests are those whose path is in its list (`pages` of the configuration). Paths are compared exactly, without
+//! host, query and fragment. A request belongs to one page: among the open pages that list its path, to the newest one that has
+//! not requested it yet, or else to the newest one. A request in flight while no such page is open is kept for the next one that
+//! opens (a prefetch), and then has a negative offset. All repetitions of a request count for T2, but only the last attempt of a
+//! path counts for the outcome.
 //!
 //! # How it ends
-//! *completed* with the final draw, *aborted* when the user left or the time was over; *failed* instead of either when
-//! the last attempt of a path had no answer or a status of 400 or more. Requests that did not end before the page did
-//! are not part of it, except that a page whose time is over with requests under way has failed.
+//! A load is *completed* with the final draw, and *aborted* when the user leaves or time runs out. It is *failed* instead if the
+//! last attempt of a path had no response or a status of 400 or more. Requests that have not ended before the page did are not
+//! part of it, except that a page that runs out of time with requests in flight has failed.
 //!
 //! # Bounds
-//! 16 open pages, 256 requests under way, 64 ended ones a page, 30 s a page (see [`PageLoads::set_timeout`]). A page or
-//! request beyond is not watched and counted by [`PageLoads::take_dropped`].
+//! 16 open pages, 256 requests in flight, 64 ended requests per page, 30 s per page (see [`PageLoads::set_timeout`]). Pages and
+//! requests beyond are not tracked, and are counted by [`PageLoads::take_dropped`].
 
 mod open;
 
@@ -39,15 +40,15 @@ const OPEN_PAGES: usize = 16;
 const FLYING: usize = 256;
 const TIMEOUT_US: u64 = 30_000_000;
 
-/// A page that is loading. Numbers are never used again.
+/// A page that is loading. Numbers are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageId(u64);
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId(u64);
 
-/// The pages that are loading.
+/// Tracks the pages that are loading.
 ///
 /// ```
 /// use unjank_monitors::{PageLoads, Scene, Uptime};
@@ -71,7 +72,7 @@ pub struct PageLoads {
     paths: HashSet<String>,
     timeout_us: u64,
     scene: Scene,
-    /// In the order they were begun.
+    /// In the order they began.
     open: Vec<OpenPage>,
     flying: Vec<Flying>,
     last_id: u64,
@@ -87,7 +88,7 @@ struct Flying {
 }
 
 impl PageLoads {
-    /// No page is loading yet.
+    /// Creates a tracker without pages.
     #[must_use]
     pub fn new(pages: &[PageApis], scene: Scene) -> Self {
         let mut loads = Self {
@@ -104,7 +105,7 @@ impl PageLoads {
         loads
     }
 
-    /// Which requests belong to which page, for pages that begin from now on: at most 1,000 pages with 100 paths each.
+    /// Sets which requests belong to which page, for pages that begin from now on: at most 1,000 pages with 100 paths each.
     pub fn set_config(&mut self, pages: &[PageApis]) {
         let apis = pages.iter().take(1_000).map(|page| {
             let paths = page.api.iter().take(100).map(|path| bare(path).to_owned());
@@ -115,17 +116,17 @@ impl PageLoads {
         self.paths = paths.collect();
     }
 
-    /// How long a page may load, in microseconds: 1 s to 24 h.
+    /// Sets how long a page may load, in microseconds, from 1 s to 24 h.
     pub fn set_timeout(&mut self, timeout_us: u64) {
         self.timeout_us = timeout_us.clamp(1_000_000, LONGEST_US);
     }
 
-    /// The surroundings changed. A page load has those of its begin.
+    /// Sets the surroundings. A page load reports those at its beginning.
     pub fn set_scene(&mut self, scene: Scene) {
         self.scene = scene;
     }
 
-    /// A page is initialised; its name is cut at 1 KiB. The same page may be open several times.
+    /// Begins a page when it is initialised. The name is cut at 1 KiB. The same page may be open several times.
     pub fn begin(&mut self, page: &str, launch: LaunchKind, now: Uptime) -> PageId {
         let (id, page) = (PageId(self.next_id()), bounded(page));
         if self.open.len() >= OPEN_PAGES {
@@ -147,14 +148,14 @@ impl PageLoads {
         id
     }
 
-    /// The page's first element is shown, usually a waiting animation. Only the first call counts.
+    /// Marks the page's first element as shown, usually a loading animation. Only the first call counts.
     pub fn first_draw(&mut self, page: PageId, now: Uptime) {
         if let Some(open) = self.open.iter_mut().find(|open| open.id == page) {
             open.first_draw.get_or_insert(now);
         }
     }
 
-    /// A request begins. `path` may carry a query; a whole URL is taken, too.
+    /// Begins a request. `path` may contain a query, and may be a whole URL.
     pub fn request_begin(&mut self, path: &str, now: Uptime) -> RequestId {
         let id = RequestId(self.next_id());
         let path = bare(path);
@@ -176,7 +177,7 @@ impl PageLoads {
         id
     }
 
-    /// A request ended with an HTTP status; 0 when it was never answered. Late and repeated ends do nothing.
+    /// Ends a request with its HTTP status; 0 means that there was no response. Late and repeated ends do nothing.
     pub fn request_end(&mut self, request: RequestId, status: u16, now: Uptime) {
         let Some(position) = self.flying.iter().position(|flight| flight.id == request) else {
             return;
@@ -195,8 +196,8 @@ impl PageLoads {
         self.dropped = self.dropped.saturating_add(u64::from(!kept));
     }
 
-    /// The page drew something, and the machine is to decide what it was (Hertz): the first draw is the first element;
-    /// the first draw after every configured path has ended at least once, with none under way, is the final one.
+    /// Classifies a draw of the page (Hertz). The first draw is the first element. The final draw is the first one after every
+    /// configured path has ended at least once, with no request in flight.
     #[must_use]
     pub fn draw(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         self.first_draw(page, now);
@@ -208,7 +209,7 @@ impl PageLoads {
         self.final_draw(page, now)
     }
 
-    /// The page is complete on the screen.
+    /// Marks the page as completely drawn, and ends it.
     #[must_use]
     pub fn final_draw(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         let open = self.close(page)?;
@@ -216,14 +217,14 @@ impl PageLoads {
         Some(open.finish(now, drawn, PageOutcome::Completed))
     }
 
-    /// The user left the page before it was complete.
+    /// Ends a page that the user left before it was complete.
     #[must_use]
     pub fn abandon(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         let open = self.close(page)?;
         Some(open.finish(now, None, PageOutcome::Aborted))
     }
 
-    /// Ends the pages whose time is over. To be asked every few seconds while pages are open.
+    /// Ends the pages that have run out of time. Call it every few seconds while pages are open.
     #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Vec<PageLoad<'static>> {
         self.forget_old_flights(now);
@@ -243,7 +244,7 @@ impl PageLoads {
         ended
     }
 
-    /// Pages and requests that found no room, since the last call.
+    /// Returns the number of pages and requests dropped since the last call.
     pub fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
@@ -253,7 +254,7 @@ impl PageLoads {
         self.last_id
     }
 
-    /// Whether any page, configured or open, waits for such requests.
+    /// Returns whether any configured or open page lists this path.
     fn is_wanted(&self, path: &str) -> bool {
         self.paths.contains(path) || self.open.iter().any(|open| open.wants(path))
     }
@@ -268,7 +269,7 @@ impl PageLoads {
         fresh.or_else(|| candidates().next()).map(|open| open.id)
     }
 
-    /// Requests without a page that are older than a page may get: their end was never told.
+    /// Drops requests without a page that are older than the page timeout: their end was never reported.
     fn forget_old_flights(&mut self, now: Uptime) {
         let timeout_us = self.timeout_us;
         self.flying
@@ -282,7 +283,7 @@ impl PageLoads {
     }
 }
 
-/// A path without scheme, host, query and fragment.
+/// Returns a path without scheme, host, query and fragment.
 fn bare(path: &str) -> &str {
     let end = path.find(['?', '#']).unwrap_or(path.len());
     let path = path.get(..end).unwrap_or_default();

@@ -7,11 +7,11 @@ use unjank_protocol::{Recomposition, Text};
 use crate::uptime::millis;
 use crate::{Scene, Uptime, bounded};
 
-/// Pairs of function and cause in one window.
+/// Maximum number of pairs of function and cause in one window.
 const PAIRS: usize = 256;
 
-/// Counts redraws. A window begins with the first redraw and ends after its time or with its page; each pair of function
-/// and cause in it is one event. At most 256 pairs a window: redraws of further ones are dropped and counted.
+/// Counts redraws. A window begins with the first redraw and ends after its length or with its page. Each pair of function and
+/// cause becomes one event. A window holds at most 256 pairs; redraws of further pairs are dropped and counted.
 ///
 /// ```
 /// use unjank_monitors::{Recompositions, Scene, Uptime};
@@ -28,14 +28,14 @@ pub struct Recompositions {
     window_us: u64,
     scene: Scene,
     start: Option<Uptime>,
-    /// By function, then by cause: both are looked up without making a string.
+    /// By function, then by cause, so that a lookup allocates no strings.
     counts: HashMap<String, Vec<(String, u32)>>,
     pairs: usize,
     dropped: u64,
 }
 
 impl Recompositions {
-    /// Windows of `window_ms`, 1,000 to 60,000.
+    /// Creates a counter with windows of `window_ms`, from 1,000 to 60,000.
     #[must_use]
     pub fn new(window_ms: u32, scene: Scene) -> Self {
         let mut redraws = Self {
@@ -50,12 +50,12 @@ impl Recompositions {
         redraws
     }
 
-    /// Other windows, 1,000 to 60,000 ms; the open one ends by the new length.
+    /// Sets the length of windows, from 1,000 to 60,000 ms. Also applies to the open one.
     pub fn set_window(&mut self, window_ms: u32) {
         self.window_us = u64::from(window_ms.clamp(1_000, 60_000)).saturating_mul(1_000);
     }
 
-    /// The surroundings changed. Another page ends the window.
+    /// Sets the surroundings. A change of the page ends the window.
     #[must_use]
     pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Vec<Recomposition<'static>> {
         let mut ended = Vec::new();
@@ -66,7 +66,8 @@ impl Recompositions {
         ended
     }
 
-    /// `function` was redrawn because `cause` changed (empty when not known); names are cut at 1 KiB. Returns the window before, when it is over.
+    /// Counts a redraw of `function` caused by a change of `cause` (empty if unknown). Names are cut at 1 KiB. Returns the
+    /// previous window if it is over.
     #[must_use]
     pub fn redrawn(
         &mut self,
@@ -91,7 +92,7 @@ impl Recompositions {
         ended
     }
 
-    /// Ends the window when its time is over.
+    /// Ends the window if its time is over.
     #[must_use]
     pub fn poll(&mut self, now: Uptime) -> Vec<Recomposition<'static>> {
         match self.start {
@@ -100,7 +101,7 @@ impl Recompositions {
         }
     }
 
-    /// Ends the window however long it was. By function, then by cause.
+    /// Ends the window, however short it is. Events are ordered by function, then by cause.
     #[must_use]
     pub fn flush(&mut self, now: Uptime) -> Vec<Recomposition<'static>> {
         let Some(start) = self.start.take() else {
@@ -132,7 +133,7 @@ impl Recompositions {
         events
     }
 
-    /// Redraws that were not counted, since the last call.
+    /// Returns the number of redraws dropped since the last call.
     pub fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }

@@ -1,18 +1,18 @@
-//! The last log lines and screens, to go with a jank.
+//! The last log lines and screens, which are sent with a jank.
 
 use std::collections::VecDeque;
 
 use unjank_protocol::{LogLine, Text, Timestamp};
 
-/// What an event may hold, of both kinds together.
+/// Maximum number of lines; an event holds 64 entries in total.
 const LINES: usize = 56;
 const SCREENS: usize = 8;
 
-/// The longest line an event may hold, in bytes.
+/// Maximum length of a line in an event, in bytes.
 const LONGEST: usize = 1_024;
 
-/// A memory of the last 56 log lines and the last 8 screens, 64 KiB at most. The oldest go; a longer line is cut and ends
-/// in `…`. Screens have room of their own, so that a talkative log does not push out where the user was.
+/// Keeps the last 56 log lines and the last 8 screens, 64 KiB at most, and drops the oldest. A longer line is cut and ends in
+/// `…`. Screens have their own space, so that a verbose log does not displace where the user was.
 ///
 /// ```
 /// use unjank_monitors::RunLog;
@@ -32,20 +32,20 @@ pub struct RunLog {
 }
 
 impl RunLog {
-    /// The app wrote a line to its log.
+    /// Adds a line that the app logged.
     pub fn line(&mut self, time: Timestamp, message: &str) {
         let line = self.entry(time, message);
         keep(&mut self.lines, line, LINES);
     }
 
-    /// The app went to a screen.
+    /// Adds a screen that the app opened.
     pub fn screen(&mut self, time: Timestamp, page: &str) {
         let line = self.entry(time, page);
         keep(&mut self.screens, line, SCREENS);
     }
 
-    /// Lines and screens in the order in which they were written, oldest first: the `run_log` of a jank. Take it when the
-    /// first stack is taken, so that it ends with the stall.
+    /// Returns the lines and screens in the order they were added, oldest first: the `run_log` of a jank. Call it when the first
+    /// stack is captured, so that the log ends with the stall.
     #[must_use]
     pub fn lines(&self) -> Vec<LogLine<'static>> {
         let mut all: Vec<_> = self.lines.iter().chain(&self.screens).collect();
@@ -53,7 +53,7 @@ impl RunLog {
         all.into_iter().map(|(_, line)| line.clone()).collect()
     }
 
-    /// Forgets everything: another person uses the app now.
+    /// Deletes everything, for example because another person uses the app now.
     pub fn clear(&mut self) {
         self.lines.clear();
         self.screens.clear();

@@ -1,10 +1,10 @@
-//! What is true around an event: the screen, the network, the clock.
+//! The surroundings of an event: the screen, the network and the clock.
 
 use unjank_protocol::{Network, Text};
 
 use crate::{WallClock, bounded};
 
-/// What events say about their surroundings. A machine is told when it changes.
+/// The surroundings that events report. Pass each change to the state machines.
 ///
 /// ```
 /// use unjank_monitors::Scene;
@@ -14,19 +14,19 @@ use crate::{WallClock, bounded};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scene {
-    /// The screen; empty when there is none.
+    /// The screen; empty if there is none.
     pub page: String,
     /// The network the device is on.
     pub network: Network,
     /// Whether the app is in the foreground.
     pub foreground: bool,
-    /// How wall time follows from uptime.
+    /// Converts uptime to wall time.
     pub wall: WallClock,
 }
 
 impl Scene {
-    /// The screen `page` in the foreground, on an unknown network, with a wall clock at 1970. The name is cut at
-    /// 1 KiB.
+    /// Creates a scene with the screen `page` in the foreground, on an unknown network, with a wall clock at 1970. The name is
+    /// cut at 1 KiB.
     #[must_use]
     pub fn new(page: &str) -> Self {
         Self {

@@ -1,20 +1,21 @@
-//! Stalls of the main loop: which of them count, and when their stacks are to be taken. Run by the watchdog thread.
+//! Stalls of the main loop: which of them count, and when to capture their stacks. Runs on the watchdog thread.
 //!
 //! # The rules (Hertz)
-//! A message counts for a strategy (T, N, period P) once, when it has lasted T. The strategy holds with the N-th message
-//! that counts within P (by their starts), **while that message runs**, and is then quiet until P is over since that
-//! message began: caught once a period, not once a message. With N = 1 and P = 0 every message of T holds. Strategies
-//! run side by side; a stall for which several hold is one event, with the one of the highest T.
+//! A message counts once for a strategy (T, N, period P), as soon as it has lasted T. The strategy fires with the N-th message
+//! that counts within P (measured between their starts), **while that message runs**. It then stays quiet until P has passed
+//! since that message began, so that it fires once per period rather than once per message. With N = 1 and P = 0, it fires for
+//! every message of at least T. Strategies run side by side. A stall for which several fire is one event, with the strategy of
+//! the highest T.
 //!
-//! A stall of `anr_ms` is an ANR and always reported, whatever the strategies say; when none holds, its strategy is
-//! (`anr_ms`, 1, 0).
+//! A stall of at least `anr_ms` is an ANR and is always reported. If no strategy fired, its strategy is (`anr_ms`, 1, 0).
 //!
 //! # Stacks
-//! The first is due as soon as a strategy holds, the next ones each 100 ms, at most 8 of one stall ([`Samples`]).
-//! `max_stacks_per_session` bounds all of them; further stacks of a stall take at most half of it, so that a few long
-//! stalls do not use up the first stacks of later ones. When they are used up, stalls are reported without.
-//! A message that turns out long only when it is over (the watchdog was late) is reported without a stack, too: one
-//! taken after the stall would blame the innocent.
+//! The first stack is due as soon as a strategy fires, and further ones every 100 ms, up to 8 per stall ([`Samples`]).
+//! `max_stacks_per_session` bounds all of them. Further stacks may use at most half of that, so that a few long stalls do not use
+//! up the first stacks of later ones. Beyond the bound, stalls are reported without stacks.
+//!
+//! If a message turns out to be long only after it has ended (because the watchdog was late), it is reported without a stack: a
+//! stack captured after the stall would blame unrelated code.
 
 mod rule;
 
@@ -25,17 +26,17 @@ use self::rule::Rule;
 use crate::uptime::{millis, millis_u32};
 use crate::{LoopClock, Scene, Uptime};
 
-/// How many stacks of one stall are taken.
+/// How many stacks of a stall are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// Time between two, in microseconds.
+    /// Time between two stacks, in microseconds.
     pub every_us: u64,
-    /// The most of one stall, the first included; 64 further ones fit into an event.
+    /// Maximum number of stacks per stall, including the first. An event holds 64 further ones.
     pub per_stall: u32,
 }
 
 impl Default for Samples {
-    /// Each 100 ms, at most 8.
+    /// Every 100 ms, at most 8.
     fn default() -> Self {
         Self {
             every_us: 100_000,
@@ -44,40 +45,40 @@ impl Default for Samples {
     }
 }
 
-/// A stack of the main thread is to be taken now.
+/// A request to capture a stack of the main thread now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureRequest {
-    /// The stall: when its message began. See [`LoopClock::is_running`].
+    /// When the stall's message began, which identifies the stall. See [`LoopClock::is_running`].
     pub began: Uptime,
-    /// Which stack of the stall this is, from 0.
+    /// The number of this stack within the stall, from 0.
     pub sample: u32,
     /// Time since the stall began, in milliseconds: the `offset_ms` of a further sample.
     pub offset_ms: u32,
-    /// Frames to take, innermost first.
+    /// Maximum number of frames to capture, innermost first.
     pub max_frames: u32,
 }
 
-/// A stall that is over, to be sent with the stacks that were taken for it.
+/// A stall that is over, to be sent with the stacks that were captured for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedStall {
-    /// The stall, as in its [`CaptureRequest`]s.
+    /// When the stall began, as in its [`CaptureRequest`]s.
     pub began: Uptime,
-    /// How many stacks were asked for.
+    /// How many stacks were requested.
     pub requested: u32,
     /// The event; `thread`, `stack`, `samples` and `run_log` are empty.
     pub jank: Jank<'static>,
 }
 
-/// What one look at the loop found.
+/// The result of one check of the loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
     /// Stalls that are over.
     pub finished: Vec<FinishedStall>,
-    /// The stack to take now, if one is due. First thing to do.
+    /// The stack that is due now, if any. Capture it before anything else.
     pub capture: Option<CaptureRequest>,
 }
 
-/// Decides over the messages of one loop.
+/// Decides which messages of a loop are stalls.
 ///
 /// ```
 /// use unjank_monitors::{LoopClock, Samples, Scene, StallWatch, Uptime};
@@ -107,18 +108,18 @@ pub struct StallWatch {
     further_stacks: u32,
 }
 
-/// The message that is looked at.
+/// The message that is being watched.
 #[derive(Debug)]
 struct Current {
     began: Uptime,
-    /// The strategy that held, and the surroundings then.
+    /// The strategy that fired, and the surroundings at that time.
     held: Option<(JankStrategy, Scene)>,
     requested: u32,
     next_sample: Uptime,
 }
 
 impl StallWatch {
-    /// A watch for one loop and one session.
+    /// Creates a watch for one loop and one session.
     #[must_use]
     pub fn new(config: &Janks, samples: Samples, scene: Scene) -> Self {
         let mut watch = Self {
@@ -137,8 +138,8 @@ impl StallWatch {
         watch
     }
 
-    /// Takes settings over, clamped to the ranges of the protocol; strategies past the 16th are left out. A strategy
-    /// that stays keeps its counts, and a stall under way keeps the strategy that held.
+    /// Applies settings, clamped to the protocol's ranges; strategies after the 16th are ignored. A strategy that stays keeps its
+    /// counts, and a stall in progress keeps the strategy that fired.
     pub fn set_config(&mut self, config: &Janks) {
         let mut before = std::mem::take(&mut self.rules);
         for strategy in config.strategies.iter().take(16) {
@@ -154,20 +155,20 @@ impl StallWatch {
         self.max_stacks = config.max_stacks_per_session.min(1_000);
     }
 
-    /// The surroundings changed. A stall has those of the moment at which it was found.
+    /// Sets the surroundings. A stall reports those at the time it was detected.
     pub fn set_scene(&mut self, scene: Scene) {
         self.scene = scene;
     }
 
-    /// A new session: its stacks count from 0.
+    /// Starts a new session, which resets the count of stacks.
     pub fn new_session(&mut self) {
         self.stacks = 0;
         self.further_stacks = 0;
     }
 
-    /// One look of the watchdog at the loop: [`finished`](Self::finished) for all that ended, then [`due`](Self::due).
+    /// Checks the loop: calls [`finished`](Self::finished) for each message that has ended, and then [`due`](Self::due).
     pub fn watch(&mut self, clock: &LoopClock, now: Uptime) -> Watched {
-        // This order: see the module of the clock.
+        // `running` has to be read first; see the `loop_clock` module.
         let running = clock.running();
         let ended = std::iter::from_fn(|| clock.take_finished());
         let finished = ended
@@ -178,7 +179,7 @@ impl StallWatch {
         Watched { finished, capture }
     }
 
-    /// Whether a stack is to be taken now, given that the message that began at `began` runs.
+    /// Returns a request if a stack is due now, given that the message that began at `began` is running.
     #[must_use]
     pub fn due(&mut self, began: Uptime, now: Uptime) -> Option<CaptureRequest> {
         if began < self.last_end {
@@ -207,8 +208,8 @@ impl StallWatch {
         })
     }
 
-    /// A message is over. Returns the stall it was, if a strategy held for it or it was an ANR. To be called for messages
-    /// in order, at least for those of [`shortest_us`](Self::shortest_us).
+    /// Ends a message. Returns its stall if a strategy fired or if it was an ANR. Call this for messages in order, at least for
+    /// those that last [`shortest_us`](Self::shortest_us).
     #[must_use]
     pub fn finished(&mut self, began: Uptime, ended: Uptime) -> Option<FinishedStall> {
         if began < self.last_end {
@@ -220,14 +221,14 @@ impl StallWatch {
         self.stall(&current, ended)
     }
 
-    /// The stall that is under way, as it would be reported if it ended now: to be kept on disk during a long one, since
-    /// an app that the system or its user kills never gets to the end.
+    /// Returns the stall in progress as it would be reported if it ended now. Keep it on disk during a long stall, because an app
+    /// that is killed by the system or the user never reaches the end.
     #[must_use]
     pub fn so_far(&self, now: Uptime) -> Option<FinishedStall> {
         self.stall(self.current.as_ref()?, now)
     }
 
-    /// The shortest message that may matter, in microseconds: all that [`LoopClock`] has to hand over.
+    /// Returns the shortest message that can matter, in microseconds. [`LoopClock`] need not hand over shorter ones.
     #[must_use]
     pub fn shortest_us(&self) -> u64 {
         let held = self.current.as_ref().and_then(|now| now.held.as_ref());
@@ -237,8 +238,8 @@ impl StallWatch {
         u64::from(shortest).saturating_mul(1_000)
     }
 
-    /// How long the watchdog may sleep, in microseconds, at least 1 ms: until the running message reaches the next
-    /// threshold or sample; when the loop waits, the shortest threshold, since a message may begin right now.
+    /// Returns how long the watchdog may sleep, in microseconds, at least 1 ms: until the running message reaches the next
+    /// threshold or sample. If the loop is idle, this is the shortest threshold, because a message may begin at any time.
     #[must_use]
     pub fn look_again_in_us(&self, running: Option<Uptime>, now: Uptime) -> u64 {
         let shortest = self.shortest_us();
@@ -257,12 +258,12 @@ impl StallWatch {
         let sampling = current
             .filter(|now| now.held.is_some() && now.requested < self.samples.per_stall)
             .map(|current| current.next_sample.micros_since(now));
-        // A message that is past all thresholds will end some day, and the next may be long, too.
+        // A message that has passed all thresholds will end, and the next one may be long, too.
         let sleep = next.into_iter().chain(sampling).fold(shortest, u64::min);
         sleep.max(1_000)
     }
 
-    /// Brings the message and the rules to the moment `now`.
+    /// Updates the current message and the rules to the time `now`.
     fn notice(&mut self, began: Uptime, now: Uptime) {
         let same = self.current.take().filter(|current| current.began == began);
         let mut current = same.unwrap_or(Current {

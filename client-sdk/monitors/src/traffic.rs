@@ -1,33 +1,32 @@
 //! Bytes by local natural day, source and network, handed out for upload exactly once.
 //!
 //! # Source
-//! The first entry of `traffic.sources` with a glob that matches the host. An answer of one of `web_mime_types` is `web`,
-//! whichever host it came from: a host that serves an API and pages is told apart by what it answers (Hertz). What
-//! nothing claims is `other`.
+//! The source is the first entry of `traffic.sources` with a glob that matches the host. A response of one of `web_mime_types`
+//! has the source `web`, whichever host it came from, because a host may serve both an API and pages (Hertz). Everything else is
+//! `other`.
 //!
 //! # Day
-//! The day on the device's own calendar when the request is counted. Whatever happens to the clock or the time zone, a
-//! request is counted once, on the day that the device then believed in; a day may get rows twice, and they add up.
+//! The day on the device's own calendar when the request is counted. Whatever happens to the clock or the time zone, a request is
+//! counted once, on the day that the device showed at that time. A day may get several rows, which add up.
 //!
 //! # Exactly once
-//! 1. [`take_deltas`](TrafficMeter::take_deltas) moves what was counted under a token, the `batch_id` of the batch that
-//!    is to carry it.
-//! 2. The caller keeps [`save`](TrafficMeter::save)d bytes on disk, then queues the batch, then
-//!    [`confirm`](TrafficMeter::confirm)s and saves again. A batch that was not queued is
+//! 1. [`take_deltas`](TrafficMeter::take_deltas) moves the counts under a token, the `batch_id` of the batch that will carry
+//!    them.
+//! 2. The caller keeps the bytes from [`save`](TrafficMeter::save) on disk, queues the batch, calls
+//!    [`confirm`](TrafficMeter::confirm) and saves again. If the batch was not queued, it calls
 //!    [`put_back`](TrafficMeter::put_back).
 //!
-//! After a restart [`outstanding`](TrafficMeter::outstanding) names the tokens that are neither confirmed nor put back.
-//! For each: if the batch is still queued, confirm; otherwise nobody knows whether it was sent already, so take it again
-//! **under the same token** and queue it again. The rows are the same, and the server knows a `batch_id` for seven days:
-//! counted once, either way. Putting back is only right when the batch surely never left the device.
+//! After a restart, [`outstanding`](TrafficMeter::outstanding) returns the tokens that are neither confirmed nor put back. If the
+//! batch of a token is still queued, confirm it. Otherwise it is unknown whether the batch was already sent, so take the rows
+//! again **under the same token** and queue them again. The rows are the same, and the server remembers a `batch_id` for seven
+//! days, so they count once in either case. Put a token back only if its batch certainly never left the device.
 //!
-//! What a crash loses: what was counted since the last save, never more. What it counts twice: nothing.
+//! A crash loses only what was counted since the last save, and counts nothing twice.
 //!
 //! # Bounds
-//! 256 rows wait; a further source is counted as `other`, for which 64 more rows are kept. 16 days; the oldest goes, which
-//! a server would refuse anyway. 4 tokens outstanding; while there are that many, nothing is taken. 256 hosts are
-//! remembered with their source; more only cost time. Requests that went are counted by
-//! [`take_dropped`](TrafficMeter::take_dropped).
+//! 256 waiting rows; further sources are counted as `other`, for which 64 more rows are kept. 16 days; the oldest is dropped,
+//! which the server would reject anyway. 4 outstanding tokens; while there are that many, nothing is taken. The sources of 256
+//! hosts are cached; more only cost time. [`take_dropped`](TrafficMeter::take_dropped) counts dropped requests.
 
 mod rows;
 mod sources;
@@ -41,20 +40,20 @@ pub use self::state::StateError;
 
 const OUTSTANDING: usize = 4;
 
-/// One request, answered or not.
+/// One request, with or without a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfer<'a> {
-    /// The host it went to, without port.
+    /// The host of the request, without a port.
     pub host: &'a str,
-    /// The answer's `Content-Type`, parameters allowed; empty without one.
+    /// The `Content-Type` of the response, which may have parameters; empty if there is none.
     pub mime_type: &'a str,
-    /// The network it took.
+    /// The network that carried the request.
     pub network: Network,
     /// Bytes sent.
     pub tx_bytes: u64,
     /// Bytes received.
     pub rx_bytes: u64,
-    /// Whether it was answered, with whatever status. A request that was not is a failed one: it cost the user bytes.
+    /// Whether there was a response, of any status. A request without one counts as failed, and still cost the user bytes.
     pub answered: bool,
 }
 
@@ -75,7 +74,7 @@ pub struct Transfer<'a> {
 /// meter.count(&transfer, noon, 3_600);
 /// let rows = meter.take_deltas("batch-1");
 /// assert_eq!((rows[0].source.as_str(), rows[0].rx_bytes), ("api", 2_000));
-/// assert_eq!(meter.take_deltas("batch-2"), [], "handed out once");
+/// assert_eq!(meter.take_deltas("batch-2"), [], "handed out twice");
 /// meter.confirm("batch-1");
 /// ```
 #[derive(Debug)]
@@ -87,7 +86,7 @@ pub struct TrafficMeter {
 }
 
 impl TrafficMeter {
-    /// A meter of a new install.
+    /// Creates a meter for a new install.
     #[must_use]
     pub fn new(config: &config::Traffic) -> Self {
         Self {
@@ -98,20 +97,20 @@ impl TrafficMeter {
         }
     }
 
-    /// Goes on from what [`save`](Self::save) wrote.
+    /// Restores a meter from what [`save`](Self::save) returned.
     ///
     /// # Errors
-    /// When the bytes are damaged or of a newer version: start anew then.
+    /// If the bytes are damaged or of a newer version. Start with a new meter then.
     pub fn restore(config: &config::Traffic, saved: &[u8]) -> Result<Self, StateError> {
         let mut meter = Self::new(config);
         meter.take_up(saved)?;
         Ok(meter)
     }
 
-    /// Takes up what [`save`](Self::save) wrote, beside what was counted here meanwhile.
+    /// Adds what [`save`](Self::save) returned to what this meter has counted since.
     ///
     /// # Errors
-    /// When the bytes are damaged or of a newer version: nothing changes then.
+    /// If the bytes are damaged or of a newer version. The meter does not change then.
     pub fn take_up(&mut self, saved: &[u8]) -> Result<(), StateError> {
         let (open, taken) = state::read(saved)?;
         for row in &open {
@@ -121,18 +120,18 @@ impl TrafficMeter {
         Ok(())
     }
 
-    /// All that is counted and not confirmed, as versioned JSON; to be kept across restarts.
+    /// Returns everything that is counted and not confirmed, as versioned JSON, to be kept across restarts.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         state::write(self.open.events(), &self.taken)
     }
 
-    /// Other sources from the next request on. What was counted keeps its source.
+    /// Sets the sources from the next request on. Earlier counts keep their source.
     pub fn set_config(&mut self, config: &config::Traffic) {
         self.sources = Sources::new(config);
     }
 
-    /// Counts a request at the wall time `now`, where local time is `utc_offset_s` seconds ahead of UTC.
+    /// Counts a request at the wall time `now`. Local time is `utc_offset_s` seconds ahead of UTC.
     pub fn count(&mut self, transfer: &Transfer<'_>, now: Timestamp, utc_offset_s: i32) {
         let local = now.shifted(i64::from(utc_offset_s).saturating_mul(1_000_000));
         let source = self.sources.of(transfer.host, transfer.mime_type);
@@ -148,8 +147,8 @@ impl TrafficMeter {
         self.dropped = self.dropped.saturating_add(lost);
     }
 
-    /// What was counted since the last time, to be sent in the batch `token`. Empty when there is nothing or four batches
-    /// are outstanding. A token that is outstanding gets the same rows again.
+    /// Takes what was counted since the last call, to be sent in the batch `token`. Empty if there is nothing, or if four batches
+    /// are outstanding. An outstanding token gets the same rows again.
     #[must_use]
     pub fn take_deltas(&mut self, token: &str) -> Vec<Traffic<'static>> {
         if let Some((_, rows)) = self.taken.iter().find(|(taken, _)| taken == token) {
@@ -163,12 +162,12 @@ impl TrafficMeter {
         rows
     }
 
-    /// The batch is durable elsewhere: its rows are forgotten. An unknown token does nothing.
+    /// Forgets the rows of a batch that is durable elsewhere. An unknown token does nothing.
     pub fn confirm(&mut self, token: &str) {
         self.taken.retain(|(taken, _)| taken != token);
     }
 
-    /// The batch never left the device and never will: its rows count as not taken. An unknown token does nothing.
+    /// Returns the rows of a batch to the counts, because it never left the device and never will. An unknown token does nothing.
     pub fn put_back(&mut self, token: &str) {
         let Some(position) = self.taken.iter().position(|(taken, _)| taken == token) else {
             return;
@@ -179,12 +178,12 @@ impl TrafficMeter {
         }
     }
 
-    /// Tokens that were taken and are neither confirmed nor put back, oldest first.
+    /// Returns the tokens that are neither confirmed nor put back, oldest first.
     pub fn outstanding(&self) -> impl Iterator<Item = &str> {
         self.taken.iter().map(|(token, _)| token.as_str())
     }
 
-    /// Requests that found no room, since the last call.
+    /// Returns the number of requests dropped since the last call.
     pub fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }

@@ -5,106 +5,50 @@ use uuid::Uuid;
 
 use crate::lenient::null_as_default;
 use crate::{
-    AppStart, FrameWindow, Jank, Metric, PageLoad, Recomposition, SdkHealth, Span, Text, Timestamp,
-    Traffic,
+    AppStart, Events, FrameWindow, Jank, Metric, PageLoad, Recomposition, SdkHealth, Span, Text,
+    Timestamp, Traffic, for_each_signal,
 };
 
-/// The body of `POST /v1/ingest`: one upload of one session of one install.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Batch<'a> {
-    /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too, except nil.
-    pub batch_id: Uuid,
-    /// The device's clock when it sent this attempt; the server corrects event times by it. Left out: no correction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_at: Option<Timestamp>,
-    /// App, device and install.
-    #[serde(borrow)]
-    pub resource: Resource<'a>,
-    /// The session all events belong to; nil when left out.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub session_id: Uuid,
-    /// The configuration the device was running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config_revision: Option<u64>,
-    /// Ids of the batches that this one was cut from because they were too large: the oldest first, the direct parent last. At most 16;
-    /// left out when the batch was not cut. When one of them is stored, this batch is a duplicate: its events are stored with it. The batch's
-    /// own id is refused here (400 `invalid_envelope`).
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    #[cfg_attr(feature = "openapi", schema(max_items = 16))]
-    pub split_from: Vec<Uuid>,
-    /// See [`Span`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub spans: Vec<Span<'a>>,
-    /// See [`FrameWindow`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub frame_windows: Vec<FrameWindow<'a>>,
-    /// See [`Jank`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub janks: Vec<Jank<'a>>,
-    /// See [`Traffic`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub traffic: Vec<Traffic<'a>>,
-    /// See [`PageLoad`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub page_loads: Vec<PageLoad<'a>>,
-    /// See [`Metric`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub metrics: Vec<Metric<'a>>,
-    /// See [`AppStart`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub app_starts: Vec<AppStart<'a>>,
-    /// See [`Recomposition`].
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub recompositions: Vec<Recomposition<'a>>,
-    /// See [`SdkHealth`]. Counts as one event.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub sdk_health: Option<SdkHealth<'a>>,
+macro_rules! batch {
+    ({} $($variant:ident $name:literal $list:ident: $many:ident<$event:ident>, $doc:literal;)+) => {
+        /// The body of `POST /v1/ingest`: one upload of one session of one install.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        pub struct Batch<'a> {
+            /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too, except nil.
+            pub batch_id: Uuid,
+            /// The device's clock when it sent this attempt; the server corrects event times by it. Left out: no correction.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub sent_at: Option<Timestamp>,
+            /// App, device and install.
+            #[serde(borrow)]
+            pub resource: Resource<'a>,
+            /// The session all events belong to; nil when left out.
+            #[serde(default, deserialize_with = "null_as_default")]
+            pub session_id: Uuid,
+            /// The configuration the device was running.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub config_revision: Option<u64>,
+            /// Ids of the batches that this one was cut from because they were too large: the oldest first, the direct parent last. At most 16;
+            /// left out when the batch was not cut. When one of them is stored, this batch is a duplicate: its events are stored with it. The batch's
+            /// own id is refused here (400 `invalid_envelope`).
+            #[serde(
+                default,
+                deserialize_with = "null_as_default",
+                skip_serializing_if = "Vec::is_empty"
+            )]
+            #[cfg_attr(feature = "openapi", schema(max_items = 16))]
+            pub split_from: Vec<Uuid>,
+            $(
+                #[doc = $doc]
+                #[serde(borrow, default, deserialize_with = "null_as_default", skip_serializing_if = "Events::is_empty")]
+                pub $list: $many<$event<'a>>,
+            )+
+        }
+    };
 }
+
+crate::with_signals!([batch] {});
 
 impl Batch<'_> {
     /// The most ids in [`split_from`](Self::split_from): 14 cuts make single events of a batch of 10,000.
@@ -113,19 +57,9 @@ impl Batch<'_> {
     /// How many events the batch holds, over all signals.
     #[must_use]
     pub fn events(&self) -> usize {
-        [
-            self.spans.len(),
-            self.frame_windows.len(),
-            self.janks.len(),
-            self.traffic.len(),
-            self.page_loads.len(),
-            self.metrics.len(),
-            self.app_starts.len(),
-            self.recompositions.len(),
-            usize::from(self.sdk_health.is_some()),
-        ]
-        .iter()
-        .sum()
+        let mut events = 0;
+        for_each_signal!(&self, |_, list| events += Events::len(list));
+        events
     }
 }
 

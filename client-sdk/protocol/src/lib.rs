@@ -22,6 +22,7 @@ mod names;
 mod receipt;
 #[cfg(feature = "openapi")]
 mod schema;
+mod signal_list;
 mod signals;
 mod text;
 mod timestamp;
@@ -36,6 +37,7 @@ pub use names::{
     AppStartKind, JankKind, LaunchKind, Network, PageOutcome, Signal, SpanKind, SpanStatus,
 };
 pub use receipt::{Problem, RateLimit, Receipt, Rejected, RejectedUnlisted};
+pub use signal_list::Events;
 pub use signals::{
     AppStart, Code, Dropped, FrameWindow, Metric, PageLoad, PageRequest, Phase, Recomposition,
     SdkHealth, Span, SpanEvent, Traffic,

@@ -78,33 +78,20 @@ macro_rules! names {
     };
 }
 
-names! {
-    /// What a device reports; also the name of the list in a batch.
-    ///
-    /// ```
-    /// assert_eq!(unjank_protocol::Signal::FrameWindows.as_str(), "frame_windows");
-    /// ```
-    Signal, absent Other {
-        /// The time between two marks in the code.
-        Spans = "spans",
-        /// Frames over a short period on one page.
-        FrameWindows = "frame_windows",
-        /// The main loop was blocked, with its stack.
-        Janks = "janks",
-        /// Bytes by natural day, source and network.
-        Traffic = "traffic",
-        /// How long a page took, in three parts.
-        PageLoads = "page_loads",
-        /// A sample from a monitor.
-        Metrics = "metrics",
-        /// How long the app took to start.
-        AppStarts = "app_starts",
-        /// A UI function redrawn.
-        Recompositions = "recompositions",
-        /// What the SDK itself cost and lost.
-        SdkHealth = "sdk_health",
-    }
+macro_rules! signal_names {
+    ({} $($variant:ident $name:literal $list:ident: $many:ident<$event:ident>, $doc:literal;)+) => {
+        names! {
+            /// A kind of event. Its name is also the name of its list in a batch.
+            ///
+            /// ```
+            /// assert_eq!(unjank_protocol::Signal::FrameWindows.as_str(), "frame_windows");
+            /// ```
+            Signal, absent Other { $(#[doc = $doc] $variant = $name,)+ }
+        }
+    };
 }
+
+crate::with_signals!([signal_names] {});
 
 names! {
     /// What a span stands for.

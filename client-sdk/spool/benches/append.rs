@@ -1,10 +1,7 @@
-//! Records of 16 KiB: how many a second become durable, and how fast they are read back.
+//! How many records of 16 KiB become durable per second, and how fast they are read back.
 //!
-//! Runs in the folder for temporary files, so point `TMPDIR` at the disk in question.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a benchmark that cannot write has no result"
-)]
+//! Runs in the folder for temporary files, so set `TMPDIR` to a folder on the disk to measure.
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot write fails")]
 
 use std::hint::black_box;
 use std::io::Write;
@@ -23,7 +20,7 @@ fn open() -> (TempDir, Log) {
     (dir, log)
 }
 
-/// Appends until `groups` groups are durable, trimming like a consumer that keeps up.
+/// Appends until `groups` groups are durable, and trims like a consumer that keeps up.
 fn append(groups: u64, one_group: impl Fn(&mut Log)) -> Duration {
     let (_dir, mut log) = open();
     let trimmer = log.trimmer();
@@ -44,7 +41,7 @@ fn append_each(log: &mut Log, payloads: &[&[u8]]) {
     }
 }
 
-/// What the disk can do: the yardstick.
+/// Measures what the disk can do, as the baseline.
 fn write_by_hand(groups: u64, payloads: &[u8]) -> Duration {
     let mut file = tempfile::tempfile().unwrap();
     let start = Instant::now();

@@ -1,5 +1,5 @@
-//! Walks over the records of one segment, around damage. Both recovery and readers use it, so that both
-//! agree on what is a record.
+//! Walks over the records of one segment and skips damage. Recovery and readers both use it, so that they agree on what a record
+//! is.
 
 use std::io;
 use std::ops::Range;
@@ -12,23 +12,23 @@ use crate::format::{
     segment_header,
 };
 
-/// A stretch of a segment that holds no readable record.
+/// A part of a segment that contains no readable record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The segment: the sequence number its file is named after.
+    /// The segment, as the sequence number in its file name.
     pub segment: Seq,
-    /// Where it begins, in bytes from the start of the file.
+    /// The start of the part, in bytes from the start of the file.
     pub offset: u64,
-    /// How long it is, in bytes.
+    /// The length of the part in bytes.
     pub bytes: u64,
 }
 
-/// What was read in one go.
+/// The result of one read.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// As read from disk, headers included.
+    /// The bytes as read from disk, including headers.
     pub(crate) bytes: Vec<u8>,
-    /// Where in `bytes` the payloads are.
+    /// The positions of the payloads in `bytes`.
     pub(crate) records: Vec<(Seq, Range<usize>)>,
     pub(crate) damage: Vec<Damage>,
 }
@@ -39,25 +39,25 @@ pub(crate) struct Cursor {
     name: SegmentName,
     from: Seq,
     offset: u64,
-    /// The last sequence number seen, readable or not: the next one is greater.
+    /// The last sequence number seen, readable or not. The next one has to be greater.
     last_seq: Seq,
     damaged_since: Option<u64>,
     foreign_version: Option<u32>,
 }
 
-/// What is at one place in the bytes read.
+/// What is at one position of the bytes.
 enum Found {
     Record(RecordHeader),
-    /// A believable header, but its payload fails the checksum.
+    /// A valid header whose payload fails its checksum.
     Broken(RecordHeader),
-    /// A believable header whose payload was not read yet.
+    /// A valid header whose payload has not been read yet.
     Unread(RecordHeader),
     Nothing,
 }
 
 impl Cursor {
-    /// At the beginning of a segment whose records are numbered above `floor`, to return those numbered
-    /// `from` or above.
+    /// Creates a cursor at the beginning of a segment whose records are numbered above `floor`. It returns those numbered `from`
+    /// or above.
     pub(crate) fn new(name: SegmentName, floor: Seq, from: Seq) -> Self {
         Self {
             name,
@@ -77,13 +77,13 @@ impl Cursor {
         self.last_seq
     }
 
-    /// The format version in the header, if it is whole and not ours.
+    /// Returns the format version in the header, if the header is complete and of another version.
     pub(crate) fn foreign_version(&self) -> Option<u32> {
         self.foreign_version
     }
 
-    /// Reads on: about `max` bytes, but at least one record if there is one before `end`. Returns records,
-    /// and the damage that ended on the way.
+    /// Reads about `max` more bytes, but at least one record if there is one before `end`. Returns the records, and the damage
+    /// that ended before them.
     pub(crate) fn fill(
         &mut self,
         file: &dyn OpenFile,
@@ -102,7 +102,7 @@ impl Cursor {
                 continue;
             };
             if unread.framed() > end.saturating_sub(self.offset) {
-                // It promises more than the file has: torn off.
+                // The header promises more than the file contains: the record is torn.
                 self.damaged_since.get_or_insert(self.offset);
                 self.last_seq = unread.seq;
                 self.offset = end;
@@ -115,7 +115,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Walks over the bytes read. Returns the header of the record at which it had to stop, if there is one.
+    /// Walks over the bytes. Returns the header of the record at which it had to stop, if any.
     fn walk(&mut self, is_last: bool, block: &mut Block) -> Option<RecordHeader> {
         let start = self.offset;
         let mut at = self.skip_segment_header(&block.bytes);
@@ -203,7 +203,7 @@ impl Cursor {
     }
 }
 
-/// How far on, beyond the first byte, a record could begin.
+/// Returns how far ahead, beyond the first byte, a record could begin.
 fn next_candidate(bytes: &[u8]) -> usize {
     let mut at = 1_usize;
     while let Some(rest) = bytes.get(at..) {

@@ -1,6 +1,6 @@
-//! The only place of the spool that touches the disk, so that a test can make every single operation fail.
+//! The only module of the spool that touches the disk, so that a test can make every single operation fail.
 //!
-//! Nothing here decides anything: no retries, no knowledge of records.
+//! Makes no decisions: it does not retry and does not know about records.
 
 #[cfg(test)]
 pub(crate) mod fault;
@@ -25,8 +25,8 @@ pub(crate) struct SegmentFile {
 }
 
 impl SegmentFile {
-    /// Makes a segment with nothing but its header, durably. A file of that name can only be left over from
-    /// an attempt that failed, so it is overwritten.
+    /// Creates a segment that contains only its header, durably. An existing file of that name can only be left over from a
+    /// failed attempt, so it is overwritten.
     pub(crate) fn create(files: &Files, dir: &Path, name: SegmentName) -> Result<Self, DiskError> {
         let path = dir.join(name.file_name());
         let created = Self::create_at(files, &path, name).and_then(|segment| {
@@ -34,7 +34,7 @@ impl SegmentFile {
             Ok(segment)
         });
         if created.is_err() {
-            // Best effort: what stays is an empty segment, which the next open removes.
+            // Best effort: what remains is an empty segment, which the next open removes.
             drop(remove(files, &path));
         }
         created
@@ -65,7 +65,7 @@ impl SegmentFile {
         self.sync()
     }
 
-    /// Writes all slices at `offset`, the end of the file. After an error part of them may be there.
+    /// Writes all slices at `offset`, the end of the file. After an error, part of them may be on disk.
     pub(crate) fn write(
         &mut self,
         offset: u64,
@@ -96,11 +96,11 @@ impl SegmentFile {
         Ok(())
     }
 
-    /// Cuts the file to `bytes`; not durable yet.
+    /// Truncates the file to `bytes`; not durable yet.
     pub(crate) fn cut(&mut self, bytes: u64) -> Result<(), DiskError> {
         before(Operation::Cut)
             .and_then(|()| self.file.set_len(bytes))
-            .doing("cut", &self.path)
+            .doing("truncate", &self.path)
     }
 
     /// Makes what was written durable.
@@ -132,8 +132,8 @@ fn write_all(
     Ok(())
 }
 
-/// Fills `buffer` with `want` bytes from `offset`, without zeroing them first. What the file does not have
-/// any more is zeros, which no record is made of.
+/// Fills `buffer` with `want` bytes from `offset` without zeroing it first. Bytes beyond the end of the file read as zeros, which
+/// are never part of a record.
 pub(crate) fn read(
     file: &dyn OpenFile,
     offset: u64,
@@ -145,7 +145,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// Deletes a file; one that is gone already is fine.
+/// Deletes a file. A missing file is not an error.
 pub(crate) fn remove(files: &Files, path: &Path) -> Result<(), DiskError> {
     match before(Operation::Remove).and_then(|()| files.remove(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -160,7 +160,7 @@ pub(crate) fn sync_dir(files: &Files, dir: &Path) -> Result<(), DiskError> {
         .doing("sync", dir)
 }
 
-/// Creates the folder if it is missing, durably.
+/// Creates the folder durably if it is missing.
 pub(crate) fn create_dir(files: &Files, dir: &Path) -> Result<(), DiskError> {
     let was_missing = files.create_dir(dir).doing("create", dir)?;
     match dir.parent() {
@@ -169,7 +169,7 @@ pub(crate) fn create_dir(files: &Files, dir: &Path) -> Result<(), DiskError> {
     }
 }
 
-/// A folder taken for one log.
+/// Exclusive ownership of a folder for one log.
 pub(crate) struct DirLock(#[expect(dead_code, reason = "held")] Box<dyn Any + Send + Sync>);
 
 impl DirLock {
@@ -190,7 +190,7 @@ impl std::fmt::Debug for DirLock {
     }
 }
 
-/// What a test can make fail.
+/// The operations that a test can make fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,

@@ -1,22 +1,22 @@
-//! What can go wrong. Every message names the path and what to do.
+//! Errors. Every message names the path and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Seq;
 
-/// The log could not be opened. Nothing was lost.
+/// Why the log could not be opened. Nothing was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The options contradict each other.
-    #[error("the log's options do not fit together: {why}")]
+    #[error("the log's options are inconsistent: {why}")]
     Options {
-        /// What does not fit, and what to set.
+        /// Which options conflict, and what to set.
         why: String,
     },
-    /// Another [`crate::Log`] has the folder, in this process or in another.
+    /// Another [`crate::Log`] uses the folder, in this process or in another one.
     #[error(
-        "the log in {} is in use by another process or another part of this one: close that one first", dir.display()
+        "the log in {} is already open, in another process or elsewhere in this one: close it there first", dir.display()
     )]
     InUse {
         /// The folder.
@@ -24,7 +24,7 @@ pub enum OpenError {
     },
     /// A segment was written by a newer version of this crate. Nothing was changed.
     #[error(
-        "{} has format version {version}, which is not known here: open it with a newer version, \
+        "{} has format version {version}, which this version cannot read: open it with a newer version, \
          or move the file away", path.display()
     )]
     Version {
@@ -40,21 +40,21 @@ pub enum OpenError {
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// A record was not appended. The log stays usable.
+/// Why a record was not appended. The log remains usable.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// The log holds all it may ([`crate::WhenFull::Refuse`]). The disk was not touched.
+    /// The log has reached its maximum size ([`crate::WhenFull::Refuse`]). The disk was not touched.
     #[error(
-        "the log is full: {bytes} of {max_bytes} bytes are taken; \
-         try again once records were read and trimmed, or raise max_bytes"
+        "the log is full: {bytes} of {max_bytes} bytes are in use; \
+         retry after records have been read and trimmed, or raise max_bytes"
     )]
     Full {
-        /// Bytes taken.
+        /// Bytes in use.
         bytes: u64,
         /// [`crate::Options::max_bytes`].
         max_bytes: u64,
@@ -64,42 +64,42 @@ pub enum AppendError {
         "a record of {bytes} bytes is too large: the limit is {limit}; split it or raise max_record_bytes"
     )]
     TooLarge {
-        /// Its length.
+        /// The length of the payload.
         bytes: u64,
         /// The limit.
         limit: u32,
     },
     /// The disk failed, for instance for lack of space.
-    #[error("cannot {doing} {}: {source}; the record was not appended, try again later", path.display())]
+    #[error("cannot {doing} {}: {source}; the record was not appended: retry later", path.display())]
     Io {
         /// The operation, as a verb.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// A sync failed: the records appended since the last good one are given up and will never be read.
+/// Why a sync failed. The records appended since the last successful one are given up and will never be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot sync {}: {source}; {lost_records} records appended since the last sync are given up, \
+    "cannot sync {}: {source}; {lost_records} records appended since the last sync are lost: \
      append them again", path.display()
 )]
 pub struct SyncError {
     /// The file or folder.
     pub path: PathBuf,
-    /// How many records were given up: those with a sequence number above [`durable`](Self::durable). Zero
-    /// when a later sync or append could not finish cleaning up after an earlier failure.
+    /// How many records were given up: those with a sequence number above [`durable`](Self::durable). Zero if a later sync or
+    /// append could not finish cleaning up after an earlier failure.
     pub lost_records: u64,
-    /// The last record that is durable; 0 if there was never one.
+    /// The last record that is durable; 0 if there has never been one.
     pub durable: Seq,
-    /// Why.
+    /// The error of the system.
     pub source: io::Error,
 }
 
-/// An I/O error with what was being done to which file: the source of all three public errors.
+/// An I/O error with the operation and the file: the source of all three public errors.
 #[derive(Debug)]
 pub(crate) struct DiskError {
     pub(crate) doing: &'static str,
@@ -107,7 +107,7 @@ pub(crate) struct DiskError {
     pub(crate) source: io::Error,
 }
 
-/// Says what was being done, where an `io::Error` says only why it failed.
+/// Adds the operation, because an `io::Error` contains only the reason of the failure.
 pub(crate) trait Doing<T> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, DiskError>;
 }

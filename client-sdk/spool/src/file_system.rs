@@ -29,85 +29,85 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
     /// Opens a file.
     ///
     /// # Errors
-    /// As the system says; `NotFound` and `AlreadyExists` are relied upon.
+    /// The error of the system. Callers rely on `NotFound` and `AlreadyExists`.
     fn open(&self, path: &Path, mode: Mode) -> io::Result<Box<dyn OpenFile>>;
 
     /// Deletes a file.
     ///
     /// # Errors
-    /// As the system says; `NotFound` is relied upon.
+    /// The error of the system. Callers rely on `NotFound`.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Renames a file and replaces an existing file of that name.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// The files of a folder, in any order.
+    /// Returns the files of a folder, in any order.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn files(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// How long a file is.
+    /// Returns the length of a file in bytes.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn len(&self, path: &Path) -> io::Result<u64>;
 
     /// Creates a folder and its parents. Returns whether it was missing.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn create_dir(&self, dir: &Path) -> io::Result<bool>;
 
     /// Makes the names in a folder durable: creations, deletions and renames.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// Locks a file, and creates it if it is missing. The lock is held until the returned guard is dropped. Returns `None` if another
     /// process or another log holds the lock.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>>;
 
-    /// An unpredictable random number.
+    /// Returns an unpredictable random number.
     fn random(&self) -> u64;
 
-    /// Whether operations may block the calling thread for long.
+    /// Returns whether operations may block the calling thread for long.
     fn may_block(&self) -> bool {
         true
     }
 }
 
-/// A file that is open.
+/// An open file.
 pub trait OpenFile: fmt::Debug + Send + Sync {
     /// Replaces the contents of `buffer` with up to `want` bytes from `offset`. Reads fewer bytes at the end of the file.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn read_at(&self, offset: u64, want: usize, buffer: &mut Vec<u8>) -> io::Result<()>;
 
     /// Writes at `offset`, which is at most the length of the file. Returns the number of bytes written, which may be fewer than given.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn write_at(&mut self, offset: u64, slices: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Truncates the file to `bytes`.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     fn set_len(&mut self, bytes: u64) -> io::Result<()>;
 
     /// Makes what was written durable: `fdatasync`, on Apple systems `F_FULLFSYNC`.
     ///
     /// # Errors
-    /// As the system says. What was not durable before may never be.
+    /// The error of the system. After a failure, earlier writes may never become durable.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -118,7 +118,7 @@ pub struct RealFileSystem;
 #[derive(Debug)]
 struct RealFile {
     file: File,
-    /// Where the file's own position is after a write; `None` when nobody knows.
+    /// The file's own position after a write; `None` if it is unknown.
     position: Option<u64>,
 }
 
@@ -172,7 +172,7 @@ impl FileSystem for RealFileSystem {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         match File::open(dir)?.sync_all() {
-            // Some file systems cannot sync a folder and say so; they have nothing to sync then.
+            // Some file systems cannot sync a folder and report that; there is nothing to sync then.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -199,7 +199,7 @@ impl FileSystem for RealFileSystem {
         }
     }
 
-    /// From the only random source that std has.
+    /// Uses the only random source in the standard library.
     fn random(&self) -> u64 {
         RandomState::new().build_hasher().finish()
     }
@@ -248,8 +248,8 @@ struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a process being forked right now has a copy of it until it executes
-        // its program, and the lock would stay until then.
+        // Closing the file is not enough: a process that is being forked right now has a copy of it until it executes its
+        // program, and would keep the lock until then.
         drop(flock::unlock(&self.0));
     }
 }
@@ -272,7 +272,7 @@ mod flock {
     }
 }
 
-/// The standard library's lock answers "unsupported" on Android before Rust 1.98, although the system has it.
+/// Before Rust 1.98, the standard library's lock returns "unsupported" on Android, although the system has it.
 #[cfg(target_os = "android")]
 mod flock {
     use std::fs::File;

@@ -1,4 +1,4 @@
-//! The bytes on disk: names, headers, checksums. No I/O here.
+//! The bytes on disk: names, headers and checksums. Contains no I/O.
 
 use crate::{MAX_RECORD_BYTES, Seq};
 
@@ -6,17 +6,17 @@ use crate::{MAX_RECORD_BYTES, Seq};
 pub(crate) const SEGMENT_HEADER: usize = 28;
 /// Length of a record header.
 pub(crate) const RECORD_HEADER: usize = 28;
-/// The version this crate writes, and the only one it reads.
+/// The version that this crate writes, and the only one it reads.
 pub(crate) const VERSION: u32 = 1;
-/// Sequence numbers stay below this, so that counting on from one read from disk cannot overflow.
+/// Sequence numbers stay below this, so that incrementing one read from disk cannot overflow.
 pub(crate) const MAX_SEQ: Seq = 1 << 62;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"uj-spool";
-/// Starts with a byte that is neither text nor zero, so that scanning stops rarely.
+/// Starts with a byte that is neither text nor zero, so that a scan rarely stops.
 pub(crate) const RECORD_MAGIC: [u8; 4] = [0xf5, b'R', b'e', b'c'];
 const SUFFIX: &str = ".segment";
 
-/// What identifies a segment: its file name says all of it.
+/// The identity of a segment, which its file name encodes completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SegmentName {
     pub(crate) first_seq: Seq,
@@ -28,14 +28,14 @@ impl SegmentName {
         format!("{:016x}-{:08x}{SUFFIX}", self.first_seq, self.tag)
     }
 
-    /// `None` for a foreign file.
+    /// Returns `None` for a file of another program.
     pub(crate) fn parse(file_name: &str) -> Option<Self> {
         let (first_seq, tag) = file_name.strip_suffix(SUFFIX)?.split_once('-')?;
         let name = Self {
             first_seq: Seq::from_str_radix(first_seq, 16).ok()?,
             tag: u32::from_str_radix(tag, 16).ok()?,
         };
-        // Only the spelling this crate writes; `+1`, upper case and a short number are someone else's.
+        // Accepts only the spelling that this crate writes, so not `+1`, upper case or a short number.
         (name.first_seq < MAX_SEQ && name.file_name() == file_name).then_some(name)
     }
 
@@ -51,11 +51,11 @@ impl SegmentName {
     }
 }
 
-/// What the first bytes of a segment say.
+/// The state of a segment header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SegmentHeader {
     Good,
-    /// Whole, but of another format version.
+    /// Complete, but of another format version.
     Foreign(u32),
     Destroyed,
 }
@@ -95,7 +95,7 @@ impl RecordHeader {
         header
     }
 
-    /// `None` unless every bit of it is as it was written into the segment with this tag.
+    /// Returns `None` unless every bit is as it was written into the segment with this tag.
     pub(crate) fn decode(bytes: &[u8], tag: u32) -> Option<Self> {
         let bytes = bytes.first_chunk::<RECORD_HEADER>()?;
         if !bytes.starts_with(&RECORD_MAGIC) || u32_at(bytes, 4) != tag || !is_sealed(bytes) {
@@ -109,13 +109,13 @@ impl RecordHeader {
         (header.seq < MAX_SEQ && header.length <= MAX_RECORD_BYTES).then_some(header)
     }
 
-    /// Bytes of header and payload together.
+    /// Returns the bytes of header and payload together.
     pub(crate) fn framed(self) -> u64 {
         framed(self.length)
     }
 }
 
-/// Bytes a payload takes on disk.
+/// Returns the bytes that a payload takes on disk.
 pub(crate) fn framed(payload: u32) -> u64 {
     u64::from(payload).saturating_add(RECORD_HEADER as u64)
 }
@@ -131,7 +131,7 @@ impl Fields<'_> {
     }
 }
 
-/// Writes the checksum of everything before it into the last four bytes.
+/// Writes the checksum of all preceding bytes into the last four bytes.
 pub(crate) fn seal(bytes: &mut [u8]) {
     if let Some((content, checksum)) = bytes.split_last_chunk_mut::<4>() {
         *checksum = crc32c::crc32c(content).to_le_bytes();
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_back_and_other_names_are_foreign() {
+    fn a_name_round_trips_and_other_names_are_foreign() {
         let name = SegmentName {
             first_seq: 0x1f,
             tag: 0xabc,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_of_a_header_is_noticed() {
+    fn every_flipped_bit_of_a_header_is_detected() {
         let name = SegmentName {
             first_seq: 7,
             tag: 9,

@@ -1,10 +1,10 @@
-//! A crash-safe segment log: the offline queue of the SDK and the ingest log of the server.
+//! A crash-safe segmented log: the offline queue of the SDK and the ingest log of the server.
 //!
-//! What lives here: bytes in, the same bytes out, in order, after any crash. What may not: knowledge of
-//! what the bytes mean, a runtime, threads, clocks, retries, compression.
+//! The log returns the bytes that were appended, unchanged and in order, after any crash. It does not interpret them, and
+//! contains no runtime, threads, clocks, retries or compression.
 //!
-//! One thread owns the [`Log`]: it appends many records and calls [`Log::sync`] once. Other threads read
-//! with a [`Reader`], which sees synced records only, and give space back with a [`Trimmer`].
+//! One thread owns the [`Log`]: it appends many records and then calls [`Log::sync`] once. Other threads read with a [`Reader`],
+//! which sees only synced records, and release space with a [`Trimmer`].
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -22,16 +22,15 @@
 //!         println!("{}: {} bytes", record.seq, record.payload.len());
 //!     }
 //!     if let Some(seq) = chunk.last_seq() {
-//!         trimmer.trim(seq)?; // whatever was done with them is durable elsewhere
+//!         trimmer.trim(seq)?; // the results of processing them are durable elsewhere
 //!     }
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Format, version 1
-//! A folder holds `lock` (held while a [`Log`] lives), `trimmed` (see below) and segments. A segment is
-//! named `<first sequence number, 16 hex digits>-<tag, 8 hex digits>.segment`. Files with other names are
-//! never touched. All integers are little-endian.
+//! A folder contains `lock` (held while a [`Log`] lives), `trimmed` (see below) and segments. A segment is named `<first sequence
+//! number, 16 hex digits>-<tag, 8 hex digits>.segment`. Files with other names are never touched. All integers are little-endian.
 //!
 //! | segment header | bytes | | record header | bytes |
 //! |---|---|---|---|---|
@@ -42,33 +41,33 @@
 //! | CRC32C of the above | 4 | | CRC32C of the payload | 4 |
 //! | | | | CRC32C of the above | 4 |
 //!
-//! * The header of a record has a checksum of its own, so its length can be believed before the payload is
-//!   read: a damaged payload is jumped over, and a hostile length allocates nothing.
-//! * The tag is a random number drawn when the log is opened. It keeps bytes that merely look like a record
-//!   from being taken for one: a payload that quotes a record, a block that belonged to a deleted segment. It
-//!   is part of the file name so that it survives a destroyed segment header.
-//! * Sequence numbers increase strictly through all segments. The number of a record that was ever durable is
-//!   not used again. There may be gaps: a failed sync leaves one, and so does a torn record.
-//! * `trimmed` holds the highest sequence number given to [`Trimmer::trim`]. It is written without a sync,
-//!   as a hint: it survives the death of the process, so done records of a segment that could not be deleted
-//!   yet are not read again. When it is lost in a power cut they are read again, never skipped wrongly.
+//! * The header of a record has its own checksum, so its length can be trusted before the payload is read: a damaged payload is
+//!   skipped, and a hostile length allocates nothing.
+//! * The tag is a random number drawn when the log is opened. It prevents bytes that only look like a record from being read as
+//!   one: a payload that quotes a record, or a block that belonged to a deleted segment. It is part of the file name so that it
+//!   survives a destroyed segment header.
+//! * Sequence numbers increase strictly across segments. The number of a record that was ever durable is never reused. There may
+//!   be gaps: a failed sync leaves one, and so does a torn record.
+//! * `trimmed` contains the highest sequence number passed to [`Trimmer::trim`]. It is a hint that is written without a sync. It
+//!   survives the death of the process, so finished records of a segment that could not be deleted yet are not read again. If a
+//!   power cut loses it, they are read again, but no record is ever skipped wrongly.
 //!
-//! # What a crash leaves
-//! | found at open | answer |
+//! # Recovery after a crash
+//! | found at open | response |
 //! |---|---|
-//! | bytes after the last record of the last segment (a torn write, a zero-filled tail) | cut, durably; [`Recovery::torn_bytes`] |
+//! | bytes after the last record of the last segment (a torn write, a zero-filled tail) | truncated, durably; [`Recovery::torn_bytes`] |
 //! | damage before a readable record, or in an older segment | skipped, stays on disk; [`Recovery::damaged`] |
-//! | a last segment without records and without a whole header (crash while creating it) | header written again |
+//! | a last segment without records and without a complete header (a crash during its creation) | header rewritten |
 //! | a destroyed segment header before readable records | reported as damage; records are read |
-//! | a segment of a newer format version | refused: [`OpenError::Version`], nothing is changed |
+//! | a segment of a newer format version | rejected: [`OpenError::Version`]; nothing is changed |
 //!
-//! # What a failing disk does
-//! * A failed or partial **write**: the file is cut back to the last whole record, the records of that call
-//!   are not appended and their sequence numbers not consumed, the log stays usable.
-//! * A failed **sync**: the kernel may have dropped the unwritten pages and marked them clean, so a second
-//!   sync would succeed without having written anything. Everything since the last good sync is given up: it
-//!   is cut from the file, never shown to a reader, and the log continues in a new segment. [`SyncError`]
-//!   says how many records that were; append them again.
+//! # Failures of the disk
+//! * A failed or partial **write**: the file is truncated to the last complete record. The records of that call are not appended,
+//!   their sequence numbers are not consumed, and the log remains usable.
+//! * A failed **sync**: the kernel may have dropped the unwritten pages and marked them clean, so a second sync would succeed
+//!   without having written anything. Everything since the last successful sync is therefore given up: it is truncated from the
+//!   file, never returned to a reader, and the log continues in a new segment. [`SyncError`] contains the number of these
+//!   records; append them again.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![cfg_attr(
@@ -103,5 +102,5 @@ pub use reader::{Chunk, Reader, Record};
 pub use recovery::Recovery;
 pub use shared::{DropReport, Trimmer};
 
-/// The number of a record: strictly increasing, starting at 1; that of a durable record is never used again.
+/// The sequence number of a record. Strictly increasing, from 1; that of a durable record is never reused.
 pub type Seq = u64;

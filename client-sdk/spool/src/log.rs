@@ -1,4 +1,4 @@
-//! The writer: appending and syncing. What else it has to do is in [`upkeep`].
+//! The writer: appending and syncing. [`upkeep`] contains the rest of its work.
 
 #[cfg(test)]
 mod failing_disk;
@@ -15,10 +15,10 @@ use crate::shared::{DropReport, Extent, Shared, Trimmer};
 use crate::trimmed::TrimmedFile;
 use crate::{AppendError, OpenError, Options, Recovery, Seq, SyncError};
 
-/// Records written by one system call: two slices each, and systems take 1024.
+/// Maximum number of records per system call. Each takes two slices, and systems accept 1024.
 const RECORDS_PER_WRITE: usize = 512;
 
-/// The writer of a folder: one at a time, across processes.
+/// The writer of a folder. There is only one at a time, across processes.
 #[derive(Debug)]
 pub struct Log {
     shared: Arc<Shared>,
@@ -30,49 +30,49 @@ pub struct Log {
     active_id: u64,
     active_name: SegmentName,
     written: Extent,
-    /// Segments that were full before they were synced.
+    /// Full segments that were not synced before the next one was started.
     unsynced: Vec<(u64, SegmentFile)>,
     health: Health,
-    /// What went for an append that then failed: reported with the next one.
+    /// What was dropped for an append that then failed. Reported with the next append.
     dropped: DropReport,
     _lock: DirLock,
 }
 
-/// What has to be done before anything can be appended.
+/// The repair that has to precede the next append.
 #[derive(Debug)]
 enum Health {
     Good,
-    /// A write failed, and cutting its remains off as well.
+    /// A write failed, and so did truncating its remains.
     Overlong,
-    /// A sync failed: all files are to be cut to what is durable, and a segment is to be started.
+    /// A sync failed: all files have to be truncated to their durable part, and a new segment has to be started.
     Condemned,
 }
 
-/// A record was appended; it is durable after the next [`Log::sync`].
+/// An appended record. It is durable after the next [`Log::sync`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
-    /// Its number.
+    /// The sequence number of the record.
     pub seq: Seq,
-    /// What had to go for it, and for appends before it that failed.
+    /// What was dropped to make room for it, and for earlier appends that failed.
     pub dropped: DropReport,
 }
 
-/// What became of several records.
+/// The result of appending several records.
 #[derive(Debug)]
 #[must_use = "it says which records were appended and why the others were not"]
 pub struct AppendedAll {
-    /// The number of the first; the others follow without gaps.
+    /// The sequence number of the first record; the others follow without gaps.
     pub first_seq: Seq,
-    /// How many were appended: the first ones.
+    /// How many records were appended, from the first.
     pub count: usize,
-    /// What had to go for them.
+    /// What was dropped to make room for them.
     pub dropped: DropReport,
-    /// Why the record after them was not appended. Those behind it were not tried.
+    /// Why the next record was not appended. Later ones were not tried.
     pub error: Option<AppendError>,
 }
 
 impl Log {
-    /// Opens or creates the log, repairs what a crash left, and reads all of it once to know what is there.
+    /// Opens or creates the log, repairs the effects of a crash, and reads the whole log once to find its records.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -80,7 +80,7 @@ impl Log {
         Self::open_on(Arc::new(RealFileSystem), options)
     }
 
-    /// The same on another file system.
+    /// The same, on another file system.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -126,10 +126,10 @@ impl Log {
         Ok((log, recovery))
     }
 
-    /// Appends a record, not durable before [`sync`](Self::sync).
+    /// Appends a record. It is not durable before [`sync`](Self::sync).
     ///
     /// # Errors
-    /// The record was not appended and its number not consumed; see [`AppendError`].
+    /// If the record was not appended. Its number is not consumed then. See [`AppendError`].
     pub fn append(&mut self, payload: &[u8]) -> Result<Appended, AppendError> {
         let all = self.append_all(&[payload]);
         match all.error {
@@ -144,7 +144,7 @@ impl Log {
         }
     }
 
-    /// Appends records with as few system calls as possible, up to the first that cannot be appended.
+    /// Appends records with as few system calls as possible, until one cannot be appended.
     pub fn append_all<P: AsRef<[u8]>>(&mut self, payloads: &[P]) -> AppendedAll {
         let mut all = AppendedAll {
             first_seq: self.next_seq,
@@ -164,59 +164,59 @@ impl Log {
         all
     }
 
-    /// Makes everything appended so far durable and visible to readers. Returns the last durable number.
+    /// Makes everything appended so far durable and visible to readers. Returns the last durable sequence number.
     ///
     /// # Errors
-    /// What was appended since the last good sync is lost, see [`SyncError`]. The log stays usable.
+    /// If the sync fails. What was appended since the last successful sync is lost, see [`SyncError`]. The log remains usable.
     pub fn sync(&mut self) -> Result<Seq, SyncError> {
         match self.repair().and_then(|()| self.sync_files()) {
             Ok(()) => Ok(self.publish()),
             Err(error) => {
                 let lost = self.condemn();
-                // If this fails too, the next append or sync tries again.
+                // If this fails too, the next append or sync retries.
                 drop(self.repair());
                 Err(self.sync_error(error, lost))
             }
         }
     }
 
-    /// A reader of everything that is not trimmed.
+    /// Returns a reader of everything that is not trimmed.
     pub fn reader(&self) -> Reader {
         let from = self.shared.table().trimmed.saturating_add(1);
         self.reader_at(from)
     }
 
-    /// A reader from this number on, trimmed or not, as far as it is still there.
+    /// Returns a reader from this sequence number on, including trimmed records that still exist.
     pub fn reader_at(&self, seq: Seq) -> Reader {
         Reader::new(Arc::clone(&self.shared), seq)
     }
 
-    /// A handle that gives space back.
+    /// Returns a handle that releases space.
     pub fn trimmer(&self) -> Trimmer {
         Trimmer::new(Arc::clone(&self.shared))
     }
 
-    /// Bytes all segments take on disk.
+    /// Returns the size of all segments on disk, in bytes.
     pub fn bytes(&self) -> u64 {
         self.shared.table().bytes
     }
 
-    /// How many segments there are.
+    /// Returns the number of segments.
     pub fn segments(&self) -> usize {
         self.shared.table().segments.len()
     }
 
-    /// The number the next record will get.
+    /// Returns the sequence number of the next record.
     pub fn next_seq(&self) -> Seq {
         self.next_seq
     }
 
-    /// The last durable number; 0 if there was never one.
+    /// Returns the last durable sequence number; 0 if there has never been one.
     pub fn durable_seq(&self) -> Seq {
         self.shared.table().durable
     }
 
-    /// No record that is still to be read has a lower number; equal to [`next_seq`](Self::next_seq) if none is.
+    /// Returns a lower bound of the numbers of all records still to be read; [`next_seq`](Self::next_seq) if there are none.
     pub fn oldest_seq(&self) -> Seq {
         let table = self.shared.table();
         let oldest = table
@@ -243,7 +243,7 @@ impl Log {
         let mut records = Vec::with_capacity(payloads.len().min(RECORDS_PER_WRITE));
         let (mut extent, mut seq) = (self.written, self.next_seq);
         for payload in payloads.iter().take(RECORDS_PER_WRITE).map(AsRef::as_ref) {
-            // One that is too large ends the run; the next run says so.
+            // A payload that is too large ends the run. The next run returns the error.
             let Ok(length) = self.check_length(payload) else {
                 break;
             };

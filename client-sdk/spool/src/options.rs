@@ -1,4 +1,4 @@
-//! What a log is opened with, and which combinations make sense.
+//! The options of a log, and their validation.
 
 use std::path::PathBuf;
 
@@ -8,36 +8,36 @@ use crate::format::{SEGMENT_HEADER, framed};
 /// The highest [`Options::max_record_bytes`]: 64 MiB.
 pub const MAX_RECORD_BYTES: u32 = 64 << 20;
 
-/// How a [`crate::Log`] is to be kept.
+/// The options of a [`crate::Log`].
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folder; created if missing. It belongs to one log, but foreign files in it are left alone.
+    /// The folder; created if missing. It belongs to one log, but files with other names in it are left alone.
     pub dir: PathBuf,
-    /// Size at which a new segment is begun, in bytes. Segments are never larger than a quarter of
-    /// [`max_bytes`](Self::max_bytes), because space comes back in whole segments.
+    /// Size in bytes at which a new segment is started. A segment is never larger than a quarter of
+    /// [`max_bytes`](Self::max_bytes), because space is released in whole segments.
     pub segment_bytes: u64,
-    /// The most bytes all segments together may take.
+    /// Maximum size of all segments together, in bytes.
     pub max_bytes: u64,
-    /// The longest payload accepted, in bytes; at most [`MAX_RECORD_BYTES`], and a segment has to hold it.
+    /// Maximum length of a payload, in bytes; at most [`MAX_RECORD_BYTES`], and small enough for a segment.
     pub max_record_bytes: u32,
-    /// What happens at [`max_bytes`](Self::max_bytes).
+    /// What happens when [`max_bytes`](Self::max_bytes) is reached.
     pub when_full: WhenFull,
     /// Rewrites the last two segments when the log is opened. If a process dies right after a failed sync, the page cache may hold records
     /// that are not on disk and that a later sync does not write. Rewriting them makes them durable.
     pub renew_when_opened: bool,
 }
 
-/// The answer to a full log.
+/// The behaviour of a full log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenFull {
-    /// [`crate::AppendError::Full`], at once, without touching the disk.
+    /// Fails at once with [`crate::AppendError::Full`], without touching the disk.
     Refuse,
-    /// The oldest segments are deleted, and what they held is counted in [`crate::DropReport`].
+    /// Deletes the oldest segments, and counts their records in [`crate::DropReport`].
     DropOldest,
 }
 
 impl Options {
-    /// Segments of 64 MiB, records of at most 1 MiB, refusing when full.
+    /// Creates options with segments of 64 MiB and records of at most 1 MiB, for a log that rejects records when it is full.
     pub fn new(dir: impl Into<PathBuf>, max_bytes: u64) -> Self {
         Self {
             dir: dir.into(),
@@ -49,7 +49,7 @@ impl Options {
         }
     }
 
-    /// The size at which segments are really begun.
+    /// Returns the size at which segments are actually started.
     pub(crate) fn effective_segment_bytes(&self) -> Result<u64, OpenError> {
         let refuse = |why: String| Err(OpenError::Options { why });
         if self.max_record_bytes > MAX_RECORD_BYTES {

@@ -1,4 +1,4 @@
-//! Reading, on any thread, while the writer appends: synced records only, in order.
+//! Reads synced records in order, on any thread, while the writer appends.
 
 use std::io;
 use std::ops::Range;
@@ -15,17 +15,17 @@ use crate::shared::Shared;
 #[derive(Debug)]
 pub struct Reader {
     shared: Arc<Shared>,
-    /// Records below are not returned.
+    /// Records below this number are not returned.
     from: Seq,
     place: Place,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// Wherever `from` is.
+    /// The segment that contains `from`, not determined yet.
     Unknown,
     In(Open),
-    /// In whatever comes after the segment with this id.
+    /// In the segment after the one with this id.
     After(u64),
 }
 
@@ -36,7 +36,7 @@ struct Open {
     cursor: Cursor,
 }
 
-/// Records read in one go, in one buffer.
+/// Records that were read together, in one buffer.
 #[derive(Debug, Default)]
 pub struct Chunk {
     block: Block,
@@ -45,14 +45,14 @@ pub struct Chunk {
 /// A record in a [`Chunk`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its number.
+    /// The sequence number of the record.
     pub seq: Seq,
-    /// What was appended.
+    /// The bytes that were appended.
     pub payload: &'a [u8],
 }
 
 impl Chunk {
-    /// The records, oldest first.
+    /// Returns the records, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Record<'_>> {
         self.block.records.iter().filter_map(|(seq, range)| {
             let payload = self.block.bytes.get(range.clone())?;
@@ -60,32 +60,32 @@ impl Chunk {
         })
     }
 
-    /// How many records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.block.records.len()
     }
 
-    /// True if there is damage to report and no record behind it.
+    /// Returns `true` if the chunk only reports damage, without a record after it.
     pub fn is_empty(&self) -> bool {
         self.block.records.is_empty()
     }
 
-    /// The number of the first record.
+    /// Returns the sequence number of the first record.
     pub fn first_seq(&self) -> Option<Seq> {
         self.block.records.first().map(|(seq, _)| *seq)
     }
 
-    /// The number of the last record: what to trim through once the chunk is done.
+    /// Returns the sequence number of the last record. Trim up to it once the chunk is processed.
     pub fn last_seq(&self) -> Option<Seq> {
         self.block.records.last().map(|(seq, _)| *seq)
     }
 
-    /// What was skipped on the way. The same damage is reported to every reader that passes it.
+    /// Returns the damage that was skipped. Every reader that passes the same damage reports it.
     pub fn damage(&self) -> &[Damage] {
         &self.block.damage
     }
 
-    /// The buffer, and where in it the payloads are; for those who want to share it without a copy.
+    /// Returns the buffer and the positions of the payloads in it, to share them without a copy.
     pub fn into_parts(self) -> (Vec<u8>, Vec<(Seq, Range<usize>)>) {
         (self.block.bytes, self.block.records)
     }
@@ -100,34 +100,35 @@ impl Reader {
         }
     }
 
-    /// Goes to the record with this number, or the next one there is. A number that does not exist yet waits
-    /// for it.
+    /// Moves to the record with this number, or to the next one that exists. For a number that does not exist yet, the reader
+    /// returns nothing until it does.
     pub fn seek(&mut self, seq: Seq) {
         self.from = seq;
         self.place = Place::Unknown;
     }
 
-    /// The lowest number that may be returned next.
+    /// Returns the lowest sequence number that may be returned next.
     pub fn position(&self) -> Seq {
         self.from
     }
 
-    /// The next records: about `max_bytes` of them, at least one; `None` when all synced records were read.
+    /// Returns the next records: about `max_bytes` of them, at least one. Returns `None` when all synced records have been read.
     ///
-    /// Never waits. Segments deleted meanwhile are passed over.
+    /// Never blocks for new records. Skips segments that were deleted in the meantime.
     ///
     /// # Errors
-    /// The disk failed. The position stays, so it can be tried again; [`seek`](Self::seek) goes around.
+    /// If the disk fails. The position does not change, so the call can be retried; use [`seek`](Self::seek) to skip the failing
+    /// part.
     pub fn next_chunk(&mut self, max_bytes: usize) -> io::Result<Option<Chunk>> {
         let mut chunk = Chunk::default();
         Ok(self.read_into(&mut chunk, max_bytes)?.then_some(chunk))
     }
 
-    /// Like [`next_chunk`](Self::next_chunk), into a chunk whose memory is used again. False when all synced
-    /// records were read.
+    /// The same as [`next_chunk`](Self::next_chunk), but reuses the memory of a chunk. Returns `false` when all synced records
+    /// have been read.
     ///
     /// # Errors
-    /// As [`next_chunk`](Self::next_chunk).
+    /// See [`next_chunk`](Self::next_chunk).
     pub fn read_into(&mut self, chunk: &mut Chunk, max_bytes: usize) -> io::Result<bool> {
         let block = &mut chunk.block;
         block.records.clear();
@@ -153,12 +154,12 @@ impl Reader {
         Ok(false)
     }
 
-    /// Opens the segment to read next, if none is open. False if there is none.
+    /// Opens the next segment to read unless one is open. Returns `false` if there is none.
     fn arrive(&mut self) -> io::Result<bool> {
         while let Some((id, path, cursor)) = self.next_segment() {
             match self.shared.files.open(&path, Mode::Read) {
                 Ok(file) => self.place = Place::In(Open { id, file, cursor }),
-                // Deleted between the look at the table and now.
+                // Deleted since the table was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.place = Place::After(id);
                 }
@@ -168,7 +169,7 @@ impl Reader {
         Ok(matches!(self.place, Place::In(_)))
     }
 
-    /// The segment to open, unless one is open or there is none.
+    /// Returns the next segment to open, or `None` if one is open or there is none.
     fn next_segment(&self) -> Option<(u64, PathBuf, Cursor)> {
         let table = self.shared.table();
         let mut segments = table.segments.iter();
@@ -184,8 +185,8 @@ impl Reader {
     }
 }
 
-/// How far a segment may be read, and whether that is all there will ever be of it. What is durable stays
-/// until the segment is deleted; then there is nothing more to read.
+/// Returns how far a segment may be read, and whether it will never grow. Its durable part stays until the segment is deleted;
+/// after that there is nothing to read.
 fn durable_part(shared: &Shared, id: u64) -> (u64, bool) {
     let table = shared.table();
     let is_last = table.segments.back().is_none_or(|last| last.id == id);

@@ -1,4 +1,4 @@
-//! Opening a folder: what is there, what of it is readable, what has to be cut or written anew.
+//! Opens a folder: finds its records, and determines what has to be truncated or rewritten.
 
 use std::path::Path;
 
@@ -10,24 +10,23 @@ use crate::file_system::Mode;
 use crate::format::SegmentName;
 use crate::shared::{Extent, Table};
 
-/// How much is read at a time.
+/// Number of bytes read at a time.
 const STEP: usize = 1 << 20;
 
-/// What [`crate::Log::open`] found.
+/// The findings of [`crate::Log::open`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Readable records that are not trimmed.
+    /// Number of readable records that are not trimmed.
     pub records: u64,
-    /// Bytes of their payloads.
+    /// Size of their payloads in bytes.
     pub bytes: u64,
-    /// The oldest of them; equal to [`next_seq`](Self::next_seq) if there is none.
+    /// The oldest of them; equal to [`next_seq`](Self::next_seq) if there are none.
     pub first_seq: Seq,
-    /// What the next record will be numbered.
+    /// The sequence number of the next record.
     pub next_seq: Seq,
-    /// Bytes cut from the end of the last segment: a write that a crash interrupted, never synced.
+    /// Bytes truncated from the end of the last segment: a write that was interrupted by a crash and never synced.
     pub torn_bytes: u64,
-    /// Stretches that are not readable. They stay on disk until their segment is trimmed, so they are
-    /// reported at every open.
+    /// Unreadable parts. They stay on disk until their segment is trimmed, so every open reports them.
     pub damaged: Vec<Damage>,
 }
 
@@ -41,7 +40,7 @@ impl Recovery {
     }
 }
 
-/// A folder, and the file system it is in.
+/// A folder and its file system.
 type Place<'p> = (&'p Files, &'p Path);
 
 /// See [`crate::Options`].
@@ -51,7 +50,7 @@ pub(crate) struct Settings {
     pub(crate) renews: bool,
 }
 
-/// A folder ready to be appended to.
+/// A folder that is ready for appending.
 pub(crate) struct Opened {
     pub(crate) table: Table,
     pub(crate) active: Active,
@@ -66,7 +65,7 @@ pub(crate) struct Active {
     pub(crate) written: Extent,
 }
 
-/// One segment as found.
+/// A segment as found on disk.
 struct Found {
     name: SegmentName,
     floor: Seq,
@@ -77,7 +76,7 @@ struct Found {
     damage: Vec<Damage>,
 }
 
-/// Reads the whole folder. `trimmed` is what the hint says is done.
+/// Reads the whole folder. `trimmed` comes from the hint.
 pub(crate) fn open(
     place: Place<'_>,
     trimmed: Seq,
@@ -184,7 +183,7 @@ fn scan(
     })
 }
 
-/// An older segment: it stays if it holds anything.
+/// Keeps an older segment unless it is empty or finished.
 fn keep_or_remove(
     place: Place<'_>,
     found: Found,
@@ -200,7 +199,7 @@ fn keep_or_remove(
         disk::remove(files, &path)?;
         return disk::sync_dir(files, dir);
     }
-    // The process before may have died between a write and its sync.
+    // The previous process may have died between a write and its sync.
     let mut file = SegmentFile::open(files, &path)?;
     if renews {
         file.renew(files, found.extent.bytes)?;
@@ -211,7 +210,7 @@ fn keep_or_remove(
     Ok(())
 }
 
-/// The last segment: its torn tail is cut. Returns it if it can be appended to.
+/// Truncates the torn tail of the last segment. Returns the segment if records can be appended to it.
 fn reopen(
     place: Place<'_>,
     mut found: Found,
@@ -235,7 +234,7 @@ fn reopen(
     }
     let is_empty = found.extent.records == 0 && found.extent.bytes <= EMPTY;
     if is_empty && found.name.first_seq < recovery.next_seq {
-        // Left over from an attempt to create it, after which the log went on elsewhere.
+        // Left over from an attempt to create it, after which the log continued elsewhere.
         disk::remove(files, &path)?;
         disk::sync_dir(files, dir)?;
         return Ok(None);
@@ -251,11 +250,11 @@ fn reopen(
         file.sync()?;
     }
     if found.extent.records == 0 {
-        // The process before may have failed to make its name durable.
+        // The previous process may have failed to make its name durable.
         disk::sync_dir(files, dir)?;
     }
-    // Appending behind a destroyed header would put good records into a bad place, and numbers that are
-    // skipped inside a segment would make `DropReport` inexact.
+    // Appending after a destroyed header would put good records into a damaged file. Numbers skipped inside a segment would make
+    // `DropReport` inexact.
     let is_behind = found.extent.last_seq.saturating_add(1) < recovery.next_seq;
     let is_headless = found.damage.iter().any(|damage| damage.offset == 0);
     let is_full = found.extent.bytes >= segment_bytes;

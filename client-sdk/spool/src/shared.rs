@@ -1,6 +1,6 @@
-//! What the writer, the readers and the trimmers share: the table of segments, and their deletion.
+//! State shared by the writer, the readers and the trimmers: the table of segments, and their deletion.
 //!
-//! The table's lock is held for moments, never during I/O. Deletions have a lock of their own.
+//! The table's lock is held only briefly, never during I/O. Deletions have their own lock.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,12 +13,12 @@ use crate::error::{DiskError, Doing};
 use crate::format::SegmentName;
 use crate::trimmed::TrimmedFile;
 
-/// What was given up to make room ([`crate::WhenFull::DropOldest`]).
+/// What was dropped to make room ([`crate::WhenFull::DropOldest`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DropReport {
-    /// Records that were not trimmed yet. Counted per segment, so exact up to records that were damaged.
+    /// Number of records that were not trimmed yet. Counted per segment, so exact except for damaged records.
     pub records: u64,
-    /// Bytes of the deleted segments, done records included.
+    /// Size of the deleted segments in bytes, including finished records.
     pub bytes: u64,
 }
 
@@ -29,35 +29,35 @@ impl DropReport {
     }
 }
 
-/// How far a segment goes.
+/// The extent of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Of the file, header included.
+    /// Size of the file, including the header.
     pub(crate) bytes: u64,
     pub(crate) records: u64,
-    /// The number before the first one while there are no records.
+    /// The number before the first record, while there are none.
     pub(crate) last_seq: Seq,
 }
 
 #[derive(Debug)]
 pub(crate) struct Segment {
-    /// Counts up in the order of reading.
+    /// Increases in reading order.
     pub(crate) id: u64,
     pub(crate) name: SegmentName,
     pub(crate) path: PathBuf,
-    /// Records are numbered above this.
+    /// Records have numbers above this.
     pub(crate) floor: Seq,
     pub(crate) written: Extent,
-    /// The part a reader may see.
+    /// The part that readers may see.
     pub(crate) durable: Extent,
 }
 
-/// All segments, oldest first; the last is the one appended to.
+/// All segments, oldest first. The last one is appended to.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) segments: VecDeque<Segment>,
     next_id: u64,
-    /// Bytes of all segments.
+    /// Size of all segments.
     pub(crate) bytes: u64,
     pub(crate) durable: Seq,
     pub(crate) trimmed: Seq,
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Adds a segment whose `extent` is durable; returns its id.
+    /// Adds a segment whose `extent` is durable. Returns its id.
     pub(crate) fn push(
         &mut self,
         dir: &Path,
@@ -96,7 +96,7 @@ impl Table {
         id
     }
 
-    /// Changes how far a segment is written and keeps the sum right.
+    /// Sets how far a segment is written, and updates the sum.
     pub(crate) fn set_written(&mut self, id: u64, extent: Extent) {
         if let Some(segment) = self.segments.iter_mut().find(|segment| segment.id == id) {
             self.bytes = self
@@ -111,7 +111,7 @@ impl Table {
         self.segments.iter().find(|segment| segment.id == id)
     }
 
-    /// Is every record of the segment durable and trimmed?
+    /// Returns whether every record of the segment is durable and trimmed.
     pub(crate) fn is_done(&self, segment: &Segment) -> bool {
         segment.written == segment.durable && segment.written.last_seq <= self.trimmed
     }
@@ -127,7 +127,7 @@ impl Table {
         Some((oldest.id, oldest.path.clone()))
     }
 
-    /// Forgets a segment; says what was in it.
+    /// Removes a segment. Returns what it contained.
     fn remove(&mut self, id: u64) -> DropReport {
         let Some(at) = self.segments.iter().position(|segment| segment.id == id) else {
             return DropReport::default();
@@ -144,10 +144,10 @@ impl Table {
     }
 }
 
-/// Held by whoever deletes.
+/// Held during a deletion.
 #[derive(Debug)]
 struct Deletion {
-    /// Set when the log is closed: the folder may belong to another one from then on.
+    /// Set when the log is closed, because another log may use the folder from then on.
     closed: bool,
     hint: TrimmedFile,
 }
@@ -185,7 +185,7 @@ impl Shared {
         self.deletion().closed = true;
     }
 
-    /// Deletes what is trimmed.
+    /// Deletes segments that are completely trimmed.
     pub(crate) fn delete_done(&self) -> Result<(), DiskError> {
         let deletion = self.deletion();
         self.delete_while(&deletion, &mut DropReport::default(), Table::oldest_done)
@@ -202,8 +202,8 @@ impl Shared {
         })
     }
 
-    /// Deletes what `choose` names until it names nothing. The lock of the table is not held meanwhile: a
-    /// reader that finds a file gone goes on to the next.
+    /// Deletes the segments that `choose` returns until it returns none. Does not hold the table's lock during a deletion: a
+    /// reader that finds a file missing continues with the next one.
     fn delete_while(
         &self,
         _: &Deletion,
@@ -228,7 +228,7 @@ impl Shared {
     fn trim(&self, through: Seq) -> Result<(), DiskError> {
         let mut deletion = self.deletion();
         if deletion.closed {
-            let closed = io::Error::other("the log was closed; trim before closing it");
+            let closed = io::Error::other("the log is closed: trim before closing it");
             return Err(closed).doing("trim", &self.dir);
         }
         let moved = {
@@ -238,14 +238,14 @@ impl Shared {
             table.trimmed = through.max(table.trimmed);
             moved.then_some(through)
         };
-        // The hint comes second in importance: a disk too full or too broken for it still has to be emptied.
+        // If the hint cannot be written, the space is released nevertheless: that is what a full or failing disk needs.
         let hinted = moved.map_or(Ok(()), |through| deletion.hint.write(through));
         self.delete_while(&deletion, &mut DropReport::default(), Table::oldest_done)?;
         hinted
     }
 }
 
-/// Gives space back, from any thread.
+/// Releases space, from any thread.
 #[derive(Debug, Clone)]
 pub struct Trimmer {
     shared: Arc<Shared>,
@@ -256,21 +256,19 @@ impl Trimmer {
         Self { shared }
     }
 
-    /// Says that all records up to and including `through` are done: they are not read again after a restart
-    /// (unless the power fails right now), and segments that hold nothing else are deleted. The segment being
-    /// written is left; [`crate::Log::append`] starts a new one once it is all done and worth it.
+    /// Marks all records up to and including `through` as finished. They are not read again after a restart (unless the power
+    /// fails right now), and segments that contain nothing else are deleted. The active segment stays; [`crate::Log::append`]
+    /// starts a new one when all of its records are finished and that is worthwhile.
     ///
-    /// Numbers beyond the last synced record mean the last synced record; numbers behind an earlier trim
-    /// change nothing.
+    /// A number beyond the last synced record counts as the last synced record. A number before an earlier trim has no effect.
     ///
     /// # Errors
-    /// A file could not be deleted (it will be tried again at the next trim), the folder could not be synced,
-    /// or the log was closed.
+    /// If a file could not be deleted (the next trim retries that), the folder could not be synced, or the log is closed.
     pub fn trim(&self, through: Seq) -> io::Result<()> {
         Ok(self.shared.trim(through)?)
     }
 
-    /// The highest number trimmed so far; 0 if nothing was.
+    /// Returns the highest number trimmed so far; 0 if there is none.
     pub fn trimmed(&self) -> Seq {
         self.shared.table().trimmed
     }

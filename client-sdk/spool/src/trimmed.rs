@@ -1,7 +1,7 @@
-//! The hint of what is done: one small file, overwritten in place, never synced.
+//! The hint up to which record the log is trimmed: one small file, overwritten in place, never synced.
 //!
-//! It may be lost, then done records are read again. It cannot be wrong: it has a checksum, and only durable
-//! records are ever trimmed.
+//! If the hint is lost, finished records are read again. It cannot be wrong, because it has a checksum and only durable records
+//! are ever trimmed.
 
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ pub(crate) struct TrimmedFile {
 }
 
 impl TrimmedFile {
-    /// Opens the hint and reads it; 0 when there is none worth believing.
+    /// Opens and reads the hint; 0 if there is no valid one.
     pub(crate) fn open(files: &Files, dir: &Path) -> Result<(Self, Seq), DiskError> {
         let path = dir.join("trimmed");
         let file = files.open(&path, Mode::ReadWrite).doing("open", &path)?;
         let mut bytes = Vec::with_capacity(LENGTH);
         file.read_at(0, LENGTH, &mut bytes).doing("read", &path)?;
-        let believable = bytes.len() == LENGTH && bytes.starts_with(&MAGIC) && is_sealed(&bytes);
-        let through = if believable {
+        let is_valid = bytes.len() == LENGTH && bytes.starts_with(&MAGIC) && is_sealed(&bytes);
+        let through = if is_valid {
             u64_at(&bytes, MAGIC.len())
         } else {
             0
@@ -53,7 +53,7 @@ impl TrimmedFile {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         before(Operation::Hint)?;
         let written = self.file.write_at(0, &[IoSlice::new(bytes)])?;
-        // Half a hint has no checksum: it is not believed.
+        // A partially written hint fails its checksum and is ignored.
         if written < bytes.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }

@@ -1,8 +1,8 @@
-//! What a capture costs the watching thread, and how long it keeps the watched one from its work.
+//! The cost of a capture to the watching thread, and how long it interrupts the watched thread.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a benchmark without a stack has no result, and it prints its results"
+    reason = "a benchmark fails without a stack, and prints its results"
 )]
 
 use std::hint::black_box;
@@ -17,7 +17,7 @@ const LOOKS: usize = 2_000;
 
 #[inline(never)]
 fn recurse(depth: usize, end: &Receiver<()>) -> usize {
-    // Half a KiB a frame, which is much.
+    // Half a KiB per frame, which is a lot.
     let local = black_box([depth; 64]);
     if depth == 0 {
         return usize::from(end.recv().is_ok());
@@ -37,7 +37,7 @@ fn print_times(name: &str, stacks: &[Stack]) {
     let unwound: Vec<_> = stacks.iter().map(|stack| stack.unwound_in).collect();
     let reached: Vec<_> = stacks.iter().map(|stack| stack.reached_after).collect();
     println!(
-        "{name}: {frames} frames in {bytes} bytes; suspended {:?} (median) {:?} (99 %) {:?} (most); \
+        "{name}: {frames} frames in {bytes} bytes; suspended {:?} (median) {:?} (99 %) {:?} (max); \
          reached after {:?} (median) {:?} (99 %); unwound and named in {:?} (median) {:?} (99 %)",
         percentile(suspended.clone(), 50),
         percentile(suspended.clone(), 99),
@@ -63,12 +63,12 @@ fn capturing(criterion: &mut Criterion) {
         let first = sampler.capture(1000).unwrap();
         let name = format!("{} frames", first.frames.len());
         println!(
-            "{name}: the first time unwound and named in {:?}",
+            "{name}: first capture unwound and named in {:?}",
             first.unwound_in
         );
         let stacks: Vec<_> = (0..LOOKS).map(|_| sampler.capture(1000).unwrap()).collect();
         print_times(&name, &stacks);
-        // The difference between the two is unwinding and naming.
+        // The difference between the two is unwinding and symbolization.
         group.bench_function(format!("{name}, only the first"), |bencher| {
             bencher.iter(|| sampler.capture(1).unwrap());
         });

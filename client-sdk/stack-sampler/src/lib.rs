@@ -1,7 +1,7 @@
-//! The stack of a blocked thread, taken **while it is blocked**, from another thread of the same process.
+//! Captures the stack of a blocked thread **while it is blocked**, from another thread of the same process.
 //!
-//! What lives here: reaching the thread, copying its stack, unwinding and naming the copy. What may not: deciding
-//! when a thread counts as blocked, how often to look, what becomes of the stack.
+//! This crate interrupts the thread, copies its stack, and unwinds and symbolizes the copy. It does not decide when a thread
+//! counts as blocked, how often to capture, or what happens to the stack.
 //!
 //! ```
 //! # #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))] {
@@ -16,57 +16,59 @@
 //!     drop(watchdog_is_done);
 //!     stack
 //! });
-//! let _disconnected = done.recv(); // blocked: this is what the watchdog sees
+//! let _disconnected = done.recv(); // blocked here: this is what the watchdog captures
 //! let stack = watchdog.join().unwrap()?;
 //! assert!(!stack.frames().is_empty());
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # How
-//! Linux and Android, x86-64 and aarch64: the watching thread sends a real-time signal to the watched one. Its
-//! handler copies the registers and at most 256 KiB of the stack into a buffer that exists for the life of the
-//! process, and returns. That is all the watched thread ever does: some ten microseconds. Unwinding (by the tables
-//! in `.eh_frame`, by frame pointers where there are none) and looking up names happen on the watching thread, in
-//! the copy. Elsewhere [`Sampler::for_this_thread`] answers [`SamplerError::Unsupported`] and the host implements
+//! # How it works
+//! On Linux and Android, x86-64 and aarch64, the watching thread sends a real-time signal to the watched thread. The signal
+//! handler copies the registers and at most 256 KiB of the stack into a buffer that lives as long as the process, and returns.
+//! The watched thread does nothing else, which takes some ten microseconds. The watching thread unwinds the copy (by the tables
+//! in `.eh_frame`, or by frame pointers where there are none) and looks up names.
+//!
+//! On other platforms, [`Sampler::for_this_thread`] returns [`SamplerError::Unsupported`], and the host implements
 //! [`StackSource`].
 //!
-//! # What is guaranteed
-//! * **The handler cannot deadlock.** It takes no lock, allocates nothing, calls only `memcpy`, `clock_gettime` and
-//!   system calls, and leaves `errno` alone. It may interrupt `malloc`, `dlopen` or anything else.
-//! * **It reads no byte outside the thread's stack**, whose bounds were asked for on the thread itself. A thread that
-//!   is on its alternate signal stack is copied from there. A thread on a stack nobody knows (a coroutine) gives the
-//!   one frame its registers name.
-//! * **A late signal harms nothing.** A capture has a number. A handler that runs after its capture timed out finds
-//!   the number gone and does nothing; one that is in the middle of copying keeps the buffer until it is through.
-//!   No second signal is queued while one is pending.
-//! * **No signal reaches somebody else's handler**: a signal that is handled or ignored by others is not taken, and
-//!   before each sending it is checked that the handler still is ours ([`CaptureError::HandlerReplaced`]).
-//! * Captures of one process take turns; each waits at most twice for [`Options::timeout`], for an
-//!   earlier handler to get through and for its own.
-//! * Nothing is kept running: no thread, no timer, no open file. Kept are the buffer and what is known about the
-//!   modules that were seen in stacks (their unwind tables and 12 bytes per function).
+//! # Guarantees
+//! * **The handler cannot deadlock.** It takes no lock, allocates nothing, calls only `memcpy`, `clock_gettime` and system calls,
+//!   and preserves `errno`. It may interrupt `malloc`, `dlopen` or anything else.
+//! * **It reads no byte outside the thread's stack**, whose bounds the thread itself determined. If a thread is on its alternate
+//!   signal stack, that stack is copied. If a thread is on an unknown stack (a coroutine), the capture contains only the frame in
+//!   its registers.
+//! * **A late signal is harmless.** Each capture has a number. A handler that runs after its capture has timed out finds that the
+//!   number is no longer valid, and does nothing. A handler that is copying at that time keeps the buffer until it is done. No
+//!   second signal is queued while one is pending.
+//! * **The signal never reaches a foreign handler.** A signal that other code handles or ignores is not used. Before each
+//!   capture, the sampler checks that its handler is still installed ([`CaptureError::HandlerReplaced`]).
+//! * Captures of one process run one at a time. Each waits at most twice for [`Options::timeout`]: for an earlier handler to
+//!   finish, and for its own.
+//! * No thread, timer or open file remains. The crate keeps the buffer, and for each module seen in a stack its unwind tables and
+//!   12 bytes per function.
 //!
-//! # What the host should know
-//! * **Which signal.** The first of `SIGRTMIN+8`, `+9`, … that nobody has, or the one in [`Options::signal`]. It is
-//!   unblocked for the watched thread. Code that waits for *all* signals (`sigwait` with a full set, `signalfd`) must
-//!   leave it out, or it gets ours.
-//! * **`EINTR`.** The handler is installed with `SA_RESTART`, so `read`, locks and the like continue. A few calls are
-//!   never restarted by Linux: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, `sem_timedwait`, `msgrcv` and
-//!   socket calls with a timeout return `EINTR`. The standard library and every event loop that deserves the name
-//!   handle that; C code that takes any error of `poll` for the end of the world does not.
-//! * **Alternate stacks** are used when the thread has one (`SA_ONSTACK`). As for any signal, it must have room for
-//!   what the kernel saves (`getauxval(AT_MINSIGSTKSZ)`, up to 12 KiB) and 2 KiB more; those of the standard library do.
-//! * A library that contains this crate must not be unloaded while the process lives: it owns a signal handler.
-//! * A capture allocates on the watching thread. When the watched thread is stuck inside the allocator, holding its
-//!   lock, the watching thread gets stuck with it.
+//! # Notes for the host
+//! * **Which signal.** The first unused one of `SIGRTMIN+8`, `+9`, …, or the one in [`Options::signal`]. It is unblocked for the
+//!   watched thread. Code that waits for *all* signals (`sigwait` with a full set, `signalfd`) has to exclude it, or it receives
+//!   this one.
+//! * **`EINTR`.** The handler is installed with `SA_RESTART`, so `read`, locks and similar calls continue. Linux never restarts a
+//!   few calls: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, `sem_timedwait`, `msgrcv` and socket calls with a timeout
+//!   return `EINTR`. The standard library and all common event loops handle that. C code that treats every error of `poll` as
+//!   fatal does not.
+//! * **Alternate stacks** are used if the thread has one (`SA_ONSTACK`). As for any signal, it needs room for what the kernel
+//!   saves (`getauxval(AT_MINSIGSTKSZ)`, up to 12 KiB) and 2 KiB more. Those of the standard library have that.
+//! * Do not unload a library that contains this crate while the process runs: it owns a signal handler.
+//! * A capture allocates on the watching thread. If the watched thread is stuck inside the allocator and holds its lock, the
+//!   watching thread gets stuck as well.
 //!
 //! # Limits
-//! * An async task that waits is on no stack: the frames are those of the executor.
-//! * Names come from `.symtab`, or `.dynsym` where that was stripped, and are mangled. Without either there are module,
-//!   build id and offset, from which the server finds the name. Inlined functions have no frame of their own.
-//! * Code made at run time (a JIT) is passed only if it keeps frame pointers, and has no name.
-//! * A thread inside a system call that no signal interrupts (state `D`) answers when that call ends: a timeout.
+//! * A waiting async task is on no stack: the frames are those of the executor.
+//! * Names come from `.symtab`, or from `.dynsym` if that was stripped, and are mangled. Without either, a frame has a module, a
+//!   build id and an offset, from which the server finds the name. Inlined functions have no frame of their own.
+//! * Code generated at run time (a JIT) can be unwound only if it keeps frame pointers, and has no names.
+//! * A thread in a system call that no signal interrupts (state `D`) runs the handler only when that call ends, so the capture
+//!   times out.
 #![deny(missing_docs)]
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! The sampler of Linux and Android. `unsafe` lives in `signal`, `slot` and `thread`, and nowhere else.
+//! The sampler for Linux and Android. Only `signal`, `slot` and `thread` contain `unsafe` code.
 
 mod image;
 mod maps;

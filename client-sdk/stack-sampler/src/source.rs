@@ -1,13 +1,13 @@
-//! The seam between the SDK, which asks for stacks, and whoever can take them.
+//! The interface between the SDK, which needs stacks, and code that can capture them.
 
 use unjank_protocol::Frame;
 
 use crate::CaptureError;
 
-/// Takes the stack of the one thread it was made for.
+/// Captures the stack of the one thread it was created for.
 ///
-/// [`crate::Sampler`] is the implementation for Linux. A host with something better implements its own:
-/// `Thread.getStackTrace()` for Kotlin, `thread_suspend` and `thread_get_state` on Apple's systems.
+/// [`crate::Sampler`] is the implementation for Linux. A host that has a better way implements its own: `Thread.getStackTrace()`
+/// for Kotlin, `thread_suspend` and `thread_get_state` on Apple's systems.
 ///
 /// ```
 /// use unjank_protocol::Frame;
@@ -17,7 +17,7 @@ use crate::CaptureError;
 ///
 /// impl StackSource for Java {
 ///     fn capture(&self, depth: usize) -> Result<Vec<Frame<'static>>, CaptureError> {
-///         let frame = Frame { // … what `getStackTrace` said …
+///         let frame = Frame { // … from `getStackTrace` …
 ///             module: "com.example.shop.Cart".into(),
 ///             function: "total".into(),
 ///             file: "Cart.kt".into(),
@@ -30,9 +30,9 @@ use crate::CaptureError;
 /// assert_eq!(Java.capture(128).unwrap().len(), 1);
 /// ```
 pub trait StackSource: Send + Sync {
-    /// The stack as it is now: at most `depth` frames, innermost first. Called on another thread than the watched one.
+    /// Returns the current stack: at most `depth` frames, innermost first. Called on a thread other than the watched one.
     ///
     /// # Errors
-    /// When no stack could be taken this time.
+    /// If no stack could be captured this time.
     fn capture(&self, depth: usize) -> Result<Vec<Frame<'static>>, CaptureError>;
 }

@@ -1,58 +1,56 @@
-//! What a capture answers.
+//! The result of a capture.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use unjank_protocol::Frame;
 
-/// The stack of a thread at one moment.
+/// The stack of a thread at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stack {
-    /// Innermost first.
+    /// The frames, innermost first.
     pub frames: Vec<RawFrame>,
-    /// Whether outer frames are missing: past the depth asked for, past the bytes that are copied (256 KiB), or
-    /// behind a frame that could not be unwound.
+    /// Whether outer frames are missing: beyond the requested depth, beyond the bytes that are copied (256 KiB), or behind a
+    /// frame that could not be unwound.
     pub truncated: bool,
-    /// How long the handler kept the thread from its own work. What the kernel needs to enter and leave a handler
-    /// (1 to 3 µs) comes on top.
+    /// How long the handler ran on the thread. Entering and leaving a handler takes the kernel another 1 to 3 µs.
     pub suspended: Duration,
     /// How long the thread took to start the handler.
     pub reached_after: Duration,
-    /// How long unwinding and naming took the watching thread, with the look at what is mapped.
+    /// How long the watching thread took to unwind and symbolize, including reading the memory map.
     pub unwound_in: Duration,
     /// Bytes of stack that were copied.
     pub copied_bytes: usize,
 }
 
 impl Stack {
-    /// The frames as they go over the wire.
+    /// Returns the frames in the form of the wire format.
     #[must_use]
     pub fn frames(&self) -> Vec<Frame<'static>> {
         self.frames.iter().map(RawFrame::to_frame).collect()
     }
 }
 
-/// One frame.
+/// One frame of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RawFrame {
-    /// Address in this process. For a caller it is one byte before the address it will be returned to, so that it
-    /// lies within the call.
+    /// The address in this process. For a caller, one byte before the return address, so that it lies within the call.
     pub address: u64,
-    /// The library or executable: the last part of its path, since folders may name people. Empty for code that
+    /// The file name of the library or executable, without its path, because directories may name people. Empty for code that
     /// belongs to no file.
     pub module: Arc<str>,
-    /// Its GNU build id in hex; empty when it has none.
+    /// The GNU build id of the module in hexadecimal; empty if it has none.
     pub build_id: Arc<str>,
-    /// [`Self::address`] relative to the start of the module's image; `None` when it belongs to no file.
+    /// [`Self::address`] relative to the start of the module's image; `None` if it belongs to no file.
     pub offset: Option<u64>,
-    /// The symbol as the linker knows it, mangled; `None` when the module was stripped of it.
+    /// The mangled symbol; `None` if the module was stripped of it.
     pub function: Option<Arc<str>>,
 }
 
 impl RawFrame {
-    /// The frame as it goes over the wire.
+    /// Returns the frame in the form of the wire format.
     #[must_use]
     pub fn to_frame(&self) -> Frame<'static> {
         let function = self.function.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The sampler of platforms that have none: it cannot be made.
+//! The sampler of unsupported platforms, which cannot be created.
 
 use std::convert::Infallible;
 
@@ -6,12 +6,12 @@ use unjank_protocol::Frame;
 
 use crate::{CaptureError, Options, SamplerError, Stack, StackSource};
 
-/// Takes the stack of one thread. Cannot be made on this platform.
+/// Captures the stack of one thread. Cannot be created on this platform.
 #[derive(Debug)]
 pub struct Sampler(Infallible);
 
 impl Sampler {
-    /// Refuses.
+    /// Always fails.
     ///
     /// # Errors
     /// Always [`SamplerError::Unsupported`].
@@ -19,7 +19,7 @@ impl Sampler {
         Err(SamplerError::Unsupported)
     }
 
-    /// Refuses.
+    /// Always fails.
     ///
     /// # Errors
     /// Always [`SamplerError::Unsupported`].
@@ -27,7 +27,7 @@ impl Sampler {
         Err(SamplerError::Unsupported)
     }
 
-    /// Cannot be called, since there is no sampler.
+    /// Cannot be called, because there is no sampler.
     ///
     /// # Errors
     /// None.

@@ -1,4 +1,4 @@
-//! The main thread, whose stack is made by the kernel and not by the C library. Without the test harness, which runs
+//! The main thread, whose stack is created by the kernel rather than the C library. Runs without the test harness, which runs
 //! tests on other threads.
 
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -1,12 +1,12 @@
-//! What a call costs the thread that makes it: time at the median and at the 99th percentile, and allocations.
+//! The cost of each call on the calling thread: median and 99th percentile of the time, and allocations.
 //!
-//! `cargo bench -p unjank --bench calls`. Calls are timed in groups of 64, since the clock costs as much as a call; the cost of an
-//! empty group is subtracted.
+//! Run with `cargo bench -p unjank --bench calls`. Calls are timed in groups of 64, because reading the clock costs as much as a
+//! call. The cost of an empty group is subtracted.
 //!
-//! Spans come in bursts of 4,096 here, more than apps make at once. After each the background thread frees them, and glibc gives the memory
-//! back to the system, which the next burst then asks for page by page: with `MALLOC_TRIM_THRESHOLD_=1000000000` in the environment the
-//! cost of the calls alone shows.
-#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+//! Spans come in bursts of 4,096 here, more than apps record at once. After each burst the background thread frees them and glibc
+//! returns the memory to the system, so the next burst faults it in page by page. To see the cost of the calls alone, set
+//! `MALLOC_TRIM_THRESHOLD_=1000000000` in the environment.
+#![expect(clippy::print_stdout, reason = "printing the results is its purpose")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -26,19 +26,19 @@ thread_local! {
 
 #[expect(
     unsafe_code,
-    reason = "an allocator is unsafe; this one only counts and hands on"
+    reason = "an allocator is unsafe; this one only counts and forwards calls"
 )]
-// SAFETY: every call is handed to the system's allocator as it is.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let counted = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
         counted.unwrap_or_default();
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers as a server would that takes everything and has rates to tell.
+/// A server that accepts everything and has a configuration.
 struct Server {
     document: &'static str,
 }
@@ -73,7 +73,7 @@ impl Transport for Server {
 const GROUP: u32 = 64;
 const GROUPS: usize = 4_000;
 
-/// CPU time of the process while the SDK has nothing to do, in microseconds per second.
+/// Returns the CPU time of the process while the SDK has nothing to do, in microseconds per second.
 fn idle() -> f64 {
     let used = || {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
@@ -84,9 +84,9 @@ fn idle() -> f64 {
     (used() - before) / seconds as f64
 }
 
-/// Median and 99th percentile in nanoseconds, and allocations, per call.
+/// Returns the median and the 99th percentile in nanoseconds, and the allocations, per call.
 fn measure(mut call: impl FnMut()) -> (f64, f64, f64) {
-    // The allocator and the queue touch their memory for the first time: once in the life of an app.
+    // Warm up: the allocator and the queue touch their memory for the first time, which happens once in the life of an app.
     groups(&mut call);
     let before = ALLOCATIONS.with(Cell::get);
     let mut groups = groups(&mut call);
@@ -108,7 +108,7 @@ fn groups(call: &mut impl FnMut()) -> Vec<Duration> {
             call();
         }
         groups.push(begun.elapsed());
-        // The background thread keeps up: a full queue would be measured instead.
+        // Let the background thread catch up, or else the cost of a full queue is measured.
         if groups.len() % 64 == 0 {
             std::thread::sleep(Duration::from_millis(30));
         }
@@ -157,7 +157,7 @@ fn poll_once(future: impl Future<Output = u64>) {
     assert!(black_box(polled).is_ready());
 }
 
-/// The same calls in each state of the SDK.
+/// Measures the same calls in one state of the SDK.
 fn traced_rows(state: &str, wanted: &str) {
     row(&format!("traced function, {state}"), wanted, || {
         black_box(traced(black_box(1)));
@@ -241,7 +241,7 @@ fn main() {
         black_box(&main_loop);
         main_loop.end();
     });
-    // Times of a display at 60 Hz, made beforehand: asking for them is the display's business.
+    // Frame times of a 60 Hz display, computed beforehand: reading the clock is not part of the call.
     let mut vsync = Instant::now();
     row("frame, in time", "≤ 30", || {
         vsync += Duration::from_nanos(16_666_667);
@@ -261,7 +261,7 @@ fn main() {
     let alone = idle();
     let watched = unjank::MainLoop::of_this_thread();
     println!(
-        "\nIdle: {alone:.0} µs of CPU a second, {:.0} with a main loop that is watched.",
+        "\nIdle: {alone:.0} µs of CPU per second, {:.0} with a watched main loop.",
         idle()
     );
     drop((watched, guard));

@@ -1,18 +1,15 @@
-//! The shop after a careless change: its cart reckons prices again and again. `unjank compare` finds it in the
-//! report files of both builds:
+//! The shop after a careless change that recomputes prices again and again. `unjank compare` detects the change from the report
+//! files of both builds:
 //!
 //! ```sh
 //! cargo run -p unjank --example shop -- --report base.jsonl --data-dir base
 //! cargo run -p unjank --example shop_slow -- head.jsonl head
 //! unjank compare --base base.jsonl --head head.jsonl
 //! ```
-#![expect(
-    clippy::print_stderr,
-    reason = "it is an example, and says what is wrong"
-)]
+#![expect(clippy::print_stderr, reason = "an example that prints its errors")]
 
 #[path = "shop/prices.rs"]
-#[expect(dead_code, reason = "the sum is what changed")]
+#[expect(dead_code, reason = "only the sum is changed")]
 mod prices;
 #[path = "shop/rehearsal.rs"]
 mod rehearsal;
@@ -26,12 +23,12 @@ fn main() {
         std::process::exit(2);
     };
     if !rehearsal::run(Path::new(&report), Path::new(&data_dir), slow_total) {
-        eprintln!("{report} was not written");
+        eprintln!("cannot write {report}");
         std::process::exit(1);
     }
 }
 
-/// The sum, with the subtotal of each article reckoned from the beginning, of every second of them.
+/// Returns the sum, but for every second article first recomputes the subtotal from the beginning.
 fn slow_total(articles: &[u64]) -> u64 {
     for end in (2..articles.len()).step_by(2) {
         for price in articles.iter().take(end) {

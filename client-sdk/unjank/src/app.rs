@@ -1,4 +1,4 @@
-//! What the app tells of itself: its start, its redraws, its log.
+//! What the app reports about itself: its start, its redraws and its log.
 
 use unjank_monitors::Uptime;
 use unjank_protocol::{AppStartKind, Signal};
@@ -8,13 +8,13 @@ use crate::clock::wall_clock;
 use crate::event::Event;
 use crate::frames::Times;
 
-/// A start of the app, timed in milliseconds. Dropped before [`AppStart::finish`] it is not reported.
+/// A start of the app, timed in milliseconds. If it is dropped before [`AppStart::finish`], it is not reported.
 ///
 /// ```
 /// use unjank::AppStartKind;
 ///
 /// let start = unjank::app_start(AppStartKind::Cold);
-/// let answer = start.phase("di", || 42); // builds what the app is made of
+/// let answer = start.phase("di", || 42); // builds the app's components
 /// assert_eq!(answer, 42);
 /// start.finish(); // the first screen is drawn
 /// ```
@@ -22,8 +22,8 @@ use crate::frames::Times;
 #[must_use = "a start that is dropped is not reported"]
 pub struct AppStart(bool);
 
-/// Begins to time a start: as early as possible, after [`crate::init`]. One at a time: a second one takes the place of the first.
-/// While nothing is collected it is not timed, and its phases only run.
+/// Begins to time a start. Call it as early as possible after [`crate::init`]. There is one at a time: a second one replaces the
+/// first. While nothing is collected the start is not timed, and its phases only run.
 ///
 /// ```
 /// let start = unjank::app_start(unjank::AppStartKind::Warm);
@@ -36,8 +36,8 @@ pub fn app_start(kind: AppStartKind) -> AppStart {
 }
 
 impl AppStart {
-    /// Times a part of it, and answers what that answers. At most 64 are kept; those beyond run, too, and are counted as lost. The
-    /// name is cut at 1 KiB.
+    /// Times a phase of the start, and returns the result of the closure. A start keeps at most 64 phases; further ones run as
+    /// well, and are counted as lost. The name is cut at 1 KiB.
     pub fn phase<R>(&self, name: &str, run: impl FnOnce() -> R) -> R {
         client::with(|shared| shared.meters.start().phase_begin(name, Uptime::now()));
         let result = run();
@@ -45,7 +45,7 @@ impl AppStart {
         result
     }
 
-    /// The first screen is drawn: the start is over, and reported when it took at most five minutes.
+    /// Ends the start, when the first screen is drawn. A start that took more than five minutes is not reported.
     pub fn finish(mut self) {
         self.0 = false;
         client::with(|shared| {
@@ -66,8 +66,9 @@ impl Drop for AppStart {
     }
 }
 
-/// A function of the UI was redrawn because `cause` changed; empty when that is not known. Counted over ten seconds of one screen, for
-/// 256 pairs of both at most; names are cut at 1 KiB. Nothing while nothing is collected.
+/// Counts a redraw of a UI function that `cause` triggered; pass an empty `cause` if it is not known. Redraws are counted in
+/// windows of ten seconds on one screen, for at most 256 pairs of function and cause. Names are cut at 1 KiB. Does nothing while
+/// nothing is collected.
 ///
 /// ```
 /// unjank::redrawn("CartList", "CartState.items");
@@ -82,8 +83,8 @@ pub fn redrawn(function: &str, cause: &str) {
     });
 }
 
-/// Notes a line for the run log: the last 56, of at most 1 KiB each, are sent with a stall. Nothing about people belongs here, and
-/// nothing is kept while nothing is collected.
+/// Adds a line to the run log. The last 56 lines, of at most 1 KiB each, are sent with a stall. Do not log personal data. Does
+/// nothing while nothing is collected.
 ///
 /// ```
 /// unjank::breadcrumb("cart opened");

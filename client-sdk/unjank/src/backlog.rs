@@ -1,4 +1,4 @@
-//! Batches that the server does not have yet: on disk, or in memory where there is none.
+//! Batches that the server does not have yet: on disk, or in memory if there is no data directory.
 
 mod disk;
 #[cfg(test)]
@@ -17,32 +17,32 @@ use crate::batch::Sealed;
 use crate::clock::{Moment, Setting};
 use crate::losses::{Losses, Reason};
 
-/// A batch is at most this large; the server takes 1 MiB.
+/// Maximum size of a record. The server accepts batches of 1 MiB.
 const MOST_RECORD: u32 = 1 << 20;
-/// The most bytes of the header before a batch: one count for each signal, 64 loss reports and 16 ids.
+/// Maximum size of the header before a batch: one count for each signal, 64 loss reports and 16 ids.
 const MOST_LABEL: u32 = 8 << 10;
-/// Four segments of the largest batch: less cannot be kept.
+/// Four segments of the largest batch: the minimum size of the log.
 pub(crate) const LEAST_BYTES: u64 = 4 * (MOST_RECORD as u64 + 4_096);
-/// What could not be read is tried again after this, or with the next flush.
+/// Wait before a failed read is retried, unless a flush retries it earlier.
 const READ_AGAIN: Duration = Duration::from_secs(60);
-/// After this many failed reads the disk is left alone until the next upload.
+/// After this many failed reads, the disk is not read again until the next upload.
 const MOST_FAILURES: u32 = 3;
 
-/// Batches in the order in which they were sealed.
+/// Batches in the order they were sealed.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     disk: Option<Disk>,
     /// The folder, while it cannot be opened.
     closed: Option<Closed>,
-    /// Those on disk in the order of their numbers.
+    /// Those on disk are in the order of their sequence numbers.
     waiting: VecDeque<Waiting>,
     cut: Vec<Cut>,
-    /// A batch is being cut: its halves are not all here yet.
+    /// A batch is being split, and its halves are not all here yet.
     cutting: bool,
-    /// Records behind the last batch that do not read.
+    /// Unreadable records after the last batch.
     lost: u64,
     failures: u32,
-    /// Of all that waits.
+    /// Total size of all waiting batches.
     bytes: u64,
     most_bytes: u64,
 }
@@ -54,9 +54,9 @@ struct Waiting {
     setting: Setting,
     bytes: u64,
     place: Place,
-    /// Records before it that do not read: counted once it is done with, since until then each start finds them again.
+    /// Unreadable records before it. They are counted once the batch is done, because until then each start finds them again.
     lost_before: u64,
-    /// When to read it again, after a failure.
+    /// When to retry a failed read.
     retry_at: Option<Moment>,
 }
 
@@ -66,8 +66,8 @@ enum Place {
     Memory(Sealed),
 }
 
-/// A batch that was cut in two. It stays on disk while a part of it is only in memory: a process that is killed then finds it again
-/// and makes the same parts of it.
+/// A batch that was split. It stays on disk while a part of it is only in memory: if the process is killed, the next one finds
+/// the batch and splits it into the same parts.
 #[derive(Debug)]
 struct Cut {
     batch_id: Uuid,
@@ -79,19 +79,19 @@ struct Cut {
 struct Closed {
     folder: PathBuf,
     retry_at: Moment,
-    /// Batches of an earlier process may be in it.
+    /// It may hold batches of an earlier process.
     unread: bool,
-    /// Consent is gone for what is in it.
+    /// Consent was withdrawn for its content.
     forgotten: bool,
 }
 
-/// What is to be sent first.
+/// The next batch to send.
 #[derive(Debug)]
 pub(crate) enum First {
     Batch(Sealed),
-    /// Nothing waits.
+    /// No batch waits.
     Nothing,
-    /// What waits cannot be read now.
+    /// The waiting batches cannot be read now.
     Unreadable,
 }
 
@@ -105,7 +105,7 @@ impl Waiting {
 }
 
 impl Backlog {
-    /// One that forgets with the process.
+    /// Creates a backlog that is lost with the process.
     pub(crate) fn in_memory(most_bytes: u64) -> Self {
         Self {
             disk: None,
@@ -120,7 +120,7 @@ impl Backlog {
         }
     }
 
-    /// Opens the folder and finds what an earlier process left. While that does not work batches are kept in memory.
+    /// Opens the folder and finds what an earlier process left. While that fails, batches are kept in memory.
     pub(crate) fn open(folder: &Path, most_bytes: u64, losses: &Losses) -> Self {
         let mut backlog = Self::in_memory(most_bytes);
         backlog.closed = Some(Closed {
@@ -133,7 +133,7 @@ impl Backlog {
         backlog
     }
 
-    /// What was closed is tried again.
+    /// Tries again to open the folder.
     fn reopen(&mut self, losses: &Losses) {
         let Some(closed) = self.closed.take() else {
             return;
@@ -150,7 +150,7 @@ impl Backlog {
         }
     }
 
-    /// What was found was sealed before everything that is in memory.
+    /// Adds the batches on disk before those in memory, which were sealed later.
     fn take_up(&mut self, opened: Opened, forgotten: bool, losses: &Losses) {
         let (found, lost) = disk::without_repetitions(opened.found);
         self.disk = Some(opened.disk);
@@ -192,7 +192,7 @@ impl Backlog {
         self.expire(longest_us, losses);
     }
 
-    /// A folder that could not be read for as long as the server takes what is in it is of no use.
+    /// Deletes what is in a folder that could not be read for as long as the server accepts its batches.
     fn give_up_closed(&mut self, longest_us: i64, losses: &Losses) {
         if let Some(closed) = self.closed.as_ref().filter(|closed| closed.unread)
             && let Ok(files) = disk::delete_older(&closed.folder, longest_us)
@@ -201,12 +201,12 @@ impl Backlog {
         }
     }
 
-    /// Bytes that wait.
+    /// Returns the total size of the waiting batches in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Other limits from now on. More than the disk was opened with takes effect at the next start.
+    /// Sets another limit. A limit above the one the disk was opened with takes effect at the next start.
     pub(crate) fn set_most_bytes(&mut self, most_bytes: u64, losses: &Losses) {
         if self.most_bytes != most_bytes {
             self.most_bytes = most_bytes;
@@ -231,19 +231,19 @@ impl Backlog {
         waiting.position(|waiting| waiting.label.batch_id == batch_id)
     }
 
-    /// Whether it holds a batch, or a part of it.
+    /// Returns whether a batch, or a part of it, waits.
     pub(crate) fn holds(&self, batch_id: Uuid) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|waiting| waiting.label.is_of(batch_id))
     }
 
-    /// Whether a batch, or a part of it, would die with the process.
+    /// Returns whether a batch, or a part of it, would be lost with the process.
     pub(crate) fn may_lose(&self, batch_id: Uuid) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|waiting| waiting.seq().is_none() && waiting.label.is_of(batch_id))
     }
 
-    /// Puts a batch at the end, durably where there is a disk, unless it waits already. What goes to make room is counted.
+    /// Appends a batch unless it already waits; durably if there is a disk. Counts the batches that are dropped to make room.
     pub(crate) fn push(&mut self, sealed: Sealed, losses: &Losses) {
         if self.has(sealed.batch_id) {
             return;
@@ -277,8 +277,8 @@ impl Backlog {
         }
     }
 
-    /// Puts two halves at the end in place of a batch that is too large, or gives up its only event. Halves that wait already, since
-    /// the process was killed while it did this, are the same.
+    /// Replaces a batch that is too large with its two halves, at the end, or gives up its only event. If the process was killed
+    /// during an earlier split, a half may already wait: it is the same and is not added again.
     pub(crate) fn split(&mut self, batch: &Sealed, losses: &Losses) {
         let place = self.place_of(batch.batch_id);
         let Some(whole) = place.and_then(|place| self.waiting.remove(place)) else {
@@ -296,8 +296,8 @@ impl Backlog {
         self.trim(losses);
     }
 
-    /// Batches that the disk did not take go there once it does, and outlive the process. They come last then: what is done with is
-    /// trimmed in the order of the disk.
+    /// Writes batches that are only in memory to the disk, so that they outlive the process. They move to the end, because
+    /// finished batches are trimmed in the order of the disk.
     pub(crate) fn write_again(&mut self, losses: &Losses) {
         let Some(disk) = &mut self.disk else { return };
         let is_in_memory = |waiting: &Waiting| matches!(waiting.place, Place::Memory(_));
@@ -320,7 +320,7 @@ impl Backlog {
         self.trim(losses);
     }
 
-    /// Those whose segment was deleted to make room.
+    /// Drops batches whose segment was deleted to make room.
     fn forget_what_is_gone(&mut self, losses: &Losses) {
         let Some(disk) = &self.disk else { return };
         let oldest = disk.log.oldest_seq();
@@ -337,14 +337,14 @@ impl Backlog {
         });
     }
 
-    /// The oldest make room, wherever they are.
+    /// Drops the oldest batches, on disk or in memory, until the limit is kept.
     fn forget_what_is_too_much(&mut self, losses: &Losses) {
         while self.bytes > self.most_bytes && !self.waiting.is_empty() {
             self.give_up(0, Reason::DiskFull, losses);
         }
     }
 
-    /// A clock that was set makes nothing older, as long as the process lives that made it.
+    /// Drops expired batches. Setting the clock does not age the batches of this process.
     fn expire(&mut self, longest_us: i64, losses: &Losses) {
         while let Some(first) = self.waiting.front() {
             let now = first.setting.now().as_micros();
@@ -361,7 +361,7 @@ impl Backlog {
         }
     }
 
-    /// The oldest batch that reads. One that is damaged is counted and passed over; one that cannot be read now is kept.
+    /// Returns the oldest readable batch. Counts and skips damaged ones; keeps those that cannot be read now.
     pub(crate) fn first(&mut self, losses: &Losses) -> First {
         let now = Moment::now();
         let mut unread = self.closed.as_ref().is_some_and(|closed| closed.unread);
@@ -396,7 +396,7 @@ impl Backlog {
         }
     }
 
-    /// A batch is done with, if it still waits: it may have made room meanwhile.
+    /// Removes a finished batch. It may already have been dropped to make room.
     pub(crate) fn done(&mut self, batch_id: Uuid, losses: &Losses) {
         if let Some(place) = self.place_of(batch_id) {
             self.remove(place, losses);
@@ -418,7 +418,7 @@ impl Backlog {
         self.trim(losses);
     }
 
-    /// Gives back the space of what is done with, up to the first record that is still needed.
+    /// Releases the space of finished batches, up to the first record that is still needed.
     fn trim(&mut self, losses: &Losses) {
         let Some(disk) = &self.disk else { return };
         if !self.cutting {
@@ -436,19 +436,19 @@ impl Backlog {
         }
         let through = needed.map_or(disk.log.durable_seq(), |needed| needed.saturating_sub(1));
         if through > disk.trimmer.trimmed() {
-            // Space that is not given back now is given back with the next.
+            // If this fails, the next trim releases the space.
             let _failed = disk.trimmer.trim(through).is_err();
         }
     }
 
-    /// Gives up everything.
+    /// Gives up all batches.
     pub(crate) fn clear(&mut self, losses: &Losses) {
         while !self.waiting.is_empty() {
             self.give_up(0, Reason::Disabled, losses);
         }
         if let Some(closed) = &mut self.closed {
             closed.forgotten = true;
-            // What cannot be deleted is given up when the folder can be opened.
+            // What cannot be deleted now is given up when the folder can be opened.
             let _failed = closed.unread && disk::delete_all(&closed.folder).is_err();
         }
     }

@@ -1,7 +1,9 @@
 //! Events of one session, collected until they are worth a batch.
 
 use serde::Serialize;
-use unjank_protocol::{Batch, Resource, SdkHealth, Signal, Timestamp};
+use unjank_protocol::{
+    Batch, Events, Resource, SdkHealth, Signal, Timestamp, for_each_signal,
+};
 use uuid::Uuid;
 
 use crate::clock::Setting;
@@ -45,21 +47,9 @@ impl Pending {
     pub(crate) fn new(resource: Resource<'static>, session_id: Uuid) -> Self {
         Self {
             batch: Batch {
-                batch_id: Uuid::nil(),
-                sent_at: None,
                 resource,
                 session_id,
-                config_revision: None,
-                split_from: Vec::new(),
-                spans: Vec::new(),
-                frame_windows: Vec::new(),
-                janks: Vec::new(),
-                traffic: Vec::new(),
-                page_loads: Vec::new(),
-                metrics: Vec::new(),
-                app_starts: Vec::new(),
-                recompositions: Vec::new(),
-                sdk_health: None,
+                ..Batch::default()
             },
         }
     }
@@ -127,21 +117,14 @@ impl Pending {
 
 /// How many events of each signal there are.
 fn counts(batch: &Batch<'_>) -> Vec<(Signal, u32)> {
-    let counts = [
-        (Signal::Spans, batch.spans.len()),
-        (Signal::FrameWindows, batch.frame_windows.len()),
-        (Signal::Janks, batch.janks.len()),
-        (Signal::Traffic, batch.traffic.len()),
-        (Signal::PageLoads, batch.page_loads.len()),
-        (Signal::Metrics, batch.metrics.len()),
-        (Signal::AppStarts, batch.app_starts.len()),
-        (Signal::Recompositions, batch.recompositions.len()),
-        (Signal::SdkHealth, usize::from(batch.sdk_health.is_some())),
-    ];
-    let present = counts.into_iter().filter(|(_, count)| *count > 0);
-    present
-        .map(|(signal, count)| (signal, u32::try_from(count).unwrap_or(u32::MAX)))
-        .collect()
+    let mut counts = Vec::new();
+    for_each_signal!(&batch, |signal, events| {
+        let count = u32::try_from(Events::len(events)).unwrap_or(u32::MAX);
+        if count > 0 {
+            counts.push((signal, count));
+        }
+    });
+    counts
 }
 
 /// The losses that a batch tells.
@@ -209,24 +192,15 @@ impl Sealed {
         let excess = first.split_from.len().saturating_sub(Batch::MAX_SPLIT_FROM);
         first.split_from.drain(..excess);
         let mut second = first.clone();
-        let mut left = first.events() / 2;
-        halve(&mut first.spans, &mut second.spans, &mut left);
-        halve(
-            &mut first.frame_windows,
-            &mut second.frame_windows,
-            &mut left,
-        );
-        halve(&mut first.janks, &mut second.janks, &mut left);
-        halve(&mut first.traffic, &mut second.traffic, &mut left);
-        halve(&mut first.page_loads, &mut second.page_loads, &mut left);
-        halve(&mut first.metrics, &mut second.metrics, &mut left);
-        halve(&mut first.app_starts, &mut second.app_starts, &mut left);
-        halve(
-            &mut first.recompositions,
-            &mut second.recompositions,
-            &mut left,
-        );
-        first.sdk_health = None;
+        let half = first.events() / 2;
+        let mut kept = cuts(half);
+        for_each_signal!(&mut first, |_, events| {
+            drop(events.split_off(kept(Events::len(events))));
+        });
+        let mut skipped = cuts(half);
+        for_each_signal!(&mut second, |_, events| {
+            *events = events.split_off(skipped(Events::len(events)));
+        });
         [first.batch_id, second.batch_id] = parts_of(self.batch_id);
         let sealed = |batch: &Batch<'_>| {
             let sealed = seal(batch).ok()?;
@@ -246,12 +220,15 @@ pub(crate) fn parts_of(batch_id: Uuid) -> [Uuid; 2] {
     })
 }
 
-/// Leaves up to `left` events in the first list and those behind them in the second.
-fn halve<E>(first: &mut Vec<E>, second: &mut Vec<E>, left: &mut usize) {
-    let here = first.len().min(*left);
-    first.truncate(here);
-    second.drain(..here);
-    *left = left.saturating_sub(here);
+/// Cuts a row of lists after their first `half` events: for the length of each list in turn, returns how many of its events lie before the
+/// cut.
+fn cuts(half: usize) -> impl FnMut(usize) -> usize {
+    let mut left = half;
+    move |events| {
+        let here = events.min(left);
+        left -= here;
+        here
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The device's own budget: how many events of each signal it sends in a minute, whatever the app does.
+//! The device's own budget: how many events of each signal it sends per minute, whatever the app does.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ struct Bucket {
     as_of: Moment,
 }
 
-/// Events a minute, and twice as many at once: far above what a sampled app makes, far below what hurts a phone.
+/// Events per minute, with bursts of twice as many: far more than a sampled app records, far less than what strains a phone.
 fn per_minute(signal: Signal) -> f64 {
     match signal {
         Signal::Spans => 3_000.0,
@@ -48,7 +48,7 @@ impl Budget {
         }
     }
 
-    /// Takes one event's worth, if there is one.
+    /// Takes a token for one event. Returns whether there was one.
     pub(crate) fn take(&mut self, signal: Signal, now: Moment) -> bool {
         if self.unlimited {
             return true;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_a_flood_does_not_and_time_brings_more() {
+    fn a_burst_passes_a_flood_does_not_and_tokens_refill_with_time() {
         let mut budget = Budget::new(false);
         let now = Moment::now();
         let passed = (0..1_000)

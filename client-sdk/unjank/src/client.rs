@@ -1,4 +1,4 @@
-//! The SDK while it runs: what all threads of the app share, and the switch that everything asks first.
+//! The running SDK: the state that all threads of the app share, and the switch that every call checks first.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
@@ -19,21 +19,21 @@ use crate::names::{NameId, Names};
 use crate::settings::Settings;
 use crate::users::{Turn, Users};
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Tells it from clients before it in this process.
+    /// Distinguishes this client from earlier ones in the same process.
     pub(crate) id: u32,
     pub(crate) config: Config,
     pub(crate) wall: WallClock,
     pub(crate) meters: Meters,
-    /// How far local time is ahead of UTC.
+    /// How far local time is ahead of UTC, in seconds.
     pub(crate) utc_offset_s: AtomicI32,
     pub(crate) names: Names,
     pub(crate) settings: ArcSwap<Settings>,
-    /// Counts changes of the settings, so that threads know when to forget what they remember of them.
+    /// Incremented with each change of the settings, so that threads drop what they cached of them.
     edition: AtomicU32,
-    /// Each with whose turn it was.
+    /// Each event with the turn of the user it belongs to.
     queue: ArrayQueue<(Turn, Queued)>,
     pub(crate) losses: Losses,
     page: AtomicU32,
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) wishes: Wishes,
 }
 
-/// What the app wants of the background thread.
+/// Requests from the app to the background thread.
 #[derive(Debug, Default)]
 pub(crate) struct Wishes {
     state: Mutex<Wanted>,
@@ -53,19 +53,19 @@ pub(crate) struct Wishes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) stop: bool,
-    /// And collection was on until then: what is there is to be sent.
+    /// With `stop`: collection was on until now, so the remaining events are to be sent.
     pub(crate) last_work: bool,
-    /// Counts calls of `flush`.
+    /// Number of calls of `flush`.
     pub(crate) flushes: u64,
-    /// The last of them that is done.
+    /// The last flush that is done.
     pub(crate) flushed: u64,
-    /// The last of them that could not read all that waits.
+    /// The last flush that could not read everything that waits.
     pub(crate) unread: u64,
-    /// The queue fills up.
+    /// Wake up now, for example because the queue is filling up.
     pub(crate) hurry: bool,
-    /// Unsent events are to be forgotten.
+    /// Delete unsent events.
     pub(crate) forget: bool,
-    /// The background thread is gone.
+    /// The background thread has ended.
     ended: bool,
 }
 
@@ -76,7 +76,7 @@ impl Wishes {
         self.changed.notify_all();
     }
 
-    /// Waits until something is wanted, at most for so long. Takes what is answered once.
+    /// Waits for a request, at most `longest`, and returns the current ones. Clears `hurry` and `forget`.
     pub(crate) fn wait(&self, longest: Duration) -> Wanted {
         let wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |wanted: &mut Wanted| {
@@ -89,12 +89,12 @@ impl Wishes {
         taken
     }
 
-    /// The background thread ended.
+    /// Marks the background thread as ended.
     pub(crate) fn ended(&self) {
         self.change(|wanted| wanted.ended = true);
     }
 
-    /// Waits for the background thread to end; answers whether it did in time.
+    /// Waits for the background thread to end. Returns whether it ended in time.
     pub(crate) fn stopped(&self, timeout: Duration) -> bool {
         let wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self
@@ -103,7 +103,7 @@ impl Wishes {
         waited.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 
-    /// Asks for a flush and waits for it; answers whether it was done in time, with all that waits.
+    /// Requests a flush and waits for it. Returns whether it was done in time and could read everything that waits.
     pub(crate) fn flush(&self, timeout: Duration) -> bool {
         let mut wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         wanted.flushes = wanted.flushes.saturating_add(1);
@@ -138,18 +138,18 @@ impl Shared {
         }
     }
 
-    /// Never waits: what does not fit is counted as lost.
+    /// Never blocks: counts an event that does not fit as lost.
     pub(crate) fn push(&self, queued: Queued) {
         if let Err((_, lost)) = self.queue.push((self.users.turn(), queued)) {
             self.losses.add(lost.signal(), Reason::QueueFull, 1);
         }
-        // Half is left for what comes until the background thread is awake.
+        // Half of the queue is left for events until the background thread wakes up.
         if self.queue.len() == self.queue.capacity() / 2 {
             self.wishes.change(|wanted| wanted.hurry = true);
         }
     }
 
-    /// Keeps an event of any signal but spans, by its sampling: `event` is made with the sample rate it is to carry.
+    /// Records an event of any signal except spans, if sampling keeps it. `event` gets the sample rate that the event carries.
     pub(crate) fn record(&self, signal: Signal, event: impl FnOnce(f64) -> Event) {
         let settings = self.settings.load();
         let share = settings.share(signal);
@@ -159,7 +159,7 @@ impl Shared {
         }
     }
 
-    /// Consent is gone for what waits.
+    /// Drops what is queued, because consent was withdrawn.
     pub(crate) fn forget_queued(&self) {
         while let Some((_, queued)) = self.pop() {
             self.losses.add(queued.signal(), Reason::Disabled, 1);
@@ -199,7 +199,7 @@ impl Shared {
         self.edition.load(Ordering::Acquire)
     }
 
-    /// What is true around the app now.
+    /// Returns the current surroundings of the app.
     pub(crate) fn scene(&self) -> Scene {
         let now = Moment::now();
         let uptime = Uptime::from_micros(u64::try_from(now.micros()).unwrap_or_default());
@@ -225,13 +225,12 @@ fn network_code(network: Network) -> u8 {
         .unwrap_or_default()
 }
 
-/// Whether anything is collected: what every call asks first.
+/// Whether anything is collected. Every call checks this first.
 static ON: AtomicBool = AtomicBool::new(false);
-/// Counts clients, so that threads know when theirs is an old one.
+/// Incremented when the client changes, so that threads drop an old one they cached.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static CURRENT: ArcSwapOption<Shared> = ArcSwapOption::const_empty();
 
-/// Whether calls do anything.
 #[inline]
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
@@ -241,18 +240,18 @@ pub(crate) fn switch(on: bool) {
     ON.store(on, Ordering::Relaxed);
 }
 
-/// Makes a client the one that calls go to; nothing takes it away.
+/// Makes a client the current one; `None` removes it.
 pub(crate) fn install(shared: Option<Arc<Shared>>) {
     CURRENT.store(shared);
     GENERATION.fetch_add(1, Ordering::Release);
 }
 
-/// The client, also while it is switched off.
+/// Returns the client, even while it is switched off.
 pub(crate) fn installed() -> Option<Arc<Shared>> {
     CURRENT.load_full()
 }
 
-/// The client, when it is switched on.
+/// Returns the client if it is switched on.
 pub(crate) fn current() -> Option<Arc<Shared>> {
     if is_on() { installed() } else { None }
 }
@@ -262,19 +261,19 @@ thread_local! {
     static RANDOM: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The client as this thread last saw it: looking at it costs less than asking for it.
+/// The client as this thread last saw it. Reading this copy is cheaper than loading the shared one.
 struct Known {
     generation: u32,
     shared: Option<Arc<Shared>>,
 }
 
-/// Runs something with the client, if there is one and it is switched on.
+/// Runs a closure with the client, if there is one and it is switched on.
 #[inline]
 pub(crate) fn with<R>(run: impl FnOnce(&Arc<Shared>) -> R) -> Option<R> {
     if !is_on() {
         return None;
     }
-    // A thread that ends, or a call from inside one of ours, goes without.
+    // A thread that is ending, or a nested call from inside the SDK, does nothing.
     KNOWN
         .try_with(|known| {
             let mut known = known.try_borrow_mut().ok()?;
@@ -291,7 +290,7 @@ pub(crate) fn with<R>(run: impl FnOnce(&Arc<Shared>) -> R) -> Option<R> {
         .flatten()
 }
 
-/// 64 random bits: for ids and for draws, not for secrets.
+/// Returns 64 random bits for ids and sampling, not for secrets.
 pub(crate) fn random() -> u64 {
     let next = |state: &Cell<u64>| {
         let mut now = state.get();
@@ -306,7 +305,7 @@ pub(crate) fn random() -> u64 {
     RANDOM.try_with(next).unwrap_or(1)
 }
 
-/// The output function of splitmix64: every number to another one.
+/// The output function of splitmix64. Maps different numbers to different numbers.
 pub(crate) fn mix(number: u64) -> u64 {
     let mut mixed = number;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -314,7 +313,7 @@ pub(crate) fn mix(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// From 0 to below 1.
+/// Draws a number from 0 to below 1.
 #[expect(
     clippy::cast_precision_loss,
     reason = "53 bits are what a double holds"

@@ -1,4 +1,4 @@
-//! Time: moments that only go forward, and the wall clock they are shown with.
+//! Time: monotonic moments, and the wall clock that they are converted to.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use unjank_protocol::Timestamp;
 
-/// A point in time that only goes forward, and stands still while the device sleeps.
+/// A monotonic point in time. It does not advance while the device sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(Instant);
 
@@ -26,11 +26,11 @@ impl Moment {
         Self(self.0.checked_add(duration).unwrap_or(self.0))
     }
 
-    /// Microseconds since this process first asked.
+    /// Microseconds since the first call in this process.
     pub(crate) fn micros(self) -> i64 {
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
         let origin = *ORIGIN.get_or_init(Instant::now);
-        // In 64 bits: this is asked for each frame.
+        // In 64 bits, because this runs for each frame.
         let micros = |duration: Duration| {
             let whole = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
             let whole = whole.saturating_mul(1_000_000);
@@ -49,7 +49,7 @@ impl From<Instant> for Moment {
     }
 }
 
-/// The device's wall clock, whatever it says.
+/// Reads the device's wall clock, right or wrong.
 pub(crate) fn wall_clock() -> Timestamp {
     let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     #[expect(
@@ -66,7 +66,7 @@ pub(crate) fn wall_clock() -> Timestamp {
     shown
 }
 
-/// How long ago a file was changed, in microseconds of the wall clock.
+/// Returns how long ago a file was modified, in microseconds of the wall clock.
 pub(crate) fn age_us(file: &Path) -> io::Result<i64> {
     let changed = file.metadata()?.modified()?;
     let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -74,15 +74,16 @@ pub(crate) fn age_us(file: &Path) -> io::Result<i64> {
     Ok(wall_clock().as_micros().saturating_sub(changed))
 }
 
-/// How far a test moved the wall clock.
+/// How far a test has moved the wall clock, in microseconds.
 #[cfg(feature = "test-kit")]
 pub(crate) static MOVED_US: AtomicI64 = AtomicI64::new(0);
 
-/// How the wall clock was set when events were timed: what they are sent with is told by the same clock, or else the server would
-/// correct their times by a difference that was not there yet.
+/// The setting of the wall clock that events were timed by. Their batch takes its sending time from the same setting: otherwise,
+/// the server would correct their times by a difference that did not exist when they were recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
-    /// How far it was ahead of [`steady_micros`]. Nothing when that is not known: an earlier process timed them.
+    /// How far the wall clock was ahead of [`steady_micros`]. `None` if it is not known, because an earlier process timed the
+    /// events.
     ahead_us: Option<i64>,
 }
 
@@ -94,7 +95,7 @@ impl Setting {
         }
     }
 
-    /// What a wall clock of this setting shows now.
+    /// Returns what a wall clock of this setting shows now.
     pub(crate) fn now(self) -> Timestamp {
         let shown = self.ahead_us.zip(steady_micros());
         shown.map_or_else(wall_clock, |(ahead, steady)| {
@@ -103,7 +104,8 @@ impl Setting {
     }
 }
 
-/// A clock that nobody sets and that, unlike moments, goes on while the device sleeps; nothing where the system has none.
+/// Reads a clock that cannot be set and that, unlike moments, advances while the device sleeps. Returns `None` if the system has
+/// none.
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 fn steady_micros() -> Option<i64> {
     #[cfg(not(target_vendor = "apple"))]
@@ -121,14 +123,14 @@ fn steady_micros() -> Option<i64> {
     None
 }
 
-/// What turns moments into times: how far the wall clock is ahead of them.
+/// Converts moments to times, by how far the wall clock is ahead of them.
 #[derive(Debug)]
 pub(crate) struct WallClock {
     ahead_us: AtomicI64,
     setting: ArcSwap<Setting>,
 }
 
-/// The wall clock may drift this far from the moments before they are anchored anew, in microseconds.
+/// The wall clock may drift this far from the moments, in microseconds, before the difference is measured again.
 const DRIFT_US: i64 = 1_000_000;
 
 impl WallClock {
@@ -149,18 +151,18 @@ impl WallClock {
         Timestamp::from_micros(self.ahead_us.load(Ordering::Relaxed)).shifted(moment.micros())
     }
 
-    /// How it was set when it was last followed.
+    /// Returns the setting of the clock when it was last followed.
     pub(crate) fn setting(&self) -> Setting {
         **self.setting.load()
     }
 
-    /// Whether a device slept, so that its moments are behind, or somebody set the clock, so that it is elsewhere.
+    /// Returns whether the wall clock has moved against the moments, because the device slept or the clock was set.
     pub(crate) fn has_moved(&self) -> bool {
         let known = self.ahead_us.load(Ordering::Relaxed);
         Self::offset().saturating_sub(known).saturating_abs() > DRIFT_US
     }
 
-    /// What comes now is told by the wall clock as it is set now.
+    /// Converts later moments by the current setting of the wall clock.
     pub(crate) fn follow(&self) {
         self.ahead_us.store(Self::offset(), Ordering::Relaxed);
         self.setting.store(Arc::new(Setting::current()));
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_shown_by_the_wall_clock() {
+    fn moments_are_converted_to_the_wall_clock() {
         let clock = WallClock::new();
         let (before, shown) = (wall_clock(), clock.at(Moment::now()));
         assert!(
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_do_not_go_back() {
+    fn moments_are_monotonic() {
         let first = Moment::now();
         let second = Moment::now();
         assert!(second >= first);

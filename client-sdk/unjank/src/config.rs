@@ -1,4 +1,4 @@
-//! How the SDK is started.
+//! The configuration that the app starts the SDK with.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::monitor::MetricProvider;
 use crate::report::Reporter;
 use crate::transport::Transport;
 
-/// Presets for the three lives of an app.
+/// Presets for development, test runs and production.
 ///
 /// ```
 /// use unjank::Mode;
@@ -24,19 +24,20 @@ use crate::transport::Transport;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing is sampled, whatever rates the server says, and all is told on standard error as it happens.
+    /// Keeps every event, whatever sample rates the server sets, and prints each one to standard error.
     Development,
-    /// Nothing is sampled, whatever rates the server says: for test runs that are compared.
+    /// Keeps every event, whatever sample rates the server sets. For test runs whose results are compared.
     Test,
-    /// The remote configuration decides. Until it was fetched once, one session in ten is collected.
+    /// The remote configuration decides what is collected. Until the first one is fetched, one session in ten is collected.
     #[default]
     Production,
 }
 
-/// What changes an event before it is sent, or keeps it back.
+/// Changes an event before it is sent, or drops it.
 pub(crate) type BeforeSend = dyn Fn(&mut Event) -> bool + Send + Sync;
 
-/// How the SDK is started. [`Config::new`] and [`Config::app`] are what every app needs; the rest has defaults.
+/// The configuration that the app passes to [`crate::init`]. Every app needs [`Config::new`] and [`Config::app`]; everything else
+/// has a default.
 ///
 /// ```
 /// use unjank::{Config, Mode};
@@ -47,7 +48,7 @@ pub(crate) type BeforeSend = dyn Fn(&mut Event) -> bool + Send + Sync;
 ///     .start_disabled(true); // until the user agrees
 /// ```
 ///
-/// All that has a default may be said, too:
+/// Everything that has a default can be set, too:
 ///
 /// ```
 /// # use std::time::Duration;
@@ -89,8 +90,8 @@ pub struct Config {
     providers: Arc<Mutex<Vec<Box<dyn MetricProvider>>>>,
 }
 
-/// The device the app runs on, as far as the app knows it. What is left empty is not known, and no condition of the remote
-/// configuration holds for it. The server cuts texts at 1 KiB.
+/// The device the app runs on, as far as the app knows it. An empty field means unknown, and no condition of the remote
+/// configuration on that field holds. The server cuts texts at 1 KiB.
 ///
 /// ```
 /// use unjank::Device;
@@ -106,26 +107,27 @@ pub struct Config {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// `android`, `ios`, `linux`, …. The default is what the program was built for.
+    /// `android`, `ios`, `linux`, …. The default is the system that the program was built for.
     pub os_name: String,
-    /// The system's version.
+    /// The version of the operating system.
     pub os_version: String,
-    /// The device's model, as the system names it.
+    /// The model of the device, as the system names it.
     pub model: String,
-    /// Who made the device.
+    /// The manufacturer of the device.
     pub manufacturer: String,
-    /// `low`, `mid`, `high`, or a year class.
+    /// The device class: `low`, `mid`, `high`, or a year class.
     pub class: String,
-    /// The display's refresh rate in hertz, at most 1,000; 0 when not known, and then frames are measured as at 60.
+    /// The refresh rate of the display in hertz, at most 1,000. 0, the default, means unknown: frames are then measured as at 60
+    /// Hz.
     pub refresh_hz: u16,
     /// Language and region, such as `de-DE`.
     pub locale: String,
-    /// Where the app came from, such as `play`.
+    /// The store or channel the app was installed from, such as `play`.
     pub channel: String,
 }
 
 impl Default for Device {
-    /// Nothing is known but the system's name.
+    /// Every field is empty except the name of the operating system.
     fn default() -> Self {
         Self {
             os_name: std::env::consts::OS.to_owned(),
@@ -140,7 +142,7 @@ impl Default for Device {
     }
 }
 
-/// A key that does not print.
+/// A key that `Debug` does not print.
 #[derive(Clone)]
 pub(crate) struct Secret(pub(crate) String);
 
@@ -163,8 +165,9 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
-    /// `endpoint`: the server's address without a path, `https://perf.example.com`. `key`: an ingest key of the project, or a
-    /// device token. Neither is looked at here: a wrong one shows in what the server answers.
+    /// Creates a configuration. `endpoint` is the server's address without a path, such as `https://perf.example.com`. `key` is
+    /// an ingest key of the project or a device token. Neither is validated here: with a wrong one, the server rejects the
+    /// requests.
     #[must_use]
     pub fn new(endpoint: impl Into<String>, key: impl Into<String>) -> Self {
         Self {
@@ -190,97 +193,103 @@ impl Config {
         }
     }
 
-    /// The app's identifier, such as `com.example.shop`, and the version people see. Without an identifier nothing is collected.
+    /// Sets the app's identifier, such as `com.example.shop`, and the version that users see. Without an identifier nothing is
+    /// collected.
     #[must_use]
     pub fn app(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
         (self.app_id, self.app_version) = (id.into(), version.into());
         self
     }
 
-    /// The build number; 0, the default, when there is none.
+    /// Sets the build number. The default, 0, means none.
     #[must_use]
     pub fn build(mut self, build: u64) -> Self {
         self.build = build;
         self
     }
 
-    /// What is known of the device.
+    /// Describes the device.
     #[must_use]
     pub fn device(mut self, device: Device) -> Self {
         self.device = device;
         self
     }
 
-    /// The install, when the app has an id for it already; else one is made at random and kept in the data folder. Never a
-    /// hardware id.
+    /// Sets the install id, if the app already has one. By default the SDK generates a random id and keeps it in the [data
+    /// directory](Config::data_dir). Never use a hardware id.
     #[must_use]
     pub fn install_id(mut self, install_id: Uuid) -> Self {
         self.install_id = Some(install_id);
         self
     }
 
-    /// Where unsent events, the install id and the last configuration are kept: a folder of the app's own that only one process
-    /// uses. Without one nothing outlives the process: events wait in memory, and every start is a new install.
+    /// Sets the directory for unsent events, the install id and the last remote configuration. It must belong to the app, and
+    /// only one process may use it. Without a directory, nothing outlives the process: events wait in memory, and every start
+    /// counts as a new install.
     #[must_use]
     pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.data_dir = Some(folder.into());
         self
     }
 
-    /// Presets for development, tests and production.
+    /// Selects a preset for development, tests or production. The default is [`Mode::Production`].
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Collects nothing, writes nothing and sends nothing until [`crate::set_enabled`] is called with `true`: for consent.
+    /// Collects, writes and sends nothing until [`crate::set_enabled`] is called with `true`. Use it to wait for consent. The
+    /// default is `false`.
     #[must_use]
     pub fn start_disabled(mut self, disabled: bool) -> Self {
         self.start_disabled = disabled;
         self
     }
 
-    /// Events that wait in memory at most; what comes after is dropped and counted. The default is 8,192, at least 64 are taken.
+    /// Sets how many events may wait in memory. Any further event is dropped and counted. The default is 8,192; values below 64
+    /// count as 64.
     #[must_use]
     pub fn queue_events(mut self, events: usize) -> Self {
         self.queue_events = events.max(64);
         self
     }
 
-    /// How long one request may take, from connecting to the last byte of the answer. The default is 15 s.
+    /// Sets the time limit of one request, from connecting to the last byte of the response. The default is 15 s.
     #[must_use]
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self
     }
 
-    /// How long the guard waits for events to be sent when it is dropped, and again as long for the background thread to end. The
-    /// default is 2 s, zero waits for nothing; what is not sent by then is sent at the next start.
+    /// Sets how long dropping the guard waits for events to be sent, and then again for the background thread to end. The default
+    /// is 2 s; zero waits for neither. With a [data directory](Config::data_dir), events that are not sent by then are sent at
+    /// the next start.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.shutdown_timeout = timeout;
         self
     }
 
-    /// The longest random wait before the first request, so that a million devices that start at nine do not ask at once. The
-    /// default is 5 s, zero asks at once.
+    /// Sets the longest random delay before the first request, so that a million devices that start at nine do not connect at
+    /// once. The default is 5 s; zero sends the first request at once.
     #[must_use]
     pub fn start_jitter(mut self, longest: Duration) -> Self {
         self.start_jitter = longest;
         self
     }
 
-    /// How long to wait after the first request that failed; each further one doubles it, up to 15 minutes. The default is 15 s.
+    /// Sets the wait after the first failed upload. Each further failure doubles it, up to 15 minutes. The actual wait is a
+    /// random one between half of this time and all of it. The default is 15 s.
     #[must_use]
     pub fn first_wait(mut self, wait: Duration) -> Self {
         self.first_wait = wait;
         self
     }
 
-    /// Sees every event before it is sent and may change it; `false` drops it, which is counted, and so does a panic. Sums of
-    /// traffic do not come by here: they hold no names of the app's. Runs on the background thread. One of them: a second takes the
-    /// place of the first.
+    /// Sets a filter that sees every event before it is sent, and may change it. The event is dropped and counted if the filter
+    /// returns `false` or panics. Traffic sums skip the filter, because they contain no names from the app. The filter runs on
+    /// the background thread. A second call replaces it.
     ///
     /// ```
     /// use unjank::{Config, Event};
@@ -303,7 +312,7 @@ impl Config {
         self
     }
 
-    /// Adds a reporter: it sees every event that is sent. Runs on the background thread.
+    /// Adds a reporter. It sees every event that is sent, except traffic sums, and runs on the background thread.
     ///
     /// ```
     /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").reporter(unjank::Console);
@@ -314,8 +323,8 @@ impl Config {
         self
     }
 
-    /// What carries requests, instead of the built-in HTTP client: on phones the system's own stack. See [`Transport`] for an
-    /// example.
+    /// Sets what carries requests, instead of the built-in HTTP client: on phones, the HTTP stack of the system. See
+    /// [`Transport`] for an example.
     ///
     /// ```
     /// # use unjank::{Request, Response, TransportError};
@@ -335,8 +344,8 @@ impl Config {
         self
     }
 
-    /// Adds a monitor that is asked at an interval: see [`MetricProvider`] for one. Clones of a configuration share its monitors:
-    /// the first `init` takes them.
+    /// Adds a monitor that is sampled at an interval; see [`MetricProvider`] for an example. Clones of a configuration share its
+    /// monitors, and the first `init` takes them.
     ///
     /// ```
     /// # struct Battery;
@@ -365,12 +374,12 @@ impl Config {
         std::mem::take(&mut *providers)
     }
 
-    /// The configuration before any was fetched.
+    /// The configuration until one is fetched.
     pub(crate) fn first_document(&self) -> Document {
         let mut document = Document::default();
         match self.mode {
             Mode::Production => {
-                // Enough to see that it works, too little to be felt by a server that a new app floods.
+                // Enough to show that collection works, too little for a new app to flood the server.
                 document.sampling.session_rate = 0.1;
                 document
             }
@@ -378,7 +387,7 @@ impl Config {
         }
     }
 
-    /// The configuration that the server says, as far as the mode listens to it.
+    /// Applies the mode to the configuration that the server sent.
     pub(crate) fn remote_document(&self, document: Document) -> Document {
         match self.mode {
             Mode::Production => document,
@@ -387,7 +396,7 @@ impl Config {
     }
 }
 
-/// The same with every event kept.
+/// Changes a configuration to keep every event.
 fn everything(mut document: Document) -> Document {
     document.enabled = true;
     document.tracing.enabled = true;

@@ -1,4 +1,4 @@
-//! What was recorded, as files on this device: for development and for tests. Nothing here sends anything.
+//! Writes recorded events to files on this device, for development and tests. Nothing here sends anything.
 //!
 //! ```
 //! use unjank::export::Recorder;
@@ -19,7 +19,7 @@
 //!     .reporter(recorder.clone());
 //! let guard = unjank::init(config);
 //! unjank::span("checkout").end();
-//! unjank::flush(std::time::Duration::from_secs(1)); // events reach reporters within a second, or now
+//! unjank::flush(std::time::Duration::from_secs(1)); // passes events to reporters now instead of within a second
 //!
 //! recorder.chrome_trace(folder.join("trace.json"))?; // opens in ui.perfetto.dev
 //! recorder.csv(folder.join("spans.csv"))?;
@@ -47,8 +47,8 @@ pub use self::slowest::slowest;
 use crate::event::Event;
 use crate::report::Reporter;
 
-/// Keeps the last events in memory. Clones share them: give one to [`crate::Config::reporter`] and keep the other. The
-/// [module](self) has an example with files.
+/// Keeps the latest events in memory. Clones share them: pass one to [`crate::Config::reporter`] and keep the other. The
+/// [module](self) has an example that writes files.
 ///
 /// ```
 /// use unjank::export::Recorder;
@@ -81,13 +81,13 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Keeps the last 100,000 events, of about half a kilobyte each.
+    /// Keeps the latest 100,000 events, of about half a kilobyte each.
     #[must_use]
     pub fn new() -> Self {
         Self::with_capacity(100_000)
     }
 
-    /// Keeps so many of the last events, at least one.
+    /// Keeps the latest `events` events, at least one.
     #[must_use]
     pub fn with_capacity(events: usize) -> Self {
         Self(Arc::new(Mutex::new(Recorded {
@@ -101,35 +101,35 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So that what is written to disk holds nobody up.
+    /// Copies the list, so that the lock is not held while files are written.
     fn snapshot(&self) -> Vec<Arc<Event>> {
         self.lock().events.iter().cloned().collect()
     }
 
-    /// Copies of the events, in the order in which they ended.
+    /// Returns copies of the events, in the order they ended.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
         let events = self.snapshot();
         events.iter().map(|event| (**event).clone()).collect()
     }
 
-    /// How many events were older than the last, and are gone.
+    /// Returns how many events were dropped to make room for later ones, since the last [`Recorder::clear`].
     #[must_use]
     pub fn forgotten(&self) -> u64 {
         self.lock().forgotten
     }
 
-    /// Forgets everything.
+    /// Deletes all events.
     pub fn clear(&self) {
         let mut recorded = self.lock();
         recorded.events.clear();
         recorded.forgotten = 0;
     }
 
-    /// Writes a file for Perfetto and `chrome://tracing`: see [`chrome_trace`].
+    /// Writes a file for Perfetto and `chrome://tracing`; see [`chrome_trace`].
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn chrome_trace(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let events = self.snapshot();
         write(path.as_ref(), |file| {
@@ -137,10 +137,10 @@ impl Recorder {
         })
     }
 
-    /// Writes a table of all spans: see [`csv()`].
+    /// Writes a table of all spans; see [`csv()`].
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn csv(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let events = self.snapshot();
         write(path.as_ref(), |file| {
@@ -148,7 +148,7 @@ impl Recorder {
         })
     }
 
-    /// The names that took most time, as text: see [`slowest()`].
+    /// Returns a table of the names that took the most time; see [`slowest()`].
     #[must_use]
     pub fn slowest(&self, names: usize) -> String {
         let events = self.snapshot();

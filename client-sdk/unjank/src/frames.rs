@@ -1,4 +1,4 @@
-//! Frames: what the display was shown, and when.
+//! Frames: when the display requested them, and when the app delivered them.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,11 @@ use unjank_monitors::Uptime;
 use crate::client;
 use crate::clock::Moment;
 
-/// A frame was drawn: the display wanted it at `vsync`, and it was handed over at `rendered`. Call it once a frame, on the thread that
-/// draws. Time in which no frame was wanted does not count against anybody. Times before the process began count as its begin, and a
-/// frame that ends before it was wanted took no time. Nothing while nothing is collected.
+/// Records a drawn frame: the display requested it at `vsync`, and the app delivered it at `rendered`. Call it once per frame, on
+/// the thread that draws.
+///
+/// Time in which no frame was requested does not count as dropped frames. A time before the process began counts as the process's
+/// beginning, and a frame with `rendered` before `vsync` took no time. Does nothing while nothing is collected.
 ///
 /// ```
 /// use std::time::Instant;
@@ -27,7 +29,7 @@ pub fn frame(vsync: Instant, rendered: Instant) {
     });
 }
 
-/// The same as [`frame`] for hosts that are told how long a frame took: it ended now.
+/// The same as [`frame`], for hosts that only know how long a frame took. The frame ends now.
 ///
 /// ```
 /// unjank::frame_lasting(std::time::Duration::from_millis(9));
@@ -38,8 +40,9 @@ pub fn frame_lasting(took: Duration) {
     frame(now.checked_sub(took).unwrap_or(now), now);
 }
 
-/// The display changed how often it refreshes: 1 to 1,000 Hz, more is taken as 1,000 and 0 as 60. Until then it is that of
-/// [`crate::Device::refresh_hz`]. It holds also when it is said while collection is switched off; nothing before [`crate::init`].
+/// Sets the refresh rate of the display in hertz, from 1 to 1,000. Higher values count as 1,000, and 0 counts as 60. The initial
+/// value is [`crate::Device::refresh_hz`]. Also takes effect while collection is switched off; does nothing before
+/// [`crate::init`].
 ///
 /// ```
 /// unjank::set_refresh_rate(120);
@@ -50,7 +53,7 @@ pub fn set_refresh_rate(hertz: u16) {
     }
 }
 
-/// Times for the state machines.
+/// Converts the SDK's clock to the time of the state machines.
 pub(crate) trait Times {
     fn now() -> Self;
     fn of(instant: Instant) -> Self;

@@ -1,4 +1,4 @@
-//! What the code that `#[traced]` writes calls: not for people.
+//! Called by code that `#[traced]` generates; not public API.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use crate::client;
 use crate::span::{Callsite, DetachedSpan, callsite_span};
 
-/// Runs a function inside its span, which ends with an error when its answer says so.
+/// Runs a function inside its span, which ends with an error if `failed` returns `true` for the result.
 #[doc(hidden)]
 #[inline]
 pub fn traced_call<R>(
@@ -25,7 +25,7 @@ pub fn traced_call<R>(
     answer
 }
 
-/// Makes a future that runs inside its span.
+/// Wraps a future so that it runs inside its span.
 #[doc(hidden)]
 #[inline]
 pub fn traced_future<F: Future>(
@@ -41,23 +41,23 @@ pub fn traced_future<F: Future>(
     }
 }
 
-/// The span of a future.
+/// The state of a future's span.
 #[derive(Debug)]
 enum Stage {
-    /// Until the first poll: what is made and never polled does not run.
+    /// Until the first poll. A future that is never polled has no span.
     Waiting,
     Running(DetachedSpan),
-    /// Completed, or begun while nothing was collected.
+    /// Completed, or first polled while nothing was collected.
     Nothing,
 }
 
 pin_project! {
-    /// A future that is entered on every poll, and ends its span when it completes or is dropped.
+    /// A future that enters its span on every poll, and ends it on completion or drop.
     #[doc(hidden)]
     #[derive(Debug)]
     #[must_use = "futures do nothing unless they are polled"]
     pub struct TracedFuture<F: Future> {
-        // Dropped before the span, so that spans inside end first.
+        // Dropped before the span, so that spans inside it end first.
         #[pin]
         future: F,
         span: Stage,

@@ -1,4 +1,4 @@
-//! Measures an app in production, under remote control, at next to no cost.
+//! Performance monitoring for apps in production, at very low cost and controlled by a remote configuration.
 //!
 //! ```no_run
 //! use unjank::{Config, Mode};
@@ -9,35 +9,37 @@
 //!     );
 //!     let _span = unjank::span("checkout");
 //!     // … the app …
-//! } // the guard sends what is left
+//! } // dropping the guard sends the remaining events
 //! ```
 //!
-//! # What it promises
-//! * **It never waits.** Calls put events into a bounded queue; one background thread does the rest. What does not fit is
-//!   dropped, counted, and reported as `sdk_health`.
-//! * **It never panics into the host.** Callbacks of the app that panic are caught.
-//! * **Before [`init`] and while it is switched off** every call is a look at one flag, so libraries can instrument for free.
-//! * **Nothing is sent without consent** with [`Config::start_disabled`], and nothing about people unless the app says it.
-//! * Unsent batches survive the process when there is a [`Config::data_dir`]: events are on disk five seconds after they
-//!   happened, and are sent once.
+//! # Guarantees
+//! * **Recording never blocks.** Calls put events into a bounded queue, and one background thread does the rest. An event that
+//!   does not fit is dropped, counted and reported as `sdk_health`.
+//! * **The SDK never panics into the host app.** A panic in one of the app's callbacks is caught.
+//! * **Before [`init`] and while collection is switched off**, every call only checks one flag, so libraries can be instrumented
+//!   unconditionally.
+//! * **Nothing is collected or sent without consent** if you use [`Config::start_disabled`]. The SDK collects no personal data
+//!   unless the app supplies it.
+//! * **Unsent batches survive the process** if [`Config::data_dir`] is set. Events are on disk about five seconds after they are
+//!   recorded, and the server stores each one once.
 //!
-//! # Where to begin
-//! * [`span()`] for an operation, [`traced`] for functions and methods, `tracing_layer` (feature `tracing`) for crates that are
-//!   instrumented with `tracing` already.
-//! * [`export`] writes what was recorded to files on this device; `testing` (feature `test-kit`) shows an app's tests what the app
-//!   recorded.
+//! # Where to start
+//! * [`span()`] times an operation, [`traced`] times functions and methods, and `tracing_layer` (feature `tracing`) records the
+//!   spans of crates that are already instrumented with `tracing`.
+//! * [`export`] writes recorded events to files on the device. `testing` (feature `test-kit`) shows an app's tests which events
+//!   the app recorded.
 //!
-//! # What it needs
-//! * Rust 1.94 or later: the oldest on which it is to compile. A later minimum comes with a new minor version.
-//! * A C compiler, for zstd, and for TLS with the feature `ureq`.
+//! # Requirements
+//! * Rust 1.94 or later. The minimum is raised only with a new minor version.
+//! * A C compiler for zstd and, with the feature `ureq`, for TLS.
 //!
-//! | system | stacks of stalls | monitors `cpu`, `memory` | tried |
+//! | platform | stacks of stalls | monitors `cpu`, `memory` | status |
 //! |---|---|---|---|
-//! | Linux, x86-64 | by a signal | both | tested |
-//! | Linux, aarch64 | by a signal | both | tested under emulation |
-//! | Android | by a signal; the host's for Java | both | type-checked |
-//! | macOS, iOS | the host's | both | type-checked |
-//! | Windows and others | the host's | neither | type-checked |
+//! | Linux, x86-64 | captured by a signal | both | tested |
+//! | Linux, aarch64 | captured by a signal | both | tested under emulation |
+//! | Android | captured by a signal; from the host for Java | both | type-checked |
+//! | macOS, iOS | from the host | both | type-checked |
+//! | Windows and others | from the host | neither | type-checked |
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -87,7 +89,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A span for every call of a function, of a method, or of all methods of an `impl` block:
+/// Records a span for each call of a function, of a method, or of every method in an `impl` block:
 ///
 /// ```
 /// struct Cart {
@@ -150,7 +152,7 @@ use self::client::Shared;
 use self::settings::Settings;
 use self::worker::Worker;
 
-/// Keeps the SDK running; dropped, it sends what is left, and waits for that as [`Config::shutdown_timeout`] says.
+/// Keeps the SDK running. Dropping it sends the remaining events; [`Config::shutdown_timeout`] limits how long that blocks.
 ///
 /// ```
 /// # let config = unjank::Config::new("http://127.0.0.1:1", "demo").app("com.example.shop", "4.12.0").start_disabled(true);
@@ -167,11 +169,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Why nothing is collected, when that is so: the app goes on without. It is `None` also while collection is switched off.
+    /// Returns why nothing is collected, or `None` if the SDK started. The app can continue in both cases. Also `None` while
+    /// collection is switched off.
     ///
     /// ```
     /// let guard = unjank::init(unjank::Config::new("https://perf.example.com", "ujk_…"));
-    /// assert_eq!(guard.problem(), Some("`Config::app` was not called, or with an empty id"));
+    /// assert_eq!(guard.problem(), Some("no app id: call `Config::app` with a non-empty id"));
     /// ```
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
@@ -187,11 +190,13 @@ impl Guard {
     }
 }
 
-/// Starts the SDK. Call it once, early, on the main thread, and keep the answer until the app ends.
+/// Starts the SDK. Call it once, early, on the main thread, and keep the returned guard until the app ends.
 ///
-/// It never fails: what is wrong stands in [`Guard::problem`], and the app goes on without. It takes well under a millisecond and
-/// waits for nothing: disk and network are the background thread's. While one guard lives, a second `init` answers a guard with a
-/// problem that keeps nothing running; after its end the SDK may be started again.
+/// `init` never fails: if something is wrong, [`Guard::problem`] says what, and the app runs without the SDK. It returns in well
+/// under a millisecond, because the background thread does all disk and network access.
+///
+/// While one guard is alive, a second `init` returns a guard that reports a problem and keeps nothing running. After the first
+/// guard is dropped, the SDK can be started again.
 ///
 /// ```
 /// use unjank::Config;
@@ -204,16 +209,16 @@ impl Guard {
 /// ```
 pub fn init(mut config: Config) -> Guard {
     if config.app_id.is_empty() {
-        return Guard::none("`Config::app` was not called, or with an empty id");
+        return Guard::none("no app id: call `Config::app` with a non-empty id");
     }
     let Some(transport) = config.transport.clone().or_else(built_in_transport) else {
         return Guard::none(
-            "no transport: give `Config::transport`, or build with the feature `ureq`",
+            "no transport: set `Config::transport`, or build with the feature `ureq`",
         );
     };
-    // Two at once would share a disk: one that still ends counts as running.
+    // Two workers would share a data directory. One that is still shutting down counts as running.
     if WORKING.swap(true, Ordering::AcqRel) {
-        return Guard::none("unjank runs already: keep the guard of the first `init`");
+        return Guard::none("unjank is already running: keep the guard of the first `init`");
     }
     if config.mode == Mode::Development {
         config.reporters.push(Arc::new(Console));
@@ -225,7 +230,7 @@ pub fn init(mut config: Config) -> Guard {
     let for_thread = Arc::clone(&shared);
     let run = move || {
         let wishes = Arc::clone(&for_thread);
-        // A mistake of ours ends the measuring, and nothing else.
+        // A panic in the SDK ends the measurement, not the app.
         let work = AssertUnwindSafe(|| work(for_thread, transport, session_draw));
         let _panicked = catch_unwind(work).is_err();
         WORKING.store(false, Ordering::Release);
@@ -246,18 +251,18 @@ pub fn init(mut config: Config) -> Guard {
             client::switch(false);
             client::install(None);
             WORKING.store(false, Ordering::Release);
-            Guard::none(format!("no background thread: {error}"))
+            Guard::none(format!("cannot start the background thread: {error}"))
         }
     }
 }
 
-/// Whether there is a background thread.
+/// Whether a background thread is running.
 static WORKING: AtomicBool = AtomicBool::new(false);
 
-/// What the background thread does.
+/// The body of the background thread.
 fn work(shared: Arc<Shared>, transport: Arc<dyn Transport>, session_draw: f64) {
     while !client::is_on() {
-        // Nothing is touched before consent; and what an earlier process left goes when the answer is no.
+        // Touches neither disk nor network before consent. If the user declines, deletes what an earlier process left.
         let wanted = shared.wishes.wait(Duration::from_secs(3_600));
         if wanted.forget
             && let Some(folder) = &shared.config.data_dir
@@ -300,20 +305,22 @@ impl Drop for Guard {
         shared
             .wishes
             .change(|wanted| (wanted.stop, wanted.last_work) = (true, was_on));
-        // A request under way is not waited for: its batch is on disk, and is sent again.
+        // Does not wait longer for a request in flight: a batch that is on disk is sent again.
         if thread.is_finished() || timeout > Duration::ZERO && shared.wishes.stopped(timeout) {
             let _panicked = thread.join().is_err();
         }
     }
 }
 
-/// Switches collection on or off, as the user agrees or not. Switched off, nothing is collected, and what was not sent is deleted.
-/// It holds until the next call or the end of the [`Guard`]; the app remembers the user's answer. Nothing before [`init`].
+/// Switches collection on or off, according to the user's consent. Switching it off deletes everything that has not been sent.
+///
+/// The setting lasts until the next call or until the [`Guard`] is dropped, so the app has to remember the user's answer. Does
+/// nothing before [`init`].
 ///
 /// ```
 /// # let config = unjank::Config::new("http://127.0.0.1:1", "demo").app("com.example.shop", "4.12.0");
 /// let _guard = unjank::init(config.start_disabled(true));
-/// let agreed = false; // what the user said
+/// let agreed = false; // the user's answer
 /// unjank::set_enabled(agreed);
 /// assert!(!unjank::span("checkout").is_recorded());
 /// ```
@@ -323,32 +330,35 @@ pub fn set_enabled(enabled: bool) {
     };
     client::switch(enabled);
     if !enabled {
-        // Here, not by the background thread: what comes after consent is given again is not to be forgotten.
+        // Done here rather than by the background thread, so that events recorded after renewed consent are kept.
         shared.forget_queued();
     }
     shared.wishes.change(|wanted| {
         wanted.hurry = true;
-        // Consent that is given again soon does not bring back what was collected before.
+        // A pending `forget` stays pending if consent is renewed before it runs.
         wanted.forget |= !enabled;
     });
 }
 
-/// Sends everything that was collected so far. Answers whether the attempt was made within the time; what the server did not take
-/// stays on the device. Also `false` when some of what waits on the disk cannot be read now: it stays there and is tried again. It waits, so it is not for the thread that draws: for the moment before the system stops the app. At once
-/// `false` before [`init`] and while collection is switched off.
+/// Sends everything collected so far, and blocks for at most `timeout`. Call it just before the system suspends the app, never on
+/// the thread that draws.
+///
+/// Returns `true` if the attempt finished in time, even if the server did not accept everything: the rest stays on the device and
+/// is retried. Returns `false` if time ran out or if some batches cannot be read from disk at the moment; they are kept and
+/// retried, too. Before [`init`] and while collection is switched off, returns `false` at once.
 ///
 /// ```
 /// use std::time::Duration;
 ///
 /// let attempted = unjank::flush(Duration::from_millis(500));
-/// assert!(!attempted); // nothing runs here
+/// assert!(!attempted); // the SDK is not running here
 /// ```
 pub fn flush(timeout: Duration) -> bool {
     client::current().is_some_and(|shared| shared.wishes.flush(timeout))
 }
 
-/// Names the user of what follows, hashed by the app: at most 1 KiB, the rest is cut. `None` for nobody, as at the start. It holds
-/// also when it is said while collection is switched off; before [`init`] it does nothing.
+/// Sets the user of all later events: an id that the app has hashed. Longer ids are cut at 1 KiB. `None`, the initial state,
+/// means no user. Also takes effect while collection is switched off; does nothing before [`init`].
 ///
 /// ```
 /// unjank::set_user(Some("9f86d081884c7d65")); // after signing in
@@ -362,9 +372,10 @@ pub fn set_user(user_id: Option<&str>) {
     }
 }
 
-/// Names the screen that is shown: events carry it, and windows of frames, redraws and monitors end with it. At most 1 KiB, the rest
-/// is cut; at most 4,096 different names of screens and threads a process, later ones are empty, so no ids belong into them. It
-/// holds also when it is said while collection is switched off; before [`init`] it does nothing.
+/// Sets the current screen. Events carry its name, and a change ends the open windows of frames, redraws and monitors.
+///
+/// Names are cut at 1 KiB. A process keeps at most 4,096 different names of screens and threads, and records any further name as
+/// empty, so do not put ids into names. Also takes effect while collection is switched off; does nothing before [`init`].
 ///
 /// ```
 /// unjank::set_page("CartActivity");
@@ -377,11 +388,11 @@ pub fn set_page(page: &str) {
     }
 }
 
-/// Says which network the device is on: events carry it, uploads may wait for Wi-Fi. [`Network::Unknown`] until it is said, also
-/// while collection is switched off; before [`init`] it does nothing.
+/// Sets the network the device is on. Events carry it, and the remote configuration can restrict uploads to Wi-Fi. The initial
+/// value is [`Network::Unknown`]. Also takes effect while collection is switched off; does nothing before [`init`].
 ///
 /// ```
-/// unjank::set_network(unjank::Network::Wifi); // the system's callback said so
+/// unjank::set_network(unjank::Network::Wifi); // from the system's callback
 /// ```
 pub fn set_network(network: Network) {
     if let Some(shared) = client::installed() {
@@ -390,11 +401,11 @@ pub fn set_network(network: Network) {
     }
 }
 
-/// Says whether the app is visible: stalls carry it. Visible until it is said, also while collection is switched off; before
-/// [`init`] it does nothing.
+/// Sets whether the app is visible, which stalls report. The initial value is `true`. Also takes effect while collection is
+/// switched off; does nothing before [`init`].
 ///
 /// ```
-/// unjank::set_foreground(false); // the user went elsewhere
+/// unjank::set_foreground(false); // the user left the app
 /// ```
 pub fn set_foreground(foreground: bool) {
     if let Some(shared) = client::installed() {
@@ -403,13 +414,15 @@ pub fn set_foreground(foreground: bool) {
     }
 }
 
-/// A toggle of the team's own from the remote configuration: any JSON value. Nothing when there is none of this name, before the
-/// first configuration arrived, and before [`init`]. With a [`Config::data_dir`] the last configuration is there from the start. It
-/// is a look into memory and a copy of the value.
+/// Returns the value of one of the team's own toggles in the remote configuration: any JSON value.
+///
+/// Returns `None` if no toggle has this name, before a configuration has arrived, and before [`init`]. With a
+/// [`Config::data_dir`], the background thread loads the last configuration when it starts. The call only reads memory and copies
+/// the value.
 ///
 /// ```
 /// let new_cart = unjank::toggle("new_cart").is_some_and(|value| value == true);
-/// assert!(!new_cart); // nothing runs here
+/// assert!(!new_cart); // the SDK is not running here
 /// ```
 #[must_use]
 pub fn toggle(name: &str) -> Option<serde_json::Value> {

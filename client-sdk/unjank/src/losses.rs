@@ -1,4 +1,4 @@
-//! What was not sent, and why: counted on the device and reported with the next batch.
+//! Losses: events that were not sent, counted by reason and reported with the next batch.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,19 +11,19 @@ pub(crate) enum Reason {
     QueueFull,
     /// The device's own budget for the signal was used up, or the server asked to hold it back.
     RateLimited,
-    /// The space on disk was used up: the oldest went.
+    /// The disk space was used up, and the oldest events were dropped.
     DiskFull,
-    /// The disk did not take it.
+    /// Reading from or writing to the disk failed.
     DiskFailed,
-    /// It waited for longer than the server takes it.
+    /// The event waited for longer than the server accepts.
     TooOld,
-    /// The server refused it for good.
+    /// The server rejected the event for good.
     Refused,
-    /// It was larger than the server takes.
+    /// The event was larger than the server accepts.
     TooLarge,
-    /// `before_send` did not let it pass.
+    /// `before_send` dropped the event.
     Filtered,
-    /// Collection was switched off while it waited.
+    /// Collection was switched off while the event waited.
     Disabled,
 }
 
@@ -55,12 +55,12 @@ impl Reason {
     }
 }
 
-/// Losses that a batch tells, as far as they are known here.
+/// The losses that a batch reports: signal, reason and count.
 pub(crate) type Told = Vec<(Signal, String, u64)>;
 
 const SIGNALS: usize = Signal::ALL.len();
 
-/// Counts since they were last taken.
+/// Counts since the last [`Losses::take`].
 #[derive(Debug, Default)]
 pub(crate) struct Losses([[AtomicU64; SIGNALS]; Reason::ALL.len()]);
 
@@ -80,16 +80,16 @@ impl Losses {
         }
     }
 
-    /// A batch that told losses never arrives: the next one tells them.
+    /// Counts the losses again that were reported by a batch that never arrives.
     pub(crate) fn add_told(&self, told: &Told) {
         for (signal, name, count) in told {
             let reason = Reason::ALL.iter().find(|reason| reason.as_str() == name);
-            // What another version of the SDK counted under a name of its own is counted as what the disk did not keep.
+            // A reason that only another version of the SDK knows counts as lost to the disk.
             self.add(*signal, *reason.unwrap_or(&Reason::DiskFailed), *count);
         }
     }
 
-    /// Takes the counts, at most 64 of them: those that come after wait for the next time.
+    /// Takes at most 64 of the counts. The others are taken by later calls.
     pub(crate) fn take(&self) -> Vec<Dropped<'static>> {
         let reasons = Reason::ALL.iter().zip(&self.0);
         let counts = reasons.flat_map(|(reason, counts)| {
@@ -112,18 +112,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_are_told_once() {
+    fn losses_are_reported_once() {
         let losses = Losses::default();
         losses.add(Signal::Spans, Reason::QueueFull, 2);
         losses.add(Signal::Spans, Reason::QueueFull, 3);
         losses.add_all(&[(Signal::Janks, 1)], Reason::Refused);
-        let told: Vec<_> = losses
+        let reported: Vec<_> = losses
             .take()
             .into_iter()
             .map(|one| (one.signal, one.reason.to_string(), one.count))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 (Signal::Spans, "queue_full".to_owned(), 5),
                 (Signal::Janks, "refused".to_owned(), 1)

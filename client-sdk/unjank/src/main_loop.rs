@@ -1,4 +1,4 @@
-//! The main loop: its messages are timed, and while one takes too long another thread looks at its stack.
+//! The main loop: times its messages, and captures its stack from another thread while a message takes too long.
 
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
@@ -16,12 +16,12 @@ use crate::event::Event;
 use crate::frames::Times;
 use crate::losses::Reason;
 
-/// How often the watchdog looks for an SDK that is not there or switched off.
+/// How often the watchdog checks whether the SDK is running and switched on, while it is not.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// The main loop of the app. Say when it begins and ends to work on a message; what lies between is its own time. How long a message
-/// may take says the remote configuration (`jank`). While it lives there is one more thread, the watchdog, which sleeps as long as
-/// nothing is collected.
+/// Times the messages of the app's main loop. Call [`MainLoop::begin`] before the loop handles a message and [`MainLoop::end`]
+/// after it. The remote configuration (`jank`) sets how long a message may take before it counts as a stall. Each value runs one
+/// more thread, the watchdog, which sleeps while nothing is collected.
 ///
 /// ```
 /// let main_loop = unjank::MainLoop::of_this_thread();
@@ -30,19 +30,19 @@ const IDLE: Duration = Duration::from_millis(500);
 ///     // … handle the message …
 ///     main_loop.end();
 /// }
-/// main_loop.beat(); // where only the beginning of a round is known
-/// main_loop.beat(); // the round before took from there to here
+/// main_loop.beat(); // for loops that only know when a round begins
+/// main_loop.beat(); // the first round took from there to here
 /// ```
 #[derive(Debug)]
 pub struct MainLoop {
     clock: Arc<LoopClock>,
-    /// Whether the clock knows of a message that has begun: one that began or ended while nothing was collected is none.
+    /// Whether the clock knows of an open message. One that began or ended while nothing was collected does not count.
     open: Cell<bool>,
 }
 
 impl MainLoop {
-    /// The loop of this thread, which counts as the main one from now on. Its stack is taken by a signal where that is possible
-    /// (Linux and Android on x86-64 and aarch64); elsewhere stalls come without stacks: see [`MainLoop::with_stacks`].
+    /// Creates the main loop of this thread, which counts as the main thread from now on. On Linux and Android on x86-64 and
+    /// aarch64, a signal captures the thread's stack. Elsewhere, stalls have no stacks; use [`MainLoop::with_stacks`] there.
     #[must_use]
     pub fn of_this_thread() -> Self {
         match Sampler::for_this_thread() {
@@ -51,8 +51,8 @@ impl MainLoop {
         }
     }
 
-    /// The same, with stacks from the host: `Thread.getStackTrace()` of Java, `thread_get_state` of Apple's systems. See
-    /// [`StackSource`] for one.
+    /// The same, with stacks from the host, such as `Thread.getStackTrace()` of Java or `thread_get_state` of Apple's systems.
+    /// See [`StackSource`] for an example.
     ///
     /// ```
     /// # struct Java;
@@ -81,7 +81,7 @@ impl MainLoop {
         let spawned = thread::Builder::new()
             .name("unjank-watchdog".to_owned())
             .spawn(move || watchdog.run());
-        // Without it stalls are not seen, and nothing else is different.
+        // If the thread does not start, stalls go unnoticed and everything else works.
         let _unwatched = spawned.is_err();
         Self {
             clock,
@@ -89,7 +89,7 @@ impl MainLoop {
         }
     }
 
-    /// Work on a message begins; one that is open ends. Nothing while nothing is collected.
+    /// Marks the beginning of a message, and the end of one that is still open. While nothing is collected, no message begins.
     #[inline]
     pub fn begin(&self) {
         if client::is_on() {
@@ -100,7 +100,7 @@ impl MainLoop {
         }
     }
 
-    /// Work on a message is over: nothing, when none began.
+    /// Marks the end of a message. Does nothing if none is open.
     #[inline]
     pub fn end(&self) {
         if self.open.get() {
@@ -113,7 +113,7 @@ impl MainLoop {
         self.clock.end(Uptime::now());
     }
 
-    /// For loops that only know that they go round: the time since the last call was one message.
+    /// For loops that only know when a round begins: the time since the last call counts as one message.
     #[inline]
     pub fn beat(&self) {
         self.end();
@@ -121,23 +121,23 @@ impl MainLoop {
     }
 }
 
-/// The thread that looks at the main one.
+/// The thread that watches the main one.
 struct Watchdog {
     clock: Weak<LoopClock>,
     thread: String,
     source: Option<Box<dyn StackSource>>,
-    /// Stacks of stalls that are not over: when the stall began, when in it, what was seen.
+    /// Stacks of stalls that are not over: when the stall began, the offset into it in milliseconds, and the frames.
     stacks: Vec<(Uptime, u32, Vec<Frame<'static>>)>,
 }
 
-/// The watch over the loop, and which client and which edition of its settings it was told.
+/// The watch over the loop, and the client and edition of its settings that it was configured from.
 struct Watching {
     client: u32,
     edition: u32,
     watch: StallWatch,
 }
 
-/// The watch as it is to be now: settings and surroundings may have changed, or the whole client.
+/// Returns the watch after updating it. The settings, the surroundings or the whole client may have changed.
 fn current_watch<'w>(watching: &'w mut Option<Watching>, shared: &Shared) -> &'w mut StallWatch {
     let edition = shared.edition();
     let settings = shared.settings.load();
@@ -156,9 +156,9 @@ fn current_watch<'w>(watching: &'w mut Option<Watching>, shared: &Shared) -> &'w
     &mut watching.watch
 }
 
-/// Frames of the stack that nobody looks at.
+/// Depth of the stack that warms up the sampler and is discarded.
 const WARM_UP_DEPTH: usize = 64;
-/// Stacks kept at once: those of one stall are given away when it is over.
+/// Maximum number of stacks kept at once. A stall takes its own along when it is over.
 const MOST_STACKS: usize = 64;
 
 impl Watchdog {
@@ -172,7 +172,7 @@ impl Watchdog {
                 continue;
             };
             if watching.is_none() {
-                // The first stack takes longest, since symbols are read for it: not while the main thread is in need.
+                // The first stack takes longest, because it reads the symbols: do that while the main thread is not stalled.
                 drop(self.stack(WARM_UP_DEPTH));
             }
             let watch = current_watch(&mut watching, &shared);
@@ -183,7 +183,7 @@ impl Watchdog {
         }
     }
 
-    /// Looks once. Answers when to look again.
+    /// Checks the loop once. Returns how long to wait until the next check.
     fn look(&mut self, shared: &Shared, clock: &LoopClock, watch: &mut StallWatch) -> Duration {
         let watched = watch.watch(clock, Uptime::now());
         if let Some(request) = watched.capture {
@@ -192,7 +192,7 @@ impl Watchdog {
         for stall in watched.finished {
             let began = stall.began;
             self.report(shared, stall);
-            // Those of messages before it are of stalls that were none after all.
+            // Stacks of earlier messages belong to no stall.
             self.stacks.retain(|(of, ..)| *of > began);
         }
         let lost = clock.take_lost();
@@ -204,8 +204,8 @@ impl Watchdog {
     }
 
     fn capture(&mut self, request: CaptureRequest, clock: &LoopClock) {
-        // A stack that is taken after the stall blames whoever came next. It is taken at once; what takes time is to read it,
-        // and the stall may end meanwhile.
+        // A stack that is captured after the stall would blame other code. The capture itself is immediate. Reading the stack
+        // takes time, and the stall may end before that is done.
         if !clock.is_running(request.began) || self.stacks.len() >= MOST_STACKS {
             return;
         }
@@ -217,7 +217,7 @@ impl Watchdog {
 
     fn stack(&self, depth: usize) -> Option<Vec<Frame<'static>>> {
         let source = self.source.as_ref()?;
-        // A source of the host that panics has no stack for us.
+        // If the host's source panics, there is no stack.
         let taken =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| source.capture(depth)));
         taken.ok()?.ok()

@@ -1,4 +1,4 @@
-//! The state machines that all threads feed: each behind a lock of its own that is held for as long as a call takes.
+//! The state machines that all threads feed. Each has its own lock, which is held only for the duration of a call.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +24,7 @@ pub(crate) struct Meters {
     log: Mutex<RunLog>,
 }
 
-/// Redraws are counted over so long.
+/// Length of the windows in which redraws are counted.
 const REDRAW_WINDOW_MS: u32 = 10_000;
 
 fn locked<T>(machine: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,7 +46,7 @@ impl Meters {
         }
     }
 
-    /// Forgets what is open: consent is gone.
+    /// Discards what is open, because consent was withdrawn. Traffic is deleted with its ledger.
     pub(crate) fn clear(&self, document: &Document, refresh_hz: u16) {
         let new = Self::new(document, refresh_hz);
         fn swap<T>(old: &Mutex<T>, new: Mutex<T>) {
@@ -97,7 +97,7 @@ impl Meters {
 }
 
 impl Shared {
-    /// The screen, the network or the visibility changed: windows of the old surroundings end.
+    /// Applies a change of the screen, the network or the visibility: windows of the old surroundings end.
     pub(crate) fn set_scene(&self) {
         let (now, scene) = (Uptime::now(), self.scene());
         let meters = &self.meters;
@@ -110,7 +110,7 @@ impl Shared {
         meters.pages().set_scene(scene);
     }
 
-    /// Takes what is over by now; with `all` also what is not.
+    /// Records the measurements that are over; with `all`, also those that are still open.
     pub(crate) fn poll_meters(&self, all: bool) {
         let now = Uptime::now();
         let meters = &self.meters;
@@ -137,7 +137,7 @@ impl Shared {
         self.count_dropped();
     }
 
-    /// What the machines had no room for.
+    /// Counts events that the state machines had no room for.
     fn count_dropped(&self) {
         let meters = &self.meters;
         let dropped = [

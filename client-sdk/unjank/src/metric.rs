@@ -1,4 +1,4 @@
-//! Values of the app's own monitors.
+//! Values that the app measures.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::event::{Event, text};
 
-/// Records a value now, with the screen and the time since the start. The name says the unit, `memory_used_bytes`, and is cut at
-/// 1 KiB. A value that is not finite is not recorded; nothing is while nothing is collected. For values that come often there is
+/// Records a value with the current time, screen and uptime. The name includes the unit, such as `memory_used_bytes`, and is cut
+/// at 1 KiB. A value that is not finite is ignored. Does nothing while nothing is collected. For values that change often, use
 /// [`crate::sample`].
 ///
 /// ```

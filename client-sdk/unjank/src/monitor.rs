@@ -1,4 +1,5 @@
-//! Monitors: values that are asked for at an interval, or told when they change. The remote configuration switches each by its name.
+//! Monitors: values that are sampled at an interval, or reported when they change. The remote configuration switches each one on
+//! by name.
 
 mod memory;
 
@@ -13,8 +14,9 @@ use crate::frames::Times;
 
 use self::memory::Memory;
 
-/// Answers values when it is asked. Runs on the background thread, at the interval that the remote configuration says for its name
-/// (`monitors`), 100 ms to an hour; a monitor that is not named there is off. One that panics is asked again at the next interval.
+/// A monitor that is sampled at an interval, on the background thread. The remote configuration (`monitors`) sets the interval
+/// for its name, from 100 ms to one hour. A monitor that is not named there is off. One that panics is sampled again at the next
+/// interval.
 ///
 /// ```
 /// use unjank::{Config, MetricProvider};
@@ -27,7 +29,7 @@ use self::memory::Memory;
 ///     }
 ///
 ///     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-///         tell("battery_percent", 81.0); // … what the system says …
+///         tell("battery_percent", 81.0); // … as the system reports it …
 ///     }
 /// }
 ///
@@ -37,15 +39,17 @@ pub trait MetricProvider: Send {
     /// The monitor's name in the remote configuration, such as `battery`.
     fn name(&self) -> &str;
 
-    /// Tells values now: the name of each with its unit, such as `battery_percent`. One that is not finite is not recorded, and one
-    /// that is not known is not told.
+    /// Reports the current values. Call `tell` for each, with its name including the unit, such as `battery_percent`. A value
+    /// that is not finite is not recorded. Omit a value that is not known.
     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64));
 }
 
-/// A value of a monitor that is told when it changes: values of one interval come as one event with least, greatest and mean. Nothing
-/// happens while nothing is collected or the monitor is off: the remote configuration names it, as with [`MetricProvider`]. At most
-/// 64 metrics are watched at once; values of further ones, and those that are not finite, are counted as lost. The name of the
-/// metric says the unit and is cut at 1 KiB.
+/// Reports a new value of a monitor. Values of one interval are aggregated into one event with minimum, maximum and mean. Does
+/// nothing while nothing is collected or the monitor is off: the remote configuration switches it on by name, as with
+/// [`MetricProvider`].
+///
+/// At most 64 metrics are aggregated at once. Values of further metrics, and values that are not finite, are counted as lost. The
+/// name of the metric includes the unit and is cut at 1 KiB.
 ///
 /// ```
 /// unjank::sample("thermal", "thermal_headroom", 0.7);
@@ -84,7 +88,7 @@ impl Monitors {
         Self(providers.into_iter().map(due).collect())
     }
 
-    /// Asks those that are due.
+    /// Samples the providers that are due.
     pub(crate) fn poll(&mut self, shared: &Shared) {
         let now = Moment::now();
         let settings = shared.settings.load();
@@ -93,7 +97,7 @@ impl Monitors {
             return;
         }
         for due in &mut self.0 {
-            // A provider that panics when it is asked for its name has none.
+            // A provider that panics in `name` has none.
             let name = catch_unwind(AssertUnwindSafe(|| due.provider.name().to_owned()));
             let monitor = name
                 .ok()
@@ -108,22 +112,22 @@ impl Monitors {
             let interval = Duration::from_millis(u64::from(monitor.interval_ms.max(100)));
             due.next = Some(now.after(interval));
             let provider = &mut due.provider;
-            // A provider that panics is asked again next time.
-            let told = catch_unwind(AssertUnwindSafe(|| {
+            // A provider that panics is sampled again next time.
+            let sampled = catch_unwind(AssertUnwindSafe(|| {
                 provider
                     .sample(&mut |name, value| crate::metric::record(shared, name.into(), value));
             }));
-            told.unwrap_or_default();
+            sampled.unwrap_or_default();
         }
     }
 
-    /// When the next is due.
+    /// Returns when the next provider is due.
     pub(crate) fn next(&self) -> Option<Moment> {
         self.0.iter().filter_map(|due| due.next).min()
     }
 }
 
-/// Frames a second, while frames are drawn.
+/// Frames per second, while frames are drawn.
 #[derive(Default)]
 struct Fps {
     last: Option<(Moment, u64)>,
@@ -174,7 +178,7 @@ impl MetricProvider for Cpu {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "not every system tells")]
+#[expect(clippy::unnecessary_wraps, reason = "other systems return `None`")]
 fn process_cpu() -> Option<Duration> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

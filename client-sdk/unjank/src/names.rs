@@ -1,14 +1,15 @@
-//! Names that many events share, such as pages and threads, as numbers.
+//! Interns names that many events share, such as pages and threads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use unjank_monitors::bounded;
 
-/// More names than this are all the empty one: a name with an id in it must not eat the app's memory.
+/// Maximum number of names. Any further one becomes the empty name, so that names with ids in them cannot exhaust the app's
+/// memory.
 const MOST: usize = 4_096;
 
-/// A name of [`Names`]; the default is the empty one.
+/// An interned name; the default is the empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NameId(pub(crate) u32);
 
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_one_number_and_there_are_not_too_many() {
+    fn a_name_is_interned_once_and_the_number_of_names_is_limited() {
         let names = Names::default();
         let feed = names.id("Feed");
         assert_eq!(names.id("Feed"), feed);

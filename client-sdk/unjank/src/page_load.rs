@@ -1,4 +1,4 @@
-//! Page loads: T1, T2, T3, and the requests a page waits for.
+//! Page loads: T1, T2 and T3, and the requests that a page waits for.
 
 use unjank_monitors::{PageId, RequestId, Uptime};
 use unjank_protocol::LaunchKind;
@@ -6,8 +6,8 @@ use unjank_protocol::LaunchKind;
 use crate::client;
 use crate::frames::Times;
 
-/// A page that is being loaded, for 30 s at most. Dropped before its final draw it counts as aborted. At most 16 load at once; further
-/// ones are counted as lost.
+/// A page that is loading, for at most 30 s. If it is dropped before its final draw, the load counts as aborted. At most 16 pages
+/// load at once; further ones are counted as lost.
 ///
 /// ```
 /// use unjank::LaunchKind;
@@ -22,13 +22,13 @@ use crate::frames::Times;
 #[must_use = "a page that is dropped counts as aborted"]
 pub struct PageLoading(Option<PageId>);
 
-/// Begins to load a page, which is the screen from now on ([`crate::set_page`]). Which requests belong to it says the remote
-/// configuration (`pages`). The name is cut at 1 KiB. While nothing is collected, nothing is timed.
+/// Begins to load a page and makes it the current screen, as [`crate::set_page`] does. The remote configuration (`pages`) lists
+/// the requests of each page. The name is cut at 1 KiB. While nothing is collected, nothing is timed.
 ///
 /// ```
 /// let mut page = unjank::page_load("MainActivity", unjank::LaunchKind::Warm);
 /// for _frame in 0..3 {
-///     page.draw(); // the one after the last request is the final one
+///     page.draw(); // the first one after the last request is the final draw
 /// }
 /// ```
 pub fn page_load(page: &str, launch: LaunchKind) -> PageLoading {
@@ -39,15 +39,15 @@ pub fn page_load(page: &str, launch: LaunchKind) -> PageLoading {
 }
 
 impl PageLoading {
-    /// The first element is shown: the end of T1. Only the first call counts.
+    /// Marks the first element as shown: the end of T1. Only the first call counts.
     pub fn first_draw(&self) {
         if let Some(page) = self.0 {
             client::with(|shared| shared.meters.pages().first_draw(page, Uptime::now()));
         }
     }
 
-    /// Something was drawn: the load is over when this was after the last request. For hosts that do not know which draw is the
-    /// final one. The first call is the first draw, too.
+    /// Marks a draw. The load is over with the first draw after the last request. For hosts that do not know which draw is the
+    /// final one. The first call also counts as the first draw.
     ///
     /// ```
     /// let mut page = unjank::page_load("MainActivity", unjank::LaunchKind::Cold);
@@ -69,7 +69,7 @@ impl PageLoading {
         }
     }
 
-    /// Everything is shown: the end of T3, and of the load.
+    /// Marks everything as shown: the end of T3 and of the load.
     pub fn final_draw(mut self) {
         if let Some(page) = self.0.take() {
             client::with(|shared| {
@@ -91,25 +91,25 @@ impl Drop for PageLoading {
     }
 }
 
-/// A request under way. Dropped before its end it counts as never answered.
+/// A request in flight. If it is dropped before [`NetworkRequest::end`], it counts as a request without a response.
 ///
 /// ```
 /// let request = unjank::request("/home/head");
 /// // … send it, and wait …
-/// request.end(503); // the page has failed, unless it asks again
+/// request.end(503); // the load fails, unless the page retries the request
 /// ```
 #[derive(Debug)]
 #[must_use = "a request lasts as long as this value"]
 pub struct NetworkRequest(Option<RequestId>);
 
-/// Begins a request, by the path of its address; a host and a query are left out. It counts for T2 of the page that lists the path, and
-/// for nothing else: bytes are counted by [`crate::traffic()`]. At most 256 are under way at once; further ones are counted as lost.
-/// Nothing while nothing is collected.
+/// Begins a request, identified by the path of its URL; the host and the query are ignored. The request counts only towards T2 of
+/// the page that lists the path: bytes are counted by [`crate::traffic()`]. At most 256 requests are in flight at once; further
+/// ones are counted as lost. Does nothing while nothing is collected.
 ///
 /// ```
 /// let answered = unjank::request("https://api.example.com/home/head?city=1");
 /// answered.end(200);
-/// drop(unjank::request("/poi/filter")); // never answered
+/// drop(unjank::request("/poi/filter")); // without a response
 /// ```
 pub fn request(path: &str) -> NetworkRequest {
     NetworkRequest(client::with(|shared| {
@@ -118,7 +118,7 @@ pub fn request(path: &str) -> NetworkRequest {
 }
 
 impl NetworkRequest {
-    /// It was answered with this HTTP status: 400 and above let the page fail, and so does 0, for no answer.
+    /// Ends the request with its HTTP status. 400 and above fail the load; so does 0, for no response.
     pub fn end(mut self, status: u16) {
         self.close(status);
     }

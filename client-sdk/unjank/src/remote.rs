@@ -1,4 +1,4 @@
-//! The remote configuration: asked for, kept on disk, and put in force.
+//! Fetches the remote configuration and keeps it on disk.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::transport::{Request, Response, Transport, send};
 use crate::uplink::asked_wait;
 
 const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Between polls that fail, and between those that a receipt asks for.
+/// Wait after the first failed poll. Each further failure doubles it.
 const SHORTEST: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(6 * 3_600);
 
-/// Who asks: what does not change while the app runs.
+/// Identifies the install, the user and the network in a poll, in addition to the [`Config`].
 pub(crate) struct Identity {
     pub(crate) install_id: uuid::Uuid,
     pub(crate) user_id: String,
@@ -33,22 +33,22 @@ pub(crate) struct Remote {
     etag: Option<String>,
     next: Moment,
     failures: u32,
-    /// An `ETag` that a receipt told and a poll did not answer: another does not ask again for it.
-    told: Option<String>,
+    /// An `ETag` that a receipt announced and that the poll did not return. Another receipt with it does not cause a poll.
+    announced: Option<String>,
 }
 
-/// The last good answer, as it is kept.
+/// The last accepted response, as kept on disk.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     etag: String,
     document: Document,
-    /// The SDK that kept it: another one may know more of the same answer.
+    /// The SDK version that kept it. Another version may read more from the same response.
     #[serde(default)]
     sdk_version: String,
 }
 
 impl Remote {
-    /// `first`: when to poll first.
+    /// `first` is when to poll first.
     pub(crate) fn new(transport: Arc<dyn Transport>, file: Option<PathBuf>, first: Moment) -> Self {
         Self {
             transport,
@@ -56,11 +56,11 @@ impl Remote {
             etag: None,
             next: first,
             failures: 0,
-            told: None,
+            announced: None,
         }
     }
 
-    /// What an earlier process was told last.
+    /// Returns the last configuration that an earlier process fetched.
     pub(crate) fn remembered(&mut self) -> Option<Document> {
         let text = std::fs::read(self.file.as_ref()?).ok()?;
         let kept: Kept = serde_json::from_slice(&text).ok()?;
@@ -75,16 +75,16 @@ impl Remote {
         self.next
     }
 
-    /// A receipt said which configuration there is now.
+    /// Polls at once if a receipt announces a configuration that is not known.
     pub(crate) fn told(&mut self, etag: &str) {
-        let known = [&self.etag, &self.told];
+        let known = [&self.etag, &self.announced];
         if known.into_iter().flatten().all(|known| known != etag) {
-            self.told = Some(etag.to_owned());
+            self.announced = Some(etag.to_owned());
             self.next = Moment::now();
         }
     }
 
-    /// Asks when it is time to. Answers a new document.
+    /// Polls if it is time to. Returns a new document.
     pub(crate) fn poll(
         &mut self,
         config: &Config,
@@ -125,7 +125,7 @@ impl Remote {
         }
     }
 
-    /// Keeps a good answer for the next start. A disk that does not take it costs that start one poll.
+    /// Keeps a configuration for the next start. If that fails, the next start polls once more.
     fn keep(&mut self, kept: Kept) -> Document {
         if let Some(file) = &self.file
             && let Ok(text) = serde_json::to_vec(&kept)
@@ -157,7 +157,7 @@ impl Remote {
     }
 }
 
-/// A document of a later schema means something else by its words: what is known goes on to hold.
+/// Parses a response. A document of a later schema may give its fields another meaning, so the current configuration is kept.
 fn read(response: &Response) -> Option<Kept> {
     let document: Document = serde_json::from_slice(&response.body).ok()?;
     let etag = response.etag.clone()?;
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_poll_says_what_the_batches_say_and_nothing_that_is_not_known() {
+    fn a_poll_identifies_the_device_as_batches_do_and_omits_unknown_fields() {
         let config = Config::new("http://127.0.0.1:1/", "k")
             .app("com.example.shop", "4.12.0 beta&x")
             .device(crate::Device {
@@ -237,7 +237,7 @@ mod tests {
         );
     }
 
-    /// Answers a document with this interval.
+    /// Responds with a document that has this interval.
     struct Server(u32);
 
     impl Transport for Server {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_poll_is_when_the_document_says_give_or_take_a_tenth() {
+    fn the_next_poll_follows_the_interval_within_a_tenth() {
         let config = Config::new("http://127.0.0.1:1", "k").app("a", "1");
         let identity = Identity {
             install_id: uuid::Uuid::nil(),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_a_later_schema_is_not_taken() {
+    fn a_document_of_a_later_schema_is_rejected() {
         let response = |schema: u32| Response {
             status: 200,
             etag: Some("\"a\"".to_owned()),

@@ -1,4 +1,4 @@
-//! Reporters: those who see every event that is sent, beside the server.
+//! Reporters: they see every event that is sent to the server.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,8 @@ use unjank_protocol::{Resource, SdkHealth};
 
 use crate::event::Event;
 
-/// Sees every event that is sent. Runs on the background thread: what takes long here delays uploads, never the app. A panic is caught.
+/// Sees every event that is sent, except traffic sums. Runs on the background thread: a slow reporter delays uploads, never the
+/// app. A panic is caught.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,31 +31,31 @@ use crate::event::Event;
 /// let config = Config::new("http://127.0.0.1:8080", "demo").reporter(Stalls::default());
 /// ```
 pub trait Reporter: Send + Sync {
-    /// An event, as it is sent.
+    /// Receives an event as it is sent.
     fn report(&self, event: &Event);
 
-    /// Which app and device the events are from: once, before the first of them, without a user.
+    /// Receives the app and the device that the events are from. Called once, before the first event, without a user.
     fn begin(&self, _resource: &Resource<'_>) {}
 
-    /// What the SDK itself lost and cost since it last said so.
+    /// Receives what the SDK has lost and cost since the last call.
     fn health(&self, _health: &SdkHealth<'_>) {}
 
-    /// Events were sealed into a batch, somebody waits for a flush, or the app ends: what is buffered is to be written.
+    /// Writes out what is buffered. Called when events were sealed into a batch, and so also on a flush and when the app ends.
     fn flush(&self) {}
 }
 
-/// One line on standard error for each event: the reporter of [`crate::Mode::Development`].
+/// Prints one line per event to standard error. [`crate::Mode::Development`] adds this reporter automatically.
 ///
 /// ```
 /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo")
 ///     .mode(unjank::Mode::Test)
-///     .reporter(unjank::Console); // has none of its own in this mode
+///     .reporter(unjank::Console); // this mode adds none automatically
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Console;
 
 impl Reporter for Console {
-    #[expect(clippy::print_stderr, reason = "a console is what it is")]
+    #[expect(clippy::print_stderr, reason = "printing is its purpose")]
     fn report(&self, event: &Event) {
         match event {
             Event::Span(span) => eprintln!(
@@ -109,9 +110,9 @@ fn milliseconds(micros: i64) -> f64 {
     micros as f64 / 1_000.0
 }
 
-/// A file with one line of JSON for each event, `{"signal": "span", "event": {…}}`, with the fields of the wire: the report of a
-/// test run ([`crate::Mode::Test`]), to keep and to compare. The first line, `resource`, says which app and device it is from;
-/// lines `sdk_health` say what the SDK lost. `unjank export report --file run.jsonl` makes a page of it.
+/// Writes one line of JSON per event to a file, `{"signal": "span", "event": {…}}`, with the fields of the wire format: the
+/// report of a test run ([`crate::Mode::Test`]), to keep and to compare. The first line, `resource`, describes the app and the
+/// device; `sdk_health` lines report what the SDK lost. `unjank export report --file run.jsonl` turns the file into a page.
 ///
 /// ```
 /// # let folder = std::env::temp_dir();
@@ -125,10 +126,10 @@ fn milliseconds(micros: i64) -> f64 {
 pub struct ReportFile(Mutex<BufWriter<File>>);
 
 impl ReportFile {
-    /// Makes the file, or empties it.
+    /// Creates the file, or truncates an existing one.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         Ok(Self(Mutex::new(BufWriter::new(File::create(path)?))))
     }
@@ -139,12 +140,12 @@ impl ReportFile {
         };
         line.push(b'\n');
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A disk that does not take it leaves a shorter report; the app goes on.
+        // If writing fails, the report is shorter; the app goes on.
         let _failed = file.write_all(&line).is_err();
     }
 }
 
-/// What is in the report beside events, in their form.
+/// Lines of the report other than events, in the same form.
 #[derive(Serialize)]
 #[serde(tag = "signal", content = "event", rename_all = "snake_case")]
 enum Aside<'a> {

@@ -1,4 +1,4 @@
-//! The remote configuration in force, ready to be asked on every span.
+//! The remote configuration in force, compiled for a lookup on every span.
 
 use regex_lite::Regex;
 use unjank_protocol::config::Document;
@@ -8,28 +8,28 @@ use unjank_protocol::{Glob, Signal};
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) document: Document,
-    /// Whether this session sends anything but its losses.
+    /// Whether this session is sampled. Otherwise it sends only its losses.
     session_sampled: bool,
     rates: Vec<(Glob, f64)>,
     allow: Vec<Regex>,
     deny: Vec<Regex>,
 }
 
-/// How likely spans of some name are kept.
+/// The share of events that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Share(f64);
 
 impl Share {
     pub(crate) const NOTHING: Self = Self(0.0);
 
-    /// Whether something is kept whose draw, from 0 to below 1, was this one.
+    /// Returns whether an event is kept, given its draw from 0 to below 1.
     pub(crate) fn keeps(self, draw: f64) -> bool {
         draw < self.0
     }
 }
 
 impl Settings {
-    /// `session_draw`: 0 to below 1, drawn once a session.
+    /// `session_draw` is from 0 to below 1, drawn once per session.
     pub(crate) fn new(document: Document, session_draw: f64) -> Self {
         let named = document.sampling.spans.overrides.iter();
         let rates = named.map(|span| (Glob::new(&span.name), span.rate));
@@ -42,12 +42,12 @@ impl Settings {
         }
     }
 
-    /// Whether anything is collected in this session.
+    /// Returns whether anything is collected in this session.
     pub(crate) fn collects(&self) -> bool {
         self.document.enabled && self.session_sampled
     }
 
-    /// The share of an event of a signal, other than spans, within a session that collects.
+    /// Returns the share of a signal's events, other than spans, that a session keeps.
     pub(crate) fn share(&self, signal: Signal) -> Share {
         let sampling = &self.document.sampling;
         if !self.collects() {
@@ -64,7 +64,7 @@ impl Settings {
         })
     }
 
-    /// The share of the spans of a name: nothing when the name is not to be traced.
+    /// Returns the share of spans of this name that is kept; none if the name is not traced.
     pub(crate) fn span_share(&self, name: &str, tags: &[&str]) -> Share {
         if !self.collects() || !self.traces(name, tags) {
             return Share::NOTHING;
@@ -87,15 +87,16 @@ impl Settings {
         tagged || self.allow.iter().any(|pattern| pattern.is_match(name))
     }
 
-    /// What events carry as their sample rate: of all sessions, this share of such events is sent.
+    /// Returns the sample rate that events carry: the share of such events that is sent over all sessions.
     pub(crate) fn sample_rate(&self, share: Share) -> f64 {
         let rate = share.0 * self.document.sampling.session_rate;
-        // The wire takes what is above 0 and at most 1.
+        // The wire format requires a rate above 0 and at most 1.
         rate.clamp(1e-9, 1.0)
     }
 }
 
-/// Over the whole name. One that does not compile here (another engine checked it) matches nothing.
+/// Compiles patterns that match whole names. The server validates patterns with another engine; one that does not compile here
+/// matches nothing.
 fn patterns(texts: &[String]) -> Vec<Regex> {
     let compiled = texts
         .iter()
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rate_that_names_a_span_holds() {
+    fn the_first_matching_override_sets_the_rate_of_a_span() {
         let settings = settings(
             json!({"sampling": {"spans": {"default": 0.1, "overrides": [
                 {"name": "checkout.pay", "rate": 1.0}, {"name": "checkout*", "rate": 0.5}]}}}),
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_hold_for_whole_names_and_denying_wins() {
+    fn patterns_match_whole_names_and_deny_wins() {
         let settings = settings(
             json!({"tracing": {"allow": ["com\\.example\\..*"], "deny": [".*View\\..*"], "tags": ["startup"]},
                    "sampling": {"spans": {"default": 1.0}}}),
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_not_sampled_sends_nothing_and_the_rate_tells_it() {
+    fn an_unsampled_session_sends_nothing_and_rates_include_the_session_rate() {
         let document = json!({"sampling": {"session_rate": 0.25, "janks": 0.5}});
         let (inside, outside) = (settings(document.clone(), 0.2), settings(document, 0.3));
         assert_eq!(outside.share(Signal::Janks), Share::NOTHING);

@@ -1,4 +1,4 @@
-//! For tests of apps: runs code and tells which events it made. Behind the feature `test-kit`.
+//! For tests of apps: runs code and returns the events it recorded. Requires the feature `test-kit`.
 //!
 //! ```
 //! use unjank::Event;
@@ -22,7 +22,7 @@
 //!     })
 //!     .collect();
 //! assert_eq!(names, ["cart.total", "checkout"]);
-//! // The SDK's own monitors may have added metrics: look for yours.
+//! // The SDK's own monitors may add metrics, so search for your own.
 //! let items = |event: &Event| matches!(event, Event::Metric(metric) if &*metric.name == "cart_items");
 //! assert!(events.iter().any(items));
 //! ```
@@ -37,8 +37,9 @@ use crate::export::Recorder;
 use crate::transport::{Request, Response, Transport, TransportError};
 use crate::{Config, Mode};
 
-/// Starts the SDK in test mode without a server, runs something, and answers the events it made, in the order in which they ended.
-/// One test at a time, since a process has one SDK; threads that `run` starts count as long as their events end before it does.
+/// Starts the SDK in test mode without a server, calls `run`, and returns the events that it recorded, in the order they ended.
+/// Calls wait for each other, because a process has one SDK. Events of threads that `run` starts are included if they end before
+/// `run` does.
 ///
 /// ```
 /// let events = unjank::testing::with_captured_events(|| unjank::span("checkout").end());
@@ -46,7 +47,7 @@ use crate::{Config, Mode};
 /// ```
 ///
 /// # Panics
-/// When the SDK runs already, or does not finish within ten seconds: a test is to fail then.
+/// If the SDK is already running, or does not finish within ten seconds.
 pub fn with_captured_events(run: impl FnOnce()) -> Vec<Event> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +60,7 @@ pub fn with_captured_events(run: impl FnOnce()) -> Vec<Event> {
         .transport(CollectingTransport::new())
         .reporter(recorder.clone());
     let guard = crate::init(config);
-    assert_eq!(guard.problem(), None, "no events can be captured");
+    assert_eq!(guard.problem(), None, "the SDK did not start");
     run();
     assert!(
         crate::flush(Duration::from_secs(10)),
@@ -69,19 +70,19 @@ pub fn with_captured_events(run: impl FnOnce()) -> Vec<Event> {
     recorder.events()
 }
 
-/// Moves the wall clock as the SDK of this process sees it, as when somebody sets the device's clock: forward, or back when negative.
-/// Moves add up. Durations do not notice.
+/// Moves the wall clock that the SDK of this process sees, as when the user sets the device's clock: forward, or back if
+/// `seconds` is negative. Moves add up. Durations are not affected.
 ///
 /// ```
-/// unjank::testing::move_wall_clock(-3 * 86_400); // somebody set the device back by three days
-/// unjank::testing::move_wall_clock(3 * 86_400); // and right again
+/// unjank::testing::move_wall_clock(-3 * 86_400); // the device is set back by three days
+/// unjank::testing::move_wall_clock(3 * 86_400); // and corrected
 /// ```
 pub fn move_wall_clock(seconds: i64) {
     let moved = seconds.saturating_mul(1_000_000);
     crate::clock::MOVED_US.fetch_add(moved, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// A server in memory: takes every batch, keeps it, and has no configuration to tell. Clones share what they keep.
+/// A server in memory: accepts and keeps every batch, and has no remote configuration. Clones share the batches.
 ///
 /// ```
 /// use std::time::Duration;
@@ -99,7 +100,7 @@ pub fn move_wall_clock(seconds: i64) {
 pub struct CollectingTransport(Arc<Mutex<Vec<Value>>>);
 
 impl CollectingTransport {
-    /// One that has nothing yet.
+    /// Creates a server that has no batches yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -109,7 +110,7 @@ impl CollectingTransport {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The batches that arrived, as the server would read them.
+    /// Returns the batches that arrived, as the server would read them.
     ///
     /// ```
     /// assert!(unjank::testing::CollectingTransport::new().batches().is_empty());
@@ -119,7 +120,7 @@ impl CollectingTransport {
         self.lock().clone()
     }
 
-    /// The events of one signal that arrived, such as `spans` or `metrics`.
+    /// Returns the events of one signal that arrived, such as `spans` or `metrics`.
     #[must_use]
     pub fn events(&self, signal: &str) -> Vec<Value> {
         let batches = self.lock();

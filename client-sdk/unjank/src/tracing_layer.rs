@@ -1,4 +1,4 @@
-//! Spans of crates that are instrumented with `tracing`, as spans of ours.
+//! Records the spans of crates that are instrumented with `tracing`.
 
 mod fields;
 
@@ -17,8 +17,8 @@ use crate::clock::Moment;
 use crate::span::foreign::{begin_under, leave};
 use crate::span::{DetachedSpan, SpanContext};
 
-/// A layer for `tracing` that makes its spans of level `INFO` and above spans of ours, so that libraries show up that are
-/// instrumented already.
+/// Returns a layer for `tracing` that records its spans of level `INFO` and above, so that libraries that are already
+/// instrumented show up.
 ///
 /// ```
 /// use tracing_subscriber::layer::SubscriberExt;
@@ -30,16 +30,16 @@ use crate::span::{DetachedSpan, SpanContext};
 /// });
 /// ```
 ///
-/// * **Time**: a span lasts from its creation to its close, as with OpenTelemetry. The attribute `busy_us` says for how many
-///   microseconds it was entered.
-/// * **Parents**: the innermost open span of the thread, ours or theirs, unless the code names another. Our spans that begin
-///   inside an entered span of `tracing` are its children.
-/// * **Names and places**: the name is the span's, so that is what the remote configuration chooses by; the class is its module,
-///   and the target is an attribute where it is another.
-/// * **Fields** are attributes, at most 64 of 1 KiB. **Events** inside are events of the span, at most 64; one of level `ERROR` makes its
-///   status `error`.
+/// * **Time**: a span lasts from its creation to its close, as with OpenTelemetry. The attribute `busy_us` is the time in which
+///   it was entered, in microseconds.
+/// * **Parents**: the parent is the innermost open span of the thread, of the SDK or of `tracing`, unless the code names another.
+///   A span of the SDK that begins inside an entered span of `tracing` is its child.
+/// * **Names and places**: a span keeps its name, and the remote configuration selects spans by it. The class is the module; the
+///   target becomes an attribute if it differs from the module.
+/// * **Fields** become attributes, at most 64 of 1 KiB each. **Events** inside a span become its events, at most 64. An event of
+///   level `ERROR` sets the status `error`.
 ///
-/// What the app's own callbacks do on the SDK's thread is left out.
+/// Spans and events that the app's callbacks produce on the SDK's own thread are ignored.
 pub fn tracing_layer<S>() -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'lookup> LookupSpan<'lookup>,
@@ -47,7 +47,7 @@ where
     tracing_layer_up_to(LevelFilter::INFO)
 }
 
-/// The same for spans and events up to a level of detail.
+/// The same, for spans and events up to the given level of detail.
 ///
 /// ```
 /// use tracing_subscriber::filter::LevelFilter;
@@ -61,20 +61,20 @@ pub fn tracing_layer_up_to<S>(most: LevelFilter) -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'lookup> LookupSpan<'lookup>,
 {
-    // A filter of this layer alone: other layers see what they want.
+    // The filter belongs to this layer alone: other layers are not affected.
     TracingLayer.with_filter(most)
 }
 
 #[derive(Clone, Copy, Debug)]
 struct TracingLayer;
 
-/// What a span of `tracing` carries, unless all of it follows from its ancestors.
+/// The SDK's data on a span of `tracing`. Absent if all of it can be derived from the span's ancestors.
 #[derive(Debug)]
 struct Tracked {
     span: DetachedSpan,
-    /// On how many threads it is entered.
+    /// Number of threads on which it is entered.
     entered: u32,
-    /// The first of them, while there is any.
+    /// Since when it is entered on at least one of them.
     since: Option<Moment>,
     busy: Duration,
 }
@@ -83,12 +83,13 @@ thread_local! {
     static IS_OURS: bool = std::thread::current().name() == Some("unjank");
 }
 
-/// Whether there is anything to do on this thread: what our own does would go on for ever.
+/// Returns whether to record on this thread. Recording the SDK's own thread would never come to an end.
 fn is_on() -> bool {
     client::is_on() && !IS_OURS.try_with(|ours| *ours).unwrap_or(true)
 }
 
-/// From 0 to below 1, the same for all spans below a root: what is sampled out then needs to remember nothing.
+/// Returns a draw from 0 to below 1, the same for all spans below a root, so that nothing has to be stored for spans that are
+/// sampled out.
 #[expect(
     clippy::cast_precision_loss,
     reason = "53 bits are what a double holds"
@@ -96,19 +97,19 @@ fn is_on() -> bool {
 fn draw_of(root: &Id) -> f64 {
     static SEED: OnceLock<u64> = OnceLock::new();
     let mut mixed = root.into_u64() ^ SEED.get_or_init(random);
-    // The end of splitmix64 (Steele, Lea and Flood 2014).
+    // The output function of splitmix64 (Steele, Lea and Flood 2014).
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Even, as those of foreign spans are.
+/// The keys of foreign spans are even.
 fn key(id: &Id) -> u64 {
     id.into_u64() << 1
 }
 
-/// The context of the nearest tracked ancestor, or of the root that all agree on.
+/// Returns the context of the nearest tracked ancestor, or one that is the same for all spans below the root.
 fn implied<'s, S>(span: &SpanRef<'s, S>) -> SpanContext
 where
     S: Subscriber + LookupSpan<'s>,
@@ -148,7 +149,7 @@ where
             if metadata.module_path() != Some(metadata.target()) {
                 ours.set_attribute("target", metadata.target().to_owned());
             }
-            // Before the span is locked: printing a value may itself be traced.
+            // Before the span is locked, because formatting a value may itself be traced.
             let mut fields = Fields::default();
             attributes.record(&mut fields);
             for (name, value) in fields.0 {
@@ -226,7 +227,7 @@ where
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        // Also when it was switched off meanwhile: what was entered is left.
+        // Also after collection was switched off, because whatever was entered has to be left.
         leave(key(id));
         let Some(span) = context.span(id) else { return };
         if let Some(tracked) = span.extensions_mut().get_mut::<Tracked>()

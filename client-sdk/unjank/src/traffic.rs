@@ -1,4 +1,4 @@
-//! Traffic: bytes by natural day, source and network, counted over all requests and sent once.
+//! Traffic: bytes by natural day, source and network, summed over all requests and sent once.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,30 +14,30 @@ use crate::clock::{age_us, wall_clock};
 use crate::losses::Reason;
 use crate::uplink::OLDEST_US;
 
-/// A request that is over, answered or not: what [`traffic()`] counts.
+/// A finished request, with or without a response, as [`traffic()`] counts it.
 ///
 /// ```
-/// // One that was sent and never answered cost the user bytes as well.
+/// // A request without a response cost the user bytes as well.
 /// let lost = unjank::Transferred { host: "cdn.example.com", tx_bytes: 380, ..unjank::Transferred::default() };
 /// assert!(!lost.answered);
 /// unjank::traffic(lost);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred<'t> {
-    /// The host it was for: by it the remote configuration says the source.
+    /// The host of the request. The remote configuration maps it to a source.
     pub host: &'t str,
-    /// The answer's MIME type; empty when there was no answer.
+    /// The MIME type of the response; empty if there was none.
     pub mime_type: &'t str,
-    /// Bytes sent, heads included as far as known.
+    /// Bytes sent, including headers as far as they are known.
     pub tx_bytes: u64,
     /// Bytes received.
     pub rx_bytes: u64,
-    /// Whether an answer came.
+    /// Whether a response arrived.
     pub answered: bool,
 }
 
-/// Counts a request, by local day, source and network. Nothing while nothing is collected. Sums are kept in the
-/// [`crate::Config::data_dir`], and are sent once.
+/// Counts a finished request, by local day, source and network. Does nothing while nothing is collected. The sums are kept in
+/// [`crate::Config::data_dir`], and each is sent once.
 ///
 /// ```
 /// unjank::traffic(unjank::Transferred {
@@ -72,9 +72,10 @@ fn count(shared: &Shared, transferred: Transferred<'_>) {
         .count(&transfer, wall_clock(), offset);
 }
 
-/// Says how far local time is ahead of UTC, in seconds, negative west of Greenwich: days of traffic are the user's days. Asked of the
-/// system at [`crate::init`], which does not answer while there are other threads, and then it is 0; call it after `init` and when
-/// the time zone changes. Nothing before `init`.
+/// Sets how far local time is ahead of UTC, in seconds; negative west of Greenwich. Traffic is summed over the user's own days.
+///
+/// [`crate::init`] asks the system for the offset, but the system does not report it while the process has other threads, and
+/// then the offset is 0. Call this after `init`, and whenever the time zone changes. Does nothing before `init`.
 ///
 /// ```
 /// unjank::set_utc_offset(5 * 3_600 + 1_800); // India
@@ -85,22 +86,22 @@ pub fn set_utc_offset(seconds: i32) {
     }
 }
 
-/// What the system says at the start, 0 where it does not tell.
+/// Returns the offset that the system reports at the start, or 0.
 pub(crate) fn utc_offset_s() -> i32 {
     time::UtcOffset::current_local_offset().map_or(0, time::UtcOffset::whole_seconds)
 }
 
-/// The counts as they outlive the process.
+/// The counts, kept on disk so that they outlive the process.
 pub(crate) struct Ledger {
     file: Option<PathBuf>,
-    /// What stands in the file, as far as known: most batches come without new traffic.
+    /// The content of the file, as far as it is known. Most batches come without new traffic.
     written: Vec<u8>,
-    /// What an earlier process counted is not known yet: it must not be overwritten.
+    /// The counts of an earlier process have not been read yet, so the file must not be overwritten.
     unread: bool,
 }
 
 impl Ledger {
-    /// Takes up what an earlier process counted.
+    /// Loads the counts of an earlier process.
     pub(crate) fn open(file: Option<PathBuf>, shared: &Shared) -> Self {
         let mut ledger = Self {
             file,
@@ -111,13 +112,13 @@ impl Ledger {
         ledger
     }
 
-    /// Takes up what an earlier process counted, if the disk did not give it before. Answers whether it does now.
+    /// Loads the counts of an earlier process, if reading them failed before. Returns whether that worked now.
     pub(crate) fn read(&mut self, shared: &Shared) -> bool {
         let Some(file) = self.file.as_ref().filter(|_| self.unread) else {
             return false;
         };
         let lost = match std::fs::read(file) {
-            // What another program or a later version wrote cannot be counted.
+            // Counts that another program or a later version wrote cannot be used.
             Ok(saved) => shared.meters.traffic().take_up(&saved).is_err(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(_) if age_us(file).is_ok_and(|age| age > OLDEST_US) => true,
@@ -130,36 +131,37 @@ impl Ledger {
         true
     }
 
-    /// Batches whose rows were taken and are not known to be kept.
+    /// Returns the batches whose rows were taken and are not known to be kept.
     pub(crate) fn outstanding(meter: &TrafficMeter) -> Vec<Uuid> {
         let tokens = meter.outstanding();
         tokens.filter_map(|token| token.parse().ok()).collect()
     }
 
-    /// The rows for a batch of that id: the same for the same id, until it is confirmed. On disk before they are answered.
+    /// Takes the rows for a batch: the same rows for the same id, until it is confirmed. They are on disk before they are
+    /// returned.
     pub(crate) fn take(&mut self, batch_id: Uuid, shared: &Shared) -> Vec<Traffic<'static>> {
         let token = batch_id.to_string();
         let mut meter = shared.meters.traffic();
         let again = meter.outstanding().any(|one| one == token);
         let rows = meter.take_deltas(&token);
         drop(meter);
-        // Taken before, they were written down then, and may have been sent: they stay with their batch.
+        // Rows that were taken before are already on disk and may have been sent, so they stay with their batch.
         if again || rows.is_empty() || self.save(shared) {
             return rows;
         }
-        // Rows that are not known to be taken would be sent again after a crash.
+        // If it is not on disk that the rows were taken, a crash would send them twice.
         shared.meters.traffic().put_back(&token);
         Vec::new()
     }
 
-    /// The batch is kept elsewhere now.
+    /// Forgets the rows of a batch that is now kept elsewhere.
     pub(crate) fn confirm(&mut self, batch_id: Uuid, shared: &Shared) {
         shared.meters.traffic().confirm(&batch_id.to_string());
         self.save(shared);
     }
 
-    /// Answers whether the counts are durable, as far as there is a disk. One that does not take them costs what was counted
-    /// since, if the process dies.
+    /// Saves the counts. Returns whether they are durable, or there is no disk. If saving fails and the process dies, the counts
+    /// since the last save are lost.
     pub(crate) fn save(&mut self, shared: &Shared) -> bool {
         let Some(file) = &self.file else { return true };
         if self.unread {
@@ -176,14 +178,14 @@ impl Ledger {
         durable
     }
 
-    /// Forgets everything that was counted.
+    /// Deletes all counts.
     pub(crate) fn clear(&mut self, shared: &Shared) {
         let config = &shared.settings.load().document.traffic;
         *shared.meters.traffic() = TrafficMeter::new(config);
         self.written.clear();
         self.unread = false;
         if let Some(file) = &self.file {
-            // It may never have been there.
+            // The file may not exist.
             let _absent = std::fs::remove_file(file).is_err();
         }
     }
@@ -195,7 +197,7 @@ fn durably(file: &Path, bytes: &[u8]) -> io::Result<()> {
     written.write_all(bytes)?;
     written.sync_data()?;
     std::fs::rename(&new, file)?;
-    // Without it the old file may be back after a power failure, when its rows are on their way already.
+    // Without this, the old file may reappear after a power failure, when its rows have already been sent.
     #[cfg(unix)]
     if let Some(folder) = file.parent() {
         File::open(folder)?.sync_all()?;
@@ -203,7 +205,7 @@ fn durably(file: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Said so in batches: the network is known.
+/// Returns whether the network is known to be a cellular one.
 pub(crate) fn is_cellular(network: Network) -> bool {
     matches!(
         network,

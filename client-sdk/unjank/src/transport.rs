@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// A request of the SDK: its fields are what a [`Transport`] hands to the system.
+/// A request of the SDK, whose fields a [`Transport`] passes on to the system.
 ///
 /// ```
 /// fn head_of(request: &unjank::Request<'_>) -> String {
@@ -19,17 +19,17 @@ use std::time::Duration;
 pub struct Request<'r> {
     /// `GET` or `POST`.
     pub method: &'static str,
-    /// The whole address.
+    /// The full URL.
     pub url: &'r str,
-    /// Names in lower case.
+    /// The headers; names are in lower case.
     pub headers: &'r [(&'static str, &'r str)],
-    /// Empty for `GET`.
+    /// The body; empty for `GET`.
     pub body: &'r [u8],
-    /// How long it may take, from connecting to the last byte of the answer.
+    /// The time limit, from connecting to the last byte of the response.
     pub timeout: Duration,
 }
 
-/// An answer, whatever its status.
+/// The server's response, whatever its status.
 ///
 /// ```
 /// let busy = unjank::Response {
@@ -41,17 +41,17 @@ pub struct Request<'r> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// The header `retry-after`, as sent.
+    /// The `retry-after` header, as received.
     pub retry_after: Option<String>,
-    /// The header `etag`, as sent.
+    /// The `etag` header, as received.
     pub etag: Option<String>,
-    /// The body, decoded; at most a mebibyte is needed.
+    /// The decoded body. The SDK needs at most 1 MiB of it.
     pub body: Vec<u8>,
 }
 
-/// Why there was no answer, for people. The request is tried again later.
+/// Why there was no response, as a text for people. The request is retried later.
 ///
 /// ```
 /// let error = unjank::TransportError("no route to host".to_owned());
@@ -61,8 +61,8 @@ pub struct Response {
 #[error("{0}")]
 pub struct TransportError(pub String);
 
-/// Carries requests. Called by the background thread, which waits for the answer: at most as long as [`Request::timeout`] says, since
-/// events wait in memory meanwhile. A panic counts as no answer.
+/// Carries requests to the server. The background thread calls it and blocks until it returns. It has to return within
+/// [`Request::timeout`], because events wait in memory until then. A panic counts as no response.
 ///
 /// ```
 /// use unjank::{Request, Response, Transport, TransportError};
@@ -80,14 +80,14 @@ pub struct TransportError(pub String);
 /// # drop(unjank::Config::new("http://127.0.0.1:1", "demo").transport(Stub));
 /// ```
 pub trait Transport: Send + Sync {
-    /// Sends a request and reads the answer: every status is an answer.
+    /// Sends a request and reads the response. Every HTTP status counts as a response.
     ///
     /// # Errors
-    /// When there was none: the batch is kept, and tried again after a wait that doubles.
+    /// If there is no response. The SDK keeps the batch, and retries after a wait that doubles with each failure.
     fn send(&self, request: Request<'_>) -> Result<Response, TransportError>;
 }
 
-/// Sends, and takes a transport that panics for one that has no answer: it is the app's.
+/// Sends a request. A panic in the app's transport counts as no response.
 pub(crate) fn send(
     transport: &dyn Transport,
     request: Request<'_>,
@@ -113,7 +113,7 @@ impl Ureq {
     }
 }
 
-/// Answers are small: receipts and configurations.
+/// Responses are small: receipts and configurations.
 #[cfg(feature = "ureq")]
 const MOST_BYTES: u64 = 4 << 20;
 

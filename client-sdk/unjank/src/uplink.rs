@@ -1,4 +1,4 @@
-//! Sending what waits: what each answer of the server means, and when to try again.
+//! Uploads: what each response of the server means, and when to retry.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,23 +13,23 @@ use crate::config::Config;
 use crate::losses::{Losses, Reason};
 use crate::transport::{Request, Response, Transport, send};
 
-/// The server takes events up to seven days old; a batch holds events of its last minutes.
+/// Maximum age of a batch. The server accepts events up to seven days old, and a batch holds events of its last minutes.
 pub(crate) const OLDEST_US: i64 = 6 * 86_400 * 1_000_000 + 23 * 3_600 * 1_000_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
-/// After 401 and 403: a key that was rotated, or a project that asks for tokens, is not mended by asking often.
+/// After 401 and 403: retrying often does not help when a key was rotated or the project requires tokens.
 const FIRST_LONG_WAIT: Duration = Duration::from_secs(5 * 60);
 const LONGEST_LONG_WAIT: Duration = Duration::from_secs(6 * 3_600);
-/// What a server may ask to wait at most.
+/// The longest wait that a server can ask for.
 const MOST_ASKED: Duration = Duration::from_secs(24 * 3_600);
 
-/// The way to the server.
+/// The connection to the server.
 pub(crate) struct Uplink {
     transport: Arc<dyn Transport>,
     url: String,
     authorization: String,
     timeout: Duration,
     first_wait: Duration,
-    /// Nothing is sent before.
+    /// Nothing is sent before this.
     not_before: Option<Wait>,
     failures: u32,
     held_back: Vec<(Signal, Moment)>,
@@ -39,11 +39,11 @@ pub(crate) struct Uplink {
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     until: Moment,
-    /// The server asked for it: not even a flush goes earlier.
+    /// The server asked for the wait: not even a flush is sent earlier.
     asked: bool,
 }
 
-/// What a device learns from an answer.
+/// What a response means for the batch.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Accepted {
@@ -51,27 +51,27 @@ enum Verdict {
         rate_limits: Vec<RateLimit>,
         config_etag: Option<String>,
     },
-    /// The server will never take it.
+    /// The server will never accept the batch.
     Refused,
-    /// Smaller, it may.
+    /// The server may accept the batch in parts.
     TooLarge,
-    /// Keep it.
+    /// Keep the batch and retry.
     Later {
         retry_after: Option<Duration>,
         long: bool,
     },
 }
 
-/// What came of sending.
+/// The result of sending.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// Nothing waits any more.
     pub(crate) all: bool,
-    /// More is not tried before some time has passed.
+    /// It is too early for another attempt.
     pub(crate) waits: bool,
-    /// All is sent but what cannot be read now.
+    /// Everything is sent except what cannot be read now.
     pub(crate) unread: bool,
-    /// The `ETag` of the configuration that the server would answer now.
+    /// The `ETag` of the server's current configuration.
     pub(crate) config_etag: Option<String>,
 }
 
@@ -90,19 +90,20 @@ impl Uplink {
         }
     }
 
-    /// Whether the server asked to hold back a signal.
+    /// Returns whether the server asked to hold back a signal.
     pub(crate) fn holds_back(&self, signal: Signal, now: Moment) -> bool {
         let mut held = self.held_back.iter();
         held.any(|(one, until)| *one == signal && now < *until)
     }
 
-    /// Whether it is not yet time to send.
+    /// Returns whether it is too early to send.
     pub(crate) fn is_waiting(&self) -> bool {
         self.waits(Moment::now(), false)
     }
 
-    /// Sends what waits, oldest first, until all is sent, it is time to wait, or `go_on` says no: a long backlog is sent in pieces,
-    /// since other work waits meanwhile. `urgent`: after a failure of the network it is tried at once, since somebody waits.
+    /// Sends the waiting batches, oldest first, until all are sent, a wait begins, or `go_on` returns `false`: a long backlog is
+    /// sent in pieces, so that other work is not delayed. With `urgent`, does not wait after a network failure, because a caller
+    /// is blocked.
     pub(crate) fn send(
         &mut self,
         backlog: &mut Backlog,
@@ -208,10 +209,10 @@ impl Uplink {
         };
         let doubled = first.saturating_mul(2_u32.saturating_pow(self.failures.min(16)));
         self.failures = self.failures.saturating_add(1);
-        // From half of it to all of it: devices that failed together do not come back together.
+        // Between half and all of the wait, so that devices that failed together do not retry together.
         let jittered = doubled.min(longest).mul_f64(0.5 + draw() / 2.0);
         let asked = retry_after.map(|wait| wait.min(MOST_ASKED));
-        // What was asked is the least, and some more for the same reason.
+        // At least what the server asked for, and up to a tenth more for the same reason.
         let asked = asked.map(|asked| asked.mul_f64(1.0 + draw() / 10.0));
         let wait = match asked {
             Some(asked) if long => asked.max(jittered),
@@ -238,8 +239,8 @@ fn verdict(response: &Response, batch_id: Uuid) -> Verdict {
     }
 }
 
-/// What a header `Retry-After` asks: seconds, or a date, which is told by this device's clock. No wait at all asks nothing: the
-/// usual one holds.
+/// Parses a `Retry-After` header: seconds, or a date, which is compared with this device's clock. Returns `None` for no wait at
+/// all, so that the usual back-off applies.
 pub(crate) fn asked_wait(text: &str) -> Option<Duration> {
     let text = text.trim();
     let seconds = text.parse().ok().map(Duration::from_secs);
@@ -252,8 +253,8 @@ pub(crate) fn asked_wait(text: &str) -> Option<Duration> {
     wait.filter(|wait| !wait.is_zero())
 }
 
-/// A 202 whose receipt does not read or names another batch may come from a proxy on the way: the batch is sent again, and stored
-/// once.
+/// Returns `None` for a 202 whose receipt cannot be parsed or names another batch. It may come from a proxy: the batch is sent
+/// again, and the server stores it once.
 fn accepted(body: &[u8], batch_id: Uuid) -> Option<Verdict> {
     let receipt: Receipt<'_> = serde_json::from_slice(body).ok()?;
     if receipt.batch_id != batch_id {
@@ -266,7 +267,7 @@ fn accepted(body: &[u8], batch_id: Uuid) -> Option<Verdict> {
     let held_back = receipt.rate_limits.iter().filter(|one| one.dropped > 0);
     let held_back = held_back.map(|one| (one.signal, Reason::RateLimited, one.dropped));
     Some(Verdict::Accepted {
-        // Of a duplicate as well: it is sent only when no receipt of it arrived before.
+        // Also for a duplicate: it is sent only if no receipt for it has arrived.
         lost: rejected.chain(unlisted).chain(held_back).collect(),
         config_etag: receipt.config_etag.map(|etag| etag.to_string()),
         rate_limits: receipt.rate_limits,
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn each_status_means_what_the_contract_says() {
+    fn each_status_maps_to_the_documented_verdict() {
         for status in [400, 415, 422] {
             assert_eq!(answered(status, ""), Verdict::Refused, "{status}");
         }
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_asked_in_seconds_or_until_a_date() {
+    fn retry_after_is_read_as_seconds_or_as_a_date() {
         assert_eq!(asked_wait(" 120 "), Some(Duration::from_secs(120)));
         let until = |seconds: u64| {
             let now = u64::try_from(wall_clock().as_micros()).unwrap();
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_tells_losses_limits_and_the_configuration() {
+    fn a_receipt_reports_losses_rate_limits_and_the_configuration() {
         let receipt = r#"{"batch_id":"00000000-0000-0000-0000-000000000001","accepted":3,
             "rejected":[{"signal":"spans","index":1,"code":"x","detail":"y"}],
             "rejected_unlisted":[{"signal":"spans","events":7}],
@@ -333,7 +334,7 @@ mod tests {
             config_etag,
         } = answered(202, receipt)
         else {
-            panic!("accepted");
+            panic!("expected an accepted batch");
         };
         assert_eq!(
             lost,
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_202_without_a_receipt_is_no_acknowledgement() {
+    fn a_202_without_a_receipt_is_not_an_acknowledgement() {
         assert!(matches!(
             answered(202, "<html>"),
             Verdict::Later { long: false, .. }
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_that_names_another_batch_is_no_acknowledgement() {
+    fn a_receipt_for_another_batch_is_not_an_acknowledgement() {
         let receipt =
             |id: u128| format!(r#"{{"batch_id":"{}","accepted":3}}"#, Uuid::from_u128(id));
         let taken = answered(202, &receipt(1));

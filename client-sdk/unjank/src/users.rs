@@ -1,17 +1,18 @@
-//! Whose events these are. An event is stamped when it comes, since its batch is made later, when it may be somebody else's turn.
+//! Which user an event belongs to. An event is stamped when it is recorded, because the user may have changed when its batch is
+//! made.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// So many users back are remembered: events of a turn before, if any still wait, are nobody's rather than somebody else's.
+/// Number of turns that are remembered. Events of an older turn that still wait get no user rather than the wrong one.
 const REMEMBERED: usize = 64;
 
-/// A turn of a user: the same one may have several.
+/// A period with one user. The same user may have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Turn(u64);
 
-/// The user now, and those before whose events may still wait.
+/// The current user, and earlier ones whose events may still wait.
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     now: AtomicU64,
@@ -23,7 +24,7 @@ impl Users {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What comes from now on is of this user; empty for nobody.
+    /// Sets the user of later events; empty for none.
     pub(crate) fn set(&self, user_id: &str) {
         let mut turns = self.lock();
         let current = turns.back().map_or("", |(_, user)| user);
@@ -38,19 +39,19 @@ impl Users {
         self.now.store(turn, Ordering::Release);
     }
 
-    /// Whose turn it is.
+    /// Returns the current turn.
     pub(crate) fn turn(&self) -> Turn {
         Turn(self.now.load(Ordering::Acquire))
     }
 
-    /// The user of a turn; empty for nobody, and for a turn that is forgotten.
+    /// Returns the user of a turn; empty for none and for a turn that is forgotten.
     pub(crate) fn of(&self, turn: Turn) -> String {
         let turns = self.lock();
         let found = turns.iter().find(|(one, _)| *one == turn);
         found.map(|(_, user)| user.clone()).unwrap_or_default()
     }
 
-    /// The user now.
+    /// Returns the current user.
     pub(crate) fn current(&self) -> String {
         self.of(self.turn())
     }
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_keeps_its_user_and_a_forgotten_one_is_nobodys() {
+    fn a_turn_keeps_its_user_and_a_forgotten_one_has_none() {
         let users = Users::default();
         assert_eq!(users.current(), "");
         users.set("ann");

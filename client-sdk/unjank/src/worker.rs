@@ -1,4 +1,4 @@
-//! The background thread: takes events from the queue, makes batches, keeps them, sends them, and asks for the configuration.
+//! The background thread: turns queued events into batches, stores and sends them, and fetches the remote configuration.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,13 +26,13 @@ use crate::transport::Transport;
 use crate::uplink::Uplink;
 use crate::users::Turn;
 
-/// Events wait in memory for so long at most: a process that is killed loses no more.
+/// Events wait in memory for about this long at most: a process that is killed loses no more.
 const SEAL_AFTER: Duration = Duration::from_secs(5);
-/// Between looks at the queue.
+/// Time between checks of the queue.
 const TICK: Duration = Duration::from_secs(1);
-/// A long backlog is sent in pieces of so long: events come in meanwhile.
+/// A long backlog is sent in pieces of this length, so that the queue is drained in between.
 const UPLOAD_PIECE: Duration = Duration::from_secs(2);
-/// Losses and costs are told at least so often while anything is sent.
+/// Losses and costs are reported at least this often while anything is sent.
 const HEALTH_EVERY: Duration = Duration::from_secs(600);
 
 pub(crate) struct Worker {
@@ -46,21 +46,21 @@ pub(crate) struct Worker {
     monitors: Monitors,
     ledger: Ledger,
     pending: Pending,
-    /// Whose events are pending.
+    /// The turn that the pending events belong to.
     turn: Turn,
-    /// Since when something is pending.
+    /// Since when events are pending.
     pending_since: Option<Moment>,
     next_upload: Moment,
     last_health: Moment,
-    told_cpu: Duration,
+    reported_cpu: Duration,
     /// Something that waits could not be read when it was to be sent.
     unread: bool,
-    /// The app ends, and collection was on until then.
+    /// The app is ending, and collection was on until then.
     ending: bool,
 }
 
 impl Worker {
-    /// Opens what is kept on disk: called when collection is switched on for the first time, not before.
+    /// Opens what is kept on disk. Called when collection is switched on for the first time, not before.
     pub(crate) fn open(
         shared: Arc<Shared>,
         transport: Arc<dyn Transport>,
@@ -99,18 +99,18 @@ impl Worker {
             pending_since: None,
             next_upload: first,
             last_health: Moment::now(),
-            told_cpu: cpu_time(),
+            reported_cpu: cpu_time(),
             unread: false,
             ending: false,
             shared,
         };
         let resource = resource(&worker.shared.config, install_id);
-        worker.tell(|reporter| reporter.begin(&resource));
+        worker.notify(|reporter| reporter.begin(&resource));
         worker.recover_traffic();
         worker
     }
 
-    /// Rows of traffic that an earlier process took, and that may not have been kept, come again under the same id.
+    /// Seals traffic that an earlier process took, and that may not have been kept, again under the same id.
     fn recover_traffic(&mut self) {
         let outstanding = Ledger::outstanding(&self.shared.meters.traffic());
         for batch_id in outstanding {
@@ -119,7 +119,7 @@ impl Worker {
         self.settle_traffic();
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is asked to stop.
     pub(crate) fn run(mut self) {
         loop {
             let wanted = self.shared.wishes.wait(self.pause());
@@ -138,7 +138,7 @@ impl Worker {
         }
     }
 
-    /// Answers the flushes that were asked for.
+    /// Marks the requested flushes as done.
     fn flushed(&self, wanted: Wanted) {
         if wanted.flushes > wanted.flushed {
             let unread = self.unread.then_some(wanted.flushes);
@@ -149,7 +149,7 @@ impl Worker {
         }
     }
 
-    /// What was lost by sending for the last time is told at the next start, and what is only in memory is sent then.
+    /// Keeps the losses of the last upload, and batches that are only in memory, for the next start to send.
     fn keep_the_rest(&mut self) {
         if self.may_work() && self.shared.config.data_dir.is_some() {
             self.seal();
@@ -157,12 +157,12 @@ impl Worker {
         }
     }
 
-    /// Collection is on, or was until the app ended.
+    /// Returns whether collection is on, or was until the app ended.
     fn may_work(&self) -> bool {
         client::is_on() || self.ending
     }
 
-    /// Until the next thing is due.
+    /// Returns the time until the next task is due.
     fn pause(&self) -> Duration {
         if !client::is_on() {
             return Duration::from_secs(3_600);
@@ -176,17 +176,17 @@ impl Worker {
         TICK.min(next.since(now)).max(Duration::from_millis(1))
     }
 
-    /// Answers whether all was done that a flush waits for.
+    /// Returns whether everything that a flush waits for is done.
     fn work(&mut self, wanted: Wanted) -> bool {
         let urgent = wanted.stop || wanted.flushes > wanted.flushed;
         self.unread = false;
         if self.shared.wall.has_moved() {
-            // What is pending was timed by the clock as it was set.
+            // Pending events were timed by the old setting of the clock.
             self.seal();
             self.shared.wall.follow();
             self.shared.set_scene();
         }
-        // What is to be watched is asked before anything is.
+        // Fetches the configuration first, because it decides what is monitored.
         if !wanted.stop {
             self.poll();
         }
@@ -197,7 +197,7 @@ impl Worker {
         let old = self
             .pending_since
             .is_some_and(|since| now.since(since) >= SEAL_AFTER);
-        // Each request takes its time, and people change their minds.
+        // Polling takes time, and the user may withdraw consent during it.
         if !self.may_work() {
             return true;
         }
@@ -230,7 +230,7 @@ impl Worker {
                 self.shared.losses.add(signal, Reason::Filtered, 1);
                 continue;
             }
-            self.tell(|reporter| reporter.report(&event));
+            self.notify(|reporter| reporter.report(&event));
             self.follow_user(turn);
             self.pending.add(event);
             self.pending_since.get_or_insert(now);
@@ -240,11 +240,11 @@ impl Worker {
         }
     }
 
-    fn tell(&self, what: impl Fn(&(dyn Reporter + 'static))) {
+    fn notify(&self, call: impl Fn(&(dyn Reporter + 'static))) {
         for reporter in &self.shared.config.reporters {
-            // A reporter that panics is the app's; its events go on.
-            let told = catch_unwind(AssertUnwindSafe(|| what(&**reporter)));
-            told.unwrap_or_default();
+            // The panic is the app's; its events are still sent.
+            let notified = catch_unwind(AssertUnwindSafe(|| what(&**reporter)));
+            notified.unwrap_or_default();
         }
     }
 
@@ -253,18 +253,18 @@ impl Worker {
         upload.max_batch_events.clamp(1, 10_000)
     }
 
-    /// An interceptor that panics keeps the event back.
+    /// Passes an event through `before_send`. Returns whether the event is kept.
     fn lets_pass(&self, event: &mut Event) -> bool {
         let Some(filter) = &self.shared.config.before_send else {
             return true;
         };
-        // What was to be kept back might be in it.
+        // If the filter panics, drop the event: it may hold what the filter was to remove.
         catch_unwind(AssertUnwindSafe(|| filter(event))).unwrap_or(false)
     }
 
-    /// A batch speaks for one user.
+    /// Seals the pending events if the user changed: a batch belongs to one user.
     fn follow_user(&mut self, turn: Turn) {
-        // Asked for each event, so nothing is copied while it is the same one.
+        // Runs for every event, so it copies nothing while the user stays the same.
         if self.turn == turn {
             return;
         }
@@ -276,12 +276,12 @@ impl Worker {
         self.pending.set_user(&user_id);
     }
 
-    /// Writes down what is pending, with what was lost.
+    /// Makes a batch of the pending events, together with the losses.
     fn seal(&mut self) {
-        // What is not durable now is so with the next batch.
+        // If this fails, the next batch saves the counts.
         let _failed = !self.ledger.save(&self.shared);
         self.add_health();
-        self.tell(Reporter::flush);
+        self.notify(Reporter::flush);
         self.pending_since = None;
         if self.pending.len() == 0 {
             return;
@@ -299,7 +299,7 @@ impl Worker {
         self.backlog.push(sealed, &self.shared.losses);
     }
 
-    /// Makes a batch of what was counted, if anything was.
+    /// Makes a batch of the counted traffic, if there is any.
     fn seal_traffic(&mut self, batch_id: Uuid) {
         let rows = self.ledger.take(batch_id, &self.shared);
         if rows.is_empty() {
@@ -313,8 +313,8 @@ impl Worker {
         }
     }
 
-    /// Rows of traffic whose batch is kept, or is done with, are forgotten. In memory alone it would die with the process: then the
-    /// rows are sent again, under the same id.
+    /// Forgets rows of traffic whose batch is kept or done with. A batch that is only in memory would be lost with the process:
+    /// its rows are then sent again, under the same id.
     fn settle_traffic(&mut self) {
         let outstanding = Ledger::outstanding(&self.shared.meters.traffic());
         for batch_id in outstanding {
@@ -335,13 +335,13 @@ impl Worker {
         let cpu = cpu_time();
         let health = SdkHealth {
             dropped,
-            overhead_us: micros(cpu.saturating_sub(self.told_cpu)),
+            overhead_us: micros(cpu.saturating_sub(self.reported_cpu)),
             queue_bytes: self.backlog.bytes(),
             upload_bytes: std::mem::take(&mut self.uplink.sent_bytes),
         };
-        self.tell(|reporter| reporter.health(&health));
+        self.notify(|reporter| reporter.health(&health));
         self.pending.set_health(health);
-        self.told_cpu = cpu;
+        self.reported_cpu = cpu;
     }
 
     fn poll(&mut self) {
@@ -354,7 +354,7 @@ impl Worker {
         let config = &self.shared.config;
         if let Some(document) = self.remote.poll(config, &identity, interval) {
             let document = config.remote_document(document);
-            // What was collected until now was collected by the settings before.
+            // Events collected until now belong to the previous settings.
             self.drain();
             self.seal();
             let most_bytes = document.upload.max_queue_bytes;
@@ -364,7 +364,7 @@ impl Worker {
         }
     }
 
-    /// Answers whether nothing is left that could be sent now.
+    /// Sends what waits. Returns whether nothing is left that could be sent now.
     fn upload(&mut self, urgent: bool) -> bool {
         let interval = self.shared.settings.load().document.upload.interval_s;
         if urgent || !self.uplink.is_waiting() {
@@ -394,7 +394,7 @@ impl Worker {
         done
     }
 
-    /// Consent is gone: what was not sent never will be.
+    /// Deletes everything that was not sent, because consent was withdrawn.
     fn forget(&mut self) {
         if !client::is_on() {
             self.shared.forget_queued();
@@ -413,9 +413,9 @@ impl Worker {
     }
 }
 
-/// Deletes what an earlier process had not sent.
+/// Deletes what an earlier process did not send.
 pub(crate) fn forget_unsent(folder: &Path) {
-    // What is not there needs no deleting, and what cannot be deleted is tried again with the next answer.
+    // The files may not exist. A deletion that fails is retried when the user declines again.
     let _queue = std::fs::remove_dir_all(folder.join("queue")).is_err();
     let _traffic = std::fs::remove_file(folder.join("traffic.json")).is_err();
 }
@@ -446,7 +446,7 @@ fn make(folder: &Path) -> bool {
     std::fs::create_dir_all(folder).is_ok()
 }
 
-/// The install id of before, or a new one that is kept.
+/// Returns the stored install id, or a new one that it stores.
 fn install_id(file: Option<PathBuf>) -> Uuid {
     let new = Uuid::new_v4();
     let Some(file) = file else { return new };
@@ -458,10 +458,10 @@ fn install_id(file: Option<PathBuf>) -> Uuid {
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        // The id is there, and the next start may read it.
+        // There is an id, and the next start may be able to read it.
         Err(_) => return new,
     }
-    // A disk that does not take it makes every start a new install: nothing else can be done here.
+    // If the disk does not accept the id, every start is a new install; nothing else can be done here.
     let written = file.with_extension("new");
     let _failed = std::fs::write(&written, new.to_string())
         .and_then(|()| std::fs::rename(&written, &file))
@@ -473,7 +473,7 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// CPU time of this thread; nothing where the system does not tell.
+/// Returns the CPU time of this thread; zero where the system does not report it.
 #[cfg(unix)]
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

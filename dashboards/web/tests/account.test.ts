@@ -38,8 +38,8 @@ test('a refusal of the server stands at the field that it is about', () => {
   expect(refusedFields(Problem.of(401, { code: 'login_refused' }))).toEqual({
     present: 'The present password is wrong.',
   });
-  const unfit = Problem.of(422, { code: 'password_unfit', detail: 'a password has at least 12 characters' });
-  expect(refusedFields(unfit)).toEqual({ wanted: 'A password has at least 12 characters.' });
+  const unfit = Problem.of(422, { code: 'password_unfit', detail: 'a password must have at least 12 characters' });
+  expect(refusedFields(unfit)).toEqual({ wanted: 'A password must have at least 12 characters.' });
   expect(refusedFields(Problem.of(429, { code: 'too_many_logins' }))).toEqual({});
 });
 

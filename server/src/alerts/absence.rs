@@ -1,4 +1,4 @@
-//! Nothing arrives any more. By arrival: what was collected while a device had no network arrives late, but it arrives.
+//! Rules that fire when no data arrives. The window is by arrival time, so an upload after hours offline is no gap.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use super::machine::Observed;
 use super::verdict::{Group, Numbers, Sides, Verdict};
 use crate::query::Unanswered;
 
-/// What did arrive in this time before the window is missed.
+/// A group can only be missing if it sent data within this time before the window.
 const LOOK_BACK: i64 = 7 * 86_400_000_000;
 
 pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unanswered> {
     let (from, to) = (case.now - case.rule.window(), case.now);
-    // Of more groups than are watched, so that a small one is not taken for a missing one.
+    // Read more groups than a rule watches, so that a small group is not mistaken for a missing one.
     let now = arrived(judge, case, (from, to), Some(MOST_ANSWERED)).await?;
     let all_known = now.len() < usize::try_from(MOST_ANSWERED).unwrap_or(usize::MAX);
     let mut groups: BTreeMap<Group, f64> = if now.is_empty() || !case.rule.metric.by.is_empty() {
@@ -20,7 +20,7 @@ pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdi
     } else {
         BTreeMap::new()
     };
-    // What is missed already is missed until it comes.
+    // A group with an open incident stays missing until it sends data again.
     groups.extend(case.held.iter().map(|held| (held.group.clone(), 0.0)));
     groups.extend(now.keys().map(|group| (group.clone(), 0.0)));
     let verdicts = groups.into_keys().map(|group| {
@@ -50,7 +50,7 @@ pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdi
     Ok(verdicts.collect())
 }
 
-/// How many samples of each group arrived between two times.
+/// Returns the number of samples per group that arrived in a period.
 async fn arrived(
     judge: &Judge,
     case: &Case<'_>,

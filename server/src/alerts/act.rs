@@ -1,5 +1,7 @@
-//! Each round, what incidents placed in the remote configuration is held against what they are to have placed: overrides that end by
-//! themselves, saved as people save, and taken back when the incident is over. Nothing here is remembered outside of the control database.
+//! Each round reconciles the overrides that incidents have created in the remote configuration with those they should have.
+//!
+//! An override is saved in the same way as a user's edit. It expires at a fixed time and is removed when its incident ends. All state
+//! is in the control database.
 
 use std::collections::BTreeMap;
 
@@ -18,31 +20,31 @@ use crate::store::control::{
 };
 
 const KIND: DocumentKind = DocumentKind::Configuration;
-/// How often a save is tried in a round when others save at the same time.
+/// How many times a round tries a save that conflicts with other saves.
 pub(super) const TRIES: usize = 5;
 const HOUR: i64 = 3_600_000_000;
 
-/// What is to be done about an override.
+/// The change that an override needs.
 enum Due {
     Nothing,
-    /// It is over, and there is nothing to save.
+    /// The override has ended, and the configuration needs no change.
     Note(Box<Acted>),
     Save(Value, Box<Acted>),
 }
 
-/// A configuration as it is.
+/// The saved configuration.
 pub(super) struct Current {
     pub(super) value: Value,
     pub(super) revision: i64,
-    /// What devices get whom no override is for.
+    /// The document for devices that match no override.
     pub(super) base: Document,
 }
 
 impl Evaluator {
-    /// Takes back what is over, then places what is new. What fails is tried in the next round.
+    /// Removes overrides that have ended, then places new ones. The next round retries failures.
     pub(super) async fn act(&self, rules: &[AlertRule]) {
-        if let Err(error) = self.look_after_all(rules).await {
-            tracing::warn!(%error, "overrides of incidents are not looked after");
+        if let Err(error) = self.reconcile_all(rules).await {
+            tracing::warn!(%error, "failed to reconcile the overrides of incidents");
         }
         for row in rules {
             let Ok(rule) = Rule::from_text(&row.document) else {
@@ -51,24 +53,24 @@ impl Evaluator {
             if let Some(action) = &rule.action
                 && let Err(error) = self.place_all(row, &rule, action).await
             {
-                tracing::warn!(%error, rule = %row.id, "an alert rule does not act yet");
+                tracing::warn!(%error, rule = %row.id, "failed to place the overrides of an alert rule");
             }
         }
     }
 
-    async fn look_after_all(&self, rules: &[AlertRule]) -> Result<(), ControlError> {
+    async fn reconcile_all(&self, rules: &[AlertRule]) -> Result<(), ControlError> {
         for incident in self.control.incidents_with_overrides().await? {
             let row = rules.iter().find(|row| row.id == incident.rule);
             let rule = row.and_then(|row| Rule::from_text(&row.document).ok());
-            if let Err(error) = self.look_after(&incident, rule.as_ref()).await {
-                tracing::warn!(%error, incident = %incident.id, "an override is not looked after");
+            if let Err(error) = self.reconcile(&incident, rule.as_ref()).await {
+                tracing::warn!(%error, incident = %incident.id, "failed to reconcile the override of an incident");
             }
         }
         Ok(())
     }
 
-    /// Whether its override is still wanted, still there, and still raises.
-    async fn look_after(&self, incident: &Incident, rule: Option<&Rule>) -> Result<(), SaveError> {
+    /// Ends or updates the override of an incident if it is no longer wanted, present or effective.
+    async fn reconcile(&self, incident: &Incident, rule: Option<&Rule>) -> Result<(), SaveError> {
         let Some(acted) = acted(incident) else {
             return Ok(());
         };
@@ -101,25 +103,30 @@ impl Evaluator {
         acted: &Acted,
     ) -> Due {
         let there = find(&current.value, &id_of(incident));
-        let somebody = |what: &str| Due::Note(Box::new(self.ended(acted, what.to_owned())));
+        let by_hand = |what: &str| Due::Note(Box::new(self.ended(acted, what.to_owned())));
         if there.is_none() {
-            return somebody("somebody took the override out of the remote configuration");
+            return by_hand("the override was removed by hand");
         }
         if there != acted.written {
-            return somebody("somebody changed the override, and looks after it from now on");
+            return by_hand("the override was changed by hand and is no longer managed");
         }
-        if let Some(because) = self.over(incident, rule, acted) {
+        if let Some(because) = self.end_reason(incident, rule, acted) {
             let value = without(&current.value, &id_of(incident)).0;
             return Due::Save(value, Box::new(self.ended(acted, because)));
         }
-        let again = rule.and_then(|rule| self.again(current, rule, incident, acted));
-        again.map_or(Due::Nothing, |(value, acted)| {
+        let updated = rule.and_then(|rule| self.updated(current, rule, incident, acted));
+        updated.map_or(Due::Nothing, |(value, acted)| {
             Due::Save(value, Box::new(acted))
         })
     }
 
-    /// Why the override of an incident is over.
-    fn over(&self, incident: &Incident, rule: Option<&Rule>, acted: &Acted) -> Option<String> {
+    /// Returns why the override of an incident must end, or `None` if it need not.
+    fn end_reason(
+        &self,
+        incident: &Incident,
+        rule: Option<&Rule>,
+        acted: &Acted,
+    ) -> Option<String> {
         if incident.state == IncidentState::Resolved {
             let because = incident.resolved_because.as_deref().unwrap_or("resolved");
             return Some(format!("the incident ended: {because}"));
@@ -127,12 +134,12 @@ impl Evaluator {
         if rule.is_none_or(|rule| rule.action.as_ref() != Some(&acted.asked)) {
             return Some("the rule's action was changed".to_owned());
         }
-        let over = self.clock.now() >= acted.until;
-        over.then(|| "its time is over".to_owned())
+        let expired = self.clock.now() >= acted.until;
+        expired.then(|| "the override expired".to_owned())
     }
 
-    /// The override anew where the configuration was edited around it: it must go on raising, and lower nothing.
-    fn again(
+    /// Recomputes the override after an edit of the base, so that it still raises rates and lowers none. Returns `None` if nothing changes.
+    fn updated(
         &self,
         current: &Current,
         rule: &Rule,
@@ -144,18 +151,18 @@ impl Evaluator {
         wish.rates = serde_json::from_value(rates).unwrap_or_default();
         let Patch { value: patch, .. } = wish.over(&current.base, 1.0);
         if patch.is_empty() {
-            let ended = self.ended(acted, "the devices send as much without it".to_owned());
+            let ended = self.ended(acted, "the base already has these rates".to_owned());
             return Some((without(&current.value, &id_of(incident)).0, ended));
         }
         let mut written = acted.written.clone()?;
         written.patch = patch.into();
         let value = with(&current.value, text(&written)?);
-        let anew = || Acted {
+        let updated = || Acted {
             written: Some(written.clone()),
             ..acted.clone()
         };
         let same = value == with_written(&current.value, acted);
-        (!same).then(|| (value, anew()))
+        (!same).then(|| (value, updated()))
     }
 
     fn ended(&self, acted: &Acted, because: String) -> Acted {
@@ -185,7 +192,7 @@ impl Evaluator {
         }
     }
 
-    /// Saves the next revision, and what the incident remembers of it, in one transaction.
+    /// Saves the next revision and the incident's record of it in one transaction.
     pub(super) async fn write(
         &self,
         incident: &Incident,
@@ -200,7 +207,7 @@ impl Evaluator {
             ActionState::Placed
         };
         let what = match &acted.because {
-            Some(because) => format!("override taken back, {because}"),
+            Some(because) => format!("override removed: {because}"),
             None => "override placed".to_owned(),
         };
         let about = format!("{}: {} {}", incident.title, incident.summary, incident.link);
@@ -224,7 +231,7 @@ impl Evaluator {
         state: ActionState,
         acted: &Acted,
     ) -> Result<(), ControlError> {
-        // Who was first is right too.
+        // If another server recorded an outcome first, its record is kept.
         let _first = self
             .control
             .note_action(note_of(incident, state, acted))
@@ -237,7 +244,7 @@ impl Evaluator {
             Ok(document) => {
                 let value = serde_json::from_str(&document.text);
                 let unread =
-                    |_| ControlError::Invalid("the configuration does not read".to_owned());
+                    |_| ControlError::Invalid("the configuration is not valid JSON".to_owned());
                 (value.map_err(unread)?, document.revision)
             }
             Err(ControlError::NotFound) => (json!({}), 0),
@@ -269,7 +276,7 @@ fn note_of(incident: &Incident, state: ActionState, acted: &Acted) -> ActionNote
     }
 }
 
-/// The part of the server that acts.
+/// The author of the revisions that incidents save.
 pub(super) fn alerts() -> Actor {
     Actor::system("alerts")
 }
@@ -304,7 +311,7 @@ pub(super) fn text(written: &Override) -> Option<Value> {
     serde_json::to_value(written).ok()
 }
 
-/// The configuration as it is, with the override in the form in which it is written here.
+/// Returns the configuration with the override serialized by this server, so that a difference in formatting is not a change.
 fn with_written(configuration: &Value, acted: &Acted) -> Value {
     let mut configuration = configuration.clone();
     let list = configuration

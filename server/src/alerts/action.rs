@@ -1,4 +1,4 @@
-//! What an incident does to the remote configuration while it goes on: as the rule says it, and as it was done.
+//! What an incident changes in the remote configuration while it is open: the action of its rule, and the outcome.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use super::check::RuleFault;
 use super::rule::Metric;
 use crate::remote_config::Override;
 
-/// While an incident fires, the devices it is about send more, so that the evidence collects itself.
+/// Raises the sampling rates of the affected devices while an incident fires, to collect more evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AlertAction)]
 pub struct Action {
-    /// The shares that are kept, 0 to 1. They are only ever raised.
+    /// The sampling rates to raise to, 0 to 1. A rate is never lowered.
     #[serde(default)]
     pub sampling: Raised,
-    /// Whether the spans that the rule watches by name are traced where they are not. For `spans` only.
+    /// Whether to trace the spans that the rule watches by name. Only for `spans`.
     #[serde(default)]
     pub tracing: bool,
-    /// How many more events a day all incidents of the rule together may bring. 1 to 1,000,000,000,000.
+    /// The budget of additional events per day for all incidents of the rule together. 1 to 1,000,000,000,000.
     #[serde(default = "half_a_million")]
     #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
     pub events_per_day: u64,
-    /// It ends after so many hours, should the incident go on: 1 to 168.
+    /// The override ends after this many hours even if the incident is still open. 1 to 168.
     #[serde(default = "a_day")]
     #[schema(minimum = 1, maximum = 168)]
     pub hours: u32,
 }
 
-/// Shares by signal, as in `sampling` of the remote configuration. What is left out stays.
+/// Sampling rates by signal, as in `sampling` of the remote configuration. A signal that is left out keeps its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AlertSampling)]
 pub struct Raised {
-    /// Of the spans that the rule watches by name; else of all.
+    /// For the spans that the rule watches by name. If it watches none by name, for all spans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
     pub spans: Option<f64>,
@@ -56,43 +56,43 @@ pub struct Raised {
     pub recompositions: Option<f64>,
 }
 
-/// What became of an incident's action.
+/// The outcome of an incident's action.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = IncidentAction)]
 pub struct Acted {
-    /// `placed`; `refused`: nothing was placed; `ended`: it was taken back, or somebody else did so.
+    /// `placed`, `refused` (no override was placed) or `ended` (the override was removed, or changed by hand).
     pub state: String,
-    /// Why, of what was refused or ended.
+    /// Why the action was refused or the override ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// The rule's action when it was tried.
+    /// The rule's action at the time it was tried.
     pub asked: Action,
-    /// The revision of the remote configuration in which it was written last.
+    /// The revision of the remote configuration that last changed the override.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<i64>,
-    /// The shares that fit the budget, by signal: lower than asked, perhaps.
+    /// The sampling rates that fit the budget, by signal. They can be lower than the requested rates.
     pub rates: BTreeMap<String, f64>,
-    /// How many more events a day it was to bring, by what the installs sent in the 24 hours before.
+    /// The expected number of additional events per day, estimated from what installs sent in the 24 hours before.
     pub foreseen_events_per_day: f64,
-    /// Installs of the 24 hours before that it changed something for.
+    /// The number of installs seen in these 24 hours that the override changes something for.
     pub installs: u64,
-    /// What that does not know.
+    /// What the estimate does not cover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Microseconds since the epoch, as are those below.
+    /// When the action was tried. Microseconds since the epoch, like the times below.
     pub at: i64,
-    /// Until when it holds at the longest.
+    /// When the override expires.
     pub until: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<i64>,
-    /// The override as it was written.
+    /// The override as saved.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Override>)]
     pub written: Option<Override>,
 }
 
 impl Raised {
-    /// By the names that the remote configuration has for them.
+    /// Returns the rates with their names in the remote configuration.
     #[must_use]
     pub fn by_name(&self) -> [(&'static str, Option<f64>); 6] {
         [
@@ -116,24 +116,25 @@ impl Action {
         let rates = self.sampling.by_name();
         for (name, rate) in rates {
             if rate.is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
-                fault(format!("action.sampling.{name}"), "0 to 1");
+                fault(format!("action.sampling.{name}"), "must be between 0 and 1");
             }
         }
         if rates.iter().all(|(_, rate)| rate.is_none()) && !self.tracing {
             fault(
                 "action".to_owned(),
-                "raise a share in `sampling`, or switch `tracing` on",
+                "set a rate in `sampling`, or turn `tracing` on",
             );
         }
         if self.tracing && !names_spans(metric) {
-            let message = "spans are watched by name for that: `spans` with `name` in `metric.by` or among the filters";
+            let message = "requires a rule that watches `spans` by name: add `name` to `metric.by` or to the filters";
             fault("action.tracing".to_owned(), message);
         }
         if !(1..=1_000_000_000_000).contains(&self.events_per_day) {
-            fault("action.events_per_day".to_owned(), "1 to 1000000000000");
+            let message = "must be between 1 and 1000000000000";
+            fault("action.events_per_day".to_owned(), message);
         }
         if !(1..=168).contains(&self.hours) {
-            fault("action.hours".to_owned(), "1 to 168");
+            fault("action.hours".to_owned(), "must be between 1 and 168");
         }
         faults
     }

@@ -1,4 +1,4 @@
-//! Whether a rule can be evaluated: every fault names its field.
+//! Validates rules. Every fault names its field.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::rule::{Condition, Effect, Rule};
 use crate::query::Ask;
 use crate::store::reads::{Better, Subject, subject};
 
-/// What is wrong with a rule.
+/// A fault of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RuleFault {
-    /// The field, such as `metric.measure`; empty: the whole rule.
+    /// The field, such as `metric.measure`. Empty if the fault concerns the whole rule.
     pub path: String,
     pub message: String,
 }
@@ -23,10 +23,10 @@ const MOST_DIMENSIONS: usize = 2;
 const MOST_FILTERS: usize = 20;
 
 impl Rule {
-    /// Reads a rule and checks it whole.
+    /// Parses and validates a rule.
     ///
     /// # Errors
-    /// When it is not of this shape, or could not be evaluated: each fault names its field.
+    /// If the value does not have the shape of a rule, or the rule cannot be evaluated.
     pub fn from_value(value: Value) -> Result<Self, Vec<RuleFault>> {
         let rule: Self = serde_path_to_error::deserialize(value).map_err(|error| {
             let path = error.path().to_string();
@@ -41,10 +41,10 @@ impl Rule {
         }
     }
 
-    /// Reads a rule that was saved.
+    /// Parses a saved rule.
     ///
     /// # Errors
-    /// When a newer version wrote it.
+    /// If a newer version of the server saved it.
     pub fn from_text(text: &str) -> Result<Self, Vec<RuleFault>> {
         let value = serde_json::from_str(text)
             .map_err(|error| vec![fault("", format!("not JSON: {error}"))])?;
@@ -57,18 +57,18 @@ impl Rule {
         if self.name.trim().is_empty() || name > 200 || self.name.chars().any(char::is_control) {
             faults.push(fault(
                 "name",
-                "1 to 200 characters, none a control character",
+                "must be 1 to 200 characters without control characters",
             ));
         }
         if self.owner.chars().count() > 200 || self.owner.chars().any(char::is_control) {
             faults.push(fault(
                 "owner",
-                "at most 200 characters, none a control character",
+                "must be at most 200 characters without control characters",
             ));
         }
         let mut within = |path: &str, value: u32, least: u32, most: u32| {
             if !(least..=most).contains(&value) {
-                faults.push(fault(path, format!("{least} to {most}")));
+                faults.push(fault(path, format!("must be between {least} and {most}")));
             }
         };
         within("window_minutes", self.window_minutes, 5, LONGEST_WINDOW);
@@ -76,12 +76,11 @@ impl Rule {
         within("keep_minutes", self.keep_minutes, 0, WEEK_MINUTES);
         within("least_samples", self.least_samples, 1, 1_000_000_000);
         if self.mute_windows.len() > 20 {
-            faults.push(fault("mute_windows", "at most 20"));
+            faults.push(fault("mute_windows", "must have at most 20 entries"));
         }
         for (place, window) in self.mute_windows.iter().enumerate() {
             if !window.fits() {
-                let message =
-                    "`from` and `to` are times such as 22:30, `utc_offset_minutes` is -840 to 840";
+                let message = "`from` and `to` must be times such as 22:30, and `utc_offset_minutes` must be between -840 and 840";
                 faults.push(fault(format!("mute_windows[{place}]"), message));
             }
         }
@@ -89,10 +88,7 @@ impl Rule {
             faults.extend(action.faults(&self.metric));
         }
         match subject(&self.metric.signal) {
-            None => faults.push(fault(
-                "metric.signal",
-                "there is no such signal to ask about",
-            )),
+            None => faults.push(fault("metric.signal", "unknown signal")),
             Some(subject) => {
                 self.check_metric(subject, &mut faults);
                 self.check_condition(subject, &mut faults);
@@ -101,7 +97,7 @@ impl Rule {
         faults
     }
 
-    /// The words are those of questions, and what is wrong with them is said by who answers questions.
+    /// Checks the names with the query API, which also supplies the messages.
     fn check_metric(&self, subject: &'static Subject, faults: &mut Vec<RuleFault>) {
         let metric = &self.metric;
         let unfit = |path: String, ask: Ask| {
@@ -128,15 +124,15 @@ impl Rule {
             };
             faults.extend(unfit(format!("metric.filters.{name}"), filters));
             if values.is_empty() {
-                let empty = "name at least one value, or leave the filter out";
+                let empty = "must have at least one value: add one, or remove the filter";
                 faults.push(fault(format!("metric.filters.{name}"), empty));
             }
         }
         if metric.by.len() > MOST_DIMENSIONS {
-            faults.push(fault("metric.by", "two dimensions at most"));
+            faults.push(fault("metric.by", "must have at most 2 dimensions"));
         }
         if metric.filters.len() > MOST_FILTERS {
-            faults.push(fault("metric.filters", "20 at most"));
+            faults.push(fault("metric.filters", "must have at most 20 filters"));
         }
     }
 
@@ -145,7 +141,7 @@ impl Rule {
         if compares && subject.is_by_day() && !self.window_minutes.is_multiple_of(DAY_MINUTES) {
             faults.push(fault(
                 "window_minutes",
-                "this signal is kept by the day: a window is of whole days, such as 1440",
+                "must be whole days, such as 1440: this signal is stored per day",
             ));
         }
         match &self.condition {
@@ -157,16 +153,17 @@ impl Rule {
             Condition::Regression { effect, .. } => {
                 self.check_effect(subject, effect, faults);
                 if subject.dimension("app_version").is_none() {
-                    faults.push(fault("metric.signal", "it is not told by version"));
+                    let message = "cannot be compared by version: this signal has no `app_version`";
+                    faults.push(fault("metric.signal", message));
                 }
                 let versions = ["app_version", "build"];
-                let told = |name: &&str| {
+                let names = |name: &&str| {
                     self.metric.by.iter().any(|one| one == name)
                         || self.metric.filters.contains_key(*name)
                 };
-                if let Some(version) = versions.iter().find(|name| told(name)) {
+                if let Some(version) = versions.iter().find(|name| names(name)) {
                     let message =
-                        format!("a regression compares versions by itself: leave `{version}` out");
+                        format!("a regression always compares versions: remove `{version}`");
                     faults.push(fault("metric", message));
                 }
             }
@@ -177,13 +174,13 @@ impl Rule {
                     && self.window_minutes <= WEEK_MINUTES;
                 let days = self.window_minutes >= 3 * DAY_MINUTES;
                 if !whole || days && !self.window_minutes.is_multiple_of(DAY_MINUTES) {
-                    let message = "against last week a window is of whole hours, of whole days from three days on, and no longer than a week";
+                    let message = "must be whole hours below 3 days, whole days from 3 days on, and at most a week";
                     faults.push(fault("window_minutes", message));
                 }
             }
             Condition::Absence {} => {
                 if subject.arrival().is_none() {
-                    let message = "when its rows arrived is not known: watch `usage` instead";
+                    let message = "has no arrival times: watch `usage` instead";
                     faults.push(fault("metric.signal", message));
                 }
             }
@@ -197,23 +194,31 @@ impl Rule {
             }
         };
         let relative = (0.0..=100.0).contains(&effect.least_relative);
-        within("least_relative", relative, "0 to 100, where 0.2 is 20 %");
+        within(
+            "least_relative",
+            relative,
+            "must be between 0 and 100, where 0.2 is 20 %",
+        );
         let absolute = effect.least_absolute >= 0.0 && effect.least_absolute.is_finite();
-        within("least_absolute", absolute, "not below 0");
+        within("least_absolute", absolute, "must be 0 or more");
         let significance = effect.significance > 0.0 && effect.significance <= 1.0;
-        within("significance", significance, "above 0, at most 1");
+        within(
+            "significance",
+            significance,
+            "must be above 0 and at most 1",
+        );
         let recover = (0.0..=1.0).contains(&effect.recover);
-        within("recover", recover, "0 to 1");
+        within("recover", recover, "must be between 0 and 1");
         let effect_asked = effect.least_relative > 0.0 || effect.least_absolute > 0.0;
         within(
             "least_relative",
             effect_asked,
-            "an effect must be asked for: above 0, or `least_absolute` is",
+            "set `least_relative` or `least_absolute` above 0",
         );
         let measure = subject.measure(&self.metric.measure);
         let known = measure.is_none_or(|one| one.better != Better::Neither);
-        let said = "say `up` or `down`: the measure does not tell which is bad";
-        within("worse", known || effect.worse.is_some(), said);
+        let message = "set `up` or `down`: for this measure neither direction is worse by default";
+        within("worse", known || effect.worse.is_some(), message);
     }
 }
 
@@ -225,12 +230,12 @@ fn check_threshold(
         (Some(above), None) => (above, recover.is_none_or(|recover| recover <= above)),
         (None, Some(below)) => (below, recover.is_none_or(|recover| recover >= below)),
         _ => {
-            faults.push(fault("condition", "say either `above` or `below`"));
+            faults.push(fault("condition", "set either `above` or `below`"));
             return;
         }
     };
     if !bound.is_finite() || !good {
-        let message = "not on the bad side of the bound";
+        let message = "must not be on the bad side of the bound";
         faults.push(fault("condition.recover", message));
     }
 }

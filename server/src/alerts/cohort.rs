@@ -1,11 +1,11 @@
-//! The devices that an incident is about, in the words of the remote configuration.
+//! The devices of an incident, as a condition of the remote configuration.
 
 use std::collections::BTreeMap;
 
 use super::rule::Metric;
 use crate::remote_config::{Condition, version_order};
 
-/// What a device says of itself in its polls. Of pages and names it says nothing.
+/// The dimensions that devices report when they poll. Pages and names are not among them.
 const OF_DEVICES: [&str; 6] = [
     "app_id",
     "app_version",
@@ -16,10 +16,10 @@ const OF_DEVICES: [&str; 6] = [
 ];
 const VERSION_NUMBERS: usize = 4;
 
-/// The condition of an incident with these labels, and of its rule's filters where they name whole values.
+/// Returns the condition for an incident with these labels. Filters of its rule count too if they name whole values.
 ///
 /// # Errors
-/// When a value cannot be said in a condition: a wider cohort was not asked for.
+/// If a condition cannot express a value. The cohort is not widened instead.
 pub(super) fn cohort(
     labels: &BTreeMap<String, String>,
     metric: &Metric,
@@ -32,14 +32,14 @@ pub(super) fn cohort(
             continue;
         };
         if values.iter().any(String::is_empty) {
-            return Err(format!("no condition holds for devices without `{name}`"));
+            return Err(format!("no condition matches devices without `{name}`"));
         }
         parts.push(condition(name, values)?);
     }
     Ok(Condition::All(parts))
 }
 
-/// Values of the fields of the incident that names spans.
+/// Returns the names of the incident's spans. Empty if its rule does not watch spans by name.
 pub(super) fn span_names(labels: &BTreeMap<String, String>, metric: &Metric) -> Vec<String> {
     if metric.signal != "spans" {
         return Vec::new();
@@ -74,11 +74,11 @@ fn any_version(values: &[String], of: fn(String) -> Condition) -> Result<Conditi
     }
 }
 
-/// The requirement that this version alone meets: of 4.12 not 4.12.3 too.
+/// Returns a requirement that only this version meets. For 4.12, it does not match 4.12.3.
 fn exactly(version: &str) -> Result<String, String> {
     if version_order(version, version).is_none() {
         return Err(format!(
-            "`{version}` does not read as a version, so that no condition holds for it alone"
+            "`{version}` is not a version number, so no condition matches it alone"
         ));
     }
     let version = version.trim().trim_start_matches(['v', 'V']);
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    fn said(
+    fn cohort_json(
         labels: serde_json::Value,
         filters: &serde_json::Value,
     ) -> Result<serde_json::Value, String> {
@@ -110,24 +110,24 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_filters_of_devices_are_conditions_and_others_are_left_out() {
+    fn only_labels_and_filters_of_devices_become_conditions() {
         let labels = json!({"alertname": "x", "name": "checkout", "page": "Cart", "app_version": "4.12", "os_name": "android"});
         let filters =
             json!({"app_id": ["a", "b"], "os_name": ["ios"], "contains.os_version": ["1"]});
         assert_eq!(
-            said(labels, &filters).unwrap(),
+            cohort_json(labels, &filters).unwrap(),
             json!({"all": [{"app_id": ["a", "b"]}, {"app_version": "=4.12.0.0"}, {"os_name": ["android"]}]})
         );
     }
 
     #[test]
-    fn several_versions_are_any_of_them_and_what_is_no_version_is_refused() {
-        let two = said(json!({}), &json!({"os_version": ["17", "v18.1-beta.2+7"]})).unwrap();
+    fn several_versions_match_any_of_them_and_a_non_version_is_refused() {
+        let two = cohort_json(json!({}), &json!({"os_version": ["17", "v18.1-beta.2+7"]})).unwrap();
         assert_eq!(
             two,
             json!({"all": [{"any": [{"os_version": "=17.0.0.0"}, {"os_version": "=18.1.0.0-beta.2"}]}]})
         );
-        assert!(said(json!({"app_version": "nightly"}), &json!({})).is_err());
-        assert!(said(json!({"device_class": ""}), &json!({})).is_err());
+        assert!(cohort_json(json!({"app_version": "nightly"}), &json!({})).is_err());
+        assert!(cohort_json(json!({"device_class": ""}), &json!({})).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Worse than before: than the version before, or than last week. It takes enough samples, an effect, and significance.
+//! Comparison with the previous version or with last week. Worse takes enough samples, an effect, and significance.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const WEEK: i64 = 7 * 86_400_000_000;
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
-/// Two sides and what was asked of them.
+/// The two sides of a comparison. `app` restricts both to one app.
 pub(super) struct Contested {
     pub(super) app: Option<String>,
     pub(super) head: Contestant,
@@ -24,10 +24,10 @@ pub(super) struct Contested {
 }
 
 pub(super) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
-/// Verdicts, with the values of the dimensions that they are of.
+/// Verdicts with the dimension values of their groups.
 type Found = Vec<(Vec<String>, Verdict)>;
 
-/// Against the version before, for each app by itself.
+/// Compares the newest version of each app with the previous one.
 pub(super) async fn with_version_before(
     judge: &Judge,
     case: &Case<'_>,
@@ -52,7 +52,7 @@ pub(super) async fn with_version_before(
             .iter()
             .filter(|held| held.group.get("app_id").is_none_or(|of| *of == app))
             .collect();
-        // An incident goes on against the version that it began against, whichever came since.
+        // An open incident keeps the base version it began with, whatever was released since.
         let mut bases: Vec<&Version> = before.into_iter().collect();
         for base in held.iter().filter_map(|held| held.base.as_deref()) {
             let known = versions.iter().find(|version| version.name == base);
@@ -75,7 +75,7 @@ pub(super) async fn with_version_before(
     Ok(verdicts)
 }
 
-/// The version that was worse is gone: the one it was compared with is the newest again.
+/// Returns good verdicts for groups whose worse version was withdrawn: their base version is the newest again.
 fn withdrawn<'a>(
     case: &'a Case<'_>,
     held: &'a [&Held],
@@ -97,7 +97,7 @@ fn withdrawn<'a>(
     })
 }
 
-/// How many samples each version of each app has in the window.
+/// Counts the samples of each version of each app in the window.
 async fn samples_by_version(judge: &Judge, case: &Case<'_>) -> Result<Measured, Unanswered> {
     let mut ask = case.ask(case.now - case.rule.window(), case.now);
     ask.by = vec!["app_id".to_owned(), "app_version".to_owned()];
@@ -116,7 +116,7 @@ fn of_versions(
         from: (to - case.rule.window()).max(head.first_seen),
         to,
     };
-    // Both as old: so much earlier as the base was seen earlier.
+    // At the same age, the base's period is earlier by the time between the first sightings.
     let shift = match compare {
         Compare::SameDays => 0,
         Compare::SameAge => head.first_seen - base.first_seen,
@@ -135,7 +135,7 @@ fn of_versions(
     }
 }
 
-/// Against the same time last week, in whole hours or days: a day that has begun is not compared with a whole one.
+/// Compares with the same time last week, in whole hours or days, so that a partial day is not compared with a whole one.
 pub(super) async fn with_last_week(
     judge: &Judge,
     case: &Case<'_>,
@@ -162,7 +162,7 @@ pub(super) async fn with_last_week(
     contest(judge, case, &contested).await
 }
 
-/// What the comparison says of each group.
+/// Compares the two sides and returns a verdict per group.
 async fn contest(
     judge: &Judge,
     case: &Case<'_>,
@@ -206,13 +206,13 @@ async fn contest(
     {
         with_like_devices(judge, case, contested, &mut found).await?;
         for kind in [Observed::Bad, Observed::MixShift] {
-            doubt(judge, case, contested, (&mut found, kind)).await?;
+            test_significance(judge, case, contested, (&mut found, kind)).await?;
         }
     }
     Ok(found.into_iter().map(|(_, verdict)| verdict).collect())
 }
 
-/// What counts is the change that is left when devices are compared with their like: others may hide a change as well as make one.
+/// Bases the verdicts on the change between like devices: a different mix can hide a change as well as cause one.
 async fn with_like_devices(
     judge: &Judge,
     case: &Case<'_>,
@@ -244,7 +244,7 @@ async fn with_like_devices(
                 observed => observed,
             };
         }
-        // It was tested when it began: that it is still there is enough for it to go on.
+        // An open incident was tested when it began. It stays open for as long as the effect lasts.
         if verdict.observed == Observed::Bad
             && case.held.iter().any(|held| held.group == verdict.group)
         {
@@ -254,8 +254,8 @@ async fn with_like_devices(
     Ok(())
 }
 
-/// Of groups that seem worse, or to have other devices: whether that may be an accident.
-async fn doubt(
+/// Tests the groups with the observation `seem`. Those that chance can explain become [`Observed::Between`].
+async fn test_significance(
     judge: &Judge,
     case: &Case<'_>,
     contested: &Contested,
@@ -269,13 +269,13 @@ async fn doubt(
     let question = ask(case, contested, &contested.head);
     let asked = question.table(case.project, &case.rule.metric.signal, case.now)?;
     let mut reading = asked.reading;
-    // Each side brings its own version, unless weeks are compared.
+    // Each side has its own version filter, except in a comparison of weeks.
     if contested.head.version.is_some() {
         reading
             .filters
             .retain(|filter| filter.dimension.name != "app_version");
     }
-    // That devices changed is seen where they are not told apart.
+    // Strata would hide a shift of the device mix.
     let strata = if seem == Observed::MixShift {
         Vec::new()
     } else {
@@ -325,11 +325,11 @@ fn judge_significance((found, seem): (&mut Found, Observed), tested: &[Tested], 
     }
 }
 
-/// What an effect says without a test: bad, good, or between.
+/// Classifies a change by its size alone, without a test.
 fn against(effect: &Effect, up: bool, numbers: &Numbers) -> Observed {
     let sign = if up { 1.0 } else { -1.0 };
     let change = sign * numbers.change.unwrap_or_default();
-    // From nothing to something is more than any part.
+    // A rise from zero exceeds any relative bound.
     let relative = numbers
         .relative
         .map_or(if change > 0.0 { f64::INFINITY } else { 0.0 }, |it| {
@@ -349,7 +349,7 @@ fn against(effect: &Effect, up: bool, numbers: &Numbers) -> Observed {
     }
 }
 
-/// What counts, and whether more is worse.
+/// Returns the effect of the rule's condition, and whether a rise is bad.
 fn direction(case: &Case<'_>) -> (Effect, bool) {
     let effect = match &case.rule.condition {
         Condition::Regression { effect, .. } | Condition::LastWeek { effect } => *effect,
@@ -365,7 +365,7 @@ fn direction(case: &Case<'_>) -> (Effect, bool) {
     (effect, up)
 }
 
-/// The question of the rule for one side.
+/// Returns the rule's query for one side.
 pub(super) fn ask(case: &Case<'_>, contested: &Contested, side: &Contestant) -> Ask {
     let mut ask = case.ask(side.span.from, side.span.to);
     if let Some(app) = &contested.app {
@@ -422,7 +422,7 @@ fn sides(contested: &Contested) -> Sides {
 mod tests {
     use super::*;
 
-    fn says(change: f64, relative: Option<f64>, up: bool) -> Observed {
+    fn observed(change: f64, relative: Option<f64>, up: bool) -> Observed {
         let effect = Effect {
             least_relative: 0.2,
             least_absolute: 10.0,
@@ -437,13 +437,17 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_relative_and_absolute_and_ends_at_half_of_it() {
-        assert_eq!(says(20.0, Some(0.2), true), Observed::Bad);
-        assert_eq!(says(9.0, Some(0.9), true), Observed::Between, "too little");
-        assert_eq!(says(900.0, Some(0.15), true), Observed::Between);
-        assert_eq!(says(900.0, Some(0.09), true), Observed::Good);
-        assert_eq!(says(-20.0, Some(-0.2), true), Observed::Good);
-        assert_eq!(says(-20.0, Some(-0.2), false), Observed::Bad);
-        assert_eq!(says(20.0, None, true), Observed::Bad, "from nothing");
+    fn an_effect_reaches_both_bounds_and_ends_at_half_of_them() {
+        assert_eq!(observed(20.0, Some(0.2), true), Observed::Bad);
+        assert_eq!(
+            observed(9.0, Some(0.9), true),
+            Observed::Between,
+            "too small"
+        );
+        assert_eq!(observed(900.0, Some(0.15), true), Observed::Between);
+        assert_eq!(observed(900.0, Some(0.09), true), Observed::Good);
+        assert_eq!(observed(-20.0, Some(-0.2), true), Observed::Good);
+        assert_eq!(observed(-20.0, Some(-0.2), false), Observed::Bad);
+        assert_eq!(observed(20.0, None, true), Observed::Bad, "from zero");
     }
 }

@@ -1,4 +1,4 @@
-//! Like with like: another mix of devices is told from a change.
+//! Compares like devices, to distinguish a shift of the device mix from a change.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,17 @@ use super::judge::{Case, Judge, MOST_ANSWERED};
 use crate::query::Unanswered;
 use crate::store::reads::{Formula, subject};
 
-/// A stratum with fewer samples on either side says nothing.
+/// A stratum with fewer samples on either side is ignored.
 const STRATUM_SAMPLES: f64 = 10.0;
 
-/// Most of the change is gone where devices are compared with their like.
+/// Whether most of the change disappears between like devices.
 pub(super) fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> bool {
     let sign = if up { 1.0 } else { -1.0 };
     sign * standardised < sign * raw / 2.0
 }
 
-/// What tells devices apart, besides what the rule groups by. Not of totals: more devices make more of them, whichever they are.
+/// Returns the dimensions to stratify devices by, besides those the rule groups by. Totals have none: they grow with the number of
+/// devices, whatever their kind.
 pub(super) fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
     let metric = &case.rule.metric;
     let Some(subject) = subject(&metric.signal) else {
@@ -30,12 +31,12 @@ pub(super) fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
     kinds
         .filter(|name| subject.dimension(name).is_some())
         .filter(|name| metric.by.iter().all(|by| by != name))
-        // A question groups by three dimensions at most.
+        // A query groups by at most three dimensions.
         .take(3 - metric.by.len().min(3))
         .collect()
 }
 
-/// The relative change of each group when devices are compared with their like, where there are enough of the same on both sides.
+/// Returns the relative change between like devices per group, where both sides have enough samples of the same strata.
 pub(super) async fn standardised(
     judge: &Judge,
     case: &Case<'_>,
@@ -59,15 +60,15 @@ pub(super) async fn standardised(
     }
     let changes = sides[0].iter().filter_map(|(keys, head)| {
         let base = sides[1].get(keys)?;
-        let change = weighed_change(head, base, STRATUM_SAMPLES)?;
+        let change = weighted_change(head, base, STRATUM_SAMPLES)?;
         change.is_finite().then(|| (keys.clone(), change))
     });
     Ok(changes.collect())
 }
 
-/// The relative change between like and like: the strata's values summed up on both sides with the same weights, those of Mantel and
-/// Haenszel (1959), so that a stratum that one side hardly has hardly counts. Nothing when too little of the base has a counterpart.
-fn weighed_change(
+/// Returns the relative change between like devices. Both sides sum up their strata with the same weights, those of Mantel and
+/// Haenszel (1959), so a stratum that is rare on one side hardly counts. `None` if less than half of the base has a counterpart.
+fn weighted_change(
     head: &BTreeMap<Vec<String>, (f64, f64)>,
     base: &BTreeMap<Vec<String>, (f64, f64)>,
     least_samples: f64,
@@ -95,15 +96,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_that_the_devices_of_the_base_do_not_have_is_one_of_the_mix() {
+    fn a_change_that_vanishes_between_like_devices_is_a_mix_shift() {
         assert!(is_mix_shift(0.5, 0.0, true));
         assert!(!is_mix_shift(0.5, 0.4, true));
-        assert!(!is_mix_shift(0.21, 0.19, true), "nearly all of it is left");
+        assert!(
+            !is_mix_shift(0.21, 0.19, true),
+            "nearly all of the change is left"
+        );
         assert!(is_mix_shift(-0.5, 0.0, false));
     }
 
     #[test]
-    fn a_shift_of_the_mix_weighs_nothing_and_a_slow_down_of_all_weighs_in_full() {
+    fn a_mix_shift_cancels_out_and_a_general_slow_down_counts_in_full() {
         let side = |slow: (f64, f64), fast: (f64, f64)| {
             BTreeMap::from([
                 (vec!["low".to_owned()], slow),
@@ -112,16 +116,16 @@ mod tests {
         };
         let base = side((400.0, 100.0), (100.0, 900.0));
         let shifted = side((400.0, 900.0), (100.0, 100.0));
-        let change = weighed_change(&shifted, &base, 10.0).unwrap();
+        let change = weighted_change(&shifted, &base, 10.0).unwrap();
         assert!(change.abs() < 1e-12);
         let slower = side((440.0, 900.0), (110.0, 100.0));
-        let change = weighed_change(&slower, &base, 10.0).unwrap();
+        let change = weighted_change(&slower, &base, 10.0).unwrap();
         assert!((change - 0.1).abs() < 1e-12);
         let others = side((400.0, 900.0), (100.0, 5.0));
         assert_eq!(
-            weighed_change(&others, &base, 10.0),
+            weighted_change(&others, &base, 10.0),
             None,
-            "most of the base is gone"
+            "most of the base has no counterpart"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Rounds: all rules are evaluated, each by itself, and what follows is kept.
+//! Evaluation rounds: a round evaluates every rule on its own and saves the results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::store::control::{
     IncidentState, Mute, new_id,
 };
 
-/// A rule that takes longer has failed.
+/// An evaluation that takes longer has failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// Rows arrive in ClickHouse some seconds after the server took them: later is looked at later.
+/// Rows reach ClickHouse some seconds after the server accepted them, so a round evaluates a time this far in the past.
 const SETTLES: i64 = 15_000_000;
 
 /// Evaluates the rules of all projects.
@@ -38,7 +38,7 @@ pub struct Evaluator {
     pub lease: Lease,
 }
 
-/// What a round did.
+/// What a round did, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     pub rules: usize,
@@ -48,7 +48,7 @@ pub struct Round {
 }
 
 impl Evaluator {
-    /// Runs a round at each interval, as long as this server holds the lease. A round that is still running lets the next one pass.
+    /// Runs a round at each interval while this server holds the lease. Skips a round if the previous one is still running.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut every = interval(self.every);
         every.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -65,14 +65,14 @@ impl Evaluator {
         self.round(self.clock.now() - SETTLES).await;
     }
 
-    /// Evaluates all rules as of `now`, which is some seconds ago, so that what happened has arrived. What fails for one rule is said on that rule.
+    /// Evaluates all rules as of `now`, which is some seconds ago so that the rows have arrived. A failure is saved on its rule.
     pub async fn round(&self, now: i64) -> Round {
         let timer = self.metrics.round_seconds.start_timer();
         let mut round = Round::default();
         let rules = match self.control.enabled_alert_rules().await {
             Ok(rules) => rules,
             Err(error) => {
-                tracing::warn!(%error, "alert rules cannot be read");
+                tracing::warn!(%error, "failed to read the alert rules");
                 return round;
             }
         };
@@ -82,7 +82,7 @@ impl Evaluator {
                 Ok(outcome) => self.count(outcome),
                 Err(error) => {
                     round.failed += 1;
-                    tracing::warn!(%error, rule = %row.id, "what became of an alert rule is not kept");
+                    tracing::warn!(%error, rule = %row.id, "the state of an alert rule cannot be read or saved");
                     self.count("failed");
                 }
             }
@@ -103,7 +103,7 @@ impl Evaluator {
         self.metrics.rules.with_label_values(&[outcome]).inc();
     }
 
-    /// Evaluates one rule and keeps what follows.
+    /// Evaluates one rule and saves the result.
     async fn rule(
         &self,
         row: &AlertRule,
@@ -115,7 +115,7 @@ impl Evaluator {
             Ok(outcome) => done.outcome = outcome,
             Err(error) => {
                 round.failed += 1;
-                // The states stay as they are: nothing is known.
+                // Nothing is known, so the states stay as they are.
                 done.error = Some(error);
             }
         }
@@ -128,7 +128,7 @@ impl Evaluator {
         Ok(outcome)
     }
 
-    /// Asks, and writes down what follows. The inner error is for the rule.
+    /// Evaluates a rule and fills `done`. The inner error is saved on the rule.
     async fn judged(
         &self,
         row: &AlertRule,
@@ -146,10 +146,10 @@ impl Evaluator {
             }
         };
         let states = self.control.alert_states(row.id).await?;
-        // What people say counts at once, what is stored counts once it has settled.
-        let said = now + SETTLES;
-        let mut mutes = self.control.mutes(&row.project, said).await?;
-        mutes.retain(|mute| mute.holds_at(said));
+        // Mutes apply at once, unlike rows, which must settle first.
+        let real_now = now + SETTLES;
+        let mut mutes = self.control.mutes(&row.project, real_now).await?;
+        mutes.retain(|mute| mute.holds_at(real_now));
         let held: Vec<Held> = states.iter().filter_map(held).collect();
         let case = Case {
             project: &row.project,
@@ -160,7 +160,7 @@ impl Evaluator {
         let verdicts = match timeout(PATIENCE, judge(&self.judge, &case)).await {
             Ok(Ok(verdicts)) => verdicts,
             Ok(Err(error)) => return Ok(Err(error.to_string())),
-            Err(_) => return Ok(Err("it took more than 30 seconds".to_owned())),
+            Err(_) => return Ok(Err("the evaluation took longer than 30 seconds".to_owned())),
         };
         let step = Step {
             rule: row.id,
@@ -168,10 +168,14 @@ impl Evaluator {
             mutes: &mutes,
         };
         let outcome = step.follow(states, &verdicts, done);
-        // However many there are, nobody waits long for what is only said beside the numbers.
+        // The breakdown is optional, so all incidents share one deadline for it.
         let until = Instant::now() + PATIENCE;
         for incident in &mut done.opened {
-            tracing::info!(rule = rule.name, summary = incident.summary, "an incident");
+            tracing::info!(
+                rule = rule.name,
+                summary = incident.summary,
+                "an incident was opened"
+            );
             let of = |verdict: &&Verdict| verdict.group_key() == incident.group_key;
             if let Some(verdict) = verdicts.iter().find(of) {
                 let mut evidence = evidence(&case, verdict);
@@ -184,7 +188,7 @@ impl Evaluator {
     }
 }
 
-/// What a round makes of the verdicts on a rule.
+/// Applies the verdicts on a rule to its states.
 pub(super) struct Step<'s> {
     pub(super) rule: Uuid,
     pub(super) case: &'s Case<'s>,
@@ -208,7 +212,7 @@ impl Step<'_> {
             let before = place.map(|place| states.swap_remove(place));
             self.group(key, before, Some(verdict), done);
         }
-        // Of groups that nothing was heard of, nothing is known.
+        // A group without a verdict is unknown.
         for state in states {
             self.group(state.group_key.clone(), Some(state), None, done);
         }
@@ -269,7 +273,7 @@ impl Step<'_> {
         Patience {
             for_us: minutes(rule.for_minutes),
             keep_us: match rule.condition {
-                // That nothing arrives is the answer.
+                // No data is what the rule watches for, so it must not end the incident.
                 Condition::Absence {} => i64::MAX,
                 _ => minutes(rule.keep_minutes),
             },
@@ -277,7 +281,7 @@ impl Step<'_> {
         }
     }
 
-    /// A new incident; answers the state that goes with it.
+    /// Opens an incident and returns the state of its group.
     fn open(
         &self,
         key: String,
@@ -321,7 +325,7 @@ impl Step<'_> {
         }
         let mut summary = summary(rule, verdict);
         if shift {
-            summary.push_str(": with the devices of before, there is no such change");
+            summary.push_str("; only the mix of devices changed");
         }
         Incident {
             id: new_id(case.now),
@@ -381,7 +385,7 @@ fn state(
         Standing::Firing { since, seen_at } => (GroupState::Firing, since, seen_at),
         Standing::Shifted { since } => (GroupState::Shifted, since, since),
         Standing::Pending { since } => (GroupState::Pending, since, since),
-        // Never kept.
+        // Never saved.
         Standing::Ok => (GroupState::Pending, 0, 0),
     };
     AlertState {

@@ -1,4 +1,4 @@
-//! What an incident stands on: in one line for people, and in full.
+//! The evidence of an incident: a one-line summary and the full record.
 
 use form_urlencoded::Serializer;
 use serde::Serialize;
@@ -11,25 +11,25 @@ use super::rule::{Condition, Metric, Rule};
 use super::verdict::{Group, Numbers, Sides, Verdict};
 use crate::store::reads::{Unit, subject};
 
-/// Why there is an incident.
+/// Why an incident was opened.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = AlertEvidence)]
 pub struct Evidence {
     pub metric: Metric,
     pub condition: Condition,
     pub window_minutes: u32,
-    /// `us`, `ms`, `bytes`, `share`, …: what `value`, `base` and `change` are in.
+    /// The unit of `value`, `base` and `change`: `us`, `ms`, `bytes`, `share`, …
     pub unit: &'static str,
     pub group: Group,
     pub numbers: Numbers,
     pub sides: Sides,
-    /// The question whose answer `value` is: path and query of the API.
+    /// Path and query of the API request that returns `value`.
     pub question: String,
-    /// What moved most, by dimension.
+    /// The values that changed most, by dimension.
     pub moved: Vec<Moved>,
 }
 
-/// The full evidence of a verdict.
+/// Returns the evidence of a verdict, with `moved` still empty.
 pub(super) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
     let rule = case.rule;
     Evidence {
@@ -45,19 +45,19 @@ pub(super) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
     }
 }
 
-/// One line with the numbers.
+/// Summarizes a verdict in one line.
 pub(super) fn summary(rule: &Rule, verdict: &Verdict) -> String {
     let unit = unit(&rule.metric);
     let (numbers, sides) = (&verdict.numbers, &verdict.sides);
-    let said =
-        |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), |it| shown(it, unit));
+    let format_value =
+        |value: Option<f64>| value.map_or_else(|| "no value".to_owned(), |it| shown(it, unit));
     let what = format!("{} {}", rule.metric.signal, rule.metric.measure);
     let of = of_group(&verdict.group);
     let samples = numbers.samples;
     match &rule.condition {
         Condition::Threshold { above, .. } => {
             let beyond = if above.is_some() { "above" } else { "below" };
-            let (value, bound) = (said(numbers.value), said(numbers.bound));
+            let (value, bound) = (format_value(numbers.value), format_value(numbers.bound));
             format!("{what}{of}: {value}, {beyond} {bound} ({samples:.0} samples)")
         }
         Condition::Absence {} => {
@@ -68,11 +68,11 @@ pub(super) fn summary(rule: &Rule, verdict: &Verdict) -> String {
             )
         }
         Condition::Regression { .. } | Condition::LastWeek { .. } => {
-            let (value, base) = (said(numbers.value), said(numbers.base));
+            let (value, base) = (format_value(numbers.value), format_value(numbers.base));
             let percent = numbers.relative.unwrap_or_default() * 100.0;
             let against = match (&sides.version, &sides.base_version) {
-                (Some(version), Some(base)) => format!("{version} against {base}"),
-                _ => "against last week".to_owned(),
+                (Some(version), Some(base)) => format!("{version} compared with {base}"),
+                _ => "compared with last week".to_owned(),
             };
             let p = numbers
                 .p_corrected
@@ -84,7 +84,7 @@ pub(super) fn summary(rule: &Rule, verdict: &Verdict) -> String {
                 .map(|part| format!("; like devices {:+.1} %", part * 100.0))
                 .unwrap_or_default();
             format!(
-                "{what}{of}: {value} instead of {base} ({percent:+.1} %{alike}), {against} \
+                "{what}{of}: {value}, was {base} ({percent:+.1} %{alike}), {against} \
                  ({samples:.0} and {base_samples:.0} samples{p})"
             )
         }
@@ -99,7 +99,7 @@ fn of_group(group: &Group) -> String {
         .iter()
         .map(|(name, value)| format!("{name} {value}"))
         .collect();
-    format!(" of {}", values.join(", "))
+    format!(" for {}", values.join(", "))
 }
 
 fn unit(metric: &Metric) -> Unit {
@@ -108,7 +108,7 @@ fn unit(metric: &Metric) -> Unit {
         .map_or(Unit::Value, |measure| measure.unit)
 }
 
-/// A number as people read it.
+/// Formats a number with its unit.
 fn shown(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Microseconds if value.abs() >= 1_000_000.0 => format!("{:.2} s", value / 1e6),
@@ -125,7 +125,7 @@ fn shown(value: f64, unit: Unit) -> String {
     }
 }
 
-/// The same question for scripts: the one that was asked, for the group alone.
+/// Returns the API request for the numbers of the group alone.
 fn question(project: &str, rule: &Rule, verdict: &Verdict) -> String {
     let (metric, sides) = (&rule.metric, &verdict.sides);
     let mut query = Serializer::new(String::new());

@@ -1,4 +1,4 @@
-//! What holds at a time. It keeps nothing: the same is answered of the past and of now, by this server and by another.
+//! Evaluates a rule at a given time. Stateless, so every server returns the same verdicts for a time, past or present.
 
 use std::sync::Arc;
 
@@ -12,38 +12,38 @@ use crate::query::{Ask, Unanswered};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
 
-/// The largest groups of a rule that are watched.
+/// How many groups a rule watches, the largest first.
 const MOST_GROUPS: u64 = 200;
-/// The most that a question answers.
+/// The maximum number of rows that a query returns.
 pub(super) const MOST_ANSWERED: u64 = 1_000;
 
-/// Where answers come from.
+/// Runs the queries of rules.
 #[derive(Clone)]
 pub struct Judge {
     pub(super) clickhouse: ClickHouse,
     pub(super) versions: Arc<Mutex<Remembered>>,
-    /// How old what is known of the versions may be, in microseconds.
+    /// How old the cached versions may be, in microseconds.
     pub(super) fresh: i64,
 }
 
-/// A group that has an incident, and which version it is compared with.
+/// A group with an open incident, and the version it is compared with.
 #[derive(Clone, Debug)]
 pub struct Held {
     pub group: Group,
     pub base: Option<String>,
 }
 
-/// A rule to be evaluated.
+/// A rule to evaluate.
 pub struct Case<'c> {
     pub project: &'c str,
     pub rule: &'c Rule,
-    /// Groups that have incidents.
+    /// Groups with open incidents.
     pub held: &'c [Held],
-    /// Microseconds since the epoch; what happened after it is not looked at.
+    /// Microseconds since the epoch. Later events are ignored.
     pub now: i64,
 }
 
-/// What holds for the groups of a rule. A group that is not in the answer has too few samples.
+/// Evaluates the groups of a rule. A group without a verdict has too few samples.
 pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unanswered> {
     match &case.rule.condition {
         Condition::Threshold { .. } => threshold::verdicts(judge, case).await,
@@ -56,7 +56,7 @@ pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unans
 }
 
 impl Case<'_> {
-    /// The question of the rule, for a stretch of time: the measure, then how many samples.
+    /// Returns the rule's query for a period: the measure, then the number of samples.
     pub(super) fn ask(&self, from: i64, to: i64) -> Ask {
         let metric = &self.rule.metric;
         let filters = metric.filters.iter();
@@ -76,7 +76,7 @@ impl Case<'_> {
         }
     }
 
-    /// Up to when is looked: now, or the end of the last whole day of what is kept by the day.
+    /// Returns the end of the window: now, or the last midnight if the signal is stored per day.
     pub(super) fn until(&self) -> i64 {
         const DAY: i64 = 86_400_000_000;
         match subject(&self.rule.metric.signal) {
@@ -101,7 +101,7 @@ impl Judge {
         }
     }
 
-    /// For the past, in which no version appears unexpectedly: versions are asked for once an hour of it.
+    /// A judge for past data, where no version appears unexpectedly. It reads the versions once per hour of the past.
     #[must_use]
     pub fn of_the_past(clickhouse: ClickHouse) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl Judge {
         }
     }
 
-    /// The groups of a question of the case.
+    /// Runs a query of the case and returns its groups.
     pub(super) async fn rows(
         &self,
         case: &Case<'_>,
@@ -125,7 +125,7 @@ impl Judge {
     }
 }
 
-/// The measure that says how many events a number stands on.
+/// Returns the measure that counts the events behind a number.
 pub(super) fn samples_of(signal: &str) -> &'static str {
     let has = |subject: &Subject, name: &&str| subject.measure(name).is_some();
     let names = ["samples", "count", "installs"];

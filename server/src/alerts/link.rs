@@ -1,4 +1,4 @@
-//! The screen that shows what a rule watches, in the words of the web interface's addresses.
+//! Links to the screen of the web interface that shows what a rule watches.
 
 use form_urlencoded::Serializer;
 use unjank_protocol::Timestamp;
@@ -6,7 +6,7 @@ use unjank_protocol::Timestamp;
 use super::rule::Rule;
 use super::verdict::{Group, Sides};
 
-/// What the bar of filters knows on every screen.
+/// The filters that every screen has.
 const FILTERS: [&str; 9] = [
     "app_id",
     "app_version",
@@ -19,14 +19,14 @@ const FILTERS: [&str; 9] = [
     "locale",
 ];
 
-/// Path and query.
+/// Returns the path and query of the link.
 pub(super) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
     let signal = rule.metric.signal.as_str();
     let (path, tab) = screen(signal);
     let mut query = Serializer::new(String::new());
     query.append_pair("project", project);
     query.append_pair("from", &time(sides.from.div_euclid(1_000_000)));
-    // A screen has whole seconds.
+    // Screens use whole seconds, so round up.
     query.append_pair("to", &time(-(-sides.to).div_euclid(1_000_000)));
     if !tab.is_empty() {
         query.append_pair("tab", tab);

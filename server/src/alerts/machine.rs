@@ -1,65 +1,65 @@
-//! ok → pending → firing → resolved: what an observation makes of a state. Pure.
+//! The state machine of a group: ok → pending → firing → resolved. Pure.
 
-/// Where a group stands; one that is not known stands at `Ok`.
+/// The state of a group. A group without a saved state is `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Ok,
-    /// It is bad, but not for long enough.
+    /// Bad, but not for long enough yet.
     Pending {
         since: i64,
     },
-    /// There is an incident.
+    /// An incident is open.
     Firing {
         since: i64,
-        /// When there was an answer last.
+        /// The time of the last observation that was not `Unknown`.
         seen_at: i64,
     },
-    /// Only the mix of devices changed; it was taken down.
+    /// Only the mix of devices changed, which has been recorded.
     Shifted {
         since: i64,
     },
 }
 
-/// What an evaluation says of a group.
+/// What an evaluation found for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
     Bad,
-    /// Good enough to end an incident.
+    /// Good enough to resolve an incident.
     Good,
-    /// Not bad enough to begin one, not good enough to end it.
+    /// Not bad enough to open an incident, not good enough to resolve it.
     Between,
-    /// Worse, but only because other devices are asked.
+    /// Worse, but only because the mix of devices changed.
     MixShift,
-    /// Too few samples to say.
+    /// Too few samples to decide.
     Unknown,
 }
 
-/// How much it takes.
+/// The thresholds in time, and whether the group is muted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// How long it must be bad.
+    /// How long a group must be bad before an incident is opened.
     pub for_us: i64,
-    /// How long an incident outlasts the last answer.
+    /// How long an incident stays open while the group is `Unknown`.
     pub keep_us: i64,
-    /// No incident is opened now.
+    /// No incident may be opened now.
     pub muted: bool,
 }
 
-/// What follows.
+/// The next step for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     Stay(Standing),
     Open,
-    /// The mix of devices is taken down, once.
+    /// Records once that the mix of devices changed.
     NoteShift,
     Resolve(&'static str),
 }
 
 pub(super) const RECOVERED: &str = "recovered";
-pub(super) const NO_DATA: &str = "too few samples to say";
+pub(super) const NO_DATA: &str = "too few samples to decide";
 pub(super) const MIX_SHIFT: &str = "only the mix of devices changed";
 
-/// What becomes of a group.
+/// Returns the next step for a group.
 #[must_use]
 pub fn next(standing: Standing, observed: Observed, patience: Patience, now: i64) -> Next {
     match standing {
@@ -77,7 +77,7 @@ pub fn next(standing: Standing, observed: Observed, patience: Patience, now: i64
             match observed {
                 Observed::Bad => begin(since, patience, now),
                 Observed::MixShift if !patience.muted => Next::NoteShift,
-                // A round without an answer does not start the wait anew; many do.
+                // Unknown rounds do not restart the wait, unless they last too long.
                 Observed::Unknown
                     if now - since >= patience.for_us.saturating_add(patience.keep_us) =>
                 {
@@ -134,7 +134,7 @@ mod tests {
     const SHIFTED: Standing = Standing::Shifted { since: 100 };
 
     #[test]
-    fn every_state_answers_every_observation() {
+    fn every_state_handles_every_observation() {
         let seen = Standing::Firing {
             since: 100,
             seen_at: 104,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fires_once_it_was_bad_for_long_enough_and_at_once_without_a_wait() {
+    fn a_group_fires_after_the_wait_or_at_once_without_a_wait() {
         assert_eq!(next(PENDING, Bad, PATIENCE, 104), Next::Stay(PENDING));
         assert_eq!(next(PENDING, Bad, PATIENCE, 105), Next::Open);
         let at_once = Patience {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_is_heard_of_waits_no_longer_than_an_incident_would_last() {
+    fn a_pending_group_without_data_is_ok_after_the_wait_and_the_keep_time() {
         assert_eq!(next(PENDING, Unknown, PATIENCE, 114), Next::Stay(PENDING));
         assert_eq!(next(PENDING, Unknown, PATIENCE, 115), Next::Stay(OK));
         let for_ever = Patience {
@@ -196,7 +196,7 @@ mod tests {
         let mut standing = FIRING;
         for now in 101..150 {
             let Next::Stay(stays) = next(standing, Between, PATIENCE, now) else {
-                panic!("it ended at {now}");
+                panic!("the incident ended at {now}");
             };
             standing = stays;
         }
@@ -207,19 +207,19 @@ mod tests {
     }
 
     #[test]
-    fn without_answers_an_incident_ends_when_nobody_can_say_any_more() {
+    fn an_incident_without_data_ends_after_the_keep_time() {
         assert_eq!(next(FIRING, Unknown, PATIENCE, 109), Next::Stay(FIRING));
         assert_eq!(next(FIRING, Unknown, PATIENCE, 110), Next::Resolve(NO_DATA));
         let Next::Stay(seen) = next(FIRING, Bad, PATIENCE, 109) else {
-            panic!("it ended");
+            panic!("the incident ended");
         };
         assert_eq!(next(seen, Unknown, PATIENCE, 110), Next::Stay(seen));
     }
 
     #[test]
-    fn a_mute_opens_nothing_but_what_is_open_still_ends() {
+    fn a_mute_opens_no_incidents_and_open_ones_still_end() {
         assert_eq!(next(PENDING, Bad, MUTED, 1_000), Next::Stay(PENDING));
-        assert_eq!(next(PENDING, Bad, PATIENCE, 1_001), Next::Open, "after it");
+        assert_eq!(next(PENDING, Bad, PATIENCE, 1_001), Next::Open, "unmuted");
         assert_eq!(next(OK, MixShift, MUTED, 1_000), Next::Stay(OK));
         assert_eq!(next(FIRING, Good, MUTED, 1_000), Next::Resolve(RECOVERED));
         assert_eq!(next(FIRING, Unknown, MUTED, 1_000), Next::Resolve(NO_DATA));

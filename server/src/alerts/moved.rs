@@ -1,4 +1,4 @@
-//! Where a change comes from: what moved most, by each dimension that was not asked for.
+//! Where a change comes from: the values that changed most, by dimension.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,17 +13,17 @@ use crate::store::reads::{Better, subject};
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = AlertMoved)]
 pub struct Moved {
-    /// Such as `device_class`; of janks also `stack_hash` and `title`, the group of stacks.
+    /// Such as `device_class`. For janks also `stack_hash` and `title`, the group of stacks.
     pub dimension: &'static str,
     pub key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The same of what is compared with; of a threshold, of as much time before.
+    /// The same number for the base. For a threshold, the base is the window of the same length before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<f64>,
 }
 
-/// In this order, as many as are looked into.
+/// The dimensions to break down by, most important first.
 const DIMENSIONS: [&str; 9] = [
     "stack_hash",
     "title",
@@ -39,7 +39,7 @@ const MOST_DIMENSIONS: usize = 4;
 const MOST_KEYS: u64 = 5;
 const LEAST_SAMPLES: u64 = 10;
 
-/// What moved most towards the bad side. Without an answer there is less evidence, and no less of an incident.
+/// Returns the values that changed most in the bad direction. A failed query only means less evidence.
 pub(super) async fn moved(judge: &Judge, case: &Case<'_>, verdict: &Verdict) -> Vec<Moved> {
     let metric = &case.rule.metric;
     let known = |name: &&&str| {
@@ -52,7 +52,7 @@ pub(super) async fn moved(judge: &Judge, case: &Case<'_>, verdict: &Verdict) -> 
     for dimension in DIMENSIONS.iter().filter(known).take(MOST_DIMENSIONS) {
         match by(judge, case, verdict, dimension).await {
             Ok(moved) => all.extend(moved),
-            Err(error) => tracing::debug!(%error, dimension, "what moved is not known"),
+            Err(error) => tracing::debug!(%error, dimension, "failed to break a change down"),
         }
     }
     all
@@ -99,7 +99,7 @@ fn ask(case: &Case<'_>, verdict: &Verdict, dimension: &str) -> Ask {
 }
 
 fn is_worse_up(case: &Case<'_>) -> bool {
-    let said = match &case.rule.condition {
+    let configured = match &case.rule.condition {
         Condition::Threshold { above, .. } => return above.is_some(),
         Condition::Regression { effect, .. } | Condition::LastWeek { effect } => effect.worse,
         Condition::Absence {} => Effect::default().worse,
@@ -108,5 +108,5 @@ fn is_worse_up(case: &Case<'_>) -> bool {
     let better = subject(&metric.signal)
         .and_then(|subject| subject.measure(&metric.measure))
         .map_or(Better::Lower, |measure| measure.better);
-    said.map_or(better != Better::Higher, |worse| worse == Worse::Up)
+    configured.map_or(better != Better::Higher, |worse| worse == Worse::Up)
 }

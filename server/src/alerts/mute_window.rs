@@ -1,25 +1,25 @@
-//! Times of the week in which no incidents are opened.
+//! Weekly times in which no incidents are opened.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 const DAY_MINUTES: i64 = 1_440;
 
-/// From one time of the day to another, on some days of the week.
+/// A period from one time of day to another, on some days of the week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MuteWindow {
-    /// On which days it begins; every day when left out.
+    /// The days on which the period begins. Default: every day.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 7)]
     pub days: Vec<Weekday>,
     /// `HH:MM`.
     #[schema(pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$")]
     pub from: String,
-    /// `HH:MM`; not after `from`, it ends on the day after.
+    /// `HH:MM`. If it is not after `from`, the period ends on the next day.
     #[schema(pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$")]
     pub to: String,
-    /// How far the clock that is meant is ahead of UTC, in minutes: -840 to 840. It knows no summer time.
+    /// The offset of local time from UTC, in minutes: -840 to 840. Daylight saving time is not applied.
     #[serde(default)]
     #[schema(minimum = -840, maximum = 840)]
     pub utc_offset_minutes: i32,
@@ -38,7 +38,7 @@ pub enum Weekday {
 }
 
 impl MuteWindow {
-    /// Whether it can be understood.
+    /// Whether all fields are valid.
     pub(super) fn fits(&self) -> bool {
         time_of_day(&self.from).is_some()
             && time_of_day(&self.to).is_some()
@@ -46,7 +46,7 @@ impl MuteWindow {
             && self.days.len() <= 7
     }
 
-    /// Whether it holds at a time.
+    /// Whether the window covers a time.
     pub(super) fn holds(&self, now: i64) -> bool {
         let (Some(from), Some(to)) = (time_of_day(&self.from), time_of_day(&self.to)) else {
             return false;
@@ -59,8 +59,8 @@ impl MuteWindow {
         (self.begins_on(day) && minute >= from) || (self.begins_on(day - 1) && minute < to)
     }
 
-    /// The first of January 1970 was a Thursday.
     fn begins_on(&self, day: i64) -> bool {
+        // 1970-01-01 was a Thursday.
         let weekday = (day + 3).rem_euclid(7);
         self.days.is_empty() || self.days.iter().any(|one| *one as i64 == weekday)
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_holds_on_its_days_from_its_beginning_to_before_its_end() {
+    fn a_window_covers_its_days_from_its_start_until_before_its_end() {
         let noon = window(&[Weekday::Fri], "12:00", "13:00", 0);
         assert!(noon.holds(FRIDAY_NOON));
         assert!(!noon.holds(FRIDAY_NOON - 1));
@@ -103,23 +103,23 @@ mod tests {
     }
 
     #[test]
-    fn one_over_midnight_belongs_to_the_day_it_begins_on() {
+    fn a_window_over_midnight_belongs_to_the_day_it_begins_on() {
         let night = window(&[Weekday::Fri], "22:00", "06:00", 0);
         assert!(night.holds(FRIDAY_NOON + 10 * HOUR));
         assert!(night.holds(FRIDAY_NOON + 17 * HOUR));
-        assert!(!night.holds(FRIDAY_NOON - 7 * HOUR), "of Thursday");
+        assert!(!night.holds(FRIDAY_NOON - 7 * HOUR), "Thursday's");
         assert!(!night.holds(FRIDAY_NOON + 18 * HOUR));
     }
 
     #[test]
-    fn the_clock_that_is_meant_may_be_ahead() {
+    fn the_offset_from_utc_shifts_a_window() {
         let noon = window(&[Weekday::Fri], "12:00", "13:00", 120);
         assert!(noon.holds(FRIDAY_NOON - 2 * HOUR));
         assert!(!noon.holds(FRIDAY_NOON));
     }
 
     #[test]
-    fn times_that_are_none_do_not_fit() {
+    fn invalid_times_are_refused() {
         for (from, to) in [("24:00", "06:00"), ("1:00", "02:00"), ("12:60", "13:00")] {
             assert!(!window(&[], from, to, 0).fits(), "{from} {to}");
         }

@@ -1,8 +1,8 @@
-//! Notifications: messages are derived from incidents and from the day that is over, written down, then sent until they arrive.
+//! Notifications. Messages about incidents and daily digests are saved first, then sent until they are delivered.
 //!
-//! Three tasks: [`tell()`] turns incidents into messages and [`digests()`] makes those of the day, each where the lease is held;
-//! [`deliver`] sends what is written, on every server. A message is written once, by its key; it may be *sent* twice when a server dies
-//! between the receiver's answer and our note of it, with the same key both times.
+//! Three tasks: [`tell()`] creates the messages about incidents and [`digests()`] the daily digests, each on the server that holds the
+//! lease. [`deliver`] sends saved messages, on every server. A message is saved once, under its key. It can be *sent* twice if a server
+//! dies between the receiver's response and the update of the database; both requests have the same key.
 
 mod address_guard;
 mod alertmanager;
@@ -42,10 +42,10 @@ pub use self::sending::Outcome;
 pub use self::settings::{ChannelSecret, ChannelSettings, Unfit};
 pub use self::tell::tell;
 
-/// A second, in the microseconds that all times are in.
+/// A second in microseconds, the unit of all times here.
 const SECOND: i64 = 1_000_000;
 
-/// What the tasks work with.
+/// What the tasks need.
 pub struct Notifier {
     pub control: Arc<dyn Control>,
     pub secret: Arc<InstanceSecret>,
@@ -53,11 +53,11 @@ pub struct Notifier {
     pub clock: Clock,
     pub outbound: Outbound,
     pub mailer: Mailer,
-    /// How this installation is reached by people, without a slash at the end.
+    /// The URL of this installation for its users, without a trailing slash.
     pub public_url: String,
     /// How long the first incident of a rule waits for others, in microseconds.
     pub group_wait: i64,
-    /// Who this server is to the others.
+    /// The name under which this server holds leases.
     pub holder: String,
     pub metrics: NotificationMetrics,
 }

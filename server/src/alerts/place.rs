@@ -1,4 +1,4 @@
-//! Placing the override of an incident: for whom, by how much, and what that would bring.
+//! Places the override of an incident: for which devices, at which rates, and with how many additional events.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use crate::control::preview::{Proposal, preview};
 use crate::remote_config::{Condition, Override};
 use crate::store::control::{ActionState, AlertRule, ControlError, Incident};
 
-/// How often a raise is made smaller until it fits the budget.
+/// How many times a raise is reduced to fit the budget.
 const SMALLER: usize = 6;
-/// Of the 1,024 overrides of a project, incidents take no more.
+/// The maximum number of overrides of incidents in a project. All overrides together may be 1,024.
 const MOST_PLACED: usize = 20;
 
 /// Why nothing was placed.
 enum Not {
-    /// For good: it is said on the incident.
+    /// Permanent. The reason is saved on the incident.
     Refused(String),
-    /// The next round tries again.
+    /// Temporary. The next round tries again.
     Yet(String),
 }
 
@@ -37,13 +37,13 @@ impl From<ControlError> for Not {
     }
 }
 
-/// An incident of a rule that acts.
+/// An incident whose rule has an action.
 struct Case<'c> {
     incident: &'c Incident,
     action: &'c Action,
     when: Condition,
     wish: Wish,
-    /// Events a day that the rule's other incidents leave.
+    /// The events per day that the rule's other incidents leave over.
     budget: f64,
 }
 
@@ -60,12 +60,14 @@ impl Evaluator {
                 Ok(Ok(())) => continue,
                 Ok(Err(Not::Refused(why))) => why,
                 Ok(Err(Not::Yet(why))) => {
-                    tracing::warn!(why, incident = %incident.id, "an incident does not act yet");
+                    tracing::warn!(why, incident = %incident.id, "the override of an incident cannot be placed yet");
                     return Ok(());
                 }
-                Err(_) => "what it would bring could not be foreseen in 30 seconds".to_owned(),
+                Err(_) => {
+                    "the estimate of additional events took longer than 30 seconds".to_owned()
+                }
             };
-            tracing::info!(why, incident = %incident.id, "an incident does not act");
+            tracing::info!(why, incident = %incident.id, "the override of an incident was refused");
             let mut refused = self.acted(action, ActionState::Refused);
             refused.because = Some(why);
             self.note(&incident, ActionState::Refused, &refused).await?;
@@ -77,7 +79,7 @@ impl Evaluator {
         let mut others = self.control.incidents_with_overrides().await?;
         others.retain(|other| other.project == incident.project);
         if others.len() >= MOST_PLACED {
-            let message = format!("incidents of the project have {MOST_PLACED} overrides already");
+            let message = format!("incidents of this project already have {MOST_PLACED} overrides");
             return Err(Not::Refused(message));
         }
         let of_rule = others.iter().filter(|other| other.rule == incident.rule);
@@ -102,11 +104,11 @@ impl Evaluator {
             }
         }
         Err(Not::Yet(
-            "others save the remote configuration all the time".to_owned(),
+            "the saves of the remote configuration kept conflicting".to_owned(),
         ))
     }
 
-    /// The largest raise that fits the budget, tried on the installs of the last 24 hours.
+    /// Returns the largest raise that fits the budget, estimated on the installs of the last 24 hours.
     async fn plan(&self, case: &Case<'_>, current: &Current) -> Result<(Value, Acted), Not> {
         let (mut wish, mut part, mut notes) = (case.wish.clone(), 1.0, Vec::new());
         for _ in 0..SMALLER {
@@ -139,12 +141,12 @@ impl Evaluator {
                 let name = unknown.signal.as_str();
                 wish.leave_out(name);
                 notes.push(format!(
-                    "`{name}` stays: no install sends any, so that nothing can be foreseen"
+                    "`{name}` is not raised: no install sends any, so the number of events cannot be estimated"
                 ));
                 continue;
             }
             if outlook.changed == 0 {
-                let message = "of the installs of the last 24 hours none would send more";
+                let message = "none of the installs of the last 24 hours would send more";
                 return Err(Not::Refused(message.to_owned()));
             }
             let more = signals().filter_map(|one| Some(one.proposed? - one.current));
@@ -155,14 +157,15 @@ impl Evaluator {
             }
             if found.truncated {
                 notes.push(
-                    "too many kinds of spans to read them all: more is to be expected".to_owned(),
+                    "there are too many kinds of spans to read them all: the estimate is too low"
+                        .to_owned(),
                 );
             }
             notes.extend(
                 outlook
                     .unmodelled
                     .iter()
-                    .map(|section| format!("what `{section}` changes is not foreseen")),
+                    .map(|section| format!("the effect of `{section}` is not estimated")),
             );
             acted.rates = patch.rates;
             acted.foreseen_events_per_day = more.max(0.0);
@@ -174,9 +177,9 @@ impl Evaluator {
         let left = case.budget.max(0.0);
         Err(Not::Refused(match part < 1.0 {
             true => {
-                format!("nothing fits the {left:.0} events per day that are left of the budget")
+                format!("no raise fits the remaining budget of {left:.0} events per day")
             }
-            false if notes.is_empty() => "the devices send as much already".to_owned(),
+            false if notes.is_empty() => "the base already has these rates".to_owned(),
             false => notes.join("; "),
         }))
     }
@@ -186,7 +189,7 @@ impl Evaluator {
         let note = format!("{}: {} {}", incident.title, incident.summary, incident.link);
         Override {
             id: id_of(incident),
-            // Within 1,024 bytes whatever the letters are.
+            // At most 1,024 bytes in any script.
             note: note.chars().take(250).collect(),
             enabled: true,
             when: case.when.clone(),
@@ -203,7 +206,7 @@ fn not(error: SaveError) -> Not {
         SaveError::Faults(faults) => {
             let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
             Not::Refused(format!(
-                "the configuration would have faults: {}",
+                "the configuration would be invalid: {}",
                 faults.join("; ")
             ))
         }

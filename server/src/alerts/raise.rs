@@ -1,4 +1,4 @@
-//! The override of an incident: a patch that only raises, and its place among the other overrides. Pure.
+//! The override of an incident: a patch that only raises rates, and its position among the other overrides. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use unjank_protocol::config::{Document, SpanRate};
 
 use super::action::Raised;
 
-/// What is to be raised.
+/// What to raise.
 #[derive(Clone, Debug)]
 pub(super) struct Wish {
     pub(super) rates: Raised,
-    /// The spans that are meant; none: all.
+    /// The names of the spans to raise. Empty: all spans.
     pub(super) names: Vec<String>,
     pub(super) tracing: bool,
 }
 
-/// A patch, and the shares in it by signal.
+/// A patch, and its rates by signal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Patch {
     pub(super) value: Map<String, Value>,
@@ -25,7 +25,7 @@ pub(super) struct Patch {
 }
 
 impl Wish {
-    /// What a base must be patched with; of each share only so much of the way up as `part` says. Empty: it has all of it.
+    /// Returns the patch for a base. `part`, 0 to 1, is the fraction of each raise to apply. Empty if the base already has these rates.
     pub(super) fn over(&self, base: &Document, part: f64) -> Patch {
         let mut patch = Patch::default();
         let mut sampling = Map::new();
@@ -37,7 +37,7 @@ impl Wish {
                 "page_loads" => now.page_loads,
                 "metrics" => now.metrics,
                 "recompositions" => now.recompositions,
-                // Spans have shares by name.
+                // Spans have rates by name.
                 _ => continue,
             };
             if let Some(rate) = wanted.and_then(|wanted| raised(from, wanted, part)) {
@@ -60,7 +60,7 @@ impl Wish {
         patch
     }
 
-    /// It stays as it is.
+    /// Removes a signal from the wish, so that it keeps its rate.
     pub(super) fn leave_out(&mut self, signal: &str) {
         let rates = &mut self.rates;
         match signal {
@@ -82,7 +82,7 @@ impl Wish {
             highest = Some(highest.map_or(rate, |known| known.max(rate)));
             Some(rate)
         };
-        let said = if self.names.is_empty() {
+        let value = if self.names.is_empty() {
             let default = up(spans.default).unwrap_or(spans.default);
             let overrides = spans.overrides.iter().map(|one| SpanRate {
                 name: one.name.clone(),
@@ -99,7 +99,7 @@ impl Wish {
                 let rate = up(share(base, name))?;
                 Some(json!({"name": name, "rate": number(rate)}))
             });
-            // The first that matches holds.
+            // The first match applies, so the raised names come first.
             let named: Vec<_> = named.collect();
             let all: Vec<_> = named
                 .into_iter()
@@ -107,10 +107,10 @@ impl Wish {
                 .collect();
             json!({"overrides": all})
         };
-        highest.map(|rate| (said, rate))
+        highest.map(|rate| (value, rate))
     }
 
-    /// Only the spans that are meant, and what is traced already.
+    /// Returns the patch that traces the named spans in addition to those traced already.
     fn traced(&self, base: &Document) -> Option<Value> {
         let tracing = &base.tracing;
         let all = tracing.allow.is_empty() && tracing.tags.is_empty();
@@ -136,13 +136,13 @@ fn share(base: &Document, name: &str) -> f64 {
     named.map_or(spans.default, |one| one.rate)
 }
 
-/// In steps of 0.0001, so that the smallest differences are none.
+/// Returns the raised rate in steps of 0.0001, or `None` if it is not higher.
 fn raised(from: f64, wanted: f64, part: f64) -> Option<f64> {
     let rate = ((from + (wanted - from) * part) * 10_000.0 + 1e-6).floor() / 10_000.0;
     (rate > from).then_some(rate)
 }
 
-/// As a browser writes it back: without `.0`, so that what was only read and saved is the same.
+/// Serializes a rate as browsers do, without `.0`, so that reading and saving a configuration does not change it.
 fn number(rate: f64) -> Value {
     match rate {
         1.0 => json!(1),
@@ -151,7 +151,7 @@ fn number(rate: f64) -> Value {
     }
 }
 
-/// The same configuration with the override in it, before the first that gives devices more; where it was, if that is earlier.
+/// Inserts an override before the first one that gives devices more, or at its old position if that is earlier.
 pub(super) fn with(configuration: &Value, one: Value) -> Value {
     let id = one["id"].as_str().unwrap_or_default().to_owned();
     let (mut configuration, place) = without(configuration, &id);
@@ -168,7 +168,7 @@ pub(super) fn with(configuration: &Value, one: Value) -> Value {
     configuration
 }
 
-/// The same configuration without the override, and where it was.
+/// Removes an override, and returns the configuration and the old position.
 pub(super) fn without(configuration: &Value, id: &str) -> (Value, Option<usize>) {
     let mut configuration = configuration.clone();
     let list = configuration
@@ -182,10 +182,10 @@ pub(super) fn without(configuration: &Value, id: &str) -> (Value, Option<usize>)
     (configuration, place)
 }
 
-/// Whether an override says more than a patch anywhere, or something that cannot be compared: it must keep the last word.
+/// Whether an override exceeds a patch anywhere, or has a value that cannot be compared. It must then keep its precedence.
 fn gives_more(other: &Value, patch: &Value) -> bool {
     let theirs = &other["patch"];
-    // A share of all spans is more than that of a name.
+    // A default for all spans can exceed the rate of a name.
     let default = theirs
         .pointer("/sampling/spans/default")
         .and_then(Value::as_f64);
@@ -195,14 +195,14 @@ fn gives_more(other: &Value, patch: &Value) -> bool {
     let hides = default
         .zip(named)
         .is_some_and(|(default, named)| default > named);
-    other["enabled"] != false && (hides || says_more(theirs, patch))
+    other["enabled"] != false && (hides || exceeds(theirs, patch))
 }
 
-fn says_more(theirs: &Value, ours: &Value) -> bool {
+fn exceeds(theirs: &Value, ours: &Value) -> bool {
     match (theirs, ours) {
         (Value::Object(theirs), Value::Object(ours)) => ours
             .iter()
-            .any(|(key, value)| theirs.get(key).is_some_and(|other| says_more(other, value))),
+            .any(|(key, value)| theirs.get(key).is_some_and(|other| exceeds(other, value))),
         (Value::Number(theirs), Value::Number(ours)) => theirs.as_f64() > ours.as_f64(),
         (Value::Bool(_), Value::Bool(_)) => false,
         (theirs, ours) => theirs != ours,
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_only_raised_and_by_as_much_of_the_way_as_fits() {
+    fn rates_are_only_raised_and_by_the_given_fraction() {
         let wish = wish(json!({"janks": 1.0, "metrics": 0.3}), &[], false);
         let base = json!({"sampling": {"janks": 0.2, "metrics": 0.5}});
         assert_eq!(
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_raised_by_name_and_the_others_keep_their_shares() {
+    fn spans_are_raised_by_name_and_the_others_keep_their_rates() {
         let base = json!({"sampling": {"spans": {"default": 0.5, "overrides": [{"name": "check*", "rate": 0.1}]}}});
         let named = wish(json!({"spans": 1.0}), &["checkout"], false);
         let expected = json!({"sampling": {"spans": {"overrides": [{"name": "checkout", "rate": 1}, {"name": "check*", "rate": 0.1}]}}});
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn tracing_is_switched_on_for_the_spans_that_are_meant_alone() {
+    fn tracing_is_turned_on_for_the_named_spans_only() {
         let wish = wish(json!({}), &["shop.pay"], true);
         assert_eq!(over(&wish, json!({}), 1.0), json!({}));
         let off = json!({"tracing": {"enabled": false}});
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_override_that_gives_more_keeps_the_last_word() {
+    fn an_override_that_gives_more_keeps_its_precedence() {
         let own = |rate: f64| json!({"id": "incident-1", "patch": {"sampling": {"janks": rate}}});
         let other = |id: &str, patch: Value| json!({"id": id, "patch": patch});
         let lower = other("lower", json!({"sampling": {"janks": 0.1}}));
@@ -285,7 +285,7 @@ mod tests {
             ids(&with(&configuration, own(1.0))),
             ["lower", "higher", "incident-1"]
         );
-        // Where it is it stays, so that what is written after it holds.
+        // It keeps its position, so that later overrides keep their precedence.
         assert_eq!(with(&placed, own(0.5)), placed);
         assert_eq!(without(&placed, "incident-1"), (configuration, Some(1)));
         assert_eq!(ids(&with(&json!({}), own(0.5))), ["incident-1"]);

@@ -1,4 +1,4 @@
-//! Rules tried on the past: when they would have fired. Nothing is kept; the same verdicts and the same state machine as ever.
+//! Replays a rule on past data, with the verdicts and the state machine of live evaluation. Nothing is saved.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use super::verdict::Group;
 use crate::query::Unanswered;
 use crate::store::control::{AlertState, Evaluated, Incident};
 
-/// What is tried.
+/// A rule, and the period to replay it on.
 pub struct Replay<'r> {
     pub project: &'r str,
     pub rule: &'r Rule,
-    /// Microseconds since the epoch, as `to`.
+    /// Microseconds since the epoch, like `to`.
     pub from: i64,
     pub to: i64,
-    /// Microseconds from one evaluation to the next: more when there is no time for so many.
+    /// Microseconds from one evaluation to the next. Longer if `patience` does not suffice for so many.
     pub step: i64,
-    /// What is not tried by then is not tried.
+    /// The replay stops after this time.
     pub patience: Duration,
 }
 
-/// Something that would have happened.
+/// A transition that would have happened.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = AlertTransition)]
 pub struct Transition {
@@ -36,13 +36,13 @@ pub struct Transition {
     /// `fired`, `resolved` or `mix_shift`.
     pub what: &'static str,
     pub group: Group,
-    /// One line with the numbers; of an end, why.
+    /// One line with the numbers, or the reason for the end.
     pub summary: String,
-    /// The screen that shows it.
+    /// Path and query of the screen with the same numbers.
     pub link: String,
 }
 
-/// How far it went.
+/// How far a replay got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
     pub evaluations: u64,
@@ -51,21 +51,21 @@ pub struct Tried {
     pub complete: bool,
 }
 
-/// States in memory.
+/// States and open incidents in memory.
 #[derive(Default)]
 struct Memory {
     states: Vec<AlertState>,
     open: Vec<Incident>,
 }
 
-/// Evaluates a rule at each step of a stretch of time, and tells what would have happened.
+/// Evaluates a rule at each step of a period and reports the transitions.
 ///
 /// # Errors
-/// When a question was not answered.
+/// If a query fails.
 pub async fn replay(
     judged_by: &Judge,
     replay: &Replay<'_>,
-    mut tell: impl FnMut(Transition),
+    mut report: impl FnMut(Transition),
 ) -> Result<Tried, Unanswered> {
     let began = Instant::now();
     let mut memory = Memory::default();
@@ -90,7 +90,7 @@ pub async fn replay(
             mutes: &[],
         };
         step.follow(memory.states.clone(), &verdicts, &mut done);
-        memory.keep(done).into_iter().for_each(&mut tell);
+        memory.keep(done).into_iter().for_each(&mut report);
         tried.evaluations += 1;
         tried.until = now;
         if now == replay.to {
@@ -98,7 +98,7 @@ pub async fn replay(
         }
         let step = affordable(replay, began.elapsed(), (tried.evaluations, now));
         now += step;
-        // The end is looked at, also with long steps.
+        // Evaluate the end of the period even with long steps.
         if step > replay.step {
             now = now.min(replay.to);
         }
@@ -107,13 +107,14 @@ pub async fn replay(
     Ok(tried)
 }
 
-/// The step with which what is left to try takes no more time than is left, as fast as it went. How fast that is shows after a while.
+/// Returns the step that fits the rest of the period into the time left, at the speed so far. The speed counts once a quarter of the
+/// time is used.
 fn affordable(replay: &Replay<'_>, elapsed: Duration, (evaluations, now): (u64, i64)) -> i64 {
     if elapsed < replay.patience / 4 {
         return replay.step.max(1);
     }
     let each = (elapsed.as_micros() / u128::from(evaluations.max(1))).max(1);
-    // A part is kept back: what fires is asked more.
+    // Keep a reserve, because firing groups take more queries.
     let left = replay.patience.saturating_sub(elapsed).as_micros() / 10 * 9;
     let count = i64::try_from(left / each).unwrap_or(i64::MAX).max(1);
     let even = (replay.to - now).saturating_add(count - 1) / count;
@@ -121,7 +122,7 @@ fn affordable(replay: &Replay<'_>, elapsed: Duration, (evaluations, now): (u64, 
 }
 
 impl Memory {
-    /// As the control database keeps it; answers what happened.
+    /// Applies an evaluation as the control database does, and returns the transitions.
     fn keep(&mut self, done: Evaluated) -> Vec<Transition> {
         let at = done.at;
         let mut happened = Vec::new();
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_longer_when_there_is_no_time_for_all() -> Result<(), Vec<crate::alerts::RuleFault>>
+    fn steps_get_longer_when_time_is_too_short_for_all() -> Result<(), Vec<crate::alerts::RuleFault>>
     {
         let rule = Rule::from_value(serde_json::json!({
             "name": "Spans", "metric": {"signal": "spans", "measure": "count"}, "condition": {"kind": "threshold", "above": 1.0},
@@ -180,8 +181,8 @@ mod tests {
         };
         let second = Duration::from_secs(1);
         let hasty = replay(12 * second);
-        assert_eq!(affordable(&hasty, second, (1, 100)), 1, "too early to say");
-        // Nine tenths of nine seconds, one each: eight more.
+        assert_eq!(affordable(&hasty, second, (1, 100)), 1, "too early");
+        // Nine tenths of the nine seconds left, at one second each: eight more evaluations.
         assert_eq!(affordable(&hasty, 3 * second, (3, 100)), 113);
         assert_eq!(affordable(&hasty, 13 * second, (3, 100)), 900);
         let patient = replay(Duration::MAX);

@@ -1,4 +1,4 @@
-//! A rule as people write it.
+//! An alert rule as users write it.
 
 use std::collections::BTreeMap;
 
@@ -9,51 +9,51 @@ use super::action::Action;
 use super::mute_window::MuteWindow;
 use crate::store::control::Severity;
 
-/// What is watched, and when that is worth an incident.
+/// What to watch, and when to open an incident.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AlertRuleDocument)]
 pub struct Rule {
-    /// Names it, for people: 1 to 200 characters.
+    /// The display name: 1 to 200 characters.
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
     #[serde(default = "warning")]
     #[schema(inline)]
     pub severity: Severity,
-    /// Who looks after it, such as a team. At most 200 characters.
+    /// Who is responsible for the rule, such as a team. At most 200 characters.
     #[serde(default)]
     #[schema(max_length = 200)]
     pub owner: String,
     #[serde(default = "yes")]
     pub enabled: bool,
     pub metric: Metric,
-    /// How much time is looked at, up to now: 5 minutes to 30 days. Of whole days when the signal is kept by the day.
+    /// The length of the window up to now: 5 minutes to 30 days. Whole days if the signal is stored per day.
     #[serde(default = "an_hour")]
     #[schema(minimum = 5, maximum = 43_200)]
     pub window_minutes: u32,
     pub condition: Condition,
-    /// How long the condition must hold before there is an incident: up to a week.
+    /// How long the condition must hold before an incident is opened: up to a week.
     #[serde(default = "five")]
     #[schema(maximum = 10_080)]
     pub for_minutes: u32,
-    /// How long an incident outlasts the last answer when there are too few samples to say: up to a week.
+    /// How long an incident stays open while there are too few samples to decide: up to a week.
     #[serde(default = "two_hours")]
     #[schema(maximum = 10_080)]
     pub keep_minutes: u32,
-    /// With fewer samples, on either side of a comparison, nothing is said. Not used for absence.
+    /// With fewer samples, on either side of a comparison, a group is not judged. Not used for absence.
     #[serde(default = "hundred")]
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub least_samples: u32,
-    /// When no incidents are opened, each week. At most 20.
+    /// Weekly times in which no incidents are opened. At most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 20)]
     pub mute_windows: Vec<MuteWindow>,
-    /// What an incident does to the remote configuration, for as long as it goes on.
+    /// What an incident changes in the remote configuration while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
 }
 
-/// A number, in the words of `GET …/query/{signal}`.
+/// The number to watch, with the names of `GET …/query/{signal}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AlertMetric)]
@@ -62,11 +62,11 @@ pub struct Metric {
     pub signal: String,
     /// Such as `p95_us`.
     pub measure: String,
-    /// Each group of these dimensions is watched by itself: the 200 largest. Two dimensions at most.
+    /// The dimensions to group by, at most two. The 200 largest groups are watched separately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 2)]
     pub by: Vec<String>,
-    /// Only events with one of these values, by dimension; with `contains.` before its name: with this text in the value.
+    /// Only events with one of these values, by dimension. With the prefix `contains.`, only events whose value contains one of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub filters: BTreeMap<String, Vec<String>>,
 }
@@ -79,33 +79,33 @@ pub enum Worse {
     Down,
 }
 
-/// Which time of the previous version is compared.
+/// Which period of the previous version to compare with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Compare {
-    /// The same time, from when the newer version was first seen.
+    /// The same period, from when the newer version was first seen.
     #[default]
     SameDays,
-    /// The same time of its life, counted from when each was first seen.
+    /// The period at the same age, counted from when each version was first seen.
     SameAge,
 }
 
-/// When it is bad.
+/// When the number is bad.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[schema(as = AlertCondition)]
 pub enum Condition {
-    /// The number is above or below a bound: one of them.
+    /// The number is above or below a bound. Set one of the two.
     Threshold {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         above: Option<f64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         below: Option<f64>,
-        /// An incident ends on the good side of this; the bound itself when left out.
+        /// An incident ends on the good side of this value. Default: the bound itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recover: Option<f64>,
     },
-    /// Worse than in the version before: enough samples, an effect, and significance.
+    /// Worse than in the previous version, with enough samples, an effect, and significance.
     Regression {
         #[serde(default)]
         #[schema(inline)]
@@ -113,37 +113,37 @@ pub enum Condition {
         #[serde(default)]
         effect: Effect,
     },
-    /// Worse than at the same time last week. Whole hours, or whole days from three days on.
+    /// Worse than at the same time last week. The window is whole hours, or whole days from three days on.
     LastWeek {
         #[serde(default)]
         effect: Effect,
     },
-    /// Nothing arrived in the window, of what did arrive in the 7 days before it.
+    /// Nothing arrived in the window from a group that sent data in the 7 days before.
     Absence {},
 }
 
-/// What counts as worse.
+/// Which change counts as worse.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AlertEffect)]
 pub struct Effect {
-    /// Which direction is bad; what the measure says of itself when left out.
+    /// Which direction is bad. Default: that of the measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(inline)]
     pub worse: Option<Worse>,
-    /// The least change, as a part of what it is compared with: 0.2 is 20 %. 0 to 100.
+    /// The minimum change, relative to the base: 0.2 is 20 %. 0 to 100.
     #[serde(default = "a_fifth")]
     #[schema(minimum = 0, maximum = 100)]
     pub least_relative: f64,
-    /// The least change in the measure's own unit.
+    /// The minimum change in the unit of the measure.
     #[serde(default)]
     #[schema(minimum = 0)]
     pub least_absolute: f64,
-    /// The chance, by accident alone, of so much of a difference: below it, it counts. Over all groups together. 1: no test is made.
+    /// The significance level over all groups together. A change counts if its p-value is below. 1 turns the test off.
     #[serde(default = "one_in_a_thousand")]
     #[schema(exclusive_minimum = 0, maximum = 1)]
     pub significance: f64,
-    /// An incident ends when the change falls below this part of the least one. 0 to 1.
+    /// An incident ends when the change falls below this fraction of the minimum. 0 to 1.
     #[serde(default = "half")]
     #[schema(minimum = 0, maximum = 1)]
     pub recover: f64,
@@ -162,7 +162,7 @@ impl Default for Effect {
 }
 
 impl Rule {
-    /// Whether both watch the same: incidents of one are incidents of the other.
+    /// Whether both rules watch the same, so that open incidents stay valid.
     #[must_use]
     pub fn watches_the_same(&self, other: &Self) -> bool {
         self.metric == other.metric

@@ -1,10 +1,10 @@
-//! Rules to begin with. Each is a rule like any other; what it watches, and from when on it matters, is to be changed.
+//! Templates of alert rules. Each is an ordinary rule, whose metric and bounds users adjust.
 
 use serde_json::{Value, json};
 
 use super::rule::Rule;
 
-/// What most projects want to hear of.
+/// Returns the rules that most projects need.
 #[must_use]
 pub fn templates() -> Vec<Rule> {
     let rules = written().into_iter();
@@ -16,7 +16,7 @@ pub fn templates() -> Vec<Rule> {
 fn written() -> Vec<Value> {
     let regression = |relative: f64, absolute: f64| json!({"kind": "regression", "compare": "same_days", "effect": {"least_relative": relative, "least_absolute": absolute}});
     vec![
-        // Significance is waiting enough: it comes with the samples.
+        // No `for_minutes`: a change is only significant once there are enough samples.
         json!({
             "name": "A span got slower (p75)", "severity": "warning",
             "metric": {"signal": "spans", "measure": "p75_us", "by": ["name"]},
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_template_is_a_rule() {
+    fn every_template_is_a_valid_rule() {
         for rule in written() {
             let read = Rule::from_value(rule.clone());
             assert!(read.is_ok(), "{rule}: {read:?}");

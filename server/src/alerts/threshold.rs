@@ -1,4 +1,4 @@
-//! A number above or below a bound.
+//! Rules that fire when a number is above or below a bound.
 
 use super::judge::{Case, Judge};
 use super::machine::Observed;
@@ -14,7 +14,7 @@ pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdi
         let value = row.now.first().copied().and_then(finite);
         let samples = row.now.get(1).copied().unwrap_or_default();
         let enough = samples >= f64::from(case.rule.least_samples);
-        let (observed, bound) = held_against(&case.rule.condition, value.filter(|_| enough));
+        let (observed, bound) = compare_with_bound(&case.rule.condition, value.filter(|_| enough));
         Verdict {
             group: case.group(&row.keys),
             observed,
@@ -34,8 +34,8 @@ pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdi
     Ok(verdicts.collect())
 }
 
-/// What a value says, and the bound.
-fn held_against(condition: &Condition, value: Option<f64>) -> (Observed, Option<f64>) {
+/// Returns the observation for a value, and the bound.
+fn compare_with_bound(condition: &Condition, value: Option<f64>) -> (Observed, Option<f64>) {
     let Condition::Threshold {
         above,
         below,
@@ -48,7 +48,7 @@ fn held_against(condition: &Condition, value: Option<f64>) -> (Observed, Option<
     let (Some(value), Some(bound)) = (value, bound) else {
         return (Observed::Unknown, bound);
     };
-    // Turned around, below is above.
+    // The sign turns `below` into `above`.
     let sign = if above.is_some() { 1.0 } else { -1.0 };
     let recover = recover.unwrap_or(bound);
     let observed = if sign * value > sign * bound {
@@ -65,26 +65,31 @@ fn held_against(condition: &Condition, value: Option<f64>) -> (Observed, Option<
 mod tests {
     use super::*;
 
-    fn says(above: Option<f64>, below: Option<f64>, recover: Option<f64>, value: f64) -> Observed {
+    fn observed(
+        above: Option<f64>,
+        below: Option<f64>,
+        recover: Option<f64>,
+        value: f64,
+    ) -> Observed {
         let condition = Condition::Threshold {
             above,
             below,
             recover,
         };
-        held_against(&condition, Some(value)).0
+        compare_with_bound(&condition, Some(value)).0
     }
 
     #[test]
-    fn a_bound_itself_is_good_and_recovery_has_a_bound_of_its_own() {
+    fn the_bound_itself_is_not_bad_and_recovery_has_its_own_bound() {
         for (value, expected) in [
             (100.1, Observed::Bad),
             (100.0, Observed::Between),
             (80.1, Observed::Between),
             (80.0, Observed::Good),
         ] {
-            assert_eq!(says(Some(100.0), None, Some(80.0), value), expected);
-            assert_eq!(says(None, Some(-100.0), Some(-80.0), -value), expected);
+            assert_eq!(observed(Some(100.0), None, Some(80.0), value), expected);
+            assert_eq!(observed(None, Some(-100.0), Some(-80.0), -value), expected);
         }
-        assert_eq!(says(Some(100.0), None, None, 100.0), Observed::Good);
+        assert_eq!(observed(Some(100.0), None, None, 100.0), Observed::Good);
     }
 }

@@ -1,4 +1,4 @@
-//! What an evaluation says of one group, with the numbers it stands on.
+//! The verdict of an evaluation on a group, with its numbers.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use utoipa::ToSchema;
 
 use super::machine::Observed;
 
-/// The values of the dimensions, by their names.
+/// The values of dimensions, by name.
 pub(super) type Group = BTreeMap<String, String>;
 
-/// What holds for a group at a time.
+/// The result of evaluating a group at a given time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     pub group: Group,
@@ -19,47 +19,47 @@ pub struct Verdict {
     pub sides: Sides,
 }
 
-/// The numbers behind it. What does not apply, or was not measured, is left out.
+/// The numbers behind a verdict. Those that do not apply or were not measured are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[schema(as = AlertNumbers)]
 pub struct Numbers {
-    /// What the measure is.
+    /// The value of the measure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// What it is compared with.
+    /// The value that it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<f64>,
-    /// How many events it stands on, as they were sent.
+    /// The number of events behind `value`, as sent.
     pub samples: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_samples: Option<f64>,
     /// `value - base`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
-    /// The same as a part of `base`.
+    /// `change` relative to `base`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative: Option<f64>,
-    /// The bound that it is held against.
+    /// The bound that the value or its relative change is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
-    /// The chance of such a difference by accident alone, of this group.
+    /// The probability of such a difference by chance, for this group alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// The same, corrected for the groups that are compared (Holm).
+    /// `p`, corrected for the number of compared groups (Holm).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_corrected: Option<f64>,
-    /// How many groups are compared.
+    /// The number of compared groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<usize>,
-    /// Independent values of the test, on either side: one of each install.
+    /// The independent values of the test on either side, one per install.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installs: Option<(u64, u64)>,
-    /// The relative change where devices are compared with their like: what counts, when it is known.
+    /// The relative change between like devices. If known, it decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standardised: Option<f64>,
 }
 
-/// What is compared with what. Times are microseconds since the epoch.
+/// The two sides of a comparison. Times are microseconds since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[schema(as = AlertSides)]
 pub struct Sides {
@@ -76,14 +76,14 @@ pub struct Sides {
 }
 
 impl Verdict {
-    /// As it stands in the control database: the same group is the same text.
+    /// Returns the key of the group in the control database. Equal groups have equal keys.
     #[must_use]
     pub fn group_key(&self) -> String {
         serde_json::to_string(&self.group).unwrap_or_default()
     }
 }
 
-/// What JSON can say.
+/// Returns the value if JSON can represent it.
 pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

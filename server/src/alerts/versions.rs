@@ -1,4 +1,4 @@
-//! Which version comes before which, and from when on.
+//! The order of an app's versions, and when each was first seen.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,24 +8,24 @@ use crate::query::Unanswered;
 use crate::remote_config::version_order;
 use crate::store::reads::SeenVersion;
 
-/// Versions that nobody used for so long are no versions to compare with.
+/// Versions that no batch has used for this long are ignored.
 const LOOK_BACK: i64 = 90 * 86_400_000_000;
 
-/// A version, and the hour its first batch arrived in: microseconds since the epoch.
+/// A version, and the hour in which its first batch arrived, in microseconds since the epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     pub(super) name: String,
     pub(super) first_seen: i64,
 }
 
-/// The versions of each app, the newest first.
+/// The versions of each app, newest first.
 pub(super) type Versions = BTreeMap<String, Vec<Version>>;
 
-/// Of one project at one time.
+/// The cached versions of one project at one time.
 pub(super) type Remembered = Option<(String, i64, Versions)>;
 
 impl Judge {
-    /// The versions that there are at a time; asked anew every few minutes.
+    /// Returns the versions known at a time, from the cache if it is fresh.
     pub(super) async fn versions(&self, project: &str, now: i64) -> Result<Versions, Unanswered> {
         let at = now.div_euclid(self.fresh) * self.fresh;
         if let Some((of, known_at, versions)) = &*self.versions.lock().await
@@ -44,7 +44,7 @@ impl Judge {
     }
 }
 
-/// By number where all versions of an app have one, else by when each was first seen.
+/// Sorts by version number if all versions of an app have one, otherwise by when each was first seen.
 fn ordered(seen: Vec<SeenVersion>) -> Versions {
     let mut versions = Versions::new();
     for one in seen {
@@ -86,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn versions_go_by_number_whenever_they_were_first_seen() {
+    fn versions_are_sorted_by_number_not_by_first_sighting() {
         let seen = [("4.9.0", 30), ("4.10.0", 20), ("4.10.0-beta.1", 10)];
         assert_eq!(order(&seen), ["4.10.0", "4.10.0-beta.1", "4.9.0"]);
     }
 
     #[test]
-    fn names_that_are_no_numbers_go_by_when_they_were_first_seen() {
+    fn versions_without_numbers_are_sorted_by_first_sighting() {
         assert_eq!(
             order(&[("nightly", 10), ("4.10.0", 20)]),
             ["4.10.0", "nightly"]

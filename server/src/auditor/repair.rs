@@ -1,25 +1,25 @@
-//! Repairs roll-ups that differ from raw rows, by rebuilding their hours.
+//! Rebuilds the hours of roll-ups that differ from raw rows.
 //!
-//! Raw rows are the truth only while they are complete: where they differ from what was counted when they arrived, nothing is rebuilt and a
-//! person has to look. An hour is rebuilt at most once an hour. Of several servers, one rebuilds at a time.
+//! Raw rows are a valid source only if they are complete. If they differ from the counts taken on arrival, nothing is rebuilt and
+//! an operator must investigate. An hour is rebuilt at most once an hour. Only one of several servers rebuilds at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Auditor, DAY, HOUR, Memory, hour, last_closed};
 use crate::store::{Book, Difference, Failure, Kept, LIFE, PAGES, Page, Period, Rebuilder};
 
-/// How long an hour waits for its next rebuild.
+/// Minimum time between rebuilds of the same hour.
 const PAUSE: i64 = HOUR;
-/// Differences that a round repairs.
+/// Maximum number of differences that a round repairs.
 const MOST: usize = 200;
-/// Raw rows of an hour arrive within this time, except for a few.
+/// Almost all raw rows of an hour arrive within this time.
 const ARRIVED: i64 = 2 * DAY;
 
-/// When a difference was last rebuilt, by signal and beginning.
+/// Time of the last rebuild, by signal and start.
 pub(super) type Tried = BTreeMap<(&'static str, i64), i64>;
 
 impl Auditor {
-    /// Rebuilds what differs and can be rebuilt, and looks again.
+    /// Rebuilds the differences that can be rebuilt, and compares again.
     pub(super) async fn repair(
         &self,
         memory: &mut Memory,
@@ -49,7 +49,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// Whether the raw rows of a difference are those that were counted when they arrived, as far as can be seen.
+    /// Whether the raw rows behind a difference match the counts taken on arrival, as far as those can still be compared.
     async fn has_all_raw_rows(
         &self,
         memory: &Memory,
@@ -95,7 +95,7 @@ impl Auditor {
                 expected = one.expected,
                 found = one.found,
                 events = one.events(),
-                "a roll-up differed from the raw rows: it was rebuilt"
+                "rebuilt a roll-up that differed from the raw rows"
             );
             if rebuilt.insert((one.page.signal, one.at)) {
                 let hours = (one.page.book.unit() / HOUR).unsigned_abs();
@@ -107,7 +107,7 @@ impl Auditor {
     }
 }
 
-/// Differences of roll-ups that were not rebuilt lately.
+/// Returns the differences of roll-ups that were not rebuilt recently.
 fn due(memory: &mut Memory, now: i64) -> Vec<Difference> {
     memory.tried.retain(|_, tried| *tried > now - PAUSE);
     let of_roll_up = |one: &&Difference| !one.page.book.is_of_arrivals();
@@ -123,12 +123,12 @@ fn period(one: &Difference) -> Period {
     }
 }
 
-/// The page that compares the raw rows of a roll-up with what was counted when they arrived.
+/// Returns the page that compares the raw rows of a roll-up with the counts taken on arrival.
 fn arrivals(page: &Page) -> Option<&'static Page> {
     let hourly = PAGES
         .iter()
         .find(|one| one.book == Book::Hours && one.signal == page.signal);
-    // Without a roll-up by the hour, the one by the day is made of raw rows.
+    // Without an hourly roll-up, the daily one is made from raw rows.
     let raw = hourly.unwrap_or(page).source_table();
     PAGES
         .iter()
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_roll_up_has_a_page_that_vouches_for_its_raw_rows() {
+    fn every_roll_up_has_a_page_that_verifies_its_raw_rows() {
         for page in PAGES.iter().filter(|page| !page.book.is_of_arrivals()) {
             let raw = arrivals(page).unwrap_or_else(|| panic!("{}", page.signal));
             let expected = match page.signal {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_is_rebuilt_once_an_hour_and_raw_rows_never_are() {
+    fn only_roll_ups_are_rebuilt_and_each_at_most_once_an_hour() {
         let at = |page: &Page| Difference {
             page: *page,
             project: "shop".to_owned(),

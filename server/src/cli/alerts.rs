@@ -1,4 +1,4 @@
-//! `unjank alerts simulate`: rules on the past of a store, without a server. For benchmarks.
+//! `unjank alerts simulate`: replays rules on a store's past data, without a server. For benchmarks.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(super) struct AlertsArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Evaluate rules at each step of a stretch of time, and print a line of JSON for each thing that would have happened.
+    /// Evaluate rules at each step of a period, and print each transition that would have happened as a line of JSON.
     Simulate(Simulate),
 }
 
@@ -30,12 +30,13 @@ enum Command {
 struct Simulate {
     #[arg(long, default_value = "default")]
     project: String,
-    /// RFC 3339.
+    /// The start of the period (RFC 3339).
     #[arg(long)]
     from: String,
+    /// The end of the period (RFC 3339).
     #[arg(long)]
     to: String,
-    /// From one evaluation to the next, in minutes.
+    /// The time between evaluations, in minutes.
     #[arg(long, value_name = "MINUTES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_440))]
     step: u32,
     /// A JSON file with a list of rules.
@@ -85,7 +86,8 @@ async fn simulated(judge: &Judge, args: &Simulate, mut out: impl Write) -> anyho
 
 fn rules(file: &PathBuf) -> anyhow::Result<Vec<Rule>> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let values: Vec<Value> = serde_json::from_str(&text).context("not a list of rules")?;
+    let values: Vec<Value> =
+        serde_json::from_str(&text).context("the file is not a JSON list of rules")?;
     let rules = values.into_iter().enumerate().map(|(place, value)| {
         Rule::from_value(value).map_err(|faults| anyhow::anyhow!("rule {place}: {faults:?}"))
     });
@@ -94,5 +96,5 @@ fn rules(file: &PathBuf) -> anyhow::Result<Vec<Rule>> {
 
 fn time(text: &str) -> anyhow::Result<i64> {
     let time = Timestamp::parse(text).map(Timestamp::as_micros);
-    time.with_context(|| format!("{text} is no time such as 2026-11-20T12:00:00Z"))
+    time.with_context(|| format!("{text} is not a time such as 2026-11-20T12:00:00Z"))
 }

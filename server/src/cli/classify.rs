@@ -293,7 +293,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            lines[7].contains("CULPRIT") && lines[7].contains("no rule says what is in-app"),
+            lines[7].contains("CULPRIT") && lines[7].contains("no rule marks in-app code"),
             "{text}"
         );
     }

@@ -1,4 +1,4 @@
-//! Settings of notifications: where messages may go, and by which mail server.
+//! Settings of notifications: the allowed targets and the mail server.
 
 use clap::Args;
 
@@ -8,13 +8,13 @@ use crate::alerts::notify::AllowedTargets;
 /// A part of the settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]
 pub struct Notifications {
-    /// How people reach this server, such as <https://unjank.example.com>: links in notifications begin with it. Unset: the
+    /// The URL of this server for its users, such as <https://unjank.example.com>. Links in notifications begin with it. Unset: the
     /// address of `--listen`.
     #[arg(long, env = "UNJANK_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
 
     /// Hosts, addresses and networks that notifications may be sent to besides public ones: `alertmanager.internal,10.0.0.0/8`.
-    /// Unset: none, so that nobody reaches into this server's network by setting up a channel.
+    /// Unset: none, so that a channel cannot reach into this server's network.
     #[arg(
         long,
         env = "UNJANK_NOTIFY_ALLOW",
@@ -23,7 +23,7 @@ pub struct Notifications {
     )]
     pub notify_allow: AllowedTargets,
 
-    /// How long the first incident of a rule waits for others, to be told in one message, in milliseconds.
+    /// How long the first incident of a rule waits for others to share one message, in milliseconds.
     #[arg(long, env = "UNJANK_NOTIFY_GROUP_WAIT_MS", value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
     pub notify_group_wait_ms: u64,
 
@@ -37,7 +37,7 @@ pub struct Notifications {
     )]
     pub smtp_url: Option<Secret>,
 
-    /// Who mail is from.
+    /// The sender of mail.
     #[arg(
         long,
         env = "UNJANK_MAIL_FROM",
@@ -53,6 +53,6 @@ fn public_url(text: &str) -> Result<String, String> {
         .or_else(|| text.strip_prefix("http://"));
     match rest {
         Some(rest) if !rest.is_empty() => Ok(text.trim_end_matches('/').to_owned()),
-        _ => Err("it begins with https:// or http://".to_owned()),
+        _ => Err("must begin with https:// or http://".to_owned()),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
+use unjank_protocol::Resource;
 use uuid::Uuid;
 
 use super::device_token::{DeviceKeys, TokenError};
@@ -12,7 +13,7 @@ use super::quota::{Budget, Meter};
 use super::signal_meter::SignalMeter;
 use crate::fingerprint::fingerprint;
 use crate::ingest::{Device, Scrubbing};
-use crate::remote_config::Compiled;
+use crate::remote_config::{self, Compiled};
 use crate::shares::Holder;
 use crate::stacks::RuleSet;
 use crate::store::control::SecretHash;
@@ -89,8 +90,8 @@ pub enum KeyError {
     TokenRequired,
 }
 
-/// Who sends, and what it may send.
-#[derive(Debug)]
+/// The sender of a request and its quotas.
+#[derive(Clone, Debug)]
 pub struct Caller {
     pub device: Arc<Device>,
     pub budget: Budget,
@@ -169,6 +170,37 @@ impl Access {
         static BUILT_IN: LazyLock<Arc<Scrubbing>> = LazyLock::new(Arc::default);
         let own = self.0.load().scrubbing.get(project).cloned();
         own.unwrap_or_else(|| Arc::clone(&BUILT_IN))
+    }
+
+    /// The `ETag` of the configuration that the device of a batch would get from a poll. `None` when a condition depends on the network,
+    /// because a batch spans several networks.
+    pub fn config_etag(
+        &self,
+        project: &str,
+        resource: &Resource<'_>,
+        now: i64,
+    ) -> Option<Arc<str>> {
+        let project = self.project(project)?;
+        if project.configuration.asks_for_network() {
+            return None;
+        }
+        let install_id = resource.install_id.to_string();
+        let device = remote_config::Device {
+            app_id: Some(&resource.app_id),
+            app_version: Some(&resource.app_version),
+            build: (resource.build > 0).then_some(resource.build),
+            os_name: Some(&resource.os_name),
+            os_version: Some(&resource.os_version),
+            device_model: Some(&resource.device_model),
+            device_class: Some(&resource.device_class),
+            network: None,
+            locale: Some(&resource.locale),
+            sdk_version: Some(&resource.sdk_version),
+            user_id: Some(&resource.user_id),
+            install_id: Some(&install_id),
+        };
+        let resolved = project.configuration.resolve(&device, now);
+        Some(Arc::clone(&resolved.etag))
     }
 
     /// The classification rules that hold in a project.

@@ -1,22 +1,22 @@
-//! How an API token is made: the same rules for the command line and for the API.
+//! Issues API tokens, under the same rules for the command line and the API.
 
 use super::credential::{Credential, CredentialKind, NoRandomness};
 use crate::store::control::{Actor, ApiToken, Control, ControlError, NewApiToken, Role};
 
-/// What somebody wants a token for.
+/// A request for a token.
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
-    /// `None` is every project.
+    /// `None` means every project.
     pub project: Option<String>,
     pub name: String,
     pub role: Role,
-    /// Microseconds since the epoch; `None` is until it is revoked.
+    /// Microseconds since the epoch. `None` means until the token is revoked.
     pub expires_at: Option<i64>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    #[error("a token ends in the future")]
+    #[error("the expiry of a token must be in the future")]
     AlreadyOver,
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
@@ -24,9 +24,10 @@ pub enum IssueError {
     Control(#[from] ControlError),
 }
 
-/// Makes a token. Its text is answered once, here.
+/// Issues a token. Its text is returned here and never again.
 ///
-/// `until` is when the maker's own right ends, if it is a token that does: what it makes ends then too, unless it is to end before.
+/// `until` is the expiry of the token that the caller uses, if any. It is the default expiry of the new token; the
+/// control database rejects a later one.
 pub async fn issue(
     control: &dyn Control,
     request: TokenRequest,

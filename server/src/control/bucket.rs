@@ -1,5 +1,5 @@
-//! A bucket of events per second (`governor`): ten seconds' worth at once, or the largest batch where that is more, so that
-//! every legal batch passes after a silence. Pure: the time is a parameter.
+//! A token bucket for events per second, based on `governor`. Its capacity is ten seconds of its rate, or the largest
+//! batch if that is more, so that every valid batch passes after an idle period. Pure: the time is a parameter.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use governor::{Quota, RateLimiter};
 
 use super::quota::{Exceeded, OverQuota};
 
-/// What the bucket holds, in seconds of its rate.
+/// The capacity of a bucket, in seconds of its rate.
 const BURST_S: u32 = 10;
-/// How long nothing is let in after a batch that was read did not fit: it bounds the work done for nothing.
+/// How long the bucket is shut after a batch was read but did not fit. This bounds the work wasted on rejected batches.
 pub(super) const SHUT: Duration = Duration::from_millis(250);
-/// Told to a device where waiting does not help: only another quota does.
+/// The wait reported to a device if only a higher quota helps.
 pub(super) const NEVER: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,20 +43,20 @@ impl Rate {
     }
 }
 
-/// Events: how far they ran ahead of their rate.
+/// How far events have run ahead of their rate.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
     rate: Rate,
-    /// Nanoseconds until the bucket is full again, from `as_of`.
+    /// Nanoseconds from `as_of` until the bucket is full again.
     debt: u64,
-    /// Nanoseconds for which nothing is let in, from `as_of`.
+    /// Nanoseconds from `as_of` for which the bucket is shut.
     shut: u64,
     /// Microseconds since the epoch.
     as_of: i64,
 }
 
 impl Bucket {
-    /// A full one.
+    /// Creates a full bucket.
     pub(super) fn new(rate: Rate, now: i64) -> Self {
         Self {
             rate,
@@ -65,7 +65,7 @@ impl Bucket {
         }
     }
 
-    /// A clock set back makes nobody wait for it to catch up.
+    /// Advances to `now`. If the clock was set back, no time passes, and no caller has to wait until it has caught up.
     pub(super) fn pass_until(&mut self, now: i64) {
         let passed = u64::try_from(now.saturating_sub(self.as_of)).unwrap_or(0);
         let passed = passed.saturating_mul(1_000);
@@ -74,7 +74,7 @@ impl Bucket {
         self.as_of = now;
     }
 
-    /// The debt after that many events.
+    /// Returns the debt after this many events, or an error if they do not fit.
     pub(super) fn after(&self, events: u32) -> Result<u64, OverQuota> {
         let (quota, events) = match (self.rate, NonZeroU32::new(events)) {
             (Rate::Unlimited, _) | (_, None) => return Ok(self.debt),
@@ -89,14 +89,14 @@ impl Bucket {
         }
     }
 
-    /// Takes events that fit.
+    /// Takes events if they fit.
     pub(super) fn take(&mut self, events: u32) {
         if let Ok(debt) = self.after(events) {
             self.debt = debt;
         }
     }
 
-    /// Takes events if even one fits, however far they run ahead. Answers whether they were taken.
+    /// Takes all events if at least one fits. Returns whether they were taken.
     pub(super) fn overdraw(&mut self, events: u32) -> bool {
         if self.after(1).is_err() {
             return false;
@@ -105,7 +105,7 @@ impl Bucket {
         true
     }
 
-    /// Takes events that do not fit yet: they fit after [`Self::wait`].
+    /// Takes events even if they do not fit.
     pub(super) fn borrow(&mut self, events: u32) {
         if let Rate::Limited(quota) = self.rate {
             let worth = event_ns(quota).saturating_mul(u64::from(events));
@@ -113,7 +113,7 @@ impl Bucket {
         }
     }
 
-    /// How long until an event fits, unless one does.
+    /// Returns how long until an event fits, or `None` if one fits now.
     pub(super) fn wait(&self) -> Option<Duration> {
         let Rate::Limited(quota) = self.rate else {
             return self.after(1).err().map(|over| over.wait);
@@ -126,7 +126,7 @@ impl Bucket {
         (over > 0).then_some(Duration::from_nanos(over))
     }
 
-    /// Whether nothing of it is used.
+    /// Whether the bucket is unused.
     pub(super) fn is_full(&self) -> bool {
         self.debt == 0
     }
@@ -138,7 +138,7 @@ impl Bucket {
         }
     }
 
-    /// Whether it is not shut.
+    /// Returns an error while the bucket is shut.
     pub(super) fn open(&self) -> Result<(), OverQuota> {
         match self.shut {
             0 => Ok(()),
@@ -146,12 +146,12 @@ impl Bucket {
         }
     }
 
-    /// Lets nothing in for a moment.
+    /// Shuts the bucket for `wait`, but at most [`SHUT`].
     pub(super) fn shut_for(&mut self, wait: Duration) {
         self.shut = nanos(wait.min(SHUT));
     }
 
-    /// The events that were taken count on, each at what it is worth by the new rate.
+    /// Changes the rate. Events taken before still count, converted to the new rate.
     pub(super) fn change(&mut self, rate: Rate) {
         if rate == self.rate {
             return;
@@ -176,7 +176,7 @@ fn over(wait: Duration) -> OverQuota {
     }
 }
 
-/// The time in which the rate allows one event.
+/// Returns the time in which the rate replenishes one event.
 fn event_ns(quota: Quota) -> u64 {
     nanos(quota.replenish_interval()).max(1)
 }
@@ -187,7 +187,7 @@ fn nanos(duration: Duration) -> u64 {
 
 type Limiter = RateLimiter<NotKeyed, Debt, Now, NoOpMiddleware<Nanos>>;
 
-/// The time for governor: always the zero that debts are counted from.
+/// The clock for governor. Always zero, because debts are relative to now.
 #[derive(Clone)]
 struct Now;
 
@@ -199,7 +199,8 @@ impl Clock for Now {
     }
 }
 
-/// The state for governor: kept by us, so that a change of two is both or none, and outlives its quota.
+/// The state for governor. Kept outside of it, so that two buckets can change atomically and the state can outlive its
+/// quota.
 struct Debt(std::cell::Cell<u64>);
 
 impl Debt {

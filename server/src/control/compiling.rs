@@ -1,25 +1,26 @@
-//! Where documents with regular expressions are compiled: off the threads that answer requests, few at a time, and one at a time for one
-//! person or token.
+//! Compiles documents with regular expressions: off the request threads, a few at a time, and one at a time per user or
+//! token.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::shares::{Holder, Shares};
 
-/// How long a document waits for its turn.
+/// How long a document may wait for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Cores are those of the process, whatever runs on them.
+/// The number of concurrent compilations depends on the cores of the process, not on their load.
 static TURNS: LazyLock<Arc<Shares>> = LazyLock::new(|| {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Shares::new(cores.div_ceil(2), 1)
 });
 
 #[derive(Debug, thiserror::Error)]
-#[error("too many documents are being checked: try again in a moment")]
+#[error("too many documents are being checked; retry in a moment")]
 pub struct Busy;
 
-/// Runs `work` when it is the holder's turn. Work that began goes on to its end, and keeps its turn, even if nobody waits for it.
+/// Runs `work` when it is the holder's turn. Once started, the work runs to its end and keeps its turn, even if the
+/// future is dropped.
 pub(super) async fn compiling<T: Send + 'static>(
     holder: Holder,
     work: impl FnOnce() -> T + Send + 'static,

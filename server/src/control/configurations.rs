@@ -1,4 +1,4 @@
-//! Changing a project's remote configuration: checked whole before it is saved, and a revision that never changes after.
+//! Changes a project's remote configuration. Each change is validated as a whole and saved as an immutable revision.
 
 use serde_json::{Value, json};
 
@@ -9,20 +9,21 @@ use crate::store::control::{
 };
 
 const KIND: DocumentKind = DocumentKind::Configuration;
-/// How often a change that must not wait for anyone is tried when others save at the same time.
+/// How often the kill switch is tried if others save at the same time.
 const TRIES: usize = 10;
 
-/// A configuration that somebody wants to save.
+/// A configuration to be saved.
 pub struct Draft {
     pub configuration: Value,
     pub note: String,
-    /// The revision it was made from; 0 when there was none. Another one in the meantime is a conflict.
+    /// The revision the draft is based on, or 0 if there is none. If another revision has been saved since, saving
+    /// fails with a conflict.
     pub expected_revision: i64,
-    /// What an incident remembers of it, when it is one that saves.
+    /// The note stored with the incident, if an incident saves the configuration.
     pub action: Option<ActionNote>,
 }
 
-/// A saved revision, and what its author should look at again.
+/// A saved revision, with warnings for its author.
 #[derive(Debug)]
 pub struct Saved {
     pub document: Document,
@@ -39,13 +40,13 @@ pub enum SaveError {
     Busy(#[from] Busy),
 }
 
-/// A configuration that has no faults.
+/// A configuration without faults.
 pub struct Checked {
     pub configuration: Configuration,
     pub compiled: Compiled,
 }
 
-/// Checks a configuration as saving it would, when it is the actor's turn.
+/// Validates a configuration as [`save`] does, when it is the actor's turn.
 pub async fn compile(
     configuration: Value,
     revision: u64,
@@ -88,7 +89,7 @@ pub async fn save(
     Ok(Saved { document, warnings })
 }
 
-/// Saves an earlier revision again, as the next one: history is never rewritten.
+/// Saves an earlier revision as a new one. History is never rewritten.
 pub async fn roll_back(
     control: &dyn Control,
     (project, to): (&str, i64),
@@ -106,7 +107,8 @@ pub async fn roll_back(
     save(control, project, draft, actor, now).await
 }
 
-/// Stops all devices of a project, whatever the overrides say. It does not wait for a revision number: it is for bad days.
+/// Disables collection on all devices of a project, regardless of overrides. Needs no expected revision, because it is
+/// for emergencies.
 pub async fn kill(
     control: &dyn Control,
     project: &str,
@@ -114,7 +116,7 @@ pub async fn kill(
     actor: &Actor,
     now: i64,
 ) -> Result<Saved, SaveError> {
-    // Whatever was written there, it must not stop this.
+    // Truncated, because a long note must not block the kill switch.
     let note: String = note.chars().take(1_000).collect();
     let mut last = ControlError::NotFound;
     for _ in 0..TRIES {
@@ -138,7 +140,7 @@ pub async fn kill(
     Err(last.into())
 }
 
-/// The same configuration with everything off: an override that says otherwise is switched off too.
+/// Returns the configuration with collection disabled. Overrides that set `enabled` are disabled too.
 fn killed(mut configuration: Value) -> Value {
     configuration["base"]["enabled"] = Value::Bool(false);
     let overrides = configuration
@@ -153,6 +155,7 @@ fn killed(mut configuration: Value) -> Value {
 }
 
 fn read(document: &Document) -> Result<Value, ControlError> {
-    serde_json::from_str(&document.text)
-        .map_err(|_| ControlError::Invalid(format!("revision {} does not read", document.revision)))
+    serde_json::from_str(&document.text).map_err(|_| {
+        ControlError::Invalid(format!("revision {} cannot be parsed", document.revision))
+    })
 }

@@ -1,20 +1,21 @@
-//! Credentials the server makes: ingest keys, API tokens, links. Random, shown once, kept as a hash.
+//! Credentials that the server generates: ingest keys, API tokens, links. They are random, shown once and stored as a hash.
 //!
-//! They carry 256 bits of randomness, so a fast hash is right: there is nothing to guess, and it stands on the hot path.
+//! They have 256 bits of randomness and cannot be guessed, so a fast hash is safe; a slow one would cost too much on
+//! the hot path.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::store::control::SecretHash;
 
-/// What a credential opens; its first letters say so to whoever finds one, and to secret scanners.
+/// The kind of a credential. Its prefix identifies the kind to people and secret scanners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialKind {
     IngestKey,
     ApiToken,
-    /// A link that sets a password, once.
+    /// A single-use link that sets a password.
     Invitation,
-    /// What continues a login.
+    /// Extends a session.
     Refresh,
 }
 
@@ -29,7 +30,7 @@ impl CredentialKind {
     }
 }
 
-/// A new credential. Does not print.
+/// A new credential. `Debug` does not reveal it.
 pub struct Credential(String);
 
 impl std::fmt::Debug for Credential {
@@ -40,37 +41,37 @@ impl std::fmt::Debug for Credential {
 
 impl Credential {
     /// # Errors
-    /// When the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub fn new(kind: CredentialKind) -> Result<Self, NoRandomness> {
         let mut bytes = [0_u8; 32];
         aws_lc_rs::rand::fill(&mut bytes).map_err(|_| NoRandomness)?;
         Ok(Self::of(kind, bytes))
     }
 
-    /// From bytes that nobody can guess.
+    /// Creates a credential from bytes that cannot be guessed.
     pub(super) fn of(kind: CredentialKind, bytes: [u8; 32]) -> Self {
         let text = URL_SAFE_NO_PAD.encode(bytes);
         Self(format!("{}{text}", kind.prefix()))
     }
 
-    /// The whole text, for its owner, once.
+    /// Returns the whole text. Show it to the owner once.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Enough to tell one's keys apart, too little to use: the first eight characters.
+    /// Returns the first eight characters: enough to identify a key, too few to use it.
     pub fn shown(&self) -> &str {
         self.0.get(..8).unwrap_or_default()
     }
 
-    /// What is kept and looked up.
+    /// Returns the hash, which is stored and looked up.
     pub fn hash(&self) -> SecretHash {
         SecretHash::of(&self.0)
     }
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the system gives no random numbers")]
+#[error("the system provides no random numbers")]
 pub struct NoRandomness;
 
 #[cfg(test)]
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_differ_and_do_not_print() {
+    fn credentials_are_unique_and_hidden_from_debug_output() {
         let (one, other) = (
             Credential::new(CredentialKind::IngestKey).unwrap(),
             Credential::new(CredentialKind::IngestKey).unwrap(),

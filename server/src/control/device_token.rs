@@ -1,7 +1,8 @@
-//! Device tokens: short-lived JWTs that a project's own back end signs for its installs, instead of an ingest key in the app.
+//! Device tokens: short-lived JWTs that a project's own back end signs for its installs, instead of an ingest key in
+//! the app.
 //!
-//! `aud` names the project, `kid` one of its registered keys, `sub` the install. Each key has one algorithm, fixed when it is
-//! registered: what the token's header says about itself never chooses how it is verified.
+//! `aud` names the project, `kid` one of its registered keys, `sub` the install. The algorithm of each key is fixed at
+//! registration: the token's header never chooses how the token is verified.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use uuid::Uuid;
 
 use crate::store::control::DeviceKeyAlgorithm;
 
-/// Clocks of the signing back ends differ from ours by at most this, in seconds.
+/// The tolerated clock difference between a signing back end and this server, in seconds.
 const LEEWAY_S: i64 = 60;
-/// A token that is good for longer than a day is a key by another name, in seconds.
+/// The maximum lifetime in seconds. A token valid for more than a day would in effect be a key.
 const LONGEST_LIFE_S: i64 = 24 * 3_600;
-/// An HS256 secret shorter than its hash can be guessed offline from one token.
+/// The minimum size of an HS256 secret. A secret shorter than its hash can be guessed offline from a single token.
 const SHORTEST_SECRET: usize = 32;
 
-/// Why a token does not open the door. Says nothing that helps to make one.
+/// Why a token is rejected. Reveals nothing that helps to forge one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     #[error("the device token is not a JWT with `alg`, `kid`, `aud`, `exp` and `sub`")]
@@ -32,17 +33,17 @@ pub enum TokenError {
     UnknownKey,
     #[error("the device token's signature does not verify with the key its `kid` names")]
     Signature,
-    #[error("the device token has expired: get a new one")]
+    #[error("the device token has expired; get a new one")]
     Expired,
-    #[error("the device token is not valid yet: is the signing server's clock ahead?")]
+    #[error("the device token is not valid yet; check whether the signing server's clock is ahead")]
     NotYet,
-    #[error("the device token is valid for more than 24 hours: sign shorter ones")]
+    #[error("the device token is valid for more than 24 hours; shorten its lifetime")]
     TooLong,
     #[error("the device token's `sub` is not an install id (a UUID)")]
     Subject,
 }
 
-/// Who a token speaks for.
+/// The project and install that a token identifies.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TokenHolder {
     pub project: Arc<str>,
@@ -54,7 +55,7 @@ struct Key {
     key: DecodingKey,
 }
 
-/// The registered keys of all projects, ready to verify.
+/// The registered keys of all projects, parsed for verification.
 #[derive(Default)]
 pub struct DeviceKeys {
     projects: HashMap<Arc<str>, HashMap<String, Key>>,
@@ -67,11 +68,11 @@ impl std::fmt::Debug for DeviceKeys {
 }
 
 impl DeviceKeys {
-    /// Registers a key: `material` is the secret of HS256, a public key in PEM, or a JSON Web Key Set, whose keys have `kid`s of
-    /// their own.
+    /// Registers a key. `material` is the secret of HS256, a public key in PEM, or a JSON Web Key Set, whose keys have
+    /// their own `kid`s.
     ///
     /// # Errors
-    /// When the material is not of that algorithm; the reason does not quote it.
+    /// If the material does not fit the algorithm. The message does not quote it.
     pub fn add(
         &mut self,
         project: &Arc<str>,
@@ -83,7 +84,7 @@ impl DeviceKeys {
             DeviceKeyAlgorithm::Jwks => return self.add_jwks(project, material),
             DeviceKeyAlgorithm::Hs256 if material.len() < SHORTEST_SECRET => {
                 return Err(format!(
-                    "the secret of an HS256 key has at least {SHORTEST_SECRET} bytes"
+                    "the secret of an HS256 key must have at least {SHORTEST_SECRET} bytes"
                 ));
             }
             DeviceKeyAlgorithm::Hs256 => (
@@ -99,18 +100,19 @@ impl DeviceKeys {
                 DecodingKey::from_ed_pem(material.as_bytes()),
             ),
         };
-        let key = key.map_err(|_| format!("this is not a public key in PEM for {algorithm:?}"))?;
+        let key =
+            key.map_err(|_| format!("the material is not a public key in PEM for {algorithm:?}"))?;
         self.insert(project, kid.to_owned(), Key { algorithm, key });
         Ok(())
     }
 
-    /// Registers the keys of a JSON Web Key Set: those for ES256 (P-256) and `EdDSA` (Ed25519) that have a `kid`.
+    /// Registers those keys of a JSON Web Key Set that are for ES256 (P-256) or `EdDSA` (Ed25519) and have a `kid`.
     ///
     /// # Errors
-    /// When it is not a key set, or none of its keys can be used.
+    /// If the text is not a key set, or none of its keys is usable.
     fn add_jwks(&mut self, project: &Arc<str>, json: &str) -> Result<(), String> {
         let set: JwkSet = serde_json::from_str(json)
-            .map_err(|error| format!("this is not a JSON Web Key Set: {error}"))?;
+            .map_err(|error| format!("the material is not a JSON Web Key Set: {error}"))?;
         let mut added = 0;
         for jwk in &set.keys {
             let algorithm = match &jwk.algorithm {
@@ -118,7 +120,7 @@ impl DeviceKeys {
                     Algorithm::ES256
                 }
                 AlgorithmParameters::OctetKeyPair(_) => Algorithm::EdDSA,
-                // A secret has no place in a published set; RSA is not offered.
+                // Secrets do not belong in a published set, and RSA is not supported.
                 _ => continue,
             };
             let (Some(kid), Ok(key)) = (&jwk.common.key_id, DecodingKey::from_jwk(jwk)) else {
@@ -129,7 +131,7 @@ impl DeviceKeys {
         }
         if added == 0 {
             return Err(
-                "none of the keys has a `kid` and is for ES256 (P-256) or EdDSA (Ed25519)"
+                "no key of the set has a `kid` and is for ES256 (P-256) or EdDSA (Ed25519)"
                     .to_owned(),
             );
         }
@@ -147,16 +149,16 @@ impl DeviceKeys {
         self.projects.is_empty()
     }
 
-    /// Whether a credential has the form of a JWT; ingest keys have no dots.
+    /// Whether a credential looks like a JWT. Ingest keys contain no dots.
     pub fn looks_like_token(credential: &str) -> bool {
         credential.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
-    /// The holder of a token. `now`: microseconds since the epoch.
+    /// Verifies a token and returns its holder. `now` is in microseconds since the epoch.
     pub fn verify(&self, token: &str, now: i64) -> Result<TokenHolder, TokenError> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| TokenError::Malformed)?;
         let kid = header.kid.ok_or(TokenError::Malformed)?;
-        // Unverified, and used for nothing but to find the key it must verify with.
+        // Unverified: used only to find the key for verification.
         let claimed: Audience = jsonwebtoken::dangerous::insecure_decode_claims(token)
             .map_err(|_| TokenError::Malformed)?;
         let (project, keys) = self
@@ -191,7 +193,7 @@ impl DeviceKeys {
     }
 }
 
-/// One algorithm, one audience. Times are checked by our clock, not the library's.
+/// Allows exactly one algorithm and one audience. Expiry is checked with our clock, not the library's.
 fn validation(key: &Key, project: &str) -> Validation {
     let mut validation = Validation::new(key.algorithm);
     validation.set_audience(&[project]);

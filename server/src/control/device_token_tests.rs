@@ -1,4 +1,4 @@
-//! Every known way to get past a JWT check.
+//! Tests every known way to bypass the verification of a JWT.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
 const SECRET: &str = "a-secret-of-the-shop-that-is-long-enough";
 const OTHER_SECRET: &str = "a-secret-of-the-bank-that-is-long-enough";
 
-/// A fresh pair: the private key in PKCS#8, the public one in PEM.
+/// A new key pair: the private key in PKCS#8, the public key in PEM.
 struct Pair {
     private: Vec<u8>,
     public: String,
@@ -101,7 +101,7 @@ fn verdict(token: &str) -> Result<TokenHolder, TokenError> {
 }
 
 #[test]
-fn a_token_of_each_algorithm_names_its_project_and_install() {
+fn a_token_of_each_algorithm_identifies_its_project_and_install() {
     for token in [
         hs(&claims()),
         sign(Algorithm::ES256, "es", &claims(), &ec()),
@@ -115,21 +115,21 @@ fn a_token_of_each_algorithm_names_its_project_and_install() {
 }
 
 #[test]
-fn an_unsigned_token_is_refused() {
+fn unsigned_tokens_are_rejected() {
     let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
     for alg in ["none", "None", "NONE", "nOnE"] {
         let header = part(json!({"alg": alg, "typ": "JWT", "kid": "hs"}));
         let token = format!("{header}.{}.", part(claims()));
         assert_eq!(verdict(&token), Err(TokenError::Malformed));
     }
-    // A good header without the signature it promises.
+    // A valid header without the signature it announces.
     let signed = hs(&claims());
     let (unsigned, _) = signed.rsplit_once('.').unwrap();
     assert_eq!(verdict(&format!("{unsigned}.")), Err(TokenError::Signature));
 }
 
 #[test]
-fn a_public_key_is_not_an_hmac_secret() {
+fn a_public_key_is_not_accepted_as_hmac_secret() {
     let forged = EncodingKey::from_secret(EC.public.as_bytes());
     let token = sign(Algorithm::HS256, "es", &claims(), &forged);
     assert_eq!(verdict(&token), Err(TokenError::Signature));
@@ -145,7 +145,7 @@ fn the_header_does_not_choose_the_algorithm() {
 }
 
 #[test]
-fn changed_claims_do_not_verify() {
+fn tampered_claims_are_rejected() {
     let token = hs(&claims());
     let mut parts: Vec<_> = token.split('.').map(str::to_owned).collect();
     parts[1] = URL_SAFE_NO_PAD.encode(with("exp", json!(NOW_S + 900)).to_string());
@@ -153,7 +153,7 @@ fn changed_claims_do_not_verify() {
 }
 
 #[test]
-fn another_projects_key_opens_only_that_project() {
+fn a_key_is_valid_for_its_own_project_only() {
     let bank = EncodingKey::from_secret(OTHER_SECRET.as_bytes());
     let token = sign(Algorithm::HS256, "bank-hs", &claims(), &bank);
     assert_eq!(verdict(&token), Err(TokenError::UnknownKey));
@@ -162,7 +162,7 @@ fn another_projects_key_opens_only_that_project() {
 }
 
 #[test]
-fn the_audience_is_one_project_that_exists() {
+fn the_audience_must_be_one_existing_project() {
     for aud in [json!("other"), json!("")] {
         assert_eq!(verdict(&hs(&with("aud", aud))), Err(TokenError::UnknownKey));
     }
@@ -187,7 +187,7 @@ fn times_are_checked_with_a_minute_of_leeway() {
 }
 
 #[test]
-fn every_claim_is_needed() {
+fn every_claim_is_required() {
     for name in ["aud", "exp", "sub"] {
         let mut claims = claims();
         claims.as_object_mut().unwrap().remove(name);
@@ -200,7 +200,7 @@ fn every_claim_is_needed() {
 }
 
 #[test]
-fn an_unknown_or_missing_kid_is_refused() {
+fn unknown_and_missing_kids_are_rejected() {
     let key = EncodingKey::from_secret(SECRET.as_bytes());
     let token = sign(Algorithm::HS256, "retired", &claims(), &key);
     assert_eq!(verdict(&token), Err(TokenError::UnknownKey));
@@ -212,7 +212,7 @@ fn an_unknown_or_missing_kid_is_refused() {
 }
 
 #[test]
-fn keys_rotate_without_a_gap() {
+fn old_and_new_keys_are_valid_during_rotation() {
     let shop = Arc::from("shop");
     let mut keys = keys();
     let next = "the-next-secret-of-the-shop-long-enough";
@@ -229,7 +229,7 @@ fn keys_rotate_without_a_gap() {
 }
 
 #[test]
-fn a_key_set_brings_its_keys_but_no_secrets() {
+fn a_key_set_adds_public_keys_but_no_secrets() {
     let add_set = |keys: &mut DeviceKeys, set: &str| {
         keys.add(&Arc::from("shop"), "", DeviceKeyAlgorithm::Jwks, set)
     };
@@ -249,7 +249,7 @@ fn a_key_set_brings_its_keys_but_no_secrets() {
 }
 
 #[test]
-fn weak_or_wrong_material_is_refused_and_not_quoted() {
+fn weak_or_wrong_material_is_rejected_and_not_quoted() {
     let shop = Arc::from("shop");
     let mut keys = DeviceKeys::default();
     for (algorithm, material) in [

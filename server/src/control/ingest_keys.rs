@@ -1,9 +1,9 @@
-//! Ingest keys of the settings: they are put into the control database at start.
+//! Ingest keys from the settings. They are added to the control database at start.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// `key=app_id,…`, as the setting has it. Keys do not print.
+/// `key=app_id,…`, as in the setting. `Debug` does not reveal the keys.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct IngestKeys(Vec<(String, String)>);
 
@@ -19,9 +19,9 @@ impl FromStr for IngestKeys {
         {
             let (key, app) = entry
                 .split_once('=')
-                .ok_or("each entry is `key=app_id`, or `key=*` for any app")?;
+                .ok_or("each entry must be `key=app_id`, or `key=*` for any app")?;
             if key.is_empty() || app.is_empty() {
-                return Err("a key or an app id is empty: each entry is `key=app_id`, or `key=*` for any app".to_owned());
+                return Err("a key or an app id is empty; each entry must be `key=app_id`, or `key=*` for any app".to_owned());
             }
             keys.push((key.to_owned(), app.to_owned()));
         }
@@ -40,33 +40,33 @@ impl IngestKeys {
         self.0.is_empty()
     }
 
-    /// Refuses keys that can be guessed, where others than this machine reach the server.
+    /// Rejects keys that can be guessed if the server is reachable from other machines.
     ///
     /// # Errors
-    /// When a key is too short.
+    /// If a key is too short.
     pub fn check_length(&self, is_local: bool) -> Result<(), String> {
         let short = self.0.iter().any(|(key, _)| key.len() < LEAST_LENGTH);
         if short && !is_local {
             return Err(format!(
-                "an ingest key of the settings has fewer than {LEAST_LENGTH} characters, and the server listens beyond this machine: \
-                 anyone who guesses a key can send. Use a random one, such as from `openssl rand -hex 16`"
+                "an ingest key in the settings has fewer than {LEAST_LENGTH} characters, but the server is reachable from other machines: \
+                 anyone who guesses the key can send events. Use a random key, for example from `openssl rand -hex 16`"
             ));
         }
         Ok(())
     }
 }
 
-/// Characters of a key that an operator chooses.
+/// The minimum length of a key that an operator chooses, in characters.
 const LEAST_LENGTH: usize = 16;
 
-/// A key of the settings and the apps it is for; `None` is any.
+/// A key from the settings and the apps it is valid for. `None` means any app.
 pub struct SeedKey<'k> {
     pub key: &'k str,
     pub apps: Option<Vec<String>>,
 }
 
 impl IngestKeys {
-    /// Each key once, with all its apps.
+    /// Returns each key once, with all its apps.
     pub fn seeds(&self) -> Vec<SeedKey<'_>> {
         let mut apps: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (key, app) in &self.0 {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_keys_are_for_this_machine_only() {
+    fn short_keys_are_allowed_on_this_machine_only() {
         let (short, long) = ("k=*,a-key-that-is-long=*", "a-key-that-is-long=*");
         let checked =
             |keys: &str, is_local| keys.parse::<IngestKeys>().unwrap().check_length(is_local);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_for_its_apps_and_a_star_for_any() {
+    fn a_key_is_valid_for_its_apps_and_a_star_means_any() {
         let keys: IngestKeys = "k1=com.a, k1=com.b,k2=*,k3=com.c,k3=*".parse().unwrap();
         let seeds: Vec<_> = keys
             .seeds()

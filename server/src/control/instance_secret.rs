@@ -1,6 +1,8 @@
-//! The secret of this installation: signs sessions, and seals what must be kept but not read, such as the secrets of HS256 keys.
+//! The secret of this installation: signs sessions, and encrypts stored data that must be recoverable, such as the
+//! secrets of HS256 keys.
 //!
-//! It stands in a file of the data folder or in a setting, never in the database: who copies the database gets nothing to use.
+//! The secret is in a file of the data folder or in a setting, but never in the database, so a copy of the database
+//! alone is useless to an attacker.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,10 +14,10 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Fewer characters can be guessed.
+/// The minimum number of characters. A shorter secret can be guessed.
 const SHORTEST: usize = 32;
 
-/// Keys for each purpose, derived from one secret. Does not print.
+/// The keys for each purpose, derived from one secret. `Debug` does not reveal them.
 pub struct InstanceSecret {
     signing: [u8; 32],
     succession: hmac::Key,
@@ -31,19 +33,19 @@ impl std::fmt::Debug for InstanceSecret {
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     #[error(
-        "the secret of the installation has at least {SHORTEST} characters: `openssl rand -base64 48` makes one"
+        "the secret of the installation must have at least {SHORTEST} characters; `openssl rand -base64 48` generates one"
     )]
     TooShort,
     #[error("{0}")]
     File(String),
-    #[error("it was sealed with another secret of the installation, or is damaged")]
+    #[error("the data was encrypted with another installation secret, or is damaged")]
     Unsealed,
-    #[error("the cryptographic library refused")]
+    #[error("the cryptographic library reported an error")]
     Refused,
 }
 
 impl InstanceSecret {
-    /// From the setting, the same for all replicas.
+    /// Derives the keys from the setting, which must be the same on all replicas.
     pub fn from_text(text: &str) -> Result<Self, SecretError> {
         if text.len() < SHORTEST {
             return Err(SecretError::TooShort);
@@ -66,7 +68,7 @@ impl InstanceSecret {
         })
     }
 
-    /// From a file only its owner can read; made at the first start.
+    /// Derives the keys from a file that only its owner can read. Creates the file if it does not exist.
     pub fn from_file(path: &Path) -> Result<Self, SecretError> {
         let failed =
             |error: std::io::Error| SecretError::File(format!("{}: {error}", path.display()));
@@ -87,7 +89,7 @@ impl InstanceSecret {
         &self.signing
     }
 
-    /// What follows from a text, the same each time; nobody without the secret can tell what.
+    /// Derives bytes from a text. Deterministic, but unpredictable without the secret.
     pub(super) fn successor(&self, text: &str) -> [u8; 32] {
         let mut bytes = [0; 32];
         let tag = hmac::sign(&self.succession, text.as_bytes());
@@ -95,8 +97,8 @@ impl InstanceSecret {
         bytes
     }
 
-    /// Seals a text for the database. `context` (such as the id of its row) must be given again to open it, so that a sealed
-    /// text moved to another row does not open.
+    /// Encrypts a text for the database. `context` (such as the id of the row) is needed to decrypt it, so a sealed
+    /// text that is moved to another row cannot be opened.
     pub fn seal(&self, context: &str, text: &str) -> Result<String, SecretError> {
         let mut bytes = text.as_bytes().to_vec();
         let nonce = self
@@ -123,7 +125,7 @@ impl InstanceSecret {
     }
 }
 
-/// Durable before it is used: sessions and seals outlive a crash.
+/// Creates the file and syncs it to disk before the secret is used, so that sessions and sealed data survive a crash.
 fn create_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_in_its_own_place_only() {
+    fn sealed_text_opens_in_its_own_context_only() {
         let secret = InstanceSecret::from_text(&"s".repeat(32)).unwrap();
         let sealed = secret.seal("key-1", "the shop's secret").unwrap();
         assert!(!sealed.contains("shop"));
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_private_and_stays_the_same() {
+    fn the_file_is_private_and_reused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
         let first = InstanceSecret::from_file(&path).unwrap();

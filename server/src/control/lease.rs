@@ -1,4 +1,4 @@
-//! Leases: several servers share a control database, and one of them at a time does some work.
+//! Leases: of several servers with a common control database, only one at a time does a given job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::store::control::Control;
 
-/// A lease with a name. It ends by itself when its holder does not renew it.
+/// A named lease. It expires unless its holder renews it.
 pub struct Lease {
     control: Arc<dyn Control>,
     clock: Clock,
     name: &'static str,
-    /// Names this server.
+    /// Identifies this server.
     holder: String,
     life: Duration,
 }
@@ -34,7 +34,7 @@ impl Lease {
         }
     }
 
-    /// Runs a task until the server shuts down. Then another server can take the lease at once.
+    /// Runs a task until the server shuts down, then releases the lease so that another server can take it at once.
     pub async fn until(&self, shutdown: CancellationToken, task: impl Future<Output = ()>) {
         tokio::select! {
             () = shutdown.cancelled() => {}
@@ -43,13 +43,14 @@ impl Lease {
         self.give_back().await;
     }
 
-    /// Does the work if this server has the lease, and renews the lease until the work is done. Stops the work when the lease is lost.
+    /// Does the work if this server can take the lease, and renews the lease until the work is done. Cancels the work
+    /// if the lease is lost.
     pub async fn during(&self, work: impl Future<Output = ()>) {
         if !self.take().await {
             return;
         }
         tokio::select! {
-            () = self.lost() => tracing::warn!(lease = self.name, "another server took the lease over"),
+            () = self.lost() => tracing::warn!(lease = self.name, "another server has taken over the lease"),
             () = work => {}
         }
     }
@@ -68,14 +69,14 @@ impl Lease {
         let life = i64::try_from(self.life.as_micros()).unwrap_or(i64::MAX / 2);
         let taken = self.control.take(self.name, &self.holder, now, now + life);
         taken.await.unwrap_or_else(|error| {
-            tracing::warn!(lease = self.name, %error, "the lease cannot be taken");
+            tracing::warn!(lease = self.name, %error, "cannot take the lease");
             false
         })
     }
 
     async fn give_back(&self) {
         if let Err(error) = self.control.give_back(self.name, &self.holder).await {
-            tracing::debug!(lease = self.name, %error, "the lease ends by itself");
+            tracing::debug!(lease = self.name, %error, "cannot release the lease; it will expire");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Passwords of people: argon2id, slow on purpose, so call it where blocking is allowed.
+//! Password hashing with argon2id. Slow on purpose, so call it only where blocking is allowed.
 
 use std::sync::LazyLock;
 
@@ -6,22 +6,22 @@ use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 
-/// Shorter ones are guessed; there is no other rule, since rules make worse passwords (NIST SP 800-63B).
+/// The minimum number of characters. There are no other rules, since they lead to worse passwords (NIST SP 800-63B).
 const SHORTEST: usize = 12;
-/// Longer ones are somebody keeping the server busy, in bytes.
+/// The maximum size in bytes, so that long passwords cannot be used to keep the server busy.
 const LONGEST: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
-    #[error("a password has at least {SHORTEST} characters")]
+    #[error("a password must have at least {SHORTEST} characters")]
     TooShort,
-    #[error("a password has at most {LONGEST} bytes")]
+    #[error("a password must have at most {LONGEST} bytes")]
     TooLong,
-    #[error("the system gives no random numbers")]
+    #[error("the system provides no random numbers")]
     NoRandomness,
 }
 
-/// The hash to keep, in PHC form: salt and cost stand in it.
+/// Hashes a password for storage, in PHC format, which includes salt and cost.
 pub fn hash(password: &str) -> Result<String, PasswordError> {
     if password.chars().count() < SHORTEST {
         return Err(PasswordError::TooShort);
@@ -32,10 +32,10 @@ pub fn hash(password: &str) -> Result<String, PasswordError> {
     slow_hash(password)
 }
 
-/// Whether the password is the one behind `stored`. Without a stored hash it takes the same time, so that an answer does not
-/// tell whether a user exists.
+/// Whether the password matches `stored`. Takes the same time without a stored hash, so that the response time does not
+/// reveal whether a user exists.
 pub fn verify(password: &str, stored: Option<&str>) -> bool {
-    /// Nobody's password, with the cost of everybody's.
+    /// A hash for unknown users, with the same cost as any other.
     static NOBODY: LazyLock<Option<String>> =
         LazyLock::new(|| slow_hash("the password of nobody").ok());
     if password.len() > LONGEST {
@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_never_logs_in() {
+    fn an_unknown_user_never_logs_in() {
         assert!(!verify("the password of nobody", None));
         assert!(!verify("correct horse battery", Some("not a hash")));
         assert!(!verify(&"x".repeat(LONGEST + 1), None));
     }
 
     #[test]
-    fn short_and_endless_passwords_are_refused() {
+    fn short_and_overlong_passwords_are_rejected() {
         assert_eq!(hash("elevenchars"), Err(PasswordError::TooShort));
         assert_eq!(hash(&"ü".repeat(129)), Err(PasswordError::TooLong));
         assert!(hash("übergänge-äöü").is_ok());

@@ -1,5 +1,5 @@
-//! People: how they get in, stay in and are kept out. A login is a session in the database; browsers carry a token good for
-//! minutes and another, used once, that gets the next.
+//! Logins of people. A login is a session in the database; the browser holds a session token that is valid for minutes
+//! and a single-use refresh token that gets the next one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,51 +19,51 @@ use crate::store::control::{
     TokenExchange, User,
 };
 
-/// A session that is not used for this long ends, in microseconds.
+/// How long an unused session is valid, in microseconds.
 pub const SESSION_LIFE: i64 = 14 * DAY;
-/// An invitation that is not taken for this long ends, in microseconds.
+/// How long an invitation is valid, in microseconds.
 const INVITATION_LIFE: i64 = 7 * DAY;
 const DAY: i64 = 24 * 3_600 * 1_000_000;
 
-/// Passwords hashed at once: each takes 19 MiB and a core.
+/// The maximum number of passwords hashed concurrently. Each takes 19 MiB and a core.
 const MOST_HASHES: usize = 2;
-/// Logins that are delayed or wait for their hash; and of them, those from one address.
+/// The maximum number of logins that are delayed or wait for their hash: in all, and per address.
 const MOST_WAITING: usize = 256;
 const MOST_WAITING_FROM_ONE_ADDRESS: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// The same for an unknown user, a wrong password and a disabled account.
+    /// The same error for an unknown user, a wrong password and a disabled account.
     #[error("the e-mail address or the password is wrong")]
     Refused,
-    /// For one account, or from one address.
-    #[error("too many tries: try again in {} s", .retry_after_s)]
+    /// Too many attempts on one account or from one address.
+    #[error("too many login attempts; retry in {} s", .retry_after_s)]
     TooMany { retry_after_s: i64 },
-    /// The refresh token was used before, has expired, or its session was ended.
-    #[error("the session has ended: log in again")]
+    /// The refresh token has been used before or has expired, or its session has ended.
+    #[error("the session has ended; log in again")]
     Ended,
-    #[error("the link was used before, has expired, or was never made: ask for a new one")]
+    #[error("the link is invalid, has expired or has been used before; ask for a new one")]
     NoInvitation,
     #[error(transparent)]
     Password(#[from] PasswordError),
-    #[error("the system gives no random numbers")]
+    #[error("the system provides no random numbers")]
     NoRandomness,
     #[error(transparent)]
     Control(#[from] ControlError),
 }
 
-/// What a browser is given.
+/// The tokens that a browser receives.
 pub struct Login {
-    /// For each request, for minutes.
+    /// Authenticates each request. Valid for minutes.
     pub session_token: String,
-    /// For the next session token, once.
+    /// Gets the next session token. Single-use.
     pub refresh: Credential,
     pub user: Uuid,
-    /// What the browser is known by when it logs in again.
+    /// Identifies the browser at its next login.
     pub known_device: Option<String>,
 }
 
-/// The door.
+/// Logs people in and verifies their sessions.
 pub struct Logins {
     tokens: SessionTokens,
     secret: Arc<InstanceSecret>,
@@ -109,7 +109,8 @@ impl Logins {
         self.start_session(control, &user, None, now).await
     }
 
-    /// Logs in a person whom an identity provider confirmed. The session ends at `ends_at`, so that the provider is asked again.
+    /// Logs in a person authenticated by an identity provider. The session ends at `ends_at`, so that the person has to
+    /// authenticate there again.
     pub async fn log_in_federated(
         &self,
         control: &dyn Control,
@@ -119,7 +120,7 @@ impl Logins {
         self.start_session(control, user, Some(ends_at), now).await
     }
 
-    /// The user, if that is the password.
+    /// Returns the user if the password is correct and the account enabled.
     async fn verified(&self, user: Option<User>, password: String) -> Result<User, LoginError> {
         let stored = user
             .as_ref()
@@ -132,7 +133,7 @@ impl Logins {
             .ok_or(LoginError::Refused)
     }
 
-    /// Changes the password of a person who knows the present one. All sessions end, and a new one begins.
+    /// Changes a password, given the current one. Ends all sessions and starts a new one.
     pub async fn change_password(
         &self,
         control: &dyn Control,
@@ -154,7 +155,7 @@ impl Logins {
         self.start_session(control, &user, None, now).await
     }
 
-    /// Sets the password an invitation is for, and logs in.
+    /// Sets the password for an invitation, and logs the person in.
     pub async fn accept_invitation(
         &self,
         control: &dyn Control,
@@ -164,7 +165,7 @@ impl Logins {
         let now = attempt.now;
         let counted = Counted::nameless(attempt.address);
         let _waiting = self.delay(&counted, &attempt).await?;
-        // First, so that a password that will not do does not cost the link.
+        // Hash first, so that an unacceptable password does not use up the link.
         let hash = self.hash(move || password::hash(&password)).await;
         let hash = hash.ok_or(LoginError::NoRandomness)??;
         let actor = Actor::system("invitation");
@@ -215,9 +216,10 @@ impl Logins {
         })
     }
 
-    /// The next pair of tokens. A refresh token that comes again after a while was stolen from somebody: it ends the session. One
-    /// that comes again at once is another tab's, or the answer was lost: what follows it is the same token as before, so that
-    /// the session has one token still, and a thief and an owner who both have it will be found out when they use it.
+    /// Exchanges a refresh token for the next pair of tokens. A refresh token that is reused after a while has been
+    /// stolen, so its session is ended. One that is reused at once comes from another tab or after a lost response, and
+    /// gets the same successor as before. The session thus has a single valid token, and if a thief shares it with the
+    /// owner, its later use reveals the theft.
     pub async fn refresh(
         &self,
         control: &dyn Control,
@@ -236,7 +238,7 @@ impl Logins {
         match control.rotate_session(exchange, now).await {
             Ok(Rotation::Rotated(session)) => self.login(session.id, session.user, next, now),
             Ok(Rotation::Reused { session, user }) => {
-                tracing::warn!(%session, %user, "a refresh token came twice: its session is ended");
+                tracing::warn!(%session, %user, "a refresh token was reused; its session has been ended");
                 Err(LoginError::Ended)
             }
             Ok(Rotation::Ended) | Err(ControlError::NotFound) => Err(LoginError::Ended),
@@ -260,7 +262,7 @@ impl Logins {
         })
     }
 
-    /// Who a session token speaks for, if its session was not ended and its user not disabled.
+    /// Returns the holder of a session token, unless the session has ended or the user is disabled.
     pub async fn holder(
         &self,
         control: &dyn Control,
@@ -279,8 +281,8 @@ impl Logins {
         Ok((holder, user))
     }
 
-    /// Hashing blocks and is slow: few at once, and not where requests are served. Work that began goes on, and keeps its permit, when
-    /// nobody waits for it any more.
+    /// Runs slow, blocking hash work off the request threads, with limited concurrency. Once started, the work runs to
+    /// its end and keeps its permit, even if the future is dropped.
     async fn hash<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -294,7 +296,7 @@ impl Logins {
         done.await.ok()
     }
 
-    /// Waits until it may be tried. Few wait at a time.
+    /// Delays a login attempt as the throttle demands. Limits how many attempts wait at a time.
     async fn delay(&self, counted: &[Counted], attempt: &Attempt) -> Result<Share, LoginError> {
         let too_many = |wait: Duration| {
             let retry_after_s = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
@@ -311,7 +313,7 @@ impl Logins {
         Ok(waiting)
     }
 
-    /// What a browser is counted by that logged in to this account before.
+    /// Returns the throttle id of a browser that has logged in to this account before.
     fn known_device(&self, user: &User, sealed: Option<&str>) -> Option<u64> {
         let device = self.secret.open(&context_of(user.id), sealed?).ok()?;
         Some(fingerprint(&[device.as_bytes()]))
@@ -327,7 +329,7 @@ fn context_of(user: Uuid) -> String {
     format!("known device of {user}")
 }
 
-/// A link for a user to set a password with, once. Answers its secret part.
+/// Creates a single-use link for a user to set a password. Returns its secret part.
 pub async fn invite(
     control: &dyn Control,
     user: Uuid,

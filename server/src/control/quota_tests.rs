@@ -1,4 +1,4 @@
-//! Tests of quotas: each says what time it is.
+//! Tests of quotas, with an explicit time.
 
 use super::super::bucket::{NEVER, SHUT};
 use super::*;
@@ -39,7 +39,7 @@ fn over(exceeded: Exceeded, wait: Duration) -> Result<(), OverQuota> {
 }
 
 #[test]
-fn ten_seconds_of_events_pass_at_once_and_then_the_rate() {
+fn a_burst_of_ten_seconds_passes_and_then_the_rate_applies() {
     let budget = of_key(quotas(Some(10), None));
     budget.charge(events(60), NOON).unwrap();
     budget.charge(events(40), NOON).unwrap();
@@ -49,14 +49,14 @@ fn ten_seconds_of_events_pass_at_once_and_then_the_rate() {
     );
     budget.charge(events(20), NOON + 2 * SECOND).unwrap();
     assert!(budget.charge(events(1), NOON + 2 * SECOND).is_err());
-    // A long silence fills the bucket and no more.
+    // A long idle period fills the bucket, but does not overfill it.
     let later = NOON + 3_600 * SECOND;
     budget.charge(events(100), later).unwrap();
     assert!(budget.charge(events(1), later).is_err());
 }
 
 #[test]
-fn the_largest_batch_passes_however_small_the_rate() {
+fn the_largest_batch_passes_at_any_rate() {
     let budget = of_key(quotas(Some(1), None));
     budget.charge(events(LARGEST), NOON).unwrap();
     let full = NOON + i64::from(LARGEST) * SECOND;
@@ -65,19 +65,19 @@ fn the_largest_batch_passes_however_small_the_rate() {
 }
 
 #[test]
-fn the_door_is_shut_for_a_moment_after_a_batch_that_did_not_fit() {
+fn the_bucket_is_shut_briefly_after_a_batch_that_did_not_fit() {
     let budget = of_key(quotas(Some(10), None));
     budget.charge(events(90), NOON).unwrap();
     assert_eq!(budget.admit(None, NOON), Ok(()));
     budget.charge(events(50), NOON).unwrap_err();
     assert_eq!(budget.admit(None, NOON), over(Exceeded::Events, SHUT));
     assert_eq!(budget.admit(None, NOON + SECOND / 4), Ok(()));
-    // What is left can still be used.
+    // The rest of the quota can still be used.
     budget.charge(events(10), NOON + SECOND / 4).unwrap();
 }
 
 #[test]
-fn an_empty_bucket_is_known_before_the_body_is_read() {
+fn an_empty_bucket_rejects_before_the_body_is_read() {
     let budget = of_key(quotas(Some(10), None));
     budget.charge(events(100), NOON).unwrap();
     let tenth = Duration::from_millis(100);
@@ -107,7 +107,7 @@ fn bytes_are_counted_until_midnight_utc() {
 }
 
 #[test]
-fn both_quotas_are_charged_or_none() {
+fn either_both_quotas_are_charged_or_none() {
     let project = meter(quotas(Some(10), None));
     let of = |own| Budget {
         is_full: false,
@@ -116,21 +116,21 @@ fn both_quotas_are_charged_or_none() {
         signals: None,
     };
     let (small, free) = (of(quotas(None, Some(100))), of(Quotas::default()));
-    // The key's bytes do not suffice: the project's events are not touched.
+    // The key has too few bytes left: the project's events are not charged.
     let too_much = Cost {
         events: 50,
         bytes: 101,
     };
     small.charge(too_much, NOON).unwrap_err();
     free.charge(events(100), NOON).unwrap();
-    // The project's events do not suffice: the key's bytes are not touched.
+    // The project has too few events left: the key's bytes are not charged.
     small.charge(bytes(100), NOON).unwrap_err();
     small.charge(bytes(100), NOON + SECOND).unwrap();
     small.charge(bytes(1), NOON + 2 * SECOND).unwrap_err();
 }
 
 #[test]
-fn a_quota_of_the_key_leaves_the_rest_of_the_project_alone() {
+fn the_quota_of_a_key_does_not_affect_the_rest_of_the_project() {
     let project = meter(Quotas::default());
     let of = |own| Budget {
         is_full: false,
@@ -147,16 +147,16 @@ fn a_quota_of_the_key_leaves_the_rest_of_the_project_alone() {
 }
 
 #[test]
-fn what_was_used_stays_used_when_the_quota_changes() {
+fn a_quota_change_does_not_reset_the_usage() {
     let budget = of_key(quotas(Some(100), Some(1_000)));
     let key = budget.key.as_ref().unwrap();
     budget.charge(events(900), NOON).unwrap();
-    // Lowered: a full bucket is 100 now, and more than that is spent.
+    // Lowered: a full bucket now holds 100, and more than that has been spent.
     key.change(quotas(Some(10), Some(1_000)), LARGEST, NOON);
     assert!(budget.charge(events(1), NOON).is_err());
     assert!(budget.charge(events(100), NOON + 9 * SECOND).is_err());
     budget.charge(events(100), NOON + 10 * SECOND).unwrap();
-    // Raised: 100 of 10,000 are spent.
+    // Raised: 100 of 10,000 have been spent.
     let now = NOON + 10 * SECOND;
     key.change(quotas(Some(1_000), Some(1_000)), LARGEST, now);
     assert!(budget.charge(events(9_901), now).is_err());
@@ -168,7 +168,7 @@ fn what_was_used_stays_used_when_the_quota_changes() {
 }
 
 #[test]
-fn the_same_quota_again_changes_nothing() {
+fn setting_the_same_quota_is_a_no_op() {
     let budget = of_key(quotas(Some(10), None));
     budget.charge(events(100), NOON).unwrap();
     budget.charge(events(100), NOON).unwrap_err();
@@ -188,7 +188,7 @@ fn a_quota_set_at_noon_counts_the_bytes_of_the_morning() {
 }
 
 #[test]
-fn what_was_not_stored_is_given_back() {
+fn events_that_were_not_stored_are_refunded() {
     let budget = of_key(quotas(Some(10), Some(1_000)));
     let cost = Cost {
         events: 100,
@@ -201,7 +201,7 @@ fn what_was_not_stored_is_given_back() {
 }
 
 #[test]
-fn a_quota_of_zero_lets_nothing_in() {
+fn a_quota_of_zero_rejects_everything() {
     let budget = of_key(quotas(Some(0), None));
     assert_eq!(budget.admit(None, NOON), over(Exceeded::Events, NEVER));
     let budget = of_key(quotas(None, Some(0)));
@@ -209,7 +209,7 @@ fn a_quota_of_zero_lets_nothing_in() {
 }
 
 #[test]
-fn a_clock_set_back_locks_nobody_out() {
+fn a_clock_set_back_blocks_no_key() {
     let budget = of_key(quotas(Some(10), None));
     budget.charge(events(100), NOON).unwrap();
     let before = NOON - 3_600 * SECOND;

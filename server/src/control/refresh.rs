@@ -1,4 +1,4 @@
-//! Keeps the snapshot current: after each change in the control database, wherever it was made.
+//! Refreshes the snapshot after each change in the control database, by whichever server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::store::control::{
     ProjectSettings, Quotas,
 };
 
-/// A snapshot is made anew after this long even when nothing is heard.
+/// The snapshot is refreshed at least this often, even without a notification.
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// What keeps [`Access`] current.
+/// The task that keeps [`Access`] current.
 pub struct Refresher {
     pub control: Arc<dyn Control>,
     pub access: Arc<Access>,
     pub secret: Arc<InstanceSecret>,
     pub clock: Clock,
-    /// Events that one batch may have.
+    /// The maximum number of events in a batch.
     pub largest_batch: u32,
     pub default_rules: Arc<RuleSet>,
 }
@@ -45,7 +45,7 @@ impl Refresher {
             let pause = match self.refresh().await {
                 Ok(()) => LONGEST_SILENCE,
                 Err(error) => {
-                    tracing::warn!(%error, "the control database is not read; what was known goes on to hold");
+                    tracing::warn!(%error, "cannot read the control database; the previous snapshot stays in force");
                     PAUSE_AFTER_FAILURE
                 }
             };
@@ -63,7 +63,7 @@ impl Refresher {
         if !uses.is_empty()
             && let Err(error) = self.control.touch_ingest_keys(&uses, now).await
         {
-            tracing::debug!(%error, "the last use of ingest keys is not written down");
+            tracing::debug!(%error, "cannot record the last use of ingest keys");
         }
         let moment = Moment {
             now: self.clock.now(),
@@ -77,19 +77,19 @@ impl Refresher {
     }
 }
 
-/// What a snapshot is made from, besides the control database.
+/// The inputs of a snapshot besides the control database.
 pub struct Moment<'s> {
     pub now: i64,
-    /// What did not change since is taken from here; so is what keys and projects used of their quotas.
+    /// The previous snapshot. Unchanged parts are reused, and so is the quota usage of keys and projects.
     pub before: &'s Snapshot,
-    /// Events that one batch may have: no quota refuses it for ever.
+    /// The maximum number of events in a batch. Every quota above zero admits such a batch eventually.
     pub largest_batch: u32,
-    /// The rules of projects that saved none.
+    /// The rules of projects that have saved none.
     pub default_rules: &'s Arc<RuleSet>,
 }
 
 impl Moment<'_> {
-    /// The meter of before, by the quotas of now.
+    /// Returns the previous meter, updated to the current quotas.
     fn meter(&self, before: Option<&Arc<Meter>>, quotas: Quotas) -> Arc<Meter> {
         let (largest, now) = (self.largest_batch, self.now);
         let Some(meter) = before else {
@@ -99,7 +99,7 @@ impl Moment<'_> {
         Arc::clone(meter)
     }
 
-    /// A project's latest rules; those that do not compile leave the ones before in force.
+    /// Returns a project's latest rules. If they do not compile, the previous ones stay in force.
     async fn rules(&self, id: &str, document: Option<&Document>) -> Arc<RuleSet> {
         let Some(document) = document else {
             return Arc::clone(self.default_rules);
@@ -112,13 +112,13 @@ impl Moment<'_> {
         match compiled(move || RuleSet::parse(revision, text)).await {
             Ok(rules) => Arc::new(rules),
             Err(error) => {
-                tracing::error!(project = id, revision, %error, "saved rules are not valid here: those before stay in force");
+                tracing::error!(project = id, revision, %error, "the saved rules are not valid on this server; the previous ones stay in force");
                 Arc::clone(known.unwrap_or(self.default_rules))
             }
         }
     }
 
-    /// Those of a project.
+    /// Adds the meters of a project to the snapshot.
     fn meters(&self, id: &Arc<str>, settings: &ProjectSettings, snapshot: &mut Snapshot) {
         let meter = self.meter(self.before.meters.get(id), settings.quotas);
         snapshot.meters.insert(Arc::clone(id), meter);
@@ -137,7 +137,7 @@ fn by_project(documents: &[Document]) -> HashMap<&str, &Document> {
     pairs.collect()
 }
 
-/// Reads the control database.
+/// Loads a snapshot from the control database.
 pub async fn load(
     control: &dyn Control,
     secret: &InstanceSecret,
@@ -198,17 +198,17 @@ pub async fn load(
     }
     for key in control.active_device_keys().await? {
         if let Err(error) = add_device_key(&mut snapshot.device_keys, &key, secret) {
-            tracing::error!(project = key.project, kid = %key.id, error, "a device key cannot be used");
+            tracing::error!(project = key.project, kid = %key.id, error, "cannot use a device key");
         }
     }
     Ok(snapshot)
 }
 
-/// Compiles what is saved, off the threads that answer requests.
+/// Compiles a saved document off the request threads.
 async fn compiled<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        // Nothing else ends such work early: the process is at its end, or a panic goes on here.
+        // Only a panic or the end of the process stops blocking work early. The panic is propagated.
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => std::future::pending().await,
@@ -216,7 +216,7 @@ async fn compiled<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     }
 }
 
-/// A project with its latest configuration; one that does not compile leaves the one before in force.
+/// Returns a project with its latest configuration. If that does not compile, the previous one stays in force.
 async fn configured(
     id: &str,
     document: Option<&Document>,
@@ -242,14 +242,14 @@ async fn configured(
                 project = id,
                 revision,
                 ?faults,
-                "a saved configuration is not valid here: the one before stays in force"
+                "the saved configuration is not valid on this server; the previous one stays in force"
             );
             known.cloned()
         }
     }
 }
 
-/// What a project scrubs. A document that does not compile leaves the one before in force.
+/// Returns a project's scrubbing rules. If they do not compile, the previous ones stay in force.
 async fn scrubbing(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<Arc<Scrubbing>> {
     let known = before.scrubbing.get(id);
     let document = serde_json::from_str::<ScrubbingDocument>(document);
@@ -266,7 +266,7 @@ async fn scrubbing(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<A
     match scrubbing {
         Ok(scrubbing) => Some(Arc::new(scrubbing)),
         Err(error) => {
-            tracing::error!(project = %id, error, "what the project scrubs is not valid here: what was before stays in force");
+            tracing::error!(project = %id, error, "the saved scrubbing rules are not valid on this server; the previous ones stay in force");
             known.cloned()
         }
     }

@@ -1,4 +1,4 @@
-//! Changing a project's classification rules: checked whole before they are saved, and a revision that never changes after.
+//! Changes a project's classification rules. Each change is validated as a whole and saved as an immutable revision.
 
 use super::compiling::{Busy, compiling};
 use crate::stacks::{Rules, RulesError};
@@ -6,16 +6,17 @@ use crate::store::control::{Actor, Control, ControlError, Document, DocumentKind
 
 const KIND: DocumentKind = DocumentKind::RuleSet;
 
-/// Rules that somebody wants to save.
+/// Rules to be saved.
 pub struct Draft {
     /// TOML.
     pub rules: String,
     pub note: String,
-    /// The revision they were made from; 0 when there was none. Another one in the meantime is a conflict.
+    /// The revision the draft is based on, or 0 if there is none. If another revision has been saved since, saving
+    /// fails with a conflict.
     pub expected_revision: i64,
 }
 
-/// A saved revision, and what its author should look at again.
+/// A saved revision, with warnings for its author.
 #[derive(Debug)]
 pub struct Saved {
     pub document: Document,
@@ -32,12 +33,12 @@ pub enum SaveError {
     Busy(#[from] Busy),
 }
 
-/// Checks rules as saving them would, when it is the actor's turn. Answers the warnings.
+/// Validates rules as [`save`] does, when it is the actor's turn. Returns the warnings.
 pub async fn check(rules: &str, actor: &Actor) -> Result<Vec<String>, SaveError> {
     compile(rules, actor).await.map(|(_, warnings)| warnings)
 }
 
-/// Compiles rules, when it is the actor's turn. Answers the warnings too: they take as long.
+/// Compiles rules when it is the actor's turn. Also returns the warnings, which take as long to compute.
 pub async fn compile(rules: &str, actor: &Actor) -> Result<(Rules, Vec<String>), SaveError> {
     let rules = rules.to_owned();
     let compiled = compiling(actor.holder(), move || {
@@ -68,7 +69,8 @@ pub async fn save(
     Ok(Saved { document, warnings })
 }
 
-/// Saves an earlier revision again, as the next one: history is never rewritten, and classes of the new number are made anew.
+/// Saves an earlier revision as a new one. History is never rewritten, and stored stacks are reclassified under the new
+/// revision.
 pub async fn roll_back(
     control: &dyn Control,
     (project, to): (&str, i64),
@@ -85,7 +87,7 @@ pub async fn roll_back(
     save(control, project, draft, actor, now).await
 }
 
-/// The revision that holds; 0 when nothing was ever saved.
+/// Returns the revision in force, or 0 if none has been saved.
 pub async fn current_revision(control: &dyn Control, project: &str) -> Result<u32, ControlError> {
     match control.latest_document(KIND, project).await {
         Ok(document) => Ok(revision(&document)),
@@ -94,7 +96,7 @@ pub async fn current_revision(control: &dyn Control, project: &str) -> Result<u3
     }
 }
 
-/// Four billion saves will do.
+/// Returns the revision as `u32`. More than four billion revisions are not expected.
 pub(super) fn revision(document: &Document) -> u32 {
     u32::try_from(document.revision).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Saving what a project scrubs, and trying it on stored texts.
+//! Saves a project's scrubbing rules, and tries rules on stored texts.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,9 +8,9 @@ use crate::ingest::{Scrubbing, ScrubbingDocument, ScrubbingError};
 use crate::store::StoredText;
 use crate::store::control::{Actor, Control, ControlError};
 
-/// An answer shows this many texts at most.
+/// The maximum number of examples in a trial's result.
 const MOST_EXAMPLES: usize = 50;
-/// It shows this many characters of each.
+/// The maximum number of characters shown of each.
 const MOST_CHARS: usize = 300;
 
 #[derive(Debug, thiserror::Error)]
@@ -23,13 +23,13 @@ pub enum SaveError {
     Busy(#[from] Busy),
 }
 
-/// Compiles a document, off the threads that answer requests.
+/// Compiles a document off the request threads.
 pub async fn compile(document: ScrubbingDocument, actor: &Actor) -> Result<Scrubbing, SaveError> {
     let compiled = compiling(actor.holder(), move || Scrubbing::new(document));
     Ok(compiled.await??)
 }
 
-/// Saves a document that can be used.
+/// Saves a document if it is valid.
 pub async fn save(
     control: &dyn Control,
     project: &str,
@@ -42,15 +42,15 @@ pub async fn save(
     Ok(())
 }
 
-/// What a document would change in stored texts.
+/// The effect of a document on stored texts.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = ScrubbingTried)]
 pub struct Tried {
-    /// Different texts that were looked at.
+    /// Distinct texts examined.
     pub texts: usize,
-    /// Of these, texts that would change.
+    /// Texts that would change.
     pub changed: usize,
-    /// Some of the texts that would change, the most frequent first.
+    /// Examples of texts that would change, the most frequent first.
     pub examples: Vec<Example>,
 }
 
@@ -59,9 +59,9 @@ pub struct Tried {
 pub struct Example {
     /// `span`, `page`, `span_event`, `attribute`, `log_line`, `request_path`, `metric` or `user_id`.
     pub place: String,
-    /// The name of the attribute, or an empty text.
+    /// The name of the attribute, or empty.
     pub attribute: String,
-    /// How many events of the last day have it.
+    /// The number of events of the last day with this text.
     pub events: u64,
     pub before: String,
     pub after: String,

@@ -1,11 +1,11 @@
-//! What the settings say must be there: a project and its ingest keys, made at start when they are missing.
+//! Creates the project and ingest keys from the settings at start, if they are missing.
 
 use super::ingest_keys::{IngestKeys, SeedKey};
 use crate::store::control::{
     Actor, Control, ControlError, NewIngestKey, ProjectSettings, Quotas, SecretHash,
 };
 
-/// Makes the project and the keys that are not there. A key that was revoked stays revoked.
+/// Creates the project and keys that do not exist. A revoked key stays revoked.
 pub async fn seed(
     control: &dyn Control,
     project: &str,
@@ -15,13 +15,13 @@ pub async fn seed(
     if control.is_erased(project).await? {
         tracing::warn!(
             project,
-            "the project of the settings was erased: it is not made again"
+            "the project in the settings has been erased and is not created again"
         );
         return Ok(());
     }
     let actor = Actor::system("settings");
     let settings = ProjectSettings::named(project);
-    unless_there(
+    ignore_existing(
         control
             .create_project(project, settings, &actor, now)
             .await
@@ -37,19 +37,19 @@ pub async fn seed(
             quotas: Quotas::default(),
             expires_at: None,
         };
-        unless_there(control.create_ingest_key(new, &actor, now).await.map(drop))?;
+        ignore_existing(control.create_ingest_key(new, &actor, now).await.map(drop))?;
     }
     Ok(())
 }
 
-fn unless_there(made: Result<(), ControlError>) -> Result<(), ControlError> {
+fn ignore_existing(made: Result<(), ControlError>) -> Result<(), ControlError> {
     match made {
         Err(ControlError::AlreadyExists) => Ok(()),
         other => other,
     }
 }
 
-/// A quarter of a key at most: those of the settings may be short.
+/// Returns at most a quarter of a key to show, because keys in the settings may be short.
 fn shown(key: &str) -> String {
     let most = (key.chars().count() / 4).min(8);
     let mut shown: String = key.chars().take(most).collect();

@@ -1,6 +1,6 @@
-//! What a logged-in browser shows: a JWT good for minutes, renewed from the session it names.
+//! Session tokens of browsers: JWTs that are valid for minutes and renewed from their session.
 //!
-//! It saves a look-up per request, not the check: a session that was revoked is refused by its id at once.
+//! A token replaces only the lookup of its holder. Every request still checks that the session has not ended.
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use super::InstanceSecret;
 
-/// How long a token is good for, in seconds; then the refresh token gets a new one.
+/// The lifetime of a token in seconds. After that, the refresh token gets a new one.
 pub const SESSION_TOKEN_LIFE_S: i64 = 600;
 const AUDIENCE: &str = "unjank-session";
 
-/// Who is logged in.
+/// The session and user that a token identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionHolder {
     pub session: Uuid,
@@ -27,7 +27,7 @@ struct Claims {
     exp: i64,
 }
 
-/// Signs and checks the tokens of this installation.
+/// Signs and verifies the tokens of this installation.
 pub struct SessionTokens {
     encoding: EncodingKey,
     decoding: DecodingKey,
@@ -47,7 +47,7 @@ impl SessionTokens {
         }
     }
 
-    /// A token from `now` (microseconds since the epoch) on. None when it cannot be signed.
+    /// Signs a token that is valid from `now`, in microseconds since the epoch. Returns `None` if signing fails.
     pub fn sign(&self, holder: SessionHolder, now: i64) -> Option<String> {
         let claims = Claims {
             aud: AUDIENCE.to_owned(),
@@ -58,12 +58,12 @@ impl SessionTokens {
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding).ok()
     }
 
-    /// The holder of a token that is ours and still good.
+    /// Returns the holder of a token if this installation signed it and it has not expired.
     pub fn verify(&self, token: &str, now: i64) -> Option<SessionHolder> {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_audience(&[AUDIENCE]);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-        // By our clock, below; ours signed it, so there is no leeway.
+        // Checked below with our clock. There is no leeway, because our clock also set the expiry.
         validation.validate_exp = false;
         let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation)
             .ok()?
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_ten_minutes_where_it_was_made() {
+    fn a_token_is_valid_for_ten_minutes_on_its_own_installation() {
         let ours = tokens(&"a".repeat(40));
         let holder = SessionHolder {
             session: Uuid::from_u128(1),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_made_for_something_else_is_no_session() {
+    fn a_token_for_another_purpose_is_not_a_session_token() {
         let secret = InstanceSecret::from_text(&"a".repeat(40)).unwrap();
         let claims = serde_json::json!({"aud": "unjank-other", "sub": Uuid::nil(), "sid": Uuid::nil(), "exp": i64::MAX});
         let key = EncodingKey::from_secret(secret.signing());

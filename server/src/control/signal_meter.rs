@@ -75,40 +75,37 @@ impl Signals {
 }
 
 impl Budget {
-    /// Whether any signal is limited: nothing else need be asked when none is.
+    /// Takes the events of signals that have room. Returns the signals that have none, before or after this: `dropped` is the number
+    /// of events that were not taken.
     #[must_use]
-    pub fn limits_signals(&self) -> bool {
-        self.signals.is_some()
-    }
-
-    /// Takes the events of the signals that have room. Answers the signals that have none, before or now: `dropped` is how many
-    /// events of theirs were not taken.
-    #[must_use]
-    pub fn hold_back(&self, events: &[(Signal, u32)], now: i64) -> Vec<RateLimit> {
+    pub fn take_signals(
+        &self,
+        events: impl Iterator<Item = (Signal, u32)>,
+        now: i64,
+    ) -> Vec<RateLimit> {
         let Some(meter) = &self.signals else {
             return Vec::new();
         };
         let mut signals = meter.at(now);
-        let limits = events.iter();
-        limits
-            .filter_map(|(signal, events)| signals.take(*signal, *events))
+        events
+            .filter_map(|(signal, events)| signals.take(signal, events))
             .collect()
     }
 
-    /// Gives back what was taken for a batch that was not stored after all: its events by signal, without those held back.
-    pub fn let_go(&self, events: &[(Signal, u32)], now: i64) {
+    /// Gives back the taken events of a batch that was not stored after all.
+    pub fn give_back_signals(&self, events: impl Iterator<Item = (Signal, u32)>, now: i64) {
         let Some(meter) = &self.signals else { return };
         let mut signals = meter.at(now);
         for (signal, events) in events {
-            if let Some(bucket) = signals.bucket(*signal) {
-                bucket.give_back(*events);
+            if let Some(bucket) = signals.bucket(signal) {
+                bucket.give_back(events);
             }
         }
     }
 
-    /// What to say of signals after something was given back: 0 seconds for what need not wait, and nothing of it unless events
-    /// of it were dropped.
-    pub fn say_anew(&self, limits: &mut Vec<RateLimit>, now: i64) {
+    /// Sets the waits of the limits to their current values after something was given back. Removes limits without a wait and without
+    /// dropped events.
+    pub fn refresh_waits(&self, limits: &mut Vec<RateLimit>, now: i64) {
         let mut meter = self.signals.as_ref().map(|meter| meter.at(now));
         for limit in limits.iter_mut() {
             let bucket = meter.as_mut().and_then(|all| all.bucket(limit.signal));
@@ -146,7 +143,7 @@ mod tests {
     }
 
     fn spans(budget: &Budget, events: u32, now: i64) -> Option<(u32, u64)> {
-        let limits = budget.hold_back(&[(Signal::Spans, events), (Signal::Janks, 9)], now);
+        let limits = budget.take_signals([(Signal::Spans, events), (Signal::Janks, 9)].into_iter(), now);
         assert!(limits.iter().all(|limit| limit.signal == Signal::Spans));
         limits
             .first()
@@ -200,11 +197,11 @@ mod tests {
             dropped,
         };
         let mut limits = vec![limit(Signal::Spans, 9, 0), limit(Signal::Janks, 9, 7)];
-        same.say_anew(&mut limits, NOON);
+        same.refresh_waits(&mut limits, NOON);
         let waiting = [limit(Signal::Spans, 3, 0), limit(Signal::Janks, 0, 7)];
         assert_eq!(limits, waiting);
-        same.let_go(&[(Signal::Spans, 120)], NOON);
-        same.say_anew(&mut limits, NOON);
+        same.give_back_signals(std::iter::once((Signal::Spans, 120)), NOON);
+        same.refresh_waits(&mut limits, NOON);
         assert_eq!(limits, waiting[1..]);
         assert_eq!(spans(&same, 99, NOON), None);
     }

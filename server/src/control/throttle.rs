@@ -1,9 +1,9 @@
-//! How fast things may be tried: passwords above all. Too many tries are delayed, not locked out: a person who knows the password
-//! gets in, a little later. Pure: the time is a parameter.
+//! Throttles attempts, above all logins. Excess attempts are delayed rather than locked out, so a person who knows the
+//! password still gets in, a little later. Pure: the time is a parameter.
 //!
-//! A try is taken from its buckets before the password is looked at, so that tries at the same time count too, and given back when the
-//! password was right: an office behind one address logs in as often as it likes. A browser that logged in to the account before has a
-//! bucket of its own, so that nobody else's tries delay it.
+//! An attempt is charged before its password is checked, so that concurrent attempts count too, and refunded if the
+//! password was correct: people in an office behind one address can log in as often as they like. A browser that has
+//! logged in to the account before has its own bucket, so the attempts of others do not delay it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,38 +16,38 @@ use governor::Quota;
 use super::bucket::{Bucket, Rate};
 use crate::shares::network;
 
-/// Buckets watched at once. An attacker who has more addresses is slowed by the cost of the hash.
+/// The maximum number of buckets. An attacker with more addresses is slowed down by the cost of the hash.
 const MOST_WATCHED: usize = 20_000;
-/// A try that would have to wait longer is refused.
+/// The maximum delay. An attempt that would have to wait longer is rejected.
 const MOST_DELAY: Duration = Duration::from_secs(5);
 
-/// Where a try comes from, and when.
+/// The source and time of an attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub address: IpAddr,
-    /// What the browser was given when it logged in before.
+    /// The value that the browser received at an earlier login.
     pub known_device: Option<String>,
     /// Microseconds since the epoch.
     pub now: i64,
 }
 
-/// What tries are counted for.
+/// The subject that attempts are counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counted {
-    /// Of one address, for all accounts together.
+    /// An address, for all accounts together.
     Address(IpAddr),
     /// An account, from one address.
     Account(u64, IpAddr),
-    /// An account, from everywhere.
+    /// An account, from anywhere.
     Anywhere(u64),
-    /// A browser that logged in to the account before.
+    /// A browser that has logged in to the account before.
     Device(u64),
-    /// Messages that test the channels of a project.
+    /// Test messages to the channels of a project.
     ChannelTest(u64),
 }
 
 impl Counted {
-    /// Of a browser that is not known.
+    /// Returns the subjects for an attempt from an unknown browser.
     pub(super) fn stranger(account: u64, address: IpAddr) -> [Self; 3] {
         let address = network(address);
         [
@@ -57,12 +57,12 @@ impl Counted {
         ]
     }
 
-    /// Of a try that names no account.
+    /// Returns the subjects for an attempt that names no account.
     pub(crate) fn nameless(address: IpAddr) -> [Self; 1] {
         [Self::Address(network(address))]
     }
 
-    /// How many tries at once, and one in which time after that.
+    /// Returns the rate: a burst of attempts, then one per period.
     fn rate(self) -> Rate {
         let (burst, seconds) = match self {
             Self::Address(_) => (30, 2),
@@ -83,7 +83,7 @@ impl Counted {
 pub struct Throttle(Mutex<HashMap<Counted, Bucket>>);
 
 impl Throttle {
-    /// Counts a try. Answers how long to delay it; or, as the error, when it can be tried again.
+    /// Counts an attempt and returns its delay. The error is the time until a retry.
     pub fn take(&self, counted: &[Counted], now: i64) -> Result<Duration, Duration> {
         let mut watched = self.watched();
         make_room(&mut watched, now);
@@ -106,7 +106,7 @@ impl Throttle {
         Ok(delay)
     }
 
-    /// The password was right.
+    /// Refunds an attempt, because the password was correct.
     pub(crate) fn give_back(&self, counted: &[Counted]) {
         let mut watched = self.watched();
         for one in counted {
@@ -147,7 +147,7 @@ mod tests {
         Counted::stranger(account, address.parse().unwrap())
     }
 
-    /// How many of a hundred tries at once go without a delay, go with one, and are refused.
+    /// Makes a hundred concurrent attempts. Returns how many pass at once, are delayed, and are rejected.
     fn tries(throttle: &Throttle, counted: &[Counted], now: i64) -> [usize; 3] {
         let mut found = [0; 3];
         for _ in 0..100 {
@@ -161,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn tries_are_delayed_by_account_and_address_and_then_refused_for_a_while() {
+    fn attempts_are_delayed_by_account_and_address_and_then_rejected() {
         let throttle = Throttle::default();
         assert_eq!(
             tries(&throttle, &stranger(1, "192.0.2.1"), NOW),
             [10, 0, 90]
         );
-        // Another address tries the same account as before, and the same address another account.
+        // Another address tries the same account; then the first address tries another account.
         assert_eq!(
             tries(&throttle, &stranger(1, "192.0.2.2"), NOW),
             [10, 0, 90]
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_tries_few_accounts() {
+    fn one_address_can_try_few_accounts_only() {
         let throttle = Throttle::default();
         let mut all = [0; 3];
         for account in 0..10 {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_device_does_not_notice_the_tries_of_others() {
+    fn a_known_device_is_not_affected_by_the_attempts_of_others() {
         let throttle = Throttle::default();
         for address in 0..50_u64 {
             let address = Ipv6Addr::from_bits(u128::from(address) << 64);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_password_counts_for_nothing() {
+    fn a_correct_password_is_not_counted() {
         let throttle = Throttle::default();
         for _ in 0..100 {
             let counted = stranger(1, "192.0.2.1");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded() {
+    fn the_number_of_buckets_is_bounded() {
         let throttle = Throttle::default();
         for n in 0..30_000 {
             let address = Ipv6Addr::from_bits(n << 64).into();

@@ -1,5 +1,6 @@
 //! From the device to the server: some batches late, a few twice, a few with events that cannot be kept.
 
+use bytes::Bytes;
 use unjank_protocol::{Batch, Metric, Timestamp};
 use uuid::Uuid;
 
@@ -13,8 +14,9 @@ use super::session::Told;
 pub(super) struct Delivery {
     /// Microseconds since the epoch.
     pub(super) at: i64,
-    pub(super) batch_id: Uuid,
-    pub(super) body: Vec<u8>,
+    batch_id: Uuid,
+    /// Compressed with zstd.
+    pub(super) body: Bytes,
 }
 
 /// Batches on their way: those of a day may arrive on the next.
@@ -49,19 +51,23 @@ impl UnderWay {
             spoil(&mut batch, random);
         }
         batch.sent_at = Some(Timestamp::from_micros(at + install.clock_ahead_us));
-        let mut body = serde_json::to_vec(&batch)?;
+        let mut json = serde_json::to_vec(&batch)?;
         let batch_id = batch.batch_id;
+        let whole = compressed(&json)?;
         if random.chance(TWICE) {
             let again = at + signed(random.log_normal(40.0 * SECOND_US, 1.0));
             self.0.push(Delivery {
                 at: again,
                 batch_id,
-                body: body.clone(),
+                body: whole.clone(),
             });
         }
-        if random.chance(BROKEN) {
-            body.truncate(body.len() / 2);
-        }
+        let body = if random.chance(BROKEN) {
+            json.truncate(json.len() / 2);
+            compressed(&json)?
+        } else {
+            whole
+        };
         self.0.push(Delivery { at, batch_id, body });
         Ok(())
     }
@@ -75,6 +81,10 @@ impl UnderWay {
         arrived.sort_by_key(|delivery| (delivery.at, delivery.batch_id));
         arrived
     }
+}
+
+fn compressed(json: &[u8]) -> std::io::Result<Bytes> {
+    zstd::bulk::compress(json, 1).map(Bytes::from)
 }
 
 /// Makes an event or two such that no server takes them.

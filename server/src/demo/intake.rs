@@ -1,9 +1,8 @@
-//! Hands what arrives to the ingest, as the handler of a request does: taken apart, known or new, counted, made durable.
+//! Hands the deliveries of the demo to the server's intake, as HTTP does.
 
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
-use unjank_protocol::Limits;
+use futures_util::future::join_all;
 
 use super::calendar::{HOUR_US, uses_of_day};
 use super::delivery::{Delivery, UnderWay};
@@ -11,132 +10,116 @@ use super::population::{Install, installs};
 use super::stacks::{Stack, stacks};
 use super::{APP, PROJECT, Plan};
 use crate::app::App;
-use crate::ingest::{Arrival, Context, Device, StackKey, accept};
-use crate::store::{Count, Outcome};
+use crate::control::{Budget, Caller};
+use crate::ingest::Device;
+use crate::intake::{Encoding, Refused, Upload};
+use crate::shares::{Holder, Memory};
 
-pub(super) struct Intake {
-    app: Arc<App>,
+/// Makes the traffic of each day.
+pub(super) struct Source {
     plan: Plan,
-    device: Device,
-    limits: Limits,
     installs: Vec<Install>,
     stacks: Vec<Stack>,
     under_way: UnderWay,
 }
 
-/// What a day leaves for the ingest log.
-#[derive(Default)]
-pub(super) struct Taken {
-    records: Vec<Vec<u8>>,
-    new_stacks: Vec<StackKey>,
-    pub(super) batches: u64,
-    pub(super) events: u64,
-}
-
-/// Records that wait for the disk at a time: fewer than its queue takes.
-const TOGETHER: usize = 256;
-
-impl Intake {
-    pub(super) fn new(app: Arc<App>, plan: Plan) -> Self {
+impl Source {
+    pub(super) fn new(plan: Plan) -> Self {
         Self {
-            device: Device {
-                project: Arc::from(PROJECT),
-                apps: Some(Arc::from([APP.to_owned()])),
-                install_id: None,
-            },
-            limits: app.limits.clone(),
             installs: installs(plan.seed, plan.installs),
             stacks: stacks(),
             under_way: UnderWay::default(),
-            app,
             plan,
         }
     }
 
-    /// Makes what is sent on a day and takes apart what arrives on it.
-    pub(super) fn day(&mut self, day: u32) -> anyhow::Result<Taken> {
+    /// The deliveries that arrive on a day, in their order.
+    pub(super) fn day(&mut self, day: u32) -> anyhow::Result<Vec<Delivery>> {
         for (install, told) in uses_of_day(&self.plan, &self.installs, &self.stacks, day) {
             self.under_way.send(&self.plan, install, told)?;
         }
-        let mut taken = Taken::default();
-        let mut hour = None;
-        for delivery in self.under_way.arrived(self.plan.end_of(day)) {
-            let now = delivery.at - delivery.at.rem_euclid(HOUR_US);
-            if let Some(before) = hour.replace(now)
-                && before != now
-            {
-                taken.records.extend(self.counts(before));
-            }
-            self.take(&delivery, &mut taken)?;
-        }
-        let last = hour.unwrap_or_default();
-        taken.records.extend(self.counts(last));
-        Ok(taken)
-    }
-
-    /// What was counted, as records of that time.
-    fn counts(&self, at: i64) -> Vec<Vec<u8>> {
-        let counts = self.app.outcome_counts.take();
-        counts.iter().map(|counts| counts.record(at)).collect()
-    }
-
-    fn take(&self, delivery: &Delivery, taken: &mut Taken) -> anyhow::Result<()> {
-        let app = &self.app;
-        let rules = app.access.rules(PROJECT);
-        let context = Context {
-            device: &self.device,
-            limits: &self.limits,
-            rules: rules.as_deref().unwrap_or(&app.default_rules),
-            scrubbing: &app.access.scrubbing(PROJECT),
-            known_stacks: &app.known_stacks,
-            variety: &app.variety,
-            config_etag: &|_| None,
-            hold_back: None,
-            received_at: delivery.at,
-            // As devices send it.
-            wire_bytes: zstd::bulk::compress(&delivery.body, 1)?.len(),
-            quick_only: false,
-        };
-        let Ok(accepted) = accept(&delivery.body, &context) else {
-            self.count("batch", (Outcome::Rejected, "invalid_json"), 1);
-            return Ok(());
-        };
-        let Arrival::New(ticket) = app.seen.arrive(PROJECT, delivery.batch_id, &[]) else {
-            for (signal, events) in &accepted.events {
-                self.count(signal.as_str(), (Outcome::Duplicate, "batch"), *events);
-            }
-            return Ok(());
-        };
-        // Before it is durable: when it does not become so, the whole demo is given up.
-        ticket.stored(Box::default());
-        taken.batches += 1;
-        taken.events += accepted.receipt.accepted;
-        taken.new_stacks.extend(accepted.new_stacks);
-        taken.records.push(accepted.record);
-        Ok(())
-    }
-
-    fn count(&self, signal: &'static str, (outcome, reason): (Outcome, &'static str), events: u32) {
-        let count = Count {
-            signal,
-            outcome,
-            reason,
-            events,
-        };
-        self.app.outcome_counts.add(&self.device.project, count);
+        Ok(self.under_way.arrived(self.plan.end_of(day)))
     }
 }
 
-/// Makes a day durable.
-pub(super) async fn append(app: &App, taken: Taken) -> anyhow::Result<()> {
-    let mut records = taken.records.into_iter();
-    loop {
-        let some: Vec<_> = records.by_ref().take(TOGETHER).collect();
-        if some.is_empty() {
-            break;
+/// What the server stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stored {
+    pub(super) batches: u64,
+    pub(super) events: u64,
+}
+
+/// Batches that wait for the disk together. The queue of the log is longer.
+const TOGETHER: usize = 256;
+
+/// Sends the deliveries of a day.
+pub(super) async fn send(app: &App, deliveries: &[Delivery]) -> anyhow::Result<Stored> {
+    let caller = caller();
+    let mut stored = Stored::default();
+    for hour in deliveries.chunk_by(|one, next| hour_of(one) == hour_of(next)) {
+        for some in hour.chunks(TOGETHER) {
+            send_together(app, &caller, some, &mut stored).await?;
         }
-        try_join_all(some.into_iter().map(|record| app.log.append(record))).await?;
+        // Outcomes of refused and duplicate batches belong to the hour of the demo, not to the current hour.
+        for counts in app.intake.outcome_counts.take() {
+            let at = hour.first().map_or(0, hour_of);
+            app.log.append(counts.record(at)).await?;
+        }
     }
-    app.known_stacks.insert(&taken.new_stacks);
+    Ok(stored)
+}
+
+async fn send_together(
+    app: &App,
+    caller: &Caller,
+    deliveries: &[Delivery],
+    stored: &mut Stored,
+) -> anyhow::Result<()> {
+    let mut waiting: Vec<&Delivery> = deliveries.iter().collect();
+    while !waiting.is_empty() {
+        let answers = join_all(waiting.iter().map(|delivery| take(app, caller, delivery)));
+        let mut in_flight = Vec::new();
+        for (delivery, answer) in waiting.iter().zip(answers.await) {
+            match answer {
+                Ok(receipt) if receipt.duplicate => {}
+                Ok(receipt) => {
+                    stored.batches += 1;
+                    stored.events += receipt.accepted;
+                }
+                // The batch was sent twice within this group.
+                Err(Refused::InFlight) => in_flight.push(*delivery),
+                Err(Refused::Batch(_)) => app.intake.count_refused(caller, "invalid_json"),
+                Err(refused) => return Err(refused.into()),
+            }
+        }
+        waiting = in_flight;
+    }
     Ok(())
+}
+
+async fn take(
+    app: &App,
+    caller: &Caller,
+    delivery: &Delivery,
+) -> Result<unjank_protocol::Receipt<'static>, Refused> {
+    let memory = Memory::new(app.intake.bodies.begin(caller.project));
+    let upload = Upload::new(delivery.body.clone(), Encoding::Zstd, memory);
+    app.intake.take(caller, upload, delivery.at).await
+}
+
+fn hour_of(delivery: &Delivery) -> i64 {
+    delivery.at - delivery.at.rem_euclid(HOUR_US)
+}
+
+fn caller() -> Caller {
+    Caller {
+        device: Arc::new(Device {
+            project: Arc::from(PROJECT),
+            apps: Some(Arc::from([APP.to_owned()])),
+            install_id: None,
+        }),
+        budget: Budget::default(),
+        holder: Holder::new("demo", b"key"),
+        project: Holder::new("demo", b"project"),
+    }
 }

@@ -1,4 +1,4 @@
-//! One pass: some erasures of a project that are carried out together, step by step.
+//! A pass: erasures of one project that are carried out together, step by step.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::store::control::{Erasure, ErasureKind, Work};
 use crate::store::{Failure, Found, LIFE, Part, Period, Rebuilder, Whose, tables_of_installs};
 
 const POLL: Duration = Duration::from_millis(250);
-/// Requests that were on their way when the pass began have reached the log after this time.
+/// Requests that were in flight when the pass began have reached the log after this time.
 const ON_THEIR_WAY: Duration = Duration::from_secs(15);
-/// A mutation that takes longer goes on while passes of other projects have their turn.
+/// Longest wait for a mutation. After it, the mutation goes on while passes of other projects run.
 const LONG: Duration = Duration::from_secs(60);
 const HOUR: i64 = 3_600;
 
@@ -25,7 +25,7 @@ pub(super) struct Pass<'e> {
 }
 
 impl<'e> Pass<'e> {
-    /// All of the erasures are of one project and have the same pass.
+    /// All erasures must belong to one project and one pass.
     pub(super) fn new(eraser: &'e Eraser, erasures: Vec<Erasure>) -> Self {
         let first = erasures.first();
         Self {
@@ -47,17 +47,17 @@ impl<'e> Pass<'e> {
         self.finish().await
     }
 
-    /// Says on the receipts why it goes no further.
+    /// Records on the receipts why the pass stopped.
     pub(super) async fn tell(&mut self, error: &NotYet) {
         if matches!(error, NotYet::Continues) {
             return;
         }
-        tracing::warn!(project = self.project, %error, "an erasure is not done yet: it is tried again");
+        tracing::warn!(project = self.project, %error, "an erasure is incomplete and will be retried");
         for one in &mut self.erasures {
             one.receipt.error = Some(error.to_string());
         }
         if let Err(error) = self.save().await {
-            tracing::debug!(%error, "the state of an erasure cannot be saved");
+            tracing::debug!(%error, "cannot save the state of an erasure");
         }
     }
 
@@ -65,12 +65,12 @@ impl<'e> Pass<'e> {
         &self.project
     }
 
-    /// Waits until everything that arrived here before the pass is in ClickHouse.
+    /// Waits until everything that arrived at this server before the pass is in ClickHouse.
     async fn drain_log(&mut self) -> Result<(), NotYet> {
         self.step("waiting until the ingest log is drained").await?;
         let app = &self.eraser.app;
         let began = Instant::now();
-        while !app.uploads.is_idle() && began.elapsed() < ON_THEIR_WAY {
+        while !app.intake.uploads.is_idle() && began.elapsed() < ON_THEIR_WAY {
             sleep(POLL).await;
         }
         let (_, durable) = app.log.drained_and_durable();
@@ -86,7 +86,7 @@ impl<'e> Pass<'e> {
         let dead_letters = &self.eraser.dead_letters;
         let dead = dead_letters.erase(&self.project, Some(&whose), clickhouse);
         let dead = dead.await?;
-        self.share(|receipt| receipt.dead_letters += dead);
+        self.update_receipts(|receipt| receipt.dead_letters += dead);
         if !self.is_done("janks") && self.work().stacks.is_empty() {
             let stacks = clickhouse.stacks_to_erase(&whose).await?;
             self.work_mut(|work| work.stacks = stacks);
@@ -105,7 +105,7 @@ impl<'e> Pass<'e> {
         self.step(&format!("deleting rows of {table}")).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         loop {
-            self.mutated(table).await?;
+            self.await_mutation(table).await?;
             let found = clickhouse.rows_to_erase(table, whose).await?;
             if found.is_empty() {
                 break;
@@ -120,7 +120,8 @@ impl<'e> Pass<'e> {
         self.save().await
     }
 
-    /// Notes the hours that roll-ups need to be made again for, and counts the rows for the receipts. Answers the mark for the mutation.
+    /// Records the hours whose roll-ups must be rebuilt, and the number of rows for the receipts. Returns the mark for the
+    /// mutation.
     fn note(&mut self, table: &str, found: &[Found], hours: Vec<i64>) -> Uuid {
         let mut rows: HashMap<Uuid, u64> = HashMap::new();
         for one in found {
@@ -142,7 +143,8 @@ impl<'e> Pass<'e> {
         mark
     }
 
-    /// The mark for a table's next mutation. One that was noted, but has no mutation, is used: its rows may be counted already.
+    /// Returns the mark for a table's next mutation. A recorded mark without a mutation is reused, because its rows may already be
+    /// counted.
     fn mark(&mut self, table: &str) -> Uuid {
         let known = self.work().marks.get(table).copied();
         let mark = known.unwrap_or_else(Uuid::new_v4);
@@ -152,10 +154,10 @@ impl<'e> Pass<'e> {
         mark
     }
 
-    /// Waits until a table's mutation is done, if it has begun.
-    async fn mutated(&mut self, table: &str) -> Result<(), NotYet> {
+    /// Waits until a table's mutation is done, if one has begun.
+    async fn await_mutation(&mut self, table: &str) -> Result<(), NotYet> {
         if let Some(mark) = self.work().marks.get(table).copied()
-            && self.waited(table, mark).await?
+            && self.poll_mutation(table, mark).await?
         {
             self.settle(table);
             self.save().await?;
@@ -163,7 +165,7 @@ impl<'e> Pass<'e> {
         Ok(())
     }
 
-    /// The rows that were to be deleted are gone: they are on the receipts from now on.
+    /// Moves the counts of deleted rows to the receipts.
     fn settle(&mut self, table: &str) {
         self.work_mut(|work| {
             work.marks.remove(table);
@@ -176,8 +178,8 @@ impl<'e> Pass<'e> {
         }
     }
 
-    /// Waits for a mutation, but not for very long. Answers whether there is one.
-    async fn waited(&mut self, table: &str, mark: Uuid) -> Result<bool, NotYet> {
+    /// Waits a limited time for a mutation. Returns whether one exists.
+    async fn poll_mutation(&mut self, table: &str, mark: Uuid) -> Result<bool, NotYet> {
         let began = Instant::now();
         loop {
             let clickhouse = &self.eraser.app.clickhouse;
@@ -194,13 +196,13 @@ impl<'e> Pass<'e> {
                 return Err(NotYet::Continues);
             }
             let parts = mutation.parts();
-            self.step(&format!("deleting rows of {table}: {parts} parts are left"))
+            self.step(&format!("deleting rows of {table}: {parts} parts left"))
                 .await?;
             sleep(POLL).await;
         }
     }
 
-    /// Makes the roll-ups of the hours in which rows were deleted again, from the rows that are left.
+    /// Rebuilds the roll-ups of the hours in which rows were deleted, from the remaining rows.
     async fn rebuild(&mut self) -> Result<(), NotYet> {
         let app = &self.eraser.app;
         let now = app.clock.now().div_euclid(1_000_000);
@@ -208,7 +210,7 @@ impl<'e> Pass<'e> {
         if hours.is_empty() {
             return Ok(());
         }
-        self.step("making roll-ups again").await?;
+        self.step("rebuilding roll-ups").await?;
         let rebuilder = Rebuilder::begin(&app.clickhouse, now, LIFE).await?;
         let parts: Vec<Part> = hours
             .iter()
@@ -227,7 +229,7 @@ impl<'e> Pass<'e> {
     async fn rebuild_parts(&mut self, rebuilder: &Rebuilder, parts: &[Part]) -> Result<(), NotYet> {
         for (place, part) in parts.iter().enumerate() {
             self.step(&format!(
-                "making roll-ups again: {place} of {} months",
+                "rebuilding roll-ups: {place} of {} months",
                 parts.len()
             ))
             .await?;
@@ -236,25 +238,25 @@ impl<'e> Pass<'e> {
         let hours: BTreeSet<i64> = self.work().hours.values().flatten().copied().collect();
         let hours = hours.len() as u64;
         self.work_mut(|work| work.hours.clear());
-        self.share(|receipt| receipt.rebuilt_hours += hours);
+        self.update_receipts(|receipt| receipt.rebuilt_hours += hours);
         self.save().await
     }
 
-    /// Deletes stacks that no event has any more.
+    /// Deletes stacks that no event uses any longer.
     async fn erase_stacks(&mut self) -> Result<(), NotYet> {
         let stacks = self.work().stacks.clone();
         if stacks.is_empty() {
             return Ok(());
         }
-        self.step("deleting stacks that nothing else uses").await?;
+        self.step("deleting unused stacks").await?;
         let clickhouse = &self.eraser.app.clickhouse;
         let erased = clickhouse.erase_stacks(&self.project, &stacks, self.id);
         let erased = erased.await?;
         for table in ["stacks", "stack_classes"] {
-            self.waited(table, self.id).await?;
+            self.poll_mutation(table, self.id).await?;
         }
         self.work_mut(|work| work.stacks.clear());
-        self.share(|receipt| receipt.stacks += erased);
+        self.update_receipts(|receipt| receipt.stacks += erased);
         self.save().await
     }
 
@@ -263,9 +265,9 @@ impl<'e> Pass<'e> {
         let dead_letters = &self.eraser.dead_letters;
         let dead = dead_letters.erase(&self.project, None, clickhouse);
         let dead = dead.await?;
-        self.share(|receipt| receipt.dead_letters += dead);
+        self.update_receipts(|receipt| receipt.dead_letters += dead);
         let now = self.eraser.app.clock.now().div_euclid(1_000_000);
-        // A rebuild that has begun would bring rows back.
+        // A running rebuild would restore deleted rows.
         let rebuilder = Rebuilder::begin(&self.eraser.app.clickhouse, now, LIFE).await?;
         let erased = rebuilder.instead(self.erase_tables()).await;
         let ended = rebuilder.end().await;
@@ -283,9 +285,9 @@ impl<'e> Pass<'e> {
         Ok(())
     }
 
-    /// Waits for the mutation of a table that has begun. Begins one if there are rows, and answers whether it did.
+    /// Waits for a mutation of the table that has begun. If rows are left, starts one. Returns whether it started one.
     async fn erase_project_rows(&mut self, table: &str) -> Result<bool, NotYet> {
-        self.mutated(table).await?;
+        self.await_mutation(table).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         let rows = clickhouse.rows_of_project(table, &self.project).await?;
         if rows == 0 {
@@ -318,7 +320,7 @@ impl<'e> Pass<'e> {
         Ok(())
     }
 
-    /// The pass keeps its work with its first erasure.
+    /// The first erasure of a pass stores the work of the pass.
     fn work(&self) -> &Work {
         static NONE: Work = Work::NONE;
         self.erasures.first().map_or(&NONE, |one| &one.work)
@@ -334,21 +336,21 @@ impl<'e> Pass<'e> {
         self.work().tables.iter().any(|one| one == table)
     }
 
-    /// Writes to all receipts.
-    fn share(&mut self, mut change: impl FnMut(&mut crate::store::control::Receipt)) {
+    /// Changes all receipts.
+    fn update_receipts(&mut self, mut change: impl FnMut(&mut crate::store::control::Receipt)) {
         for one in &mut self.erasures {
             change(&mut one.receipt);
         }
     }
 
-    /// Says what is done now.
+    /// Records the current step on the receipts.
     async fn step(&mut self, what: &str) -> Result<(), NotYet> {
         let is_new = self
             .erasures
             .first()
             .is_some_and(|one| one.receipt.step != what);
         if is_new {
-            self.share(|receipt| {
+            self.update_receipts(|receipt| {
                 what.clone_into(&mut receipt.step);
                 receipt.error = None;
             });

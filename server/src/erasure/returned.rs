@@ -1,4 +1,5 @@
-//! Looks for erased rows that have come back: from the log of a server that was away, from a restored backup, or from a retried dead letter.
+//! Finds erased rows that have reappeared: from the log of a server that was offline, from a restored backup, or from a retried
+//! dead letter.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,9 +11,9 @@ use crate::store::tables_of_installs;
 
 /// How often finished erasures are read.
 const EVERY: i64 = 10_000_000;
-/// A finished erasure is checked when the server starts, and then at this interval.
+/// Interval of checks of a finished erasure. The first check runs after the server starts.
 const AGAIN: i64 = 24 * 3_600_000_000;
-/// Erasures that one question asks for.
+/// Maximum number of erasures per statement.
 const AT_ONCE: usize = 50;
 
 /// What this server knows of finished erasures. Times are in microseconds since the epoch.
@@ -25,13 +26,14 @@ pub(super) struct Returned {
 
 struct Known {
     finished_at: Option<i64>,
-    /// The last record of the ingest log when the end of the erasure was first seen. What arrived before it is before that record.
+    /// The last record of the ingest log when the erasure was first seen as finished. Everything that arrived earlier is at or
+    /// before it.
     durable: u64,
     checked: Option<i64>,
 }
 
 impl Returned {
-    /// Opens erasures whose rows are there again.
+    /// Reopens erasures whose rows exist again.
     pub(super) async fn look(&mut self, eraser: &Eraser) -> Result<(), NotYet> {
         let (app, now) = (&eraser.app, eraser.app.clock.now());
         if now - self.forgotten >= AGAIN {
@@ -57,7 +59,7 @@ impl Returned {
                 };
                 self.known.insert(one.id, known);
                 // Forgets which stacks are stored, because some may have been erased.
-                app.known_stacks.clear();
+                app.intake.recent_stacks.clear();
             }
         }
         let is_due = |one: &Erasure| {
@@ -72,7 +74,7 @@ impl Returned {
         }
         for some in projects.values().flat_map(|all| all.chunks(AT_ONCE)) {
             for id in returned(eraser, some).await? {
-                tracing::warn!(erasure = %id, "erased rows have come back: they are erased again");
+                tracing::warn!(erasure = %id, "erased rows have reappeared and will be erased again");
                 app.control.reopen_erasure(id, app.log.identity()).await?;
             }
             for one in some {
@@ -84,7 +86,7 @@ impl Returned {
     }
 }
 
-/// Erasures of one project whose rows are there.
+/// Returns the erasures of one project whose rows exist.
 async fn returned(eraser: &Eraser, some: &[Erasure]) -> Result<HashSet<Uuid>, NotYet> {
     let (clickhouse, dead_letters) = (&eraser.app.clickhouse, &eraser.dead_letters);
     let mut found = HashSet::new();

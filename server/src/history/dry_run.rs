@@ -1,4 +1,4 @@
-//! What a project's rules would change: the stacks of the last days, by the rules of now and by those that are tried.
+//! Dry runs: compares the current and the proposed rules of a project on the stacks of the last days.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,25 +13,26 @@ use crate::stacks::{Comparison, Report, RuleSet, Rules, Usage};
 use crate::store::control::Actor;
 use crate::store::{ClickHouse, Failure, StoredStack};
 
-/// The most frequent ones: some 150 MB while they are read, twice that when each has many installs.
+/// The maximum number of stacks, the most frequent first. They take some 150 MB while they are read, and twice that if
+/// each has many installs.
 const MOST_STACKS: usize = 200_000;
-/// Entries of a list of the report.
+/// The maximum length of a list in the report.
 const MOST_ENTRIES: usize = 100;
-/// Stacks on their way from ClickHouse to the rules: pieces, and stacks in each.
+/// Buffering between ClickHouse and the rules: the number of chunks, and of stacks in each.
 const PIECES: usize = 2;
 const PIECE: usize = 500;
-/// Somebody waits for the answer.
+/// The time limit. It is short, because a client waits for the answer.
 const LONGEST: Duration = Duration::from_secs(300);
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// What is to be tried.
+/// A request for a dry run.
 pub struct DryRun {
     pub project: String,
-    /// The rules that hold.
+    /// The rules in force.
     pub current: Arc<RuleSet>,
-    /// TOML.
+    /// The proposed rules, as TOML.
     pub tried: String,
-    /// Who tries them.
+    /// The user or token that requests the dry run.
     pub actor: Actor,
     /// How far to look back from `now`.
     pub days: u16,
@@ -39,14 +40,14 @@ pub struct DryRun {
     pub now: i64,
 }
 
-/// The answer.
+/// The result of a dry run.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = RulesTried)]
 pub struct Tried {
     pub days: u16,
-    /// There were more stacks: only the most frequent ones were compared.
+    /// Whether only the most frequent stacks were compared, because there were too many.
     pub truncated: bool,
-    /// Of the rules that were tried.
+    /// Warnings about the proposed rules.
     pub warnings: Vec<String>,
     #[serde(flatten)]
     pub report: Report,
@@ -58,12 +59,12 @@ pub enum DryRunError {
     Rules(#[from] SaveError),
     #[error(transparent)]
     Store(#[from] Failure),
-    /// Others are being tried.
-    #[error("other rules are being tried right now: try again in a moment")]
+    /// Other dry runs are in progress.
+    #[error("another dry run is in progress; retry in a moment")]
     Busy,
 }
 
-/// Two at a time, since each takes memory and the attention of ClickHouse; one for one person or token.
+/// Limits dry runs to two at a time, because each takes memory and ClickHouse capacity, and to one per user or token.
 #[derive(Debug)]
 pub struct DryRuns(Arc<Shares>);
 
@@ -92,7 +93,7 @@ impl DryRuns {
     }
 }
 
-/// Dropped in the middle, it ends everywhere: the query with the cursor, the thread with the sender.
+/// Cancel safe: dropping the future drops the cursor, which ends the query, and the sender, which ends the thread.
 async fn on_stored_stacks(
     clickhouse: &ClickHouse,
     run: DryRun,
@@ -123,7 +124,7 @@ async fn on_stored_stacks(
     Ok((days, truncated, report))
 }
 
-/// Runs on a thread of its own until the sender is gone.
+/// Runs on a separate thread until the sender is dropped.
 fn compare(
     current: &RuleSet,
     tried: &Rules,
@@ -133,7 +134,7 @@ fn compare(
     let mut comparison = Comparison::default();
     while let Some(piece) = stacks.blocking_recv() {
         for stack in piece {
-            // A stack that is stored twice is taken the first time.
+            // If a stack is stored twice, only the first copy counts.
             if let Some(usage) = usage.remove(&stack.hash) {
                 let before = current.rules().classify(&stack.frames);
                 comparison.add(&before, &tried.classify(&stack.frames), &usage);

@@ -1,4 +1,4 @@
-//! How far each project's stored stacks are classified by its rules: written by the reclassifier, read by people.
+//! The progress of reclassification per project. The reclassifier updates it, and the API reports it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,42 +8,42 @@ use serde::Serialize;
 use crate::metrics::ReclassificationMetrics;
 use crate::store::StackCounts;
 
-/// What is being done.
+/// The state of a reclassification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ReclassificationState)]
 pub enum State {
-    /// Nothing was looked at since the server started.
+    /// Not started since the server started.
     Idle,
-    /// Stacks are being classified, or are about to be.
+    /// Stacks are being classified, or will be soon.
     Running,
-    /// Every stack that was there has its class.
+    /// Every stack found has its class.
     Done,
-    /// It stopped at `error`, and is tried again by itself.
+    /// Stopped with `error`. The server retries automatically.
     Failed,
 }
 
-/// How far one project is, as this server knows it.
+/// The progress of one project, as known to this server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = Reclassification)]
 pub struct Progress {
     pub state: State,
-    /// The revision of the rules; 0: the server's own.
+    /// The revision of the rules. 0: the server's own rules.
     pub rules_version: u32,
     /// Distinct stacks.
     pub total: u64,
-    /// Those that have their class.
+    /// Stacks that have their class.
     pub done: u64,
-    /// What stopped it last, while it is not overcome.
+    /// The last error, until a retry succeeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Microseconds since the epoch; missing when it has not begun.
+    /// Microseconds since the epoch. Missing if it has not started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<i64>,
 }
 
 impl Progress {
-    /// Not begun yet, in a state that says whether it will be.
+    /// Returns the progress of a reclassification that has not started, in the given state.
     #[must_use]
     pub fn before(rules_version: u32, state: State) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl ProgressBoard {
         }
     }
 
-    /// Of one project, under the revision that holds: what is known of an earlier one says nothing about it.
+    /// Returns the progress of a project under the revision in force. Progress under earlier revisions does not count.
     #[must_use]
     pub fn of(&self, project: &str, revision: u32) -> Progress {
         match self.lock().get(project) {
@@ -103,7 +103,7 @@ impl ProgressBoard {
     pub(super) fn advance(&self, project: &str, stacks: u64) {
         self.metrics.stacks.inc_by(stacks);
         self.change(project, |progress| {
-            // Stacks that arrived meanwhile count too.
+            // Includes stacks that have arrived since the count.
             progress.done += stacks;
             progress.total = progress.total.max(progress.done);
             progress.state = State::Running;

@@ -1,8 +1,9 @@
-//! Classifies stored stacks anew when a project's rules change, a bounded piece at a time.
+//! Reclassifies stored stacks in small chunks when a project's rules change.
 //!
-//! What is left to do is asked of ClickHouse, where else nothing is remembered: a server that is killed goes on at its next
-//! start, and several servers at once only do the same twice. A stack may arrive late under older rules, from a server
-//! that has not heard of the new ones or out of its ingest log: so it is asked again after a while, and then every so often.
+//! The remaining work is queried from ClickHouse and stored nowhere else. A killed server therefore resumes at its next
+//! start, and several servers at once only duplicate work. A stack may arrive late with a class of older rules, from a
+//! server that has not yet loaded the new ones or from an ingest log. Each project is therefore checked again after a
+//! while, and then periodically.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,31 +18,32 @@ use crate::control::Access;
 use crate::stacks::RuleSet;
 use crate::store::{Classes, ClickHouse, Failure, NewClass, StoredStack};
 
-/// Stacks that are read, classified and written at once: some 20 MB when they are deep.
+/// The number of stacks read, classified and written at once: some 20 MB if they are deep.
 const PIECE: u32 = 1_000;
-/// A piece ends early when slow rules take longer, so that other projects have their turn.
+/// The time limit of a chunk. Slow rules end it early, so that other projects get their turn.
 const LONGEST_PIECE: Duration = Duration::from_secs(2);
-/// How often the snapshot, which is memory, is looked at for other rules.
+/// How often the snapshot, which is in memory, is checked for new rules.
 const LOOK: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A ClickHouse that starts is no news.
+/// Failures are logged from this pause on. Shorter ones are usual while ClickHouse starts.
 const WORTH_A_LINE: Duration = Duration::from_secs(2);
-/// A step that takes longer has lost its server.
+/// The time limit of a step. Longer steps have lost their connection.
 const LONGEST_STEP: Duration = Duration::from_secs(300);
-/// This many times since the rules changed, or the server started, classes that other rules made under the same revision are
-/// replaced too. Not for ever: while releases with other built-in rules run side by side, none should undo what the other did.
+/// In this many passes after the rules changed or the server started, classes made by other rules of the same revision
+/// are replaced too. The number is limited so that releases with different built-in rules, running side by side, do not
+/// keep overwriting each other's classes.
 const THOROUGH: u32 = 2;
 
-/// How long after it was done it is looked for stacks that came late.
+/// How long to wait after a finished pass before checking for late stacks.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// The first time: the slowest server has the new rules by then.
+    /// After the first pass. By then, the slowest server has the new rules.
     pub first: Duration,
     pub then: Duration,
 }
 
-/// The task. One piece of one project at a time, in turns: a large project does not hold up the others.
+/// The task. Projects take turns by chunk, so that a large project does not delay the others.
 pub struct Reclassifier {
     pub access: Arc<Access>,
     pub clickhouse: ClickHouse,
@@ -50,12 +52,12 @@ pub struct Reclassifier {
     pub waits: Waits,
 }
 
-/// Where one project is.
+/// The state of one project.
 struct Pass {
     rules: Arc<RuleSet>,
-    /// How often it was done under these rules.
+    /// The number of passes finished under these rules.
     times: u32,
-    /// The stack up to which this time is done; none when it is not known yet whether there is anything to do.
+    /// The last stack done in this pass. `None` if it is not known yet whether there is any work.
     after: Option<u64>,
     due: Instant,
     pause: Duration,
@@ -93,15 +95,15 @@ impl Pass {
 }
 
 impl Reclassifier {
-    /// Nothing is lost when it is dropped in the middle.
+    /// Runs until shutdown. Dropping the future midway loses nothing.
     pub async fn run(self, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = self.go_on() => {}
+            () = self.work() => {}
         }
     }
 
-    async fn go_on(&self) {
+    async fn work(&self) {
         let mut passes = HashMap::new();
         loop {
             if !self.turn(&mut passes).await {
@@ -110,7 +112,7 @@ impl Reclassifier {
         }
     }
 
-    /// A piece of each project that has something to do. Answers whether any had.
+    /// Processes a chunk of each project that is due. Returns whether any was.
     async fn turn(&self, passes: &mut HashMap<Arc<str>, Pass>) -> bool {
         let snapshot = self.access.snapshot();
         let mut busy = false;
@@ -118,7 +120,7 @@ impl Reclassifier {
             let pass = passes
                 .entry(Arc::clone(project))
                 .or_insert_with(|| Pass::new(rules));
-            // Other rules, perhaps in the middle of the last ones: what those left is of no use any more.
+            // The rules changed, perhaps in the middle of a pass, whose state is now useless.
             if pass.rules.id() != rules.id() {
                 *pass = Pass::new(rules);
             }
@@ -129,16 +131,16 @@ impl Reclassifier {
             let step = timeout(LONGEST_STEP, self.step(project, pass)).await;
             match step.unwrap_or_else(|_| Err(Failure::Later("no answer".to_owned()))) {
                 Ok(()) => pass.pause = FIRST_PAUSE,
-                Err(failure) => self.put_off(project, pass, &failure),
+                Err(failure) => self.postpone(project, pass, &failure),
             }
         }
         busy
     }
 
-    fn put_off(&self, project: &Arc<str>, pass: &mut Pass, failure: &Failure) {
+    fn postpone(&self, project: &Arc<str>, pass: &mut Pass, failure: &Failure) {
         let revision = pass.rules.id().revision;
         if pass.pause >= WORTH_A_LINE {
-            tracing::warn!(project = %project, revision, %failure, "stored stacks are not classified anew yet");
+            tracing::warn!(project = %project, revision, %failure, "cannot reclassify stored stacks yet");
         }
         self.board.fail(project, revision, failure.to_string());
         pass.due = Instant::now() + pass.pause;
@@ -156,7 +158,7 @@ impl Reclassifier {
                 self.finish(project, pass);
             } else {
                 tracing::info!(project = %project, revision = classes.rules.revision, stacks = counts.unclassified,
-                    "classifying stored stacks anew");
+                    "reclassifying stored stacks");
                 pass.after = Some(0);
             }
             return Ok(());
@@ -192,7 +194,7 @@ impl Reclassifier {
     }
 }
 
-/// Classifies stacks in the order of their hashes, as many as there is time for, but one at least.
+/// Classifies stacks in the order of their hashes until time runs out, but at least one.
 async fn classify(
     rules: &Arc<RuleSet>,
     mut stacks: Vec<StoredStack>,
@@ -205,7 +207,7 @@ async fn classify(
         let class = |stack: StoredStack| NewClass {
             stack_hash: stack.hash,
             class: rules.rules().classify(&stack.frames),
-            // Later than what it replaces, whatever the clock of the server that wrote that said.
+            // Must be later than the row it replaces, even if the clock of the server that wrote that row was ahead.
             classified_at: now.max(stack.classified_at + 1),
         };
         let mut classes = Vec::with_capacity(stacks.len());

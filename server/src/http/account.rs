@@ -1,4 +1,4 @@
-//! `/api/v1/me/…`: one's own password and sessions.
+//! `/api/v1/me/…`: the caller's own password and sessions.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ use crate::store::control::{Actor, ControlError, Session};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PasswordChange {
-    /// The present one.
+    /// The current password.
     password: String,
     #[schema(min_length = 12, max_length = 256)]
     new_password: String,
 }
 
-/// Changes one's password. All sessions end, and a new one begins here.
+/// Changes the caller's password. Ends all sessions and starts a new one.
 #[utoipa::path(
     post, path = "/api/v1/me/password", tag = "session",
     request_body = PasswordChange,
@@ -62,17 +62,17 @@ pub(super) struct SessionBody {
     /// Microseconds since the epoch, as all times here.
     created_at: i64,
     last_used_at: i64,
-    /// Unless it is used before.
+    /// Unless the session is used before this time.
     expires_at: i64,
 }
 
-/// The one used last first.
+/// Most recently used first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SessionList {
     sessions: Vec<SessionBody>,
 }
 
-/// One's sessions: each is a browser that is logged in.
+/// Lists the caller's sessions. Each is a browser that is logged in.
 #[utoipa::path(
     get, path = "/api/v1/me/sessions", tag = "session",
     responses((status = 200, body = SessionList), Refused<(Person,)>),
@@ -94,7 +94,7 @@ pub(super) async fn sessions(
     }))
 }
 
-/// Ends one of one's sessions.
+/// Ends one of the caller's sessions.
 #[utoipa::path(
     delete, path = "/api/v1/me/sessions/{session}", tag = "session",
     responses((status = 204), Refused<(Person, Missing)>),
@@ -115,7 +115,7 @@ pub(super) async fn end_session(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Logs out everywhere, here too.
+/// Ends all of the caller's sessions, including this one.
 #[utoipa::path(
     delete, path = "/api/v1/me/sessions", tag = "session",
     responses((status = 204), Refused<(Person,)>),

@@ -1,4 +1,4 @@
-//! For operators: health, readiness, metrics.
+//! Health, readiness and metrics, for operators.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::readiness::Health;
 
-/// The process runs.
+/// Reports that the process is running.
 #[utoipa::path(
     get, path = "/healthz", tag = "operators",
     responses((status = 200, description = "`ok`", body = String, content_type = "text/plain; charset=utf-8")),
@@ -24,39 +24,39 @@ pub(super) async fn healthz() -> &'static str {
 
 #[derive(Serialize, ToSchema)]
 struct Readiness {
-    /// `ready`, `degraded` (ClickHouse is away, events wait in the log) or `unavailable`.
+    /// `ready`, `degraded` (ClickHouse is unavailable and events wait in the log) or `unavailable`.
     status: &'static str,
     log: &'static str,
-    /// `ok`, or `failed`: a background task failed, and the server ends. The admin listener says which.
+    /// `ok`, or `failed` if a background task has failed and the server is shutting down. The admin listener names the task.
     tasks: String,
-    /// `ok` or `away`. The admin listener says why.
+    /// `ok` or `away`. The admin listener gives the reason.
     clickhouse: String,
 }
 
-/// Whether batches can be accepted: the log is writable and below its limit, and nothing the server needs has failed.
+/// Reports whether batches can be accepted: the log is writable and below its limit, and no required task has failed.
 ///
-/// Disk and ClickHouse are asked at most once a second.
+/// The disk and ClickHouse are checked at most once a second.
 #[utoipa::path(
     get, path = "/readyz", tag = "operators",
     responses(
         (status = 200, description = "Batches are accepted.", body = Readiness),
-        (status = 503, description = "Batches are refused.", body = Readiness),
+        (status = 503, description = "Batches are rejected.", body = Readiness),
     ),
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let (code, mut readiness) = readiness(&app).await;
-    for (said, instead) in [
+    for (reason, instead) in [
         (&mut readiness.tasks, "failed"),
         (&mut readiness.clickhouse, "away"),
     ] {
-        if said != "ok" {
-            instead.clone_into(said);
+        if reason != "ok" {
+            instead.clone_into(reason);
         }
     }
     (code, Json(readiness)).into_response()
 }
 
-/// The same with the reasons, for operators.
+/// Like `readyz`, with the reasons, for operators.
 pub(super) async fn explained_readyz(State(app): State<Arc<App>>) -> Response {
     let (code, readiness) = readiness(&app).await;
     (code, Json(readiness)).into_response()
@@ -82,7 +82,7 @@ async fn readiness(app: &App) -> (StatusCode, Readiness) {
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    // Gauges that are always true are read when they are asked for.
+    // These gauges are read at each scrape.
     let log = &app.metrics.log;
     log.pending_records
         .set(i64::try_from(app.log.pending_records()).unwrap_or(i64::MAX));

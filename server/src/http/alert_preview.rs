@@ -17,22 +17,22 @@ use crate::alerts::{Judge, Replay, Rule, Transition, replay};
 use crate::app::App;
 
 const MOST_DAYS: u16 = 30;
-/// Steps of a preview: what lies between is not looked at.
+/// The maximum number of steps. Times between steps are not evaluated.
 const MOST_STEPS: i64 = 720;
 const LEAST_STEP: i64 = 15 * 60_000_000;
 const DAY: i64 = 86_400_000_000;
-/// Somebody waits for it.
+/// A preview ends after this time, because a user waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it waits for its turn.
+/// How long a request waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// What is tried, on what.
+/// A rule to preview, and the period.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AlertPreviewRequest {
     #[schema(value_type = Rule)]
     rule: Value,
-    /// How far back: 1 to 30.
+    /// How many days to look back: 1 to 30.
     #[serde(default = "a_week")]
     #[schema(minimum = 1, maximum = 30)]
     days: u16,
@@ -47,23 +47,23 @@ fn a_week() -> u16 {
 pub(super) struct AlertPreview {
     /// Microseconds since the epoch.
     from: i64,
-    /// The last time that was tried.
+    /// The time of the last evaluation.
     until: i64,
-    /// How much time lies between two evaluations at least, in seconds; more when there was no time for so many. A server evaluates each
-    /// minute.
+    /// The minimum time between two evaluations, in seconds. It was longer if there was no time for so many. Live rules are evaluated
+    /// every minute.
     step_s: i64,
     evaluations: u64,
-    /// Not: it took too long, and the rest was not tried.
+    /// `false` if time ran out before the end of the period.
     complete: bool,
-    /// How often it would have fired.
+    /// How many times the rule would have fired.
     fired: usize,
-    /// What would have happened, the earliest first; the first 1,000.
+    /// The transitions that would have happened, earliest first. Only the first 1,000.
     transitions: Vec<Transition>,
 }
 
 const MOST_TRANSITIONS: usize = 1_000;
 
-/// Tries a rule on the last days: it is evaluated in steps, by the same questions as ever. Mutes are not looked at.
+/// Evaluates a rule on the last days in steps, with the same queries as live evaluation. Mutes of the project are ignored.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/alert-rules/preview", tag = "alert_rules",
     request_body = AlertPreviewRequest,

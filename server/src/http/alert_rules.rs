@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/alert-rules`: what is watched.
+//! `/api/v1/projects/{project}/alert-rules`: the alert rules of a project.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::alerts::{Rule, RuleFault, templates};
 use crate::app::App;
 use crate::store::control::{AlertRule, RuleText};
 
-/// A rule, and how its latest evaluation went.
+/// An alert rule, and the result of its latest evaluation.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AlertRule)]
 pub(super) struct RuleBody {
     id: Uuid,
-    /// Counts the saves; a change names the one it was made from.
+    /// The number of saves. A change must name the revision that it is based on.
     revision: i64,
     #[schema(value_type = Rule)]
     rule: Value,
@@ -32,7 +32,7 @@ pub(super) struct RuleBody {
     created_at: i64,
     updated_at: i64,
     updated_by: String,
-    /// When it was evaluated last; missing when it was not yet.
+    /// When the rule was last evaluated. Missing before its first evaluation.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_evaluated_at: Option<i64>,
     /// `ok`, `pending`, `firing`, `no_data` or `failed`.
@@ -59,13 +59,13 @@ impl From<AlertRule> for RuleBody {
     }
 }
 
-/// The alert rules of a project, the oldest first.
+/// The alert rules of a project, oldest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AlertRuleList {
     rules: Vec<RuleBody>,
 }
 
-/// The project and the thing of a path.
+/// The project and the id in a path.
 pub(super) type IdPath = Result<Path<(String, Uuid)>, PathRejection>;
 
 pub(super) fn id_of(path: IdPath) -> Result<Uuid, Problem> {
@@ -73,7 +73,7 @@ pub(super) fn id_of(path: IdPath) -> Result<Uuid, Problem> {
         .map_err(|_| Problem::not_found())
 }
 
-/// All alert rules of the project.
+/// Lists the alert rules of a project.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/alert-rules", tag = "alert_rules",
     responses((status = 200, body = AlertRuleList), Refused<(Viewer,)>),
@@ -87,7 +87,7 @@ pub(super) async fn list(
     Ok(Json(AlertRuleList { rules }))
 }
 
-/// An alert rule.
+/// Returns an alert rule.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/alert-rules/{rule}", tag = "alert_rules",
     responses((status = 200, body = RuleBody), Refused<(Viewer, Missing)>),
@@ -101,7 +101,7 @@ pub(super) async fn read(
     Ok(Json(rule.await?.into()))
 }
 
-/// Makes an alert rule.
+/// Creates an alert rule.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/alert-rules", tag = "alert_rules",
     request_body = Rule,
@@ -121,17 +121,17 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(made.into())))
 }
 
-/// What an alert rule is to be.
+/// The new content of an alert rule.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewAlertRule {
-    /// The revision it was made from, as `GET` answered it.
+    /// The revision that the change is based on, as `GET` returned it.
     expected_revision: i64,
     #[schema(value_type = Rule)]
     rule: Value,
 }
 
-/// Saves an alert rule, when nobody saved it meanwhile. Incidents of what is no longer watched end with that.
+/// Saves an alert rule if it still has the expected revision. Disabling it or changing what it watches ends its incidents.
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/alert-rules/{rule}", tag = "alert_rules",
     request_body = NewAlertRule,
@@ -148,7 +148,7 @@ pub(super) async fn save(
     let before = app.control.alert_rule(&member.project, id).await?;
     let same = Rule::from_text(&before.document).is_ok_and(|one| one.watches_the_same(&rule));
     let ends = match (rule.enabled, same) {
-        (false, _) => Some("the rule was switched off"),
+        (false, _) => Some("the rule was disabled"),
         (true, false) => Some("the rule was changed"),
         (true, true) => None,
     };
@@ -161,7 +161,7 @@ pub(super) async fn save(
     Ok(Json(saved.into()))
 }
 
-/// Deletes an alert rule; its incidents end, and stay in the history.
+/// Deletes an alert rule. Its incidents end and stay in the history.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/alert-rules/{rule}", tag = "alert_rules",
     responses((status = 204), Refused<(Editor, Missing)>),
@@ -178,17 +178,17 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What saving would say.
+/// The faults of an alert rule, if any.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AlertRuleVerdict {
     valid: bool,
     faults: Vec<RuleFault>,
 }
 
-/// Says what saving an alert rule would say, and saves nothing.
+/// Checks an alert rule without saving it.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/alert-rules/check", tag = "alert_rules",
-    request_body(content = Value, description = "Any JSON: what is wrong with it is answered."),
+    request_body(content = Value, description = "Any JSON. The response lists its faults."),
     responses((status = 200, body = AlertRuleVerdict), Refused<(Viewer, JsonBody)>),
 )]
 pub(super) async fn check(
@@ -203,13 +203,13 @@ pub(super) async fn check(
     }))
 }
 
-/// Rules to begin with; none of them is saved.
+/// Templates of alert rules. None of them is saved.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AlertRuleTemplates {
     templates: Vec<Rule>,
 }
 
-/// Rules to begin with.
+/// Returns templates of alert rules.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/alert-rules/templates", tag = "alert_rules",
     responses((status = 200, body = AlertRuleTemplates), Refused<(Viewer,)>),

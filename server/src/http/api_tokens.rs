@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/tokens` and `/api/v1/tokens`: API tokens of a project, and of the whole installation.
+//! `/api/v1/projects/{project}/tokens` and `/api/v1/tokens`: API tokens for a project and for the whole installation.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,9 +27,9 @@ use crate::store::control::{Actor, ApiToken, ControlError};
 pub(super) struct TokenBody {
     id: Uuid,
     name: String,
-    /// The first characters, by which people tell their tokens apart.
+    /// The first characters, to recognize the token.
     prefix: String,
-    /// The one project it is for; `null` is all of them.
+    /// The project of the token. `null`: all projects.
     project: Option<String>,
     /// `viewer`, `editor` or `admin`.
     #[schema(schema_with = role)]
@@ -37,14 +37,14 @@ pub(super) struct TokenBody {
     created_by: String,
     /// Microseconds since the epoch, as all times here.
     created_at: i64,
-    /// `null` is never.
+    /// `null`: never.
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
-    /// To within a minute; `null` is never.
+    /// To within a minute. `null`: never.
     last_used_at: Option<i64>,
-    /// The e-mail address of the person who made it, if a person did.
+    /// The e-mail address of the creator, if the creator is a person.
     made_by: Option<String>,
-    /// The token itself: answered once, when it is made.
+    /// The token itself. Returned only once, by the request that creates it.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
 }
@@ -68,19 +68,19 @@ impl From<ApiToken> for TokenBody {
     }
 }
 
-/// The latest first, those that ended too.
+/// Newest first, including tokens that have ended.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ApiTokenList)]
 pub(super) struct TokenList {
     tokens: Vec<TokenBody>,
 }
 
-/// What to make. Who may make tokens is an admin of what they are for, so that no role is more than the maker's own.
+/// The token to create. Its creator must be an admin of its scope, so no token has a higher role than its creator.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewApiToken)]
 pub(super) struct NewToken {
-    /// 1 to 200 characters, to tell it from others.
+    /// 1 to 200 characters.
     #[schema(
         min_length = 1,
         max_length = 200,
@@ -90,14 +90,14 @@ pub(super) struct NewToken {
     /// `viewer`, `editor` or `admin`.
     #[schema(schema_with = role)]
     role: String,
-    /// Microseconds since the epoch, in the future. Missing or `null`: until it is revoked, or as long as the token it is made
-    /// with, which none outlives.
+    /// Microseconds since the epoch, in the future. If missing or `null`, the token is valid until it is revoked. If a token that expires creates it,
+    /// it expires with that token at the latest.
     expires_at: Option<i64>,
 }
 
 type Made = Result<(StatusCode, Json<TokenBody>), Problem>;
 
-/// The API tokens for this project alone, the latest first.
+/// Lists the API tokens of this project, newest first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/tokens", tag = "api_tokens",
     responses((status = 200, body = TokenList), Refused<(Admin,)>),
@@ -110,7 +110,7 @@ pub(super) async fn list(
     listed(&app, tokens).await
 }
 
-/// Makes an API token for this project. It is answered this once.
+/// Creates an API token for this project. The token itself is returned only once.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/tokens", tag = "api_tokens",
     request_body = NewToken,
@@ -125,7 +125,7 @@ pub(super) async fn create(
     make(&app, (Some(member.project), new), &member.actor, rights).await
 }
 
-/// Revokes an API token of this project, for ever.
+/// Revokes an API token of this project permanently.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/tokens/{token}", tag = "api_tokens",
     responses((status = 204), Refused<(Admin, Missing)>),
@@ -142,12 +142,12 @@ pub(super) async fn revoke(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Scope {
-    /// Those of single projects too. Left out: `false`.
+    /// Whether to list the tokens of single projects, too. Default: `false`.
     #[serde(default)]
     of_projects: bool,
 }
 
-/// The API tokens for every project, the latest first.
+/// Lists the API tokens for all projects, newest first.
 #[utoipa::path(
     get, path = "/api/v1/tokens", tag = "api_tokens",
     params(Scope),
@@ -168,7 +168,7 @@ pub(super) async fn list_of_all(
     listed(&app, tokens).await
 }
 
-/// Makes an API token for every project. It is answered this once.
+/// Creates an API token for all projects. The token itself is returned only once.
 #[utoipa::path(
     post, path = "/api/v1/tokens", tag = "api_tokens",
     request_body = NewToken,
@@ -183,7 +183,7 @@ pub(super) async fn create_for_all(
     make(&app, (None, new), &actor, rights).await
 }
 
-/// Revokes an API token for every project, for ever.
+/// Revokes an API token for all projects permanently.
 #[utoipa::path(
     delete, path = "/api/v1/tokens/{token}", tag = "api_tokens",
     responses((status = 204), Refused<(Operator, Missing)>),
@@ -197,7 +197,7 @@ pub(super) async fn revoke_of_all(
     end(&app, id, None, &actor).await
 }
 
-/// With the addresses of those who made them.
+/// Adds the e-mail addresses of the creators.
 async fn listed(app: &App, tokens: Vec<ApiToken>) -> Result<Json<TokenList>, Problem> {
     let mut makers: HashMap<Uuid, Option<String>> = HashMap::new();
     let mut bodies = Vec::with_capacity(tokens.len());
@@ -227,7 +227,7 @@ async fn make(
     let role = new
         .role
         .parse()
-        .map_err(|_| ControlError::Invalid("the role is viewer, editor or admin".to_owned()))?;
+        .map_err(|_| ControlError::Invalid("`role` must be `viewer`, `editor` or `admin`".to_owned()))?;
     let request = TokenRequest {
         project,
         name: new.name,

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/audit` and `/api/v1/audit`: who changed what, the latest first. It never contains secrets.
+//! `/api/v1/projects/{project}/audit` and `/api/v1/audit`: who changed what, newest first. The log never contains secrets.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct Page {
     /// Only this kind of change, such as `configuration.saved`.
     #[param(schema_with = action)]
     action: Option<String>,
-    /// Of the last entry of the page before: its time …
+    /// The time of the last entry of the previous page …
     before_at: Option<i64>,
     /// … and its id.
     before_id: Option<Uuid>,
@@ -33,14 +33,14 @@ pub(super) struct Page {
 #[schema(as = AuditEntry)]
 pub(super) struct EntryBody {
     id: Uuid,
-    /// `null` is the installation as a whole.
+    /// `null`: a change of the installation as a whole.
     project: Option<String>,
     /// Microseconds since the epoch.
     at: i64,
     /// `user:…`, `token:…`, `cli:…` or `system:…`.
     actor: String,
     action: String,
-    /// What was changed: an id, a revision, a name.
+    /// The changed object: an id, a revision or a name.
     subject: String,
     detail: serde_json::Value,
 }
@@ -65,7 +65,7 @@ pub(super) struct EntryList {
     entries: Vec<EntryBody>,
 }
 
-/// A page of what was changed in the project, the latest first.
+/// Returns a page of the changes in the project, newest first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/audit", tag = "audit",
     params(Page),
@@ -79,7 +79,7 @@ pub(super) async fn list(
     listed(&app, Some(member.project), query).await
 }
 
-/// A page of what was changed in the whole installation, in every project and outside of them, the latest first.
+/// Returns a page of the changes in the whole installation, inside and outside of projects, newest first.
 #[utoipa::path(
     get, path = "/api/v1/audit", tag = "audit",
     params(Page),
@@ -103,7 +103,7 @@ async fn listed(
     let cursor = page.before_at.zip(page.before_id);
     let filter = AuditFilter {
         project,
-        action: action.map_err(|_| Problem::bad_query("there is no such `action`"))?,
+        action: action.map_err(|_| Problem::bad_query("unknown `action`"))?,
         before: cursor.map(|(at, id)| AuditCursor { at, id }),
     };
     let entries = app.control.audit(&filter, PAGE).await?;

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/books`: whether what was acknowledged is stored, and the roll-ups hold it.
+//! `/api/v1/projects/{project}/books`: whether acknowledged events are stored, and whether the roll-ups contain them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +15,25 @@ use crate::app::App;
 use crate::metrics::Delays;
 use crate::store::{Book, Difference};
 
-/// Differences that are listed.
+/// Maximum number of differences in the answer.
 const MOST: usize = 100;
 
-/// The books of a project, as this server compared them last.
+/// The books of a project at the last comparison by this server.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Books)]
 pub(super) struct BooksBody {
-    /// When they were compared, in microseconds since the epoch; missing when they were not since the server started.
+    /// When the books were compared, in microseconds since the epoch. Missing until the first comparison after a start of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     checked_at: Option<i64>,
-    /// Hours before this time were compared, in microseconds since the epoch.
+    /// The comparison covered the hours before this time, in microseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     checked_to: Option<i64>,
-    /// Events that are missing or too many, of all differences.
+    /// Missing and surplus events of all differences.
     difference_events: u64,
-    /// How soon rows can be queried, of batches that this server stored in the last five minutes; missing without such batches.
+    /// How soon rows can be queried, for batches that this server stored in the last five minutes. Missing if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     freshness: Option<FreshnessBody>,
-    /// The latest 100.
+    /// The latest 100 differences.
     differences: Vec<DifferenceBody>,
 }
 
@@ -55,13 +55,13 @@ impl From<Delays> for FreshnessBody {
     }
 }
 
-/// An hour or a day in which two sides of the books do not agree.
+/// An hour or a day in which two sides of the books differ.
 #[derive(Serialize, ToSchema)]
 #[schema(as = BooksDifference)]
 pub(super) struct DifferenceBody {
     signal: String,
     books: Book,
-    /// The beginning of the hour (for `days`: the day), in microseconds since the epoch.
+    /// The start of the hour (for `days`: of the day), in microseconds since the epoch.
     at: i64,
     expected: i64,
     found: i64,
@@ -79,8 +79,7 @@ impl From<&Difference> for DifferenceBody {
     }
 }
 
-/// Whether every event that was acknowledged is stored, and whether the roll-ups say what the stored events say.
-/// Also how soon rows can be queried.
+/// Reports whether all acknowledged events are stored, whether the roll-ups match the stored events, and how soon rows can be queried.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/books", tag = "query",
     responses((status = 200, body = BooksBody), Refused<(Viewer,)>),

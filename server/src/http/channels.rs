@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/channels`: where people are told. URLs, passwords and signing keys go in and never come out.
+//! `/api/v1/projects/{project}/channels`: where notifications are sent. URLs, passwords and signing keys are write-only.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::store::control::{
     Channel, ChannelFields, ChannelKind, Hidden, NewChannel, Severity, new_id,
 };
 
-/// A channel, without what is secret.
+/// A channel, without its secrets.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Channel)]
 pub(super) struct ChannelBody {
@@ -32,18 +32,18 @@ pub(super) struct ChannelBody {
     name: String,
     #[schema(schema_with = channel_kind)]
     kind: &'static str,
-    /// Of the URL.
+    /// The host of the URL.
     host: Option<String>,
-    /// Whom mail goes to.
+    /// The recipients of mail.
     to: Vec<String>,
     #[schema(schema_with = severity)]
     least_severity: &'static str,
     incidents: bool,
     digest: bool,
-    /// The hour of the day, in UTC, at which the digest of yesterday is sent.
+    /// The hour at which yesterday's digest is sent, in UTC.
     digest_hour: u8,
     enabled: bool,
-    /// Microseconds since the epoch, as all times here.
+    /// Microseconds since the epoch, like all times here.
     created_at: i64,
     updated_at: i64,
 }
@@ -73,7 +73,7 @@ pub(super) struct ChannelList {
     channels: Vec<ChannelBody>,
 }
 
-/// All channels of the project.
+/// Lists the channels of a project.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/channels", tag = "channels",
     responses((status = 200, body = ChannelList), Refused<(Editor,)>),
@@ -87,49 +87,51 @@ pub(super) async fn list(
     Ok(Json(ChannelList { channels }))
 }
 
-/// What may be said of a channel. What is missing is left as it is, or as it usually is.
+/// The fields of a channel. A missing field keeps its value; in a new channel, it has its default.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ChannelChange)]
 pub(super) struct Change {
-    /// `webhook`, `alertmanager`, `slack` or `email`: said of a new channel, and never changed.
+    /// `webhook`, `alertmanager`, `slack` or `email`. Required for a new channel; cannot be changed.
     kind: Option<String>,
     #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
-    /// Where messages are posted: of a webhook, of Slack, or the root of an Alertmanager. Kept sealed.
+    /// Where messages are posted: the URL of a webhook, of Slack, or the root of an Alertmanager. Stored encrypted.
     url: Option<String>,
-    /// What a webhook's messages are signed with. Kept sealed; `null` takes it away.
-    #[serde(default, deserialize_with = "said")]
+    /// The key that signs the messages of a webhook. Stored encrypted. `null` removes it.
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<String>)]
     signing_key: Option<Option<String>>,
-    /// For HTTP Basic authentication. Kept sealed; `null` takes it away, with the password.
-    #[serde(default, deserialize_with = "said")]
+    /// The user name for HTTP Basic authentication. Stored encrypted. `null` removes it and the password.
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<String>)]
     username: Option<Option<String>>,
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "nullable")]
     #[schema(value_type = Option<String>)]
     password: Option<Option<String>>,
-    /// Whom mail goes to.
+    /// The recipients of mail.
     to: Option<Vec<String>>,
-    /// Incidents that are less bad are not told here: `info`, `warning` or `critical`.
+    /// The minimum severity of incidents to send: `info`, `warning` or `critical`.
     #[schema(value_type = Option<String>)]
     least_severity: Option<String>,
-    /// Whether incidents are told here: yes, unless said otherwise.
+    /// Whether to send incidents. Default: `true`.
     incidents: Option<bool>,
-    /// Whether the daily digest comes here: no, unless said otherwise.
+    /// Whether to send the daily digest. Default: `false`.
     digest: Option<bool>,
-    /// The hour of the day, in UTC, at which the digest of yesterday is sent: 7, unless said otherwise.
+    /// The hour at which yesterday's digest is sent, in UTC. Default: 7.
     #[schema(maximum = 23)]
     digest_hour: Option<u8>,
     enabled: Option<bool>,
 }
 
-/// Tells `null` from nothing.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+/// Distinguishes `null` from a missing field.
+fn nullable<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A channel as it is to be, with what is secret.
+/// The new state of a channel, with its secrets.
 struct Draft {
     kind: ChannelKind,
     fields: ChannelFields,
@@ -156,7 +158,7 @@ impl Draft {
         }
     }
 
-    /// Of a channel whose secret does not open any more everything secret is asked for again.
+    /// Starts from an existing channel. If its secrets can no longer be decrypted, all of them must be sent again.
     fn of(channel: Channel, app: &App) -> Self {
         let context = ChannelSecret::context(channel.id);
         let opened = app.secret.open(&context, &channel.fields.secret.0).ok();
@@ -172,12 +174,12 @@ impl Draft {
     fn change(&mut self, change: Change) -> Result<(), Problem> {
         if change.kind.is_some_and(|kind| kind != self.kind.as_str()) {
             return Err(Problem::unfit_channel(
-                "a channel's `kind` does not change: make another one",
+                "the `kind` of a channel cannot be changed: create another channel",
             ));
         }
         if let Some(least) = change.least_severity {
             self.fields.least_severity = least.parse().map_err(|_| {
-                Problem::unfit_channel("`least_severity` is info, warning or critical")
+                Problem::unfit_channel("`least_severity` must be info, warning or critical")
             })?;
         }
         set(&mut self.fields.name, change.name);
@@ -190,7 +192,7 @@ impl Draft {
         let elsewhere = url.is_some_and(|url| self.secret.leads_elsewhere(url));
         if elsewhere && self.secret.password.is_some() && change.password.is_none() {
             return Err(Problem::unfit_channel(
-                "the password is only sent to the server it was given for: with a URL of another, send `password` again, or null",
+                "the saved password is for another server than that of the new `url`: send `password` again, or null",
             ));
         }
         set(&mut self.secret.url, change.url);
@@ -203,10 +205,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Checked and sealed.
+    /// Checks the channel and seals its secrets.
     fn finished(mut self, id: Uuid, app: &App) -> Result<ChannelFields, Problem> {
         if self.kind == ChannelKind::Alertmanager && self.fields.digest {
-            return Err(Problem::unfit_channel("an Alertmanager takes no digest"));
+            return Err(Problem::unfit_channel("an Alertmanager accepts no digest"));
         }
         self.secret
             .check(self.kind, &mut self.settings, &app.notifier.outbound)
@@ -220,13 +222,13 @@ impl Draft {
     }
 }
 
-fn set<T>(place: &mut T, said: Option<T>) {
-    if let Some(said) = said {
-        *place = said;
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
     }
 }
 
-/// Sets up a channel.
+/// Creates a channel.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/channels", tag = "channels",
     request_body = Change,
@@ -238,8 +240,9 @@ pub(super) async fn create(
     Object(change, ..): Object<Change>,
 ) -> Result<(StatusCode, Json<ChannelBody>), Problem> {
     let kind = change.kind.as_deref().and_then(|kind| kind.parse().ok());
-    let kind = kind
-        .ok_or_else(|| Problem::unfit_channel("`kind` is webhook, alertmanager, slack or email"))?;
+    let kind = kind.ok_or_else(|| {
+        Problem::unfit_channel("`kind` must be webhook, alertmanager, slack or email")
+    })?;
     let now = app.clock.now();
     let id = new_id(now);
     let mut draft = Draft::new(kind);
@@ -254,7 +257,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(channel.into())))
 }
 
-/// Changes a channel; what is missing stays as it is.
+/// Changes a channel. A missing field keeps its value.
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}/channels/{channel}", tag = "channels",
     request_body = Change,
@@ -280,7 +283,7 @@ pub(super) async fn update(
     Ok(Json(channel.into()))
 }
 
-/// Removes a channel with its part of the delivery log. What waits to be sent there is not sent.
+/// Deletes a channel and its part of the delivery log. Waiting messages are not sent.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/channels/{channel}", tag = "channels",
     responses((status = 204), Refused<(Admin, Missing)>),
@@ -299,15 +302,15 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What came of a test.
+/// The result of a test message.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ChannelTest {
     delivered: bool,
-    /// Why not.
+    /// Why the message was not delivered.
     error: Option<String>,
 }
 
-/// Sends a test message now, and answers what happened.
+/// Sends a test message now and returns the result.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/channels/{channel}/test", tag = "channels",
     operation_id = "test",

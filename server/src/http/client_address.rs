@@ -1,4 +1,4 @@
-//! Where a request comes from: the peer of its connection, or who a trusted proxy says it is.
+//! The address of a client: the peer of its connection, or the address that a trusted proxy reports.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,19 +20,19 @@ impl FromRequestParts<Arc<App>> for ClientAddress {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        // Every connection says it; a request that came by none is counted with its like.
+        // Every connection has a peer. Requests without a connection share one address.
         let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
         if parts.headers.contains_key(FORWARDED_FOR) && !app.trusted_proxies.trusts(peer) {
             warn_of(peer);
         }
         let values = parts.headers.get_all(FORWARDED_FOR).iter();
-        // One that is no text names nobody.
+        // A value that is not text is no address.
         let values = values.map(|value| value.to_str().unwrap_or_default());
         Ok(Self(app.trusted_proxies.client(peer, values)))
     }
 }
 
-/// Warns at most once an hour, because anybody can send the header.
+/// Warns at most once an hour, because anyone can send the header.
 fn warn_of(peer: IpAddr) {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     const PAUSE: Duration = Duration::from_secs(3_600);
@@ -41,8 +41,8 @@ fn warn_of(peer: IpAddr) {
         *last = Some(Instant::now());
         tracing::warn!(
             %peer,
-            "a request names its client in X-Forwarded-For, and its peer is no trusted proxy: the header is ignored. If this is your \
-             proxy, name it in --trusted-proxies; until then all its clients count as one"
+            "a request has the header X-Forwarded-For, but its peer is not a trusted proxy: the header is ignored. If the peer is your proxy, \
+             name it in --trusted-proxies; until then all its clients count as one"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `POST /api/v1/projects/{project}/config/preview`: what a change would do, before it is made.
+//! `POST /api/v1/projects/{project}/config/preview`: the effect of a configuration, before it is saved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,36 +18,36 @@ use crate::control::configurations;
 use crate::control::preview::{Preview, Proposal, preview};
 use crate::remote_config::{Configuration, Fault};
 
-/// How long it waits for its turn.
+/// How long a preview waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// What a configuration would do to the installs that sent a batch in the last 24 hours.
+/// The expected effect of a configuration on the installs that sent a batch in the last 24 hours.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Forecast {
-    /// The revision that is served now, which it is compared with.
+    /// The current revision, with which the configuration is compared.
     current_revision: u64,
     /// Installs that sent a batch in the last 24 hours.
     installs: u64,
-    /// Of them, those that were asked: all, or 10,000 and more that stand for the others.
+    /// The number of these installs that were evaluated: all of them, or a sample of at least 10,000.
     sampled: u64,
     /// Installs whose document would change.
     changed: u64,
-    /// In the order of the configuration, those that are not in force too.
+    /// In the order of the configuration, including overrides that are not in force.
     overrides: Vec<OverrideForecast>,
-    /// Events in 24 hours by signal.
+    /// Events in 24 hours, by signal.
     events: Vec<SignalForecast>,
-    /// What the prediction does not know: why it may be wrong.
+    /// Reasons why the prediction may be wrong.
     notes: Vec<String>,
     warnings: Vec<Fault>,
 }
 
-/// Whom an override is for.
+/// The installs that an override matches.
 #[derive(Serialize, ToSchema)]
 struct OverrideForecast {
     id: String,
-    /// Installs it matches.
+    /// Number of matching installs.
     installs: u64,
-    /// The same as a share of all installs, 0 to 1.
+    /// The share of all installs, 0 to 1.
     #[schema(minimum = 0, maximum = 1)]
     share: f64,
 }
@@ -57,15 +57,15 @@ struct OverrideForecast {
 struct SignalForecast {
     #[schema(schema_with = sets::signal)]
     signal: &'static str,
-    /// Stored in the last 24 hours.
+    /// Events stored in the last 24 hours.
     last_day: u64,
-    /// Expected if nothing changes.
+    /// Events expected if nothing changes.
     current: u64,
-    /// Expected after the change; `null` when no install sends this signal today, so that nothing is known of it.
+    /// Events expected after the change. `null` if no install sends this signal today, so that no prediction is possible.
     proposed: Option<u64>,
 }
 
-/// Says what a configuration would do to the installs of the last 24 hours, and saves nothing.
+/// Predicts the effect of a configuration on the installs of the last 24 hours. Saves nothing.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/config/preview", tag = "configurations",
     operation_id = "preview",
@@ -96,7 +96,7 @@ pub(super) async fn run(
     let mut notes = notes(&found);
     if asks_for_network {
         notes.push(
-            "conditions about the network are taken not to hold: a batch does not say it"
+            "conditions about the network count as false, because batches do not contain the network"
                 .to_owned(),
         );
     }
@@ -118,7 +118,7 @@ fn notes(found: &Preview) -> Vec<String> {
         .unmodelled
         .iter()
         .map(|section| {
-            format!("`{section}` changes how much happens on a device in a way that no rate tells")
+            format!("`{section}` changes the number of events on a device in a way that cannot be predicted")
         })
         .collect();
     if found.seen == 0 {
@@ -128,7 +128,7 @@ fn notes(found: &Preview) -> Vec<String> {
     }
     if found.truncated {
         notes.push(
-            "too many kinds of spans were sent to read them all: what is predicted is too low"
+            "too many kinds of spans were sent to read them all: the predictions are too low"
                 .to_owned(),
         );
     }

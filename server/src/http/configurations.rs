@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/config`: looking at, checking, saving and taking back a project's remote configuration.
+//! `/api/v1/projects/{project}/config`: reading, checking, saving and rolling back a project's remote configuration.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Revision {
     }
 }
 
-/// The configuration that holds, with its revision.
+/// Returns the current configuration with its revision.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/config", tag = "configurations",
     responses((status = 200, body = Revision), Refused<(Viewer,)>),
@@ -74,21 +74,21 @@ pub(super) async fn latest(
     }
 }
 
-/// What is to be saved.
+/// The configuration to save.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewRevision {
-    /// The revision it was made from, as `GET` answered it.
+    /// The revision on which the configuration is based, as returned by `GET`.
     expected_revision: i64,
     #[schema(value_type = Configuration)]
     configuration: Value,
-    /// Why, for those who read the history.
+    /// The reason for the change, shown in the history.
     #[serde(default)]
     #[schema(max_length = 10_000)]
     note: String,
 }
 
-/// Saves a configuration as the next revision, when it is sound and nobody saved meanwhile.
+/// Saves a configuration as the next revision. Fails if it is invalid, or if another revision was saved in the meantime.
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/config", tag = "configurations",
     request_body = NewRevision,
@@ -111,7 +111,7 @@ pub(super) async fn save(
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }
 
-/// What saving would say.
+/// The result of a check.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Verdict {
     valid: bool,
@@ -119,10 +119,10 @@ pub(super) struct Verdict {
     warnings: Vec<Fault>,
 }
 
-/// Says what saving a configuration would say, and saves nothing.
+/// Checks a configuration in the same way as saving it, and saves nothing.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/config/check", tag = "configurations",
-    request_body(content = Value, description = "Any JSON: what is wrong with it is answered."),
+    request_body(content = Value, description = "Any JSON. The answer lists its faults."),
     responses((status = 200, body = Verdict), Refused<(Viewer, JsonBody, Overloaded)>),
 )]
 pub(super) async fn check(
@@ -142,7 +142,7 @@ pub(super) async fn check(
     }))
 }
 
-/// A page of the revisions, the latest first, without their configurations.
+/// Returns a page of the revisions, newest first, without their configurations.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/config/revisions", tag = "configurations",
     params(PageOfRevisions),
@@ -158,7 +158,7 @@ pub(super) async fn history(
         .map(Json)
 }
 
-/// A revision with its configuration.
+/// Returns a revision with its configuration.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/config/revisions/{revision}", tag = "configurations",
     responses((status = 200, body = Revision), Refused<(Viewer, Missing)>),
@@ -172,7 +172,7 @@ pub(super) async fn revision(
     Ok(Json(Revision::whole(document)))
 }
 
-/// Saves an earlier revision again, as the next one.
+/// Rolls back to an earlier revision: saves it again as the next one.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/config/rollback", tag = "configurations",
     request_body = RollBack,
@@ -195,16 +195,16 @@ pub(super) async fn roll_back(
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }
 
-/// Why everything is switched off.
+/// The reason for disabling everything.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kill {
-    /// Its first 1,000 characters are kept.
+    /// Only the first 1,000 characters are kept.
     #[serde(default)]
     note: String,
 }
 
-/// Switches every device of the project off, whoever saves at the same time.
+/// Disables collection on every device of the project, even while another person saves a revision.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/config/kill", tag = "configurations",
     request_body = Kill,

@@ -1,4 +1,4 @@
-//! The access rule of devices: a handler that takes a `Device` runs only for a valid ingest key or device token.
+//! The access rule for devices: a handler with a `Device` parameter runs only for a valid ingest key or device token.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::problem::Problem;
 use crate::app::App;
 use crate::control::{Caller, DeviceKeys};
 
-/// Where a client that cannot send `Authorization` puts its ingest key.
+/// The header for the ingest key if a client cannot send `Authorization`.
 pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 pub(super) struct Device(pub(super) Caller);
@@ -41,7 +41,7 @@ impl FromRequestParts<Arc<App>> for Device {
     }
 }
 
-/// `X-API-Key` counts only when there is no `Authorization`, and holds an ingest key, never a token.
+/// `X-API-Key` is only read if there is no `Authorization`. It contains an ingest key, never a token.
 fn by_api_key(parts: &Parts, app: &App, now: i64) -> Result<Device, Problem> {
     let header = parts.headers.get(API_KEY).ok_or_else(Problem::no_key)?;
     let key = header.to_str().map_err(|_| Problem::unknown_key())?;

@@ -1,5 +1,5 @@
-//! `/api/v1/projects/{project}/device-keys`: whose device tokens are taken. A token is a JWT with `kid` (the id answered here, or
-//! a `kid` of the key set), `aud` (the project), `sub` (the install id) and `exp` (24 hours ahead at most).
+//! `/api/v1/projects/{project}/device-keys`: the keys that verify device tokens. A token is a JWT with `kid` (the id of the key, or a `kid` of the
+//! key set), `aud` (the project), `sub` (the install id) and `exp` (at most 24 hours ahead).
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::app::App;
 use crate::control::DeviceKeys;
 use crate::store::control::{DeviceKey, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
 
-/// A registered key, without its material.
+/// A registered key, without its key material.
 #[derive(Serialize, ToSchema)]
 #[schema(as = DeviceKey)]
 pub(super) struct DeviceKeyBody {
-    /// The `kid` of its tokens.
+    /// The `kid` of the key's tokens.
     id: Uuid,
     #[schema(schema_with = algorithm)]
     algorithm: &'static str,
@@ -48,7 +48,7 @@ pub(super) struct DeviceKeyList {
     keys: Vec<DeviceKeyBody>,
 }
 
-/// All keys for device tokens, the latest first.
+/// Lists all keys for device tokens, newest first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
     responses((status = 200, body = DeviceKeyList), Refused<(Admin,)>),
@@ -66,15 +66,15 @@ pub(super) async fn list(
 #[serde(deny_unknown_fields)]
 #[schema(as = NewDeviceKey)]
 pub(super) struct NewKey {
-    /// `HS256`, `ES256`, `EdDSA` or `JWKS`: fixed, whatever a token says of itself.
+    /// `HS256`, `ES256`, `EdDSA` or `JWKS`. A token cannot choose another algorithm.
     #[schema(schema_with = algorithm)]
     algorithm: String,
-    /// The secret (HS256), the public key in PEM (ES256, `EdDSA`), or the key set's JSON.
+    /// The secret (HS256), the public key in PEM (ES256, `EdDSA`), or the JSON of the key set.
     #[schema(min_length = 1, max_length = 65536)]
     material: String,
 }
 
-/// Registers a key whose device tokens are taken.
+/// Registers a key for device tokens.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
     request_body = NewKey,
@@ -93,8 +93,8 @@ pub(super) async fn create(
 ) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
     let algorithm: DeviceKeyAlgorithm = algorithm
         .parse()
-        .map_err(|_| Problem::unfit_key("the algorithm is HS256, ES256, EdDSA or JWKS"))?;
-    // Tried before it is kept: what is kept can be used.
+        .map_err(|_| Problem::unfit_key("`algorithm` must be `HS256`, `ES256`, `EdDSA` or `JWKS`"))?;
+    // A key is tried before it is saved, so that every saved key can be used.
     DeviceKeys::default()
         .add(
             &Arc::from(member.project.as_str()),
@@ -124,7 +124,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(key.into())))
 }
 
-/// Revokes a key, for ever: its tokens are no longer taken.
+/// Revokes a key permanently. Its tokens are no longer accepted.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/device-keys/{key}", tag = "device_keys",
     responses((status = 204), Refused<(Admin, Missing)>),

@@ -1,4 +1,4 @@
-//! `DELETE /api/v1/projects/{project}` and `…/data`, and `…/erasures`: erasing what is stored, and the receipts.
+//! `DELETE /api/v1/projects/{project}` and `…/data`, and `…/erasures`: erasing stored data, and the receipts.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::store::control::{ControlError, Erasure, ErasureKind, ErasureState, Re
 
 const PAGE: u32 = 100;
 
-/// A request to erase data, and what became of it.
+/// A request to erase data, and its result.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Erasure)]
 pub(super) struct ErasureBody {
     id: Uuid,
     project: String,
     kind: ErasureKind,
-    /// The install id or user id. `null` for a project, and 30 days after the end.
+    /// The install id or user id. `null` for a project, and from 30 days after the end of the erasure.
     subject: Option<String>,
     /// Microseconds since the epoch, as all times here.
     requested_at: i64,
@@ -68,7 +68,7 @@ impl From<Vec<Erasure>> for ErasureList {
     }
 }
 
-/// Exactly one of them.
+/// Exactly one of the two is required.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -80,8 +80,10 @@ pub(super) struct Subject {
     user_id: Option<String>,
 }
 
-/// Erases what is stored of an install or of a user id: what arrived until now. Rows, the stacks that only they had, dead letters, and
-/// their part of roll-ups whose raw rows are still kept. It runs in the background; the answer is the receipt to ask for.
+/// Erases the stored data of an install or of a user id, as far as it has arrived until now.
+///
+/// Erases rows, stacks that no other rows have, dead letters, and the shares in roll-ups whose raw rows are still kept. The erasure runs in the
+/// background: poll its receipt.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/data", tag = "erasures",
     params(Subject),
@@ -97,7 +99,7 @@ pub(super) async fn erase_data(
         (Some(install), None) => (ErasureKind::Install, install.to_string()),
         (None, Some(user)) => (ErasureKind::User, user),
         _ => {
-            return Err(invalid("name an `install_id` or a `user_id`, one of them"));
+            return Err(invalid("name either an `install_id` or a `user_id`"));
         }
     };
     let now = app.clock.now();
@@ -116,13 +118,15 @@ fn invalid(why: &str) -> Problem {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Confirmation {
-    /// The id of the project again, so that nobody erases a project by mistake.
+    /// The id of the project again, so that no project is erased by mistake.
     #[param(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$")]
     confirm: String,
 }
 
-/// Erases a project for ever: all data, keys, tokens, configurations, rules, alerts, channels and members. The audit log and the receipts
-/// stay. Its keys and tokens end at once. The id cannot be used again.
+/// Erases a project permanently.
+///
+/// Erases all data, keys, tokens, configurations, rules, alerts, channels and members, but not the audit log and the receipts. The keys and tokens
+/// are revoked at once. The id cannot be used again.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}", tag = "erasures",
     params(Confirmation),
@@ -147,7 +151,7 @@ pub(super) async fn erase_project(
     Ok((StatusCode::ACCEPTED, Json(erasure.into())))
 }
 
-/// The latest 100 erasures of the project, the latest first.
+/// Lists the latest 100 erasures of the project, newest first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/erasures", tag = "erasures",
     responses((status = 200, body = ErasureList), Refused<(Admin,)>),
@@ -160,7 +164,7 @@ pub(super) async fn list(
     Ok(Json(erasures.into()))
 }
 
-/// One erasure: how far it is, and what it erased.
+/// Returns an erasure: its progress, and what it has erased.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/erasures/{erasure}", tag = "erasures",
     responses((status = 200, body = ErasureBody), Refused<(Admin, Missing)>),
@@ -175,7 +179,7 @@ pub(super) async fn read(
     Ok(Json(erasure.into()))
 }
 
-/// Erasures of whole projects, and of installs and users of projects that are erased: the latest 1,000, the latest first.
+/// Lists erasures of whole projects, and of installs and users of erased projects: the latest 1,000, newest first.
 #[utoipa::path(
     get, path = "/api/v1/erasures", tag = "erasures",
     responses((status = 200, body = ErasureList), Refused<(Operator,)>),

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/export/…`: raw rows as a file, streamed while they are read; `…/report`: a whole run as a page.
+//! `/api/v1/projects/{project}/export/…`: raw rows as a streamed file. `…/report`: a whole run as a page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::run_report;
 
 /// How long an export waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
-/// An export that takes longer is cut off. Export fewer days at a time then.
+/// A longer export is cut off. The caller can export fewer days at a time.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
-/// Every column of a signal's rows, by time. Text that a spreadsheet would take for a formula has an apostrophe in front.
+/// Exports every column of a signal's rows, sorted by time. Text that a spreadsheet would read as a formula gets a leading apostrophe.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/export/{table}", tag = "export",
     params(QueryParameters),
@@ -61,8 +61,9 @@ pub(super) async fn csv(
     Ok((headers, Body::from_stream(rows)).into_response())
 }
 
-/// A run as one HTML page without scripts, to keep or to send: of a session, an install, a version, or whatever the filters leave.
-/// Filtered by what every event has; 300 000 events at most.
+/// Returns a run as one HTML page without scripts: a session, an install, a version, or any other set of filtered events.
+///
+/// Only filters that apply to every signal are possible. At most 300,000 events.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/report", tag = "export",
     operation_id = "report",
@@ -94,7 +95,7 @@ pub(super) async fn report(
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CONTENT_DISPOSITION, "attachment; filename=\"report.html\""),
     ];
-    // Writing hundreds of thousands of events takes a while.
+    // It takes a while to render hundreds of thousands of events.
     let html = tokio::task::spawn_blocking(move || {
         let html = run_report::html(&run);
         drop(turn);

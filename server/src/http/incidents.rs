@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/incidents`: what was found.
+//! `/api/v1/projects/{project}/incidents`: the incidents of a project.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::store::control::{Incident, IncidentFilter};
 
 const PAGE: u32 = 50;
 
-/// Something that was found.
+/// An incident of an alert rule.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Incident)]
 pub(super) struct IncidentBody {
     id: Uuid,
     rule: Uuid,
-    /// `alert`, or `mix_shift`: only the mix of devices changed, which is taken down and told to nobody.
+    /// `alert`, or `mix_shift`: only the mix of devices changed. A mix shift is recorded without notifications.
     kind: &'static str,
     /// The values of the rule's dimensions.
     #[schema(value_type = BTreeMap<String, String>)]
@@ -39,7 +39,7 @@ pub(super) struct IncidentBody {
     labels: Value,
     /// One line with the numbers.
     summary: String,
-    /// Path and query of the screen that shows the same.
+    /// Path and query of the screen with the same numbers.
     link: String,
     #[schema(value_type = Evidence)]
     evidence: Value,
@@ -55,7 +55,7 @@ pub(super) struct IncidentBody {
     acknowledged_at: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged_by: Option<String>,
-    /// What it did to the remote configuration, when its rule says so.
+    /// What the incident changed in the remote configuration, if its rule has an action.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Acted>)]
     action: Option<Value>,
@@ -90,24 +90,24 @@ impl From<Incident> for IncidentBody {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageOfIncidents {
-    /// Only those of this rule.
+    /// Only incidents of this rule.
     rule: Option<Uuid>,
-    /// Only those that are in this state.
+    /// Only incidents in this state.
     #[param(schema_with = incident_state)]
     state: Option<String>,
-    /// Of the last incident of the page before: its start …
+    /// The start of the last incident on the previous page. Requires `before_id`.
     before_at: Option<i64>,
-    /// … and its id.
+    /// The id of the last incident on the previous page. Requires `before_at`.
     before_id: Option<Uuid>,
 }
 
-/// A page of incidents, the latest first: 50 at most.
+/// A page of at most 50 incidents, latest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct IncidentList {
     incidents: Vec<IncidentBody>,
 }
 
-/// A page of incidents, the latest first.
+/// Lists incidents, latest first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/incidents", tag = "incidents",
     params(PageOfIncidents),
@@ -122,7 +122,7 @@ pub(super) async fn list(
     let state = page.state.map(|name| name.parse()).transpose();
     let filter = IncidentFilter {
         rule: page.rule,
-        state: state.map_err(|_| Problem::bad_query("`state` is `firing` or `resolved`"))?,
+        state: state.map_err(|_| Problem::bad_query("`state` must be `firing` or `resolved`"))?,
         before: page.before_at.zip(page.before_id),
     };
     let incidents = app
@@ -133,7 +133,7 @@ pub(super) async fn list(
     Ok(Json(IncidentList { incidents }))
 }
 
-/// An incident.
+/// Returns an incident.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/incidents/{incident}", tag = "incidents",
     responses((status = 200, body = IncidentBody), Refused<(Viewer, Missing)>),
@@ -147,7 +147,7 @@ pub(super) async fn read(
     Ok(Json(incident.await?.into()))
 }
 
-/// Says that somebody looks after an incident. Who said so first stays.
+/// Acknowledges an incident. The first acknowledgement is kept.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/incidents/{incident}/acknowledge", tag = "incidents",
     responses((status = 200, body = IncidentBody), Refused<(Editor, Missing)>),

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/keys`: what devices send with. To rotate one: make the new key, then let the old one expire later.
+//! `/api/v1/projects/{project}/keys`: the keys of devices. To rotate a key, create the new one, then let the old one expire later.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ use crate::store::control::{IngestKey, KeyChange, NewIngestKey, Quotas};
 pub(super) struct KeyBody {
     id: Uuid,
     name: String,
-    /// The first characters, by which people tell their keys apart.
+    /// The first characters, to recognize the key.
     prefix: String,
-    /// The apps it may send for; `null` is any.
+    /// The apps that may send with the key. `null`: all apps.
     app_ids: Option<Vec<String>>,
     quotas: QuotasBody,
     created_by: String,
@@ -34,9 +34,9 @@ pub(super) struct KeyBody {
     created_at: i64,
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
-    /// When devices last sent or asked with it, to within a minute; `null` is never, or with an older server.
+    /// When devices last used the key, to within a minute. `null`: never, or only with an older server.
     last_used_at: Option<i64>,
-    /// The key itself: answered once, when it is made.
+    /// The key itself. Returned only once, by the request that creates it.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
 }
@@ -59,14 +59,14 @@ impl From<IngestKey> for KeyBody {
     }
 }
 
-/// All keys of a project, the latest first.
+/// All keys of a project, newest first.
 #[derive(Serialize, ToSchema)]
 #[schema(as = IngestKeyList)]
 pub(super) struct KeyList {
     keys: Vec<KeyBody>,
 }
 
-/// All ingest keys of the project, the latest first.
+/// Lists the ingest keys of the project, newest first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
     responses((status = 200, body = KeyList), Refused<(Viewer,)>),
@@ -90,15 +90,15 @@ pub(super) struct NewKey {
         pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
     )]
     name: String,
-    /// The apps it may send for; missing is any.
+    /// The apps that may send with the key. Missing: all apps.
     app_ids: Option<Vec<String>>,
     #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
-    /// Microseconds since the epoch. Left out or `null`: never, or with the token it is made with, which it does not outlast.
+    /// Microseconds since the epoch. If missing or `null`, the key never expires, or expires with the token that creates it.
     expires_at: Option<i64>,
 }
 
-/// Makes an ingest key. It is answered this once.
+/// Creates an ingest key. The key itself is returned only once.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
     request_body = NewKey,
@@ -135,26 +135,26 @@ pub(super) async fn create(
 
 type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
 
-/// What is missing stays as it is. What was used of the quotas stays used.
+/// Missing fields stay unchanged. A change of quotas does not reset the usage.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = IngestKeyPatch)]
 pub(super) struct KeyPatch {
-    /// When the key ends, in microseconds since the epoch; `null` is never.
+    /// When the key expires, in microseconds since the epoch. `null`: never.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<i64>)]
     expires_at: Option<Option<i64>>,
-    /// Replaced as a whole: what is missing inside is no limit.
+    /// Replaces all quotas. A missing quota means no limit.
     #[serde(default, deserialize_with = "no_list")]
     quotas: Option<QuotasBody>,
 }
 
-/// Tells `null` from a field that is missing.
+/// Distinguishes `null` from a missing field.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
-/// Changes when a key ends, or its quotas.
+/// Changes the expiry or the quotas of a key.
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
     request_body = KeyPatch,
@@ -180,7 +180,7 @@ pub(super) async fn update(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Revokes a key, for ever.
+/// Revokes a key permanently.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
     responses((status = 204), Refused<(Admin, Missing)>),

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/janks/…`: the stacks and the single events behind a number of the jank screens.
+//! `/api/v1/projects/{project}/janks/…`: the stacks and the single events behind the numbers of the jank screens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::store::reads::{JankEvent, StoredFrame};
 /// A frame of a stack.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FrameBody {
-    /// `class.function`, or what is known.
+    /// `class.function`, or the known part of it.
     label: String,
     class: String,
     module: String,
     function: String,
     file: String,
-    /// 0: unknown.
+    /// 0 if unknown.
     line: u32,
 }
 
@@ -50,10 +50,10 @@ impl From<&StoredFrame> for FrameBody {
 #[derive(Serialize, ToSchema)]
 pub(super) struct StackBody {
     stack_hash: String,
-    /// Janks with it, by their sample rates.
+    /// The number of janks with this stack, weighted by their sample rates.
     count: Option<f64>,
     installs: Option<f64>,
-    /// The time that was lost in them, in milliseconds.
+    /// The time lost in these janks, in milliseconds.
     sum_ms: Option<f64>,
     /// Innermost first.
     frames: Vec<FrameBody>,
@@ -65,15 +65,15 @@ pub(super) struct Stacks {
     stacks: Vec<StackBody>,
 }
 
-/// Frames with the same path from the outermost; `children` are such nodes.
+/// A flame graph. Frames with the same path from the outermost frame share a node.
 #[derive(Serialize, ToSchema)]
 #[schema(as = FlameGraph)]
 pub(super) struct Flame {
-    /// What the weights are.
+    /// The unit of the weights.
     unit: &'static str,
-    /// Distinct stacks in the tree.
+    /// The number of distinct stacks in the tree.
     stacks: u64,
-    /// `name`, `value`, `base` when there is something to compare with, and `children`.
+    /// `name`, `value`, `children` (nodes of the same form) and, in a comparison, `base`.
     #[schema(value_type = Object)]
     root: FlameNode,
 }
@@ -98,21 +98,21 @@ pub(super) struct EventBody {
     uptime_ms: u64,
     foreground: bool,
     thread: String,
-    /// The rule that caught it: so many messages over so many milliseconds.
+    /// The rule that detected the jank: this many messages that each took at least this many milliseconds.
     threshold_ms: u32,
     strategy_count: u32,
     /// Innermost first.
     stack: Vec<FrameBody>,
-    /// Further stacks of the same stall.
+    /// More stacks of the same stall.
     samples: Vec<SampleBody>,
-    /// The last lines of the log before it.
+    /// The last lines of the log before the jank.
     run_log: Vec<LogLine>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = JankSample)]
 struct SampleBody {
-    /// After the beginning of the stall.
+    /// Since the start of the stall.
     offset_ms: u32,
     stack: Vec<FrameBody>,
 }
@@ -136,7 +136,7 @@ async fn weighed(app: &App, member: &Member, ask: Ask) -> Result<Weighed, Proble
     Ok(Weighed::of(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
 }
 
-/// The distinct stacks of janks, those that cost most time first.
+/// Lists the distinct stacks of janks, sorted by lost time.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/stacks", tag = "janks",
     params(QueryParameters),
@@ -161,7 +161,7 @@ pub(super) async fn stacks(
     }))
 }
 
-/// The stacks of janks as one tree, weighed by the time that was lost, in milliseconds; with a base, of both sides.
+/// Returns the stacks of janks as one tree, weighted by lost time in milliseconds. With a base, the tree has both sides.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/flame", tag = "janks",
     operation_id = "flame",
@@ -181,7 +181,7 @@ pub(super) async fn flame_graph(
     }))
 }
 
-/// The stacks of janks as folded lines, which flame graph tools read.
+/// Returns the stacks of janks as folded lines, a format that flame graph tools read.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/folded", tag = "janks",
     params(QueryParameters),
@@ -200,7 +200,7 @@ pub(super) async fn folded_stacks(
     ))
 }
 
-/// The stacks of janks in speedscope's file format.
+/// Returns the stacks of janks in speedscope's file format.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/speedscope", tag = "janks",
     params(QueryParameters),
@@ -220,7 +220,7 @@ pub(super) async fn speedscope_file(
     ))
 }
 
-/// The latest janks as devices reported them.
+/// Lists the latest janks as devices reported them.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/events", tag = "janks",
     params(QueryParameters),
@@ -298,7 +298,7 @@ fn bodies(frames: Option<&Vec<StoredFrame>>) -> Vec<FrameBody> {
     frames.into_iter().flatten().map(FrameBody::from).collect()
 }
 
-/// A file that a browser saves.
+/// Returns an answer that a browser saves as a file.
 pub(super) fn file(content_type: &'static str, name: &str, text: String) -> Response {
     let disposition = format!("attachment; filename=\"{name}\"");
     (

@@ -1,18 +1,18 @@
-//! JSON of any shape, read within a limit of memory: three letters such as `{},` become a value of 32 bytes, and eight such as
-//! `{"a":1},` one of 700.
+//! JSON of any shape, read within a memory limit. Three characters such as `{},` become a value of 32 bytes, and eight characters such as `{"a":1},`
+//! become one of 700.
 
 use std::fmt::{self, Formatter};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Memory of a value, without what it holds.
+/// Memory of a value without its contents.
 const VALUE: usize = size_of::<Value>();
-/// Memory of the first members of an object, and of each member.
+/// Memory of the first member of an object, and of each other member.
 const OBJECT: usize = 11 * MEMBER;
 const MEMBER: usize = VALUE + size_of::<String>();
 
-/// Why a body is not read.
+/// Why a body cannot be read.
 #[derive(Debug)]
 pub(super) enum Unread {
     NotJson(serde_json::Error),
@@ -31,7 +31,7 @@ pub(super) fn read(json: &[u8], memory: usize) -> Result<Value, Unread> {
     })
 }
 
-/// Reads one value and takes its memory from what is left; nothing when it is used up.
+/// Reads one value and subtracts its memory from the rest. `None` if the memory is used up.
 struct Weighed<'l>(&'l mut Option<usize>);
 
 impl Weighed<'_> {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_json_reads_as_it_is() {
+    fn any_json_is_read_unchanged() {
         let text = r#"{"a":[1,-2,2.5,"text\n",null,true,{"b":{}}],"c":18446744073709551615}"#;
         let value = read(text.as_bytes(), 1 << 20).unwrap();
         assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_much_memory_is_not_read() {
+    fn json_that_takes_too_much_memory_is_rejected() {
         for text in [r#"{"a":1},"#, "{},", "0,", r#""text","#] {
             let list = format!("[{}0]", text.repeat(10_000));
             let unread = read(list.as_bytes(), 300_000);

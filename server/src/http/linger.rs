@@ -1,7 +1,7 @@
-//! Reads the rest of a refused body, so that its sender receives the answer.
+//! Reads the rest of a rejected body, so that its sender receives the answer.
 //!
-//! A sender that is still writing when the connection closes gets a reset, and loses the answer with its `Retry-After`. So the answer
-//! goes out at once, and the rest of the body is read and thrown away behind it.
+//! If the connection closes while the sender is still writing, the sender gets a reset and loses the answer with its `Retry-After`. So the server
+//! answers at once, then reads and discards the rest of the body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// … and at most this many bytes. By default the largest body is 1 MiB.
 const MOST_BYTES: usize = 16 << 20;
-/// So many bodies at a time. A client beyond them may lose its answer.
+/// Maximum number of bodies at a time. Other clients may lose their answers.
 static PLACES: Semaphore = Semaphore::const_new(256);
 
 /// Wraps the body of a request. If the handler does not read all of it, the server reads the rest afterwards.
@@ -60,11 +60,11 @@ impl Drop for Unread {
         if self.0.is_end_stream() {
             return;
         }
-        // This task ends by itself, at the latest with the connection. Without a runtime the process is at its end.
+        // The task ends at the latest with the connection. Without a runtime, the process is about to end.
         if let (Ok(runtime), Ok(place)) = (Handle::try_current(), PLACES.try_acquire()) {
             let rest = std::mem::take(&mut self.0);
             runtime.spawn(async move {
-                let _in_time = tokio::time::timeout(PATIENCE, throw_away(rest))
+                let _in_time = tokio::time::timeout(PATIENCE, discard(rest))
                     .await
                     .is_ok();
                 drop(place);
@@ -73,7 +73,7 @@ impl Drop for Unread {
     }
 }
 
-async fn throw_away(mut rest: Body) {
+async fn discard(mut rest: Body) {
     let mut read = 0;
     while let Some(Ok(frame)) = rest.frame().await {
         read += frame.data_ref().map_or(0, Bytes::len);

@@ -1,4 +1,4 @@
-//! Connections: how many, how long a client may dawdle, and how they end.
+//! Connections: their maximum number, their timeouts, and their end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,27 +22,27 @@ use super::stalled_writes::StalledWrites;
 use crate::proxies::TrustedProxies;
 use crate::shares::{Holder, Shares};
 
-/// The longest head of a request. A connection reads ahead by as much.
+/// The largest head of a request. A connection reads ahead by at most this size.
 const HEAD_BYTES: usize = 16 << 10;
-/// The head of a request must arrive within this; also ends idle connections.
+/// Timeout for the head of a request. Also ends idle connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Told to an address that has too many connections.
+/// The answer to an address with too many connections.
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n";
 
 #[derive(Clone, Debug)]
 pub struct ListenerSettings {
-    /// More connections wait in the system's queue.
+    /// Further connections wait in the system's queue.
     pub max_connections: usize,
-    /// What connections from one address may take of them.
+    /// Maximum number of connections from one address.
     pub from_one_address: usize,
-    /// Their addresses are those of many clients.
+    /// The limit per address does not apply to these proxies, because many clients share them.
     pub proxies: TrustedProxies,
-    /// How long requests under way may take to finish at shutdown.
+    /// How long running requests may take to finish at shutdown.
     pub patience: Duration,
 }
 
-/// Serves until `shutdown`, then lets requests under way finish.
+/// Serves requests until `shutdown`, then lets running requests finish.
 pub async fn serve_connections(
     listener: TcpListener,
     router: Router,
@@ -71,8 +71,8 @@ pub async fn serve_connections(
         } else {
             let share = addresses.try_take(Holder::address(peer.ip()), 1);
             if share.is_none() {
-                // Nothing waits for what does not fit into the socket's buffer.
-                let _told = stream.try_write(TOO_MANY).is_ok();
+                // Do not wait until the socket's buffer has room.
+                let _sent = stream.try_write(TOO_MANY).is_ok();
                 continue;
             }
             share
@@ -87,7 +87,7 @@ pub async fn serve_connections(
         let stream = TokioIo::new(StalledWrites::new(stream));
         let connection = graceful.watch(builder.serve_connection(stream, service));
         connections.spawn(async move {
-            // A connection that breaks is the client's business: its requests were answered or will be sent again.
+            // A broken connection is not an error of the server: the client retries requests without an answer.
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended");
             }
@@ -101,7 +101,7 @@ pub async fn serve_connections(
         .is_err()
     {
         tracing::warn!(
-            "requests under way did not finish in time and are cut off; devices will send them again"
+            "running requests did not finish in time and are cut off; devices will retry them"
         );
     }
 }
@@ -113,13 +113,13 @@ async fn accept(
     let slot = Arc::clone(slots).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, peer)) => {
-            // Answers are small and wanted at once. A socket that refuses is served all the same.
+            // Answers are small and urgent. If the option cannot be set, the connection is served anyway.
             let _delayed = stream.set_nodelay(true).is_err();
             Some((stream, peer, slot))
         }
         Err(error) => {
-            // Out of file descriptors, most likely: give connections time to end.
-            tracing::warn!(%error, "no connection accepted");
+            // The process is probably out of file descriptors: give connections time to end.
+            tracing::warn!(%error, "cannot accept a connection");
             tokio::time::sleep(Duration::from_millis(50)).await;
             None
         }

@@ -1,5 +1,5 @@
-//! The access rules of people and machines: a handler that takes a [`Viewer`], [`Editor`] or [`Admin`] runs only for somebody
-//! with that role in the project of the path; one that takes an [`Operator`] only for an admin of the whole installation.
+//! The access rules for people and tools. A handler with a [`Viewer`], [`Editor`] or [`Admin`] parameter runs only for a caller with that role in the
+//! project of the path. A handler with an [`Operator`] parameter runs only for an admin of the whole installation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use super::session::session_cookie;
 use crate::app::App;
 use crate::store::control::{Actor, ControlError, Role, SecretHash, User};
 
-/// The last use of a token is saved at most once in this time.
+/// Minimum time between two saves of a token's last use.
 const TOUCH_EVERY: i64 = 60_000_000;
 
-/// Somebody who may look, in the project.
+/// A caller who may read the project.
 pub(super) struct Viewer(pub(super) Member);
-/// Somebody who may change configurations.
+/// A caller who may change configurations.
 pub(super) struct Editor(pub(super) Member);
-/// Somebody who may change keys and people.
+/// A caller who may change keys and members.
 pub(super) struct Admin(pub(super) Member);
-/// Somebody who may make projects.
+/// A caller who may create projects.
 pub(super) struct Operator(pub(super) Actor);
 
 /// Whether the caller is an admin of the whole installation.
 pub(super) struct IsOperator(pub(super) bool);
 
-/// When what the caller may do ends by itself: with its token, if that has an end.
+/// When the caller's rights expire: with its token, if the token expires.
 pub(super) struct RightsEnd(pub(super) Option<i64>);
 
-/// Who it is and where.
+/// A caller with a role in a project.
 pub(super) struct Member {
     pub(super) project: String,
     pub(super) actor: Actor,
 }
 
-/// Somebody who is logged in.
+/// A person who is logged in.
 pub(super) struct Person {
     pub(super) user: User,
     pub(super) session: Uuid,
 }
 
-/// Who presented a valid credential, and what it is good for.
+/// The owner of a valid credential, and its rights.
 enum Principal {
     /// An API token, for one project or for all.
     Token {
@@ -58,7 +58,7 @@ enum Principal {
 }
 
 impl Principal {
-    /// A token in the header comes before a cookie: who sends one means it.
+    /// A token in the header takes precedence over a cookie, because a client sends it on purpose.
     async fn of(parts: &Parts, app: &App) -> Result<Self, Problem> {
         match parts.headers.get(AUTHORIZATION) {
             Some(header) => Self::of_token(header, app).await,
@@ -82,7 +82,7 @@ impl Principal {
             Err(error) => return Err(error.into()),
         };
         if token.last_used_at.is_none_or(|at| now - at >= TOUCH_EVERY) {
-            // The request goes on: only the time of the last use is missing.
+            // The request continues: only the time of the last use is not saved.
             let _shown_later = app.control.touch_api_token(token.id, now).await.is_err();
         }
         Ok(Self::Token {
@@ -100,7 +100,7 @@ impl Principal {
         }
     }
 
-    /// What it may do in a project, if anything.
+    /// Returns the role in a project, if there is one.
     async fn role_in(&self, project: &str, app: &App) -> Result<Option<Role>, Problem> {
         match self {
             Self::Token {
@@ -138,7 +138,7 @@ async fn person(parts: &Parts, app: &App) -> Result<Person, Problem> {
     })
 }
 
-/// Somebody without any access to a project does not learn whether it exists.
+/// Checks the role of the caller. A caller without access to a project does not learn whether the project exists.
 async fn member(parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Problem> {
     let principal = Principal::of(parts, app).await?;
     let Path(path): Path<HashMap<String, String>> = Path::from_request_parts(parts, &())
@@ -149,7 +149,7 @@ async fn member(parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Pr
     let role = role.ok_or_else(Problem::no_project)?;
     match app.control.project(project).await {
         Ok(_) => {}
-        // A name that the database cannot even hold is the name of nothing.
+        // A name that the database cannot store does not exist.
         Err(ControlError::NotFound | ControlError::Invalid(_)) => return Err(Problem::no_project()),
         Err(error) => return Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/mutes`: times in which no incidents are opened.
+//! `/api/v1/projects/{project}/mutes`: periods in which no incidents are opened.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::problem::Problem;
 use crate::app::App;
 use crate::store::control::{Mute, NewMute};
 
-/// A time in which no incidents are opened. Those that are open still end.
+/// A period in which no incidents are opened. Open incidents still end.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Mute)]
 pub(super) struct MuteBody {
     id: Uuid,
-    /// Missing: all rules of the project.
+    /// Missing if the mute covers all rules of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<Uuid>,
-    /// Missing: all groups of the rule.
+    /// Missing if the mute covers all groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, String>>)]
     group: Option<Value>,
@@ -55,13 +55,13 @@ impl From<Mute> for MuteBody {
     }
 }
 
-/// Mutes that are not over, the earliest first.
+/// Mutes that have not ended, earliest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MuteList {
     mutes: Vec<MuteBody>,
 }
 
-/// The mutes of the project that are not over.
+/// Lists the mutes of a project that have not ended.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/mutes", tag = "mutes",
     responses((status = 200, body = MuteList), Refused<(Viewer,)>),
@@ -79,23 +79,23 @@ pub(super) async fn list(
 #[serde(deny_unknown_fields)]
 #[schema(as = NewMute)]
 pub(super) struct NewMuteBody {
-    /// Left out: all rules of the project.
+    /// The rule to mute. Default: all rules of the project.
     #[serde(default)]
     rule: Option<Uuid>,
-    /// As the incident has it. Left out: all groups of the rule.
+    /// The group to mute, as in an incident. Default: all groups.
     #[serde(default)]
     group: Option<BTreeMap<String, String>>,
-    /// Microseconds since the epoch; now when left out.
+    /// Microseconds since the epoch. Default: now.
     #[serde(default)]
     starts_at: Option<i64>,
-    /// Within a year of its beginning.
+    /// At most a year after the start.
     ends_at: i64,
     /// 1 to 200 characters.
     #[schema(min_length = 1, max_length = 200)]
     reason: String,
 }
 
-/// Mutes a project, a rule or a group of it.
+/// Mutes a project, a rule or a group of a rule.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/mutes", tag = "mutes",
     request_body = NewMuteBody,

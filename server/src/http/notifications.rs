@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/notifications`: what was sent and what became of it; and the digest as it would be sent.
+//! `/api/v1/projects/{project}/notifications`: the delivery log. Also a preview of the daily digest.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::query::Unanswered;
 use crate::store::control::{Notification, NotificationFilter};
 
-/// Deliveries of a page when nobody says how many.
+/// The default size of a page.
 const PAGE: u32 = 100;
 
 /// One message to one channel.
@@ -28,16 +28,16 @@ const PAGE: u32 = 100;
 pub(super) struct NotificationBody {
     id: Uuid,
     channel: Uuid,
-    /// The `Idempotency-Key` of each attempt to send it.
+    /// The `Idempotency-Key` of every attempt to send the message.
     key: String,
     subject: String,
     #[schema(schema_with = notification_state)]
     state: &'static str,
     attempts: i64,
-    /// When it waits.
+    /// When the next attempt is due. Only in the state `waiting`.
     next_attempt_at: Option<i64>,
     last_error: Option<String>,
-    /// Microseconds since the epoch, as all times here.
+    /// Microseconds since the epoch, like all times here.
     created_at: i64,
     delivered_at: Option<i64>,
 }
@@ -63,7 +63,7 @@ impl From<Notification> for NotificationBody {
 #[derive(Serialize, ToSchema)]
 pub(super) struct NotificationList {
     notifications: Vec<NotificationBody>,
-    /// `before` of the next page; `null` when this is the last.
+    /// The `before` of the next page. `null` on the last page.
     next: Option<Uuid>,
 }
 
@@ -71,19 +71,19 @@ pub(super) struct NotificationList {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
-    /// Of one channel only.
+    /// Only messages to this channel.
     channel: Option<Uuid>,
-    /// In this state only.
+    /// Only messages in this state.
     #[param(schema_with = notification_state)]
     state: Option<String>,
-    /// Those before this one: `next` of the page before.
+    /// Only messages before this one: the `next` of the previous page.
     before: Option<Uuid>,
-    /// 1 to 1000; 100 when nothing is said.
+    /// 1 to 1000. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
-/// The delivery log, the latest first. What is done is kept for thirty days.
+/// Lists the delivery log, latest first. Delivered and failed messages are kept for 30 days.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/notifications", tag = "notifications",
     params(Wanted),
@@ -98,13 +98,14 @@ pub(super) async fn list(
     let state = wanted.state.as_deref().map(str::parse).transpose();
     let filter = NotificationFilter {
         channel: wanted.channel,
-        state: state
-            .map_err(|_| Problem::bad_query("`state` is waiting, sending, delivered or failed"))?,
+        state: state.map_err(|_| {
+            Problem::bad_query("`state` must be waiting, sending, delivered or failed")
+        })?,
         before: wanted.before,
     };
     let limit = wanted.limit.unwrap_or(PAGE);
     if !(1..=1_000).contains(&limit) {
-        return Err(Problem::bad_query("`limit` is 1 to 1000"));
+        return Err(Problem::bad_query("`limit` must be 1 to 1000"));
     }
     let page = app
         .control
@@ -118,7 +119,7 @@ pub(super) async fn list(
     }))
 }
 
-/// Sends a message again that failed for good.
+/// Sends a failed message again.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/notifications/{notification}/retry", tag = "notifications",
     responses((status = 204), Refused<(Editor, Missing)>),
@@ -140,7 +141,7 @@ pub(super) async fn retry(
 #[derive(Serialize, ToSchema)]
 pub(super) struct DigestPreview {
     subject: String,
-    /// As mail and chat have it.
+    /// The text in mail and chat.
     text: String,
     digest: Digest,
 }
@@ -149,12 +150,12 @@ pub(super) struct DigestPreview {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DayWanted {
-    /// A day of UTC, such as `2026-11-20`; yesterday when nothing is said.
+    /// A UTC day such as `2026-11-20`. Default: yesterday.
     #[param(format = Date)]
     day: Option<String>,
 }
 
-/// The digest of a day, as it would be sent now.
+/// Returns the digest of a day as it would be sent now.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/digest", tag = "notifications",
     params(DayWanted),

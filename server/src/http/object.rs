@@ -1,4 +1,4 @@
-//! Bodies of people and their tools: JSON, within limits of size, time and memory.
+//! The bodies of people and their tools: JSON, within limits of size, time and memory.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::body::{Held, receive_plain};
+use super::body::receive_plain;
 use super::client_address::ClientAddress;
 use super::json_value::{self, Unread};
 use super::problem::Problem;
 use crate::app::App;
-use crate::shares::Holder;
+use crate::shares::{Holder, Memory};
 
 /// The largest body of a request without an identity, such as a login.
 pub(super) const CREDENTIALS: usize = 8 << 10;
@@ -20,25 +20,25 @@ pub(super) const CREDENTIALS: usize = 8 << 10;
 const SMALL: usize = 64 << 10;
 /// The largest body with a set of public keys.
 pub(super) const KEY_SET: usize = 160 << 10;
-/// The largest body of all: a configuration with a thousand overrides, or thousands of classification rules.
+/// The largest body of all requests: a configuration with a thousand overrides, or thousands of classification rules.
 pub(super) const DOCUMENT: usize = 2 << 20;
 
-/// How much memory a body may take once it is read: so many times its size, within these bounds.
+/// Memory that a decoded body may take: a multiple of its size, within these bounds.
 const EXPANSION: usize = 40;
 const LEAST_MEMORY: usize = 64 << 10;
 const MOST_MEMORY: usize = 32 << 20;
 
-/// A body that is a JSON object with the members of `T`, of at most `MOST` bytes. Serde alone would also take them from a list, by their
-/// order, and a list that was sent by mistake must not change anything. The memory is held until the handler ends: write `Object(body, ..)`.
+/// A body that is a JSON object with the members of `T`, of at most `MOST` bytes. Serde alone would also accept the members as a list, in their
+/// order, and a list that was sent by mistake must not change anything. The memory is reserved until the handler ends: write `Object(body, ..)`.
 pub(super) struct Object<T, const MOST: usize = SMALL>(
     pub(super) T,
-    #[expect(dead_code, reason = "what it holds is free when the handler ends")] pub(super) Held,
+    #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(super) Memory,
 );
 
-/// A body of any JSON.
+/// A body with any JSON.
 pub(super) struct AnyJson<const MOST: usize = SMALL>(
     pub(super) Value,
-    #[expect(dead_code, reason = "what it holds is free when the handler ends")] pub(super) Held,
+    #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(super) Memory,
 );
 
 impl<T, const MOST: usize> FromRequest<Arc<App>> for Object<T, MOST>
@@ -74,14 +74,16 @@ async fn read<T: Send + 'static>(
     app: &Arc<App>,
     most: usize,
     typed: impl FnOnce(Value) -> Result<T, Problem> + Send + 'static,
-) -> Result<(T, Held), Problem> {
+) -> Result<(T, Memory), Problem> {
     let (mut parts, body) = request.into_parts();
     let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, app).await;
     let share = app.management_bodies.begin(Holder::address(address));
     let received = receive_plain(&parts.headers, body, most, app.body_timeout, share).await?;
     let (json, mut held) = received;
     let memory = (json.len() * EXPANSION).clamp(LEAST_MEMORY, MOST_MEMORY);
-    held.grow(json.len() + memory)?;
+    if !held.try_grow_to(json.len() + memory) {
+        return Err(Problem::overloaded());
+    }
     let is_small = json.len() <= SMALL;
     let work = move || {
         let value = json_value::read(&json, memory).map_err(|unread| match unread {
@@ -97,7 +99,7 @@ async fn read<T: Send + 'static>(
     done.map_err(|_| Problem::overloaded())?
 }
 
-/// The same for an object within a body: `#[serde(deserialize_with = "no_list")]`.
+/// Rejects a list in place of an object within a body: `#[serde(deserialize_with = "no_list")]`.
 pub(super) fn no_list<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

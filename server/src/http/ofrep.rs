@@ -1,4 +1,4 @@
-//! OFREP 0.3, `POST /ofrep/v1/evaluate/flags[/{key}]`: the configuration of a device as flags, for OpenFeature's clients.
+//! OFREP 0.3, `POST /ofrep/v1/evaluate/flags[/{key}]`: the configuration of a device as flags, for OpenFeature clients.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ use crate::remote_config::{self, Reason, Resolved, etag};
 /// The largest body, as sent and decompressed: a context is a few hundred bytes.
 const BODY: usize = 64 << 10;
 
-/// What a device says of itself. Members that mean nothing here are other flags' business.
+/// The attributes of a device. Other members are ignored, because they belong to other flags.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = EvaluationContext)]
 struct Context {
-    /// The install.
+    /// The install id.
     #[serde(rename = "targetingKey")]
     targeting_key: Option<String>,
     #[serde(alias = "appId")]
@@ -96,7 +96,7 @@ impl Context {
     }
 }
 
-/// A build number: whole, however the client's language writes numbers, or as text.
+/// Reads a build number: a whole number in any notation of a client's language, or text.
 fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let wrong = || serde::de::Error::custom("a build is a whole number");
     match Value::deserialize(deserializer)? {
@@ -105,7 +105,7 @@ fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
         Value::String(text) => text.parse().map(Some).map_err(|_| wrong()),
         Value::Number(number) => number
             .as_u64()
-            // 41200.0 is written without an exponent, and its whole part alone reads as what it is.
+            // serde_json writes 41200.0 without an exponent, so the part before `.0` is the number.
             .or_else(|| number.to_string().strip_suffix(".0")?.parse().ok())
             .map(Some)
             .ok_or_else(wrong),
@@ -124,18 +124,18 @@ pub(super) enum ErrorCode {
     General,
 }
 
-/// What is asked for.
+/// The body of a request.
 #[derive(ToSchema)]
 #[expect(
     dead_code,
-    reason = "it is read as JSON first, to tell the protocol's errors apart"
+    reason = "the body is read as JSON first, to distinguish the protocol's errors"
 )]
 struct Evaluation {
-    /// What the device says of itself.
+    /// The attributes of the device.
     context: Option<Context>,
 }
 
-/// Why there is no flag, as the protocol says it.
+/// Why there is no flag, in the format of the protocol.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = FlagFailure)]
@@ -162,7 +162,7 @@ impl Failure {
     }
 }
 
-/// An answer without flags: the protocol's own, or for what it leaves to HTTP a problem as everywhere.
+/// An answer without flags: an error of the protocol, or a problem if the protocol leaves the error to HTTP.
 pub(super) enum Refused {
     Failure(Failure),
     Problem(Problem),
@@ -190,11 +190,11 @@ impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
         let failure = match problem.status {
             StatusCode::BAD_REQUEST => {
-                Failure::new(ErrorCode::ParseError, "the body could not be read")
+                Failure::new(ErrorCode::ParseError, "cannot read the body")
             }
             StatusCode::PAYLOAD_TOO_LARGE => Failure {
                 status: StatusCode::PAYLOAD_TOO_LARGE,
-                ..Failure::new(ErrorCode::General, format!("the body may be {BODY} bytes"))
+                ..Failure::new(ErrorCode::General, format!("the body is larger than {BODY} bytes"))
             },
             _ => return Self::Problem(problem),
         };
@@ -232,13 +232,13 @@ struct Metadata {
     revision: u64,
 }
 
-/// Every flag at once: what clients on devices keep.
+/// Evaluates all flags at once. Clients on devices keep the result.
 #[utoipa::path(
     post, path = "/ofrep/v1/evaluate/flags", tag = "flags", operation_id = "evaluate_all",
     params(ContentEncoding, IfNoneMatch),
     request_body(content = Evaluation, description = "At most 64 KiB."),
     responses(
-        (status = 200, description = "All flags.", body = Flags<'_>, headers(("ETag" = String, description = "Names these flags."))),
+        (status = 200, description = "All flags.", body = Flags<'_>, headers(("ETag" = String, description = "The version of these flags."))),
         NotModified,
         Failures,
         Problems<(Device, UploadedBody, OwnApp)>,
@@ -266,8 +266,7 @@ pub(super) async fn all(
         flags: flags.collect(),
         metadata,
     };
-    // Of these bytes, not the document's: devices that match other overrides may get the same document, not the same
-    // variant.
+    // The tag is of these bytes, not of the document: devices that match different overrides may get the same document, but not the same variant.
     let body = serde_json::to_vec(&answer).unwrap_or_default();
     let etag = etag(&body);
     let tag = HeaderValue::from_str(&etag).unwrap_or(HeaderValue::from_static("\"\""));
@@ -278,7 +277,7 @@ pub(super) async fn all(
     Ok(([(ETAG, tag), (CONTENT_TYPE, json)], body).into_response())
 }
 
-/// One flag: what clients on servers ask for, each time.
+/// Evaluates one flag. Clients on servers ask for it each time.
 #[utoipa::path(
     post, path = "/ofrep/v1/evaluate/flags/{key}", tag = "flags", operation_id = "evaluate_one",
     params(
@@ -304,7 +303,7 @@ pub(super) async fn one(
     let resolved = resolve(&app, &device, &headers, body).await;
     let resolved = resolved.map_err(|refused| refused.about(&key))?;
     let Some(value) = resolved.flag(&key) else {
-        let failure = Failure::new(ErrorCode::FlagNotFound, "there is no flag of this name");
+        let failure = Failure::new(ErrorCode::FlagNotFound, "there is no flag with this name");
         return Err(Refused::from(failure).about(&key));
     };
     let flag = Flag {
@@ -319,7 +318,7 @@ pub(super) async fn one(
     Ok(Json(flag).into_response())
 }
 
-/// What the device of a request is told.
+/// Returns the configuration of the device that sent the request.
 async fn resolve(
     app: &App,
     Caller {
@@ -328,10 +327,10 @@ async fn resolve(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Arc<Resolved>, Refused> {
-    let share = app.device_bodies.begin(*project);
+    let share = app.intake.bodies.begin(*project);
     let received = receive(headers, body, BODY, app.body_timeout, share).await?;
     let context = received
-        .decompressed(BODY, Context::read)
+        .inflate(BODY, Context::read)
         .map_err(Problem::from)??;
     if let Some(app_id) = context.app_id.as_deref()
         && !device.allows(app_id)
@@ -351,7 +350,7 @@ async fn resolve(
     Ok(project.configuration.resolve(&device, now))
 }
 
-/// The install a request is about. A device token speaks for one alone, and names it when the context does not.
+/// Returns the install of a request. A device token is for one install, and names it if the context does not.
 fn install_id(context: &Context, device: &ingest::Device) -> Result<Option<String>, Problem> {
     let named = context
         .targeting_key

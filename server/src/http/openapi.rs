@@ -1,7 +1,7 @@
-//! `GET /openapi.json`: the public routes as an OpenAPI 3.1 document, made from the annotations at the handlers.
+//! `GET /openapi.json`: the public routes as an OpenAPI 3.1 document, made from the annotations of the handlers.
 //!
-//! An annotation says what only its handler knows; what can be derived (path parameters, operation ids, the answers that come with
-//! a method) is added in `finish`. A test holds the list below against the routing table.
+//! An annotation contains what only its handler knows. [`finish`] adds what can be derived: path parameters, operation ids, and the answers that come
+//! with a method. A test compares the list below with the routing table.
 
 mod answers;
 mod finish;
@@ -38,13 +38,13 @@ use super::{
     session, storage, traces,
 };
 
-/// Every handler that answers the public, in the order of the routing table.
+/// Every public handler, in the order of the routing table.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "unjank",
-        description = "Devices send batches and ask what to do; people and their tools steer them. Every error is \
-            `application/problem+json` with a stable `code`. Times that are numbers are microseconds since the epoch."
+        description = "Devices send batches and fetch their configuration. People and their tools manage projects and query data. Every error is \
+            `application/problem+json` with a stable `code`. Numeric times are in microseconds since the epoch."
     ),
     components(schemas(session::LoggedIn, ofrep::Failure, Fault)),
     paths(
@@ -160,13 +160,13 @@ use super::{
 )]
 struct Api;
 
-/// The document, with its keys in one order.
+/// Returns the document, with its keys in a fixed order.
 #[must_use]
 pub fn document() -> Value {
     finish::finished(serde_json::to_value(Api::openapi()).unwrap_or_default())
 }
 
-/// This document.
+/// Returns this document.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "operators",
     responses((status = 200, body = Value)),

@@ -1,5 +1,5 @@
-//! `/api/v1/session/oidc` and `/api/v1/session/methods`: logins with an identity provider. A browser comes and goes here, so every
-//! outcome is a redirect to a page, and what went wrong is a code in its address.
+//! `/api/v1/session/oidc` and `/api/v1/session/methods`: logins with an identity provider. The client is a browser, so every outcome is a redirect to
+//! a page. If the login failed, the address of the page has an error code.
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use super::session::{add_session, cookie, set_cookie};
 use crate::app::App;
 use crate::openid_connect::{ATTEMPT_LIFE, Callback, Caller, OidcError, OpenIdConnect, Started};
 
-/// The sealed attempt, while a person is at the provider. `Lax`, since the way back begins on the provider's site.
+/// The sealed attempt, while a person is at the provider. `Lax`, because the way back begins on the provider's site.
 const ATTEMPT: &str = "__Host-unjank-oidc";
 
-/// The most characters of an error that are logged.
+/// Maximum number of characters of an error in the log.
 const LONGEST_REASON: usize = 500;
 
-/// How people can log in.
+/// The ways to log in.
 #[derive(Serialize, ToSchema)]
 pub(super) struct LoginMethods {
-    /// What the identity provider is called, if people can log in with one.
+    /// The name of the identity provider, if people can log in with one.
     openid_connect: Option<String>,
 }
 
-/// How people can log in, besides with a password.
+/// Returns the ways to log in, besides a password.
 #[utoipa::path(
     get, path = "/api/v1/session/methods", tag = "session",
     responses((status = 200, body = LoginMethods)),
@@ -47,11 +47,11 @@ pub(super) async fn methods(State(app): State<Arc<App>>) -> Json<LoginMethods> {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
-    /// The page to open after the login: a path of this server. Others are ignored.
+    /// The page to open after the login: a path on this server. Other values are ignored.
     to: Option<String>,
 }
 
-/// Begins a login with the identity provider: sends the browser there.
+/// Begins a login with the identity provider: redirects the browser to it.
 #[utoipa::path(
     get, path = "/api/v1/session/oidc", tag = "session",
     params(Wanted),
@@ -75,23 +75,23 @@ pub(super) async fn start_oidc(
     Ok(response)
 }
 
-/// What the provider adds to the address it sends the browser back to.
+/// The parameters that the provider adds to the callback address.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Answer {
-    /// Names the login, as it was started.
+    /// Identifies the login that was started.
     state: Option<String>,
-    /// What is exchanged for the person's identity.
+    /// Exchanged for the person's identity.
     code: Option<String>,
     /// Why there is no code.
     error: Option<String>,
-    /// The same for a person.
+    /// The error as a sentence.
     error_description: Option<String>,
     /// The issuer, if the provider names it.
     iss: Option<String>,
 }
 
-/// Ends a login with the identity provider: answers the cookies of a session, and opens the page that was wanted.
+/// Finishes a login with the identity provider: sets the session cookies, and redirects to the requested page.
 #[utoipa::path(
     get, path = "/api/v1/session/oidc/callback", tag = "session",
     params(Answer),
@@ -122,7 +122,7 @@ pub(super) async fn finish_oidc(
         Ok(login) => add_session(redirect(&finished.wanted), login),
         Err(error) => refused(&finished.wanted, error),
     };
-    // An attempt is over, however it went. One of another tab stays.
+    // This attempt is over, whether it succeeded or failed. The attempt of another tab is kept.
     if !matches!(finished.login, Err(OidcError::NotStarted)) {
         set_cookie(&mut response, &attempt("", 0));
     }
@@ -139,30 +139,31 @@ fn attempt(sealed: &str, life_s: i64) -> String {
 
 fn redirect(to: &str) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
-    // Parsed URLs have only characters that a header can hold.
+    // Parsed URLs only have characters that are valid in a header.
     if let Ok(location) = HeaderValue::from_str(to) {
         response.headers_mut().insert(LOCATION, location);
     }
     response
 }
 
-/// The provider and the browser choose parts of the text, and anonymous callers how often there is one.
+/// The log level depends on the error, because anonymous callers can cause some errors at will. The text is filtered and shortened, because the
+/// provider and the browser choose parts of it.
 fn log(error: &OidcError) {
     let text = error.to_string();
     let plain = text.chars().filter(|char| !char.is_control());
     let reason: String = plain.take(LONGEST_REASON).collect();
     match error {
         OidcError::NotStarted | OidcError::Busy => {
-            tracing::debug!(reason, "a login with the identity provider was refused");
+            tracing::debug!(reason, "a login with the identity provider was rejected");
         }
         OidcError::Denied(_) | OidcError::NotAdmitted(_) => {
-            tracing::info!(reason, "a login with the identity provider was refused");
+            tracing::info!(reason, "a login with the identity provider was rejected");
         }
         _ => tracing::warn!(reason, "a login with the identity provider failed"),
     }
 }
 
-/// Opens the page, which shows the login again, and says there what is wrong.
+/// Redirects to the page, which shows the login again with the error.
 fn refused(wanted: &str, error: &OidcError) -> Response {
     log(error);
     let (page, fragment) = match wanted.split_once('#') {

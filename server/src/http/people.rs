@@ -1,4 +1,4 @@
-//! `/api/v1/users` and `/api/v1/projects/{project}/members`: who there is, and who may do what.
+//! `/api/v1/users` and `/api/v1/projects/{project}/members`: people and their roles.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ pub(super) struct UserBody {
     email: String,
     name: String,
     is_admin: bool,
-    /// False until the invitation is taken.
+    /// False until the invitation is accepted.
     has_password: bool,
-    /// Logs in with an identity provider.
+    /// Whether the person can log in with an identity provider.
     has_identity: bool,
     /// Microseconds since the epoch, as all times here.
     created_at: i64,
     disabled_at: Option<i64>,
-    /// The secret part of the link to set a password with: answered once, when it is made.
+    /// The secret part of the link for setting a password. Returned only once, by the request that creates it.
     #[serde(skip_serializing_if = "Option::is_none")]
     invitation: Option<String>,
 }
@@ -60,7 +60,7 @@ impl From<User> for UserBody {
 #[derive(Serialize, ToSchema)]
 pub(super) struct UserList {
     users: Vec<UserBody>,
-    /// For the next page; missing on the last one.
+    /// The cursor of the next page. Missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
 }
@@ -68,11 +68,11 @@ pub(super) struct UserList {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageOfUsers {
-    /// Those whose address comes after this one.
+    /// Only users whose e-mail address comes after this one.
     after: Option<String>,
 }
 
-/// A page of all people, by address.
+/// Returns a page of all users, sorted by e-mail address.
 #[utoipa::path(
     get, path = "/api/v1/users", tag = "people",
     params(PageOfUsers),
@@ -108,12 +108,12 @@ pub(super) struct NewPerson {
         pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
     )]
     name: String,
-    /// Admin of the whole installation.
+    /// Whether the person is an admin of the whole installation.
     #[serde(default)]
     is_admin: bool,
 }
 
-/// Makes a person and an invitation for them.
+/// Creates a person and an invitation for the person.
 #[utoipa::path(
     post, path = "/api/v1/users", tag = "people",
     request_body = NewPerson,
@@ -140,27 +140,27 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// What becomes of the API tokens that a disabled person made.
+/// What happens to the API tokens that a disabled person has created.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Tokens {
-    /// They end at once.
+    /// They are revoked at once.
     #[default]
     Revoke,
-    /// They work on, as if the caller had made them.
+    /// They stay valid, and the caller becomes their creator.
     TakeOver,
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Disabling {
-    /// What becomes of the API tokens that the person made. Left out: they are revoked.
+    /// What happens to the API tokens that the person has created. Default: they are revoked.
     #[serde(default)]
     #[param(inline)]
     tokens: Tokens,
 }
 
-/// Disables a person: their sessions and invitations end at once, and so do the API tokens they made, unless they are taken over.
+/// Disables a person. Ends their sessions and invitations at once, and revokes the API tokens that they created, unless the caller takes them over.
 #[utoipa::path(
     delete, path = "/api/v1/users/{user}", tag = "people",
     params(Disabling),
@@ -184,7 +184,7 @@ pub(super) async fn disable(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Lets a disabled person log in again.
+/// Enables a disabled person.
 #[utoipa::path(
     post, path = "/api/v1/users/{user}/enable", tag = "people",
     responses((status = 204), Refused<(Operator, Missing, Outlived)>),
@@ -201,7 +201,7 @@ pub(super) async fn enable(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Invites a person again: makes a link to set a password with. Earlier links end; the password stays until the new one is taken.
+/// Invites a person again: creates a link for setting a password. Earlier links end. The old password stays valid until a new one is set.
 #[utoipa::path(
     post, path = "/api/v1/users/{user}/invitation", tag = "people",
     responses((status = 201, body = UserBody), Refused<(Operator, Missing, Outlived, Overloaded)>),
@@ -237,7 +237,7 @@ pub(super) struct MemberList {
     members: Vec<MemberBody>,
 }
 
-/// Who has a role in the project.
+/// Lists the members of the project with their roles.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/members", tag = "people",
     responses((status = 200, body = MemberList), Refused<(Admin,)>),
@@ -267,7 +267,7 @@ pub(super) struct RoleBody {
     role: String,
 }
 
-/// Gives somebody a role in the project, instead of the one they have.
+/// Sets a person's role in the project, and replaces the previous one.
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
     request_body = RoleBody,
@@ -293,7 +293,7 @@ pub(super) async fn set_role(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Takes somebody's role in the project.
+/// Removes a person's role in the project.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
     responses((status = 204), Refused<(Admin, Missing)>),

@@ -1,4 +1,4 @@
-//! Errors on the wire: `application/problem+json` (RFC 9457) with a stable code.
+//! Error responses: `application/problem+json` (RFC 9457) with a stable code.
 
 mod alerts;
 mod devices;
@@ -18,14 +18,14 @@ use crate::control::people::LoginError;
 use crate::store::Failure;
 use crate::store::control::ControlError;
 
-/// An error a client sees.
+/// An error that a client sees.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,
     pub(super) code: &'static str,
     detail: String,
     header: Option<Box<(HeaderName, HeaderValue)>>,
-    /// A member of its own kind, such as the faults of a configuration.
+    /// An additional member, such as the faults of a configuration.
     more: Option<Box<(&'static str, serde_json::Value)>>,
 }
 
@@ -54,7 +54,7 @@ impl Problem {
         Self::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            "there is nothing at this path",
+            "there is no resource at this path",
         )
     }
 
@@ -62,7 +62,7 @@ impl Problem {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            "this path does not take this method",
+            "this path does not support this method",
         )
     }
 
@@ -102,7 +102,7 @@ impl Problem {
     }
 
     pub(super) fn look_back(most_days: u16) -> Self {
-        let detail = format!("`days` is 1 to {most_days}");
+        let detail = format!("`days` must be 1 to {most_days}");
         Self::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "days_out_of_range",
@@ -140,7 +140,7 @@ impl Problem {
         Self::new(
             StatusCode::FORBIDDEN,
             "cross_site",
-            "this request comes from another site: behind a proxy, pass `Host` and `Origin` on as they are",
+            "this request comes from another site: a proxy must forward `Host` and `Origin` unchanged",
         )
     }
 
@@ -148,7 +148,7 @@ impl Problem {
         Self::new(
             StatusCode::FORBIDDEN,
             "role",
-            format!("this needs the role {needed}"),
+            format!("this requires the role {needed}"),
         )
     }
 
@@ -176,7 +176,7 @@ impl Problem {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "content_encoding",
-            "the body may be sent as identity, gzip or zstd",
+            "send the body as identity, gzip or zstd",
         )
         .with(ACCEPT_ENCODING, "gzip, zstd")
     }
@@ -193,7 +193,7 @@ impl Problem {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
-            format!("the body may be {limit} bytes as sent: send less at a time"),
+            format!("the body is larger than {limit} bytes as sent: send less at a time"),
         )
     }
 
@@ -206,7 +206,7 @@ impl Problem {
     }
 
     pub(super) fn inflates_too_far(limit: usize) -> Self {
-        let detail = format!("the body may be {limit} bytes after decompression: split the batch");
+        let detail = format!("the body is larger than {limit} bytes after decompression: split the batch");
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "decompressed_too_large",
@@ -234,7 +234,7 @@ impl Problem {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
             "body_stalled",
-            "the body took too long to arrive: send it again",
+            "the body took too long to arrive: retry",
         )
     }
 
@@ -242,7 +242,7 @@ impl Problem {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "overloaded",
-            "too much is on its way in: send it again later",
+            "the server is overloaded: retry later",
         )
         .with(RETRY_AFTER, "5")
     }
@@ -252,7 +252,7 @@ impl Problem {
         let problem = Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             "too_many_tests",
-            format!("the channels of this project were tested too often: try again in {seconds} s"),
+            format!("the channels of this project were tested too often: retry in {seconds} s"),
         );
         Self {
             header: Some(Box::new((RETRY_AFTER, HeaderValue::from(seconds)))),
@@ -260,11 +260,18 @@ impl Problem {
         }
     }
 
+    /// Whether a retry of the same request cannot succeed.
+    pub(super) fn is_final(&self) -> bool {
+        !self.status.is_server_error()
+            && self.status != StatusCode::TOO_MANY_REQUESTS
+            && self.status != StatusCode::REQUEST_TIMEOUT
+    }
+
     pub(super) fn in_flight() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "batch_in_flight",
-            "the same batch is being stored by another request",
+            "another request is storing the same batch: retry later",
         )
         .with(RETRY_AFTER, "1")
     }
@@ -279,7 +286,7 @@ impl From<ControlError> for Problem {
             ControlError::Conflict { current } => Self::new(
                 StatusCode::CONFLICT,
                 "conflict",
-                format!("somebody saved revision {current} meanwhile: look at it, then save again"),
+                format!("revision {current} was saved in the meantime: review it, then save again"),
             )
             .and("current_revision", current),
             ControlError::Outranks => Self::new(StatusCode::FORBIDDEN, "role", detail),
@@ -336,14 +343,14 @@ impl From<Failure> for Problem {
             return Self::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "question_too_big",
-                "this takes too long to answer: ask for a shorter period, or filter for less",
+                "this query takes too long: choose a shorter period, or add filters",
             );
         }
-        tracing::warn!(%failure, "ClickHouse did not answer a question");
+        tracing::warn!(%failure, "ClickHouse did not answer a query");
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "store_unavailable",
-            "what is stored cannot be asked right now: try again later",
+            "stored data cannot be queried right now: retry later",
         )
         .with(RETRY_AFTER, "15")
     }
@@ -376,7 +383,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         debug_assert!(
             is_documented(self.code, self.status.as_u16()),
-            "{} {} is no documented problem",
+            "{} {} is not a documented problem",
             self.status,
             self.code
         );
@@ -404,13 +411,13 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The answer when a handler panics.
+/// Returns the answer to a request whose handler panicked.
 pub(super) fn internal() -> Response {
     tracing::error!("a request handler panicked");
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal",
-        "something is wrong with the server: send it again later",
+        "the server failed to handle the request: retry later",
     )
     .into_response()
 }

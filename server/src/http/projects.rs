@@ -1,4 +1,4 @@
-//! `/api/v1/projects`: what keys, configurations and events belong to.
+//! `/api/v1/projects`: the owners of keys, configurations and events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::store::control::{
     ControlError, DeviceTokens, Project, ProjectSettings, Quotas, SignalQuotas,
 };
 
-/// The most that a project or a key may send; nothing is no limit.
+/// The limits of a project or a key. A missing limit means no limit.
 #[derive(Clone, Copy, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Quotas)]
@@ -49,7 +49,7 @@ impl From<Quotas> for QuotasBody {
     }
 }
 
-/// Events per second by signal, from 0 on; 0 holds the signal back altogether, nothing is no limit. Any signal but `sdk_health`.
+/// Events per second by signal. 0 blocks a signal; a signal that is missing or `null` has no limit. All signals except `sdk_health`.
 type SignalQuotasBody = BTreeMap<String, Option<u64>>;
 
 fn signal_quotas(body: &SignalQuotasBody) -> Result<SignalQuotas, ControlError> {
@@ -93,7 +93,7 @@ pub(super) struct ProjectList {
     projects: Vec<ProjectBody>,
 }
 
-/// All projects.
+/// Lists all projects.
 #[utoipa::path(
     get, path = "/api/v1/projects", tag = "projects",
     responses((status = 200, body = ProjectList), Refused<(Operator,)>),
@@ -110,10 +110,10 @@ pub(super) async fn list(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewProject {
-    /// 1 to 63 lower-case letters, digits and dashes; it never changes.
+    /// 1 to 63 lower-case letters, digits and dashes. Cannot be changed later.
     #[schema(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$")]
     id: String,
-    /// 1 to 200 characters; left out, the id.
+    /// 1 to 200 characters. Default: the id.
     #[schema(
         min_length = 1,
         max_length = 200,
@@ -127,7 +127,7 @@ pub(super) struct NewProject {
     signal_quotas: SignalQuotasBody,
 }
 
-/// Makes a project.
+/// Creates a project.
 #[utoipa::path(
     post, path = "/api/v1/projects", tag = "projects",
     request_body = NewProject,
@@ -152,7 +152,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(project.into())))
 }
 
-/// What is missing stays as it is; quotas are replaced as a whole, and so are those of signals.
+/// Missing fields stay unchanged. `quotas` and `signal_quotas` are each replaced as a whole.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProjectPatch {
@@ -166,12 +166,12 @@ pub(super) struct ProjectPatch {
     quotas: Option<QuotasBody>,
     #[schema(schema_with = sets::signal_quotas_or_null)]
     signal_quotas: Option<SignalQuotasBody>,
-    /// `required`: ingest keys alone no longer open, once the project has an active device key. `optional`: they do.
+    /// `required`: an ingest key alone is not accepted if the project has an active device key. `optional`: an ingest key is enough.
     #[schema(schema_with = sets::device_tokens_or_null)]
     device_tokens: Option<String>,
 }
 
-/// Changes a project's name, quotas, or whether its devices must bring tokens. What is missing stays as it is.
+/// Changes a project's name, its quotas, or whether its devices must send tokens. Missing fields stay unchanged.
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}", tag = "projects",
     request_body = ProjectPatch,
@@ -204,7 +204,7 @@ pub(super) async fn update(
 }
 
 fn device_tokens(name: &str) -> Result<DeviceTokens, ControlError> {
-    let unknown = "`device_tokens` is optional or required";
+    let unknown = "`device_tokens` must be `optional` or `required`";
     name.parse()
         .map_err(|_| ControlError::Invalid(unknown.to_owned()))
 }

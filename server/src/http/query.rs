@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/query/…`: tables, series and distributions of everything that is stored.
+//! `/api/v1/projects/{project}/query/…`: tables, series and distributions of all stored data.
 
 mod ask;
 
@@ -21,14 +21,14 @@ use crate::shares::Share;
 use crate::store::control::Actor;
 use crate::store::reads::{Base, Fold, Grain, Measure, Read, Subject, TableRow, subject};
 
-/// Questions wait for their turn as long as somebody would.
+/// How long a query waits for its turn. A person would not wait longer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A measure, and how its numbers are meant.
+/// A measure with its unit.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MeasureBody {
     name: &'static str,
-    /// `count`, `us`, `ms`, `bytes`, `share` (0 to 1), `per_second`, `per_minute`, or `value`: that of the metric.
+    /// `count`, `us`, `ms`, `bytes`, `share` (0 to 1), `per_second`, `per_minute`, or `value`: the unit of the metric.
     unit: &'static str,
     /// `lower`, `higher` or `none`.
     better: &'static str,
@@ -44,13 +44,13 @@ impl From<&&'static Measure> for MeasureBody {
     }
 }
 
-/// What was asked, as it was understood.
+/// The query as the server understood it.
 #[derive(Serialize, ToSchema)]
 pub(super) struct About {
     signal: &'static str,
-    /// `daily` or `hourly`: a roll-up, in whole days or hours of UTC; `raw`: each event.
+    /// `daily` or `hourly`: a roll-up, in whole days or hours of UTC. `raw`: single events.
     source: &'static str,
-    /// RFC 3339; widened to whole hours or days when a roll-up answers.
+    /// RFC 3339. Widened to whole hours or days if the source is a roll-up.
     #[schema(value_type = String, format = DateTime)]
     from: Timestamp,
     #[schema(value_type = String, format = DateTime)]
@@ -67,7 +67,7 @@ pub(super) struct About {
     by: Vec<&'static str>,
     /// The measures of `values` and `base`.
     measures: Vec<MeasureBody>,
-    /// Rows that were read to answer.
+    /// The number of rows read.
     rows_read: u64,
     bytes_read: u64,
 }
@@ -111,9 +111,9 @@ impl About {
 pub(super) struct Row {
     /// The values of `by`.
     keys: Vec<String>,
-    /// `null` where nothing was measured.
+    /// `null` if nothing was measured.
     values: Vec<Option<f64>>,
-    /// The same of what is compared with; absent when nothing is, `null` where it has no such group.
+    /// The values of the base. Missing without a comparison; `null` if the base has no such group.
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<Option<Vec<Option<f64>>>>,
 }
@@ -130,19 +130,19 @@ impl Row {
     }
 }
 
-/// NaN and infinity are not numbers that JSON has: nothing was measured.
+/// JSON has no NaN and no infinity. Both mean that nothing was measured.
 fn measured(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Groups with their measures, the first by `order`.
+/// Groups with their measures, sorted by `order`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = QueryTable)]
 pub(super) struct Table {
     #[serde(flatten)]
     about: About,
     rows: Vec<Row>,
-    /// There are more groups than `limit`.
+    /// Whether there are more groups than `limit`.
     more: bool,
 }
 
@@ -152,9 +152,9 @@ pub(super) struct Table {
 pub(super) struct Series {
     #[serde(flatten)]
     about: About,
-    /// Seconds from one time to the next.
+    /// Seconds between two times.
     step_s: u32,
-    /// Where each step begins, in seconds since the epoch.
+    /// The start of each step, in seconds since the epoch.
     times: Vec<i64>,
     series: Vec<Line>,
 }
@@ -164,18 +164,18 @@ pub(super) struct Series {
 #[schema(as = QueryLine)]
 struct Line {
     keys: Vec<String>,
-    /// By measure, a value for each time; `null` where nothing was measured.
+    /// For each measure, a value per time. `null` if nothing was measured.
     values: std::collections::BTreeMap<&'static str, Vec<Option<f64>>>,
 }
 
-/// How values are distributed, for the largest groups.
+/// The distribution of values, for the largest groups.
 #[derive(Serialize, ToSchema)]
 #[schema(as = QueryDistribution)]
 pub(super) struct Distributions {
     #[serde(flatten)]
     about: About,
     field: String,
-    /// The upper bounds of the buckets, from the smallest that holds something; zero holds what is not above it.
+    /// The upper bounds of the buckets, from the first bucket with values. The bucket with bound 0 has the values up to 0.
     bounds: Vec<f64>,
     series: Vec<Counts>,
 }
@@ -185,11 +185,11 @@ pub(super) struct Distributions {
 #[schema(as = QueryCounts)]
 struct Counts {
     keys: Vec<String>,
-    /// A weight for each bound: how many events it stands for.
+    /// For each bound, the number of events that the bucket stands for.
     counts: Vec<f64>,
 }
 
-/// Groups of a signal with their measures.
+/// Returns the groups of a signal with their measures.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/query/{signal}", tag = "query",
     params(QueryParameters),
@@ -222,7 +222,7 @@ pub(super) async fn table(
     }))
 }
 
-/// Measures of a signal over time, for its largest groups.
+/// Returns measures of a signal over time, for the largest groups.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/query/{signal}/series", tag = "query",
     operation_id = "series",
@@ -260,13 +260,13 @@ pub(super) async fn over_time(
     }))
 }
 
-/// How one field of a signal is distributed, for its largest groups.
+/// Returns the distribution of a field of a signal, for the largest groups.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/query/{signal}/distribution", tag = "query",
     operation_id = "distribution",
     params(
         QueryParameters,
-        ("field" = Option<String>, Query, description = "The field, such as `durations_us`; that of the signal when it has one only."),
+        ("field" = Option<String>, Query, description = "The field, such as `durations_us`. Default: the first one of the signal."),
     ),
     responses((status = 200, body = Distributions), Refused<(Viewer, Questioned)>),
 )]
@@ -310,14 +310,14 @@ fn histogram(subject: &'static Subject, field: Option<&str>) -> Result<&'static 
     };
     found.copied().ok_or_else(|| {
         Problem::unfit_question(format!(
-            "`field` of {} is one of: {}",
+            "`field` of {} must be one of: {}",
             subject.name,
             all.join(", ")
         ))
     })
 }
 
-/// Waits until few enough questions are asked, by the actor and in all.
+/// Waits until few enough queries are running, both of the actor and in total.
 pub(super) async fn turn(app: &App, actor: &Actor) -> Result<Share, Problem> {
     let turn = app.questions.take(actor.holder(), PATIENCE).await;
     turn.ok_or_else(Problem::overloaded)

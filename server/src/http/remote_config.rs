@@ -1,4 +1,4 @@
-//! `GET /v1/config`: what a device is to do, from memory.
+//! `GET /v1/config`: the configuration of a device, from memory.
 
 use std::sync::Arc;
 
@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Deserialize;
-use unjank_protocol::Resource;
 use unjank_protocol::config::Document;
 
 use super::device::Device;
@@ -19,7 +18,7 @@ use crate::app::App;
 use crate::control::Caller;
 use crate::remote_config::{self, Resolved};
 
-/// What a device says of itself. Everything may be missing; conditions about what is missing do not hold.
+/// The attributes of a device. All are optional. Conditions about missing attributes are false.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Attributes {
@@ -56,14 +55,14 @@ impl Attributes {
     }
 }
 
-/// What a device is to collect, how much of it, and how it uploads.
+/// Returns what a device should collect, how much of it, and how to upload it.
 #[utoipa::path(
     get, path = "/v1/config", tag = "remote_config",
     params(Attributes, IfNoneMatch),
     responses(
         (status = 200, description = "The configuration of this device.", body = Document, headers(
-            ("ETag" = String, description = "Names this configuration; receipts carry the same."),
-            ("Cache-Control" = String, description = "How long it holds: until the next poll, or until an override ends."),
+            ("ETag" = String, description = "The version of this configuration. Receipts carry the same `ETag`."),
+            ("Cache-Control" = String, description = "How long the configuration is valid: until the next poll, or until an override ends."),
         )),
         NotModified,
         Refused<(Device, QueryString, OwnApp)>,
@@ -71,7 +70,7 @@ impl Attributes {
 )]
 pub(super) async fn get(
     State(app): State<Arc<App>>,
-    // Quotas do not count here: a device that is to send less must be able to learn it.
+    // Quotas do not apply here: a device that should send less must be able to learn it.
     Device(Caller { device, .. }): Device,
     query: Result<Query<Attributes>, QueryRejection>,
     headers: HeaderMap,
@@ -94,7 +93,7 @@ pub(super) async fn get(
 
 fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
     let poll = u64::from(resolved.document.poll_interval_s);
-    // An answer that ends by itself is not kept for longer.
+    // An answer must not be kept for longer than it is valid.
     let until_change = resolved.changes_at.map_or(u64::MAX, |at| {
         u64::try_from((at - now) / 1_000_000).unwrap_or(0)
     });
@@ -110,42 +109,11 @@ fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
     (headers, json, Bytes::from_owner(Arc::clone(&resolved.body))).into_response()
 }
 
-/// Whether the client has the body of an `ETag` already.
+/// Whether the client already has the body of an `ETag`.
 pub(super) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
     let sent = headers.get_all(IF_NONE_MATCH).iter();
     sent.filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(|tag| tag.trim().trim_start_matches("W/"))
         .any(|tag| tag == etag || tag == "*")
-}
-
-/// The `ETag` of the configuration that the device of a batch gets now, when it polls with what the batch says of it.
-/// None when the network decides: a batch spans several.
-pub(super) fn etag_for(
-    app: &App,
-    project: &str,
-    resource: &Resource<'_>,
-    now: i64,
-) -> Option<Arc<str>> {
-    let project = app.access.project(project)?;
-    if project.configuration.asks_for_network() {
-        return None;
-    }
-    let install_id = resource.install_id.to_string();
-    let device = remote_config::Device {
-        app_id: Some(&resource.app_id),
-        app_version: Some(&resource.app_version),
-        build: (resource.build > 0).then_some(resource.build),
-        os_name: Some(&resource.os_name),
-        os_version: Some(&resource.os_version),
-        device_model: Some(&resource.device_model),
-        device_class: Some(&resource.device_class),
-        network: None,
-        locale: Some(&resource.locale),
-        sdk_version: Some(&resource.sdk_version),
-        user_id: Some(&resource.user_id),
-        install_id: Some(&install_id),
-    };
-    let resolved = project.configuration.resolve(&device, now);
-    Some(Arc::clone(&resolved.etag))
 }

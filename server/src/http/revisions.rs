@@ -1,4 +1,4 @@
-//! What the histories of a project's documents, configurations and rules, have in common on the wire.
+//! The common parts of the histories of a project's documents: configurations and rules.
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query};
@@ -11,10 +11,10 @@ use crate::store::control::{Document, DocumentKind};
 
 const PAGE: u32 = 50;
 
-/// Who saved a revision, when and why.
+/// The author, time and note of a revision.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct Signature {
-    /// 0: nothing was ever saved, the defaults hold.
+    /// 0 if nothing has been saved yet and the defaults are in force.
     revision: i64,
     note: String,
     author: String,
@@ -36,15 +36,15 @@ impl From<Document> for Signature {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageOfRevisions {
-    /// Those before this revision: the last one of the page before.
+    /// Only revisions before this one: the last one of the previous page.
     before: Option<i64>,
 }
 
-/// A page of the history, the latest first.
+/// A page of the history, newest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Revisions {
     revisions: Vec<Signature>,
-    /// For the next page; missing on the last one.
+    /// The cursor of the next page. Missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<i64>,
 }
@@ -74,7 +74,7 @@ impl Revisions {
 /// The project and the revision of a path.
 pub(super) type RevisionPath = Result<Path<(String, i64)>, PathRejection>;
 
-/// The document that a path names.
+/// Returns the document that a path names.
 pub(super) async fn document(
     app: &App,
     kind: DocumentKind,
@@ -85,11 +85,11 @@ pub(super) async fn document(
     Ok(app.control.document(kind, project, revision).await?)
 }
 
-/// Which revision is to hold again.
+/// The revision to restore.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RollBack {
     pub(super) revision: i64,
-    /// The revision that holds, as `GET` answered it.
+    /// The current revision, as returned by `GET`.
     pub(super) expected_revision: i64,
 }

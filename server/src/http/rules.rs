@@ -1,5 +1,5 @@
-//! `/api/v1/projects/{project}/rules`: looking at, checking, trying, saving and taking back a project's classification rules, and
-//! how far its history is classified by them.
+//! `/api/v1/projects/{project}/rules`: reading, checking, trying, saving and rolling back a project's classification rules, and the progress of
+//! reclassification.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const LONGEST_LOOK_BACK_DAYS: u16 = 90;
 pub(super) struct Revision {
     #[serde(flatten)]
     signature: Signature,
-    /// TOML, as it was saved; of revision 0, the rules the server falls back to.
+    /// TOML, as it was saved. For revision 0, the default rules of the server.
     rules: String,
     /// Rules that can never match, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -56,7 +56,7 @@ impl Revision {
     }
 }
 
-/// The rules that hold, with their revision.
+/// Returns the current rules with their revision.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/rules", tag = "rules",
     responses((status = 200, body = Revision), Refused<(Viewer,)>),
@@ -76,22 +76,22 @@ pub(super) async fn latest(
     }
 }
 
-/// What is to be saved.
+/// The rules to save.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewRulesRevision)]
 pub(super) struct NewRevision {
-    /// The revision it was made from, as `GET` answered it.
+    /// The revision on which the rules are based, as returned by `GET`.
     expected_revision: i64,
-    /// TOML; `unjank classify --print-rules` explains the format.
+    /// TOML. `unjank classify --print-rules` explains the format.
     rules: String,
-    /// Why, for those who read the history.
+    /// The reason for the change, shown in the history.
     #[serde(default)]
     #[schema(max_length = 10_000)]
     note: String,
 }
 
-/// Saves rules as the next revision, when they can be read and nobody saved meanwhile.
+/// Saves rules as the next revision. Fails if they are invalid, or if another revision was saved in the meantime.
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/rules", tag = "rules",
     request_body = NewRevision,
@@ -112,7 +112,7 @@ pub(super) async fn save(
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }
 
-/// Rules to be looked at.
+/// The rules to check.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RulesCandidate)]
@@ -121,13 +121,13 @@ pub(super) struct Candidate {
     rules: String,
 }
 
-/// What is wrong, and what to do.
+/// What is wrong and what to do.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RulesFault {
-    /// Which rule, from 1; missing when it is about the file.
+    /// The number of the rule, from 1. Missing if the fault is about the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<usize>,
-    /// Which line, from 1, when it is about one.
+    /// The line, from 1, if the fault is about a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     message: String,
@@ -143,7 +143,7 @@ impl From<&RulesError> for RulesFault {
     }
 }
 
-/// What saving would say.
+/// The result of a check.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RulesVerdict)]
 pub(super) struct Verdict {
@@ -154,7 +154,7 @@ pub(super) struct Verdict {
     warnings: Vec<String>,
 }
 
-/// Says what saving rules would say, and saves nothing.
+/// Checks rules in the same way as saving them, and saves nothing.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/rules/check", tag = "rules",
     request_body = Candidate,
@@ -176,7 +176,7 @@ pub(super) async fn check(
     }))
 }
 
-/// A page of the revisions, the latest first, without their rules.
+/// Returns a page of the revisions, newest first, without their rules.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/rules/revisions", tag = "rules",
     params(PageOfRevisions),
@@ -192,7 +192,7 @@ pub(super) async fn history(
         .map(Json)
 }
 
-/// A revision with its rules.
+/// Returns a revision with its rules.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/rules/revisions/{revision}", tag = "rules",
     responses((status = 200, body = Revision), Refused<(Viewer, Missing)>),
@@ -206,7 +206,7 @@ pub(super) async fn revision(
     Ok(Json(Revision::whole(document)))
 }
 
-/// Saves an earlier revision again, as the next one.
+/// Rolls back to an earlier revision: saves it again as the next one.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/rules/rollback", tag = "rules",
     request_body = RollBack,
@@ -229,14 +229,14 @@ pub(super) async fn roll_back(
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }
 
-/// Rules to be tried on what is stored.
+/// The rules to try on stored stacks.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RulesTrial)]
 pub(super) struct Trial {
     /// TOML.
     rules: String,
-    /// How many days back, 1 to 90.
+    /// The number of days to look back, 1 to 90. Default: 7.
     #[serde(default = "a_week")]
     #[schema(minimum = 1, maximum = 90)]
     days: u16,
@@ -246,7 +246,7 @@ fn a_week() -> u16 {
     7
 }
 
-/// Tries rules on the stacks of the last days: says which groups would merge, split and change their names.
+/// Tries rules on the stacks of the last days. Returns which groups would merge, split or change their names.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/rules/dry-run", tag = "rules",
     request_body = Trial,
@@ -272,9 +272,9 @@ pub(super) async fn dry_run(
     Ok(Json(app.dry_runs.run(&app.clickhouse, run).await?))
 }
 
-/// How far the stored stacks are classified by the rules that hold.
+/// Returns how many of the stored stacks are classified by the current rules.
 ///
-/// As far as this server knows; each of several goes over everything itself.
+/// The progress of this server. If there are several servers, each goes over all stacks.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/rules/reclassification", tag = "rules",
     responses((status = 200, body = Progress), Refused<(Viewer,)>),

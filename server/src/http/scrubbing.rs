@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/scrubbing`: what is scrubbed in texts before they are stored.
+//! `/api/v1/projects/{project}/scrubbing`: the rules by which texts are scrubbed before they are stored.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl From<SaveError> for Problem {
     }
 }
 
-/// What the project scrubs.
+/// Returns the scrubbing rules of the project.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/scrubbing", tag = "scrubbing",
     responses((status = 200, body = ScrubbingDocument), Refused<(Viewer,)>),
@@ -41,7 +41,7 @@ pub(super) async fn read(
     Ok(Json(serde_json::from_str(&document).unwrap_or_default()))
 }
 
-/// Sets what the project scrubs, within a second. Texts that are stored already stay as they are.
+/// Sets the scrubbing rules of the project. They take effect within a second and do not change stored texts.
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/scrubbing", tag = "scrubbing",
     request_body = ScrubbingDocument,
@@ -58,8 +58,10 @@ pub(super) async fn save(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Says what a document would change in texts of the last 24 hours, and saves nothing. Those texts were scrubbed when they arrived, so this
-/// shows what new rules find. What rules would no longer find is not stored, so it cannot be shown.
+/// Shows what a document would change in texts of the last 24 hours. Saves nothing.
+///
+/// These texts were scrubbed when they arrived, so the result shows what new rules find. It cannot show what removed rules would have found, because
+/// that is not stored.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/scrubbing/dry-run", tag = "scrubbing",
     request_body = ScrubbingDocument,

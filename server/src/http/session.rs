@@ -1,5 +1,5 @@
-//! `/api/v1/login`, `/invitation`, `/session`: how people get in, stay in and leave. Tokens travel in cookies that scripts cannot
-//! read; they are `Secure`, so a browser sends them over TLS, or to this machine.
+//! `/api/v1/login`, `/invitation`, `/session`: how people log in, stay logged in and log out. The tokens are in cookies that scripts cannot read. The
+//! cookies are `Secure`, so a browser sends them only over TLS, or to the local machine.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::store::control::Actor;
 
 const SESSION: &str = "__Host-unjank";
 const REFRESH: &str = "__Secure-unjank-refresh";
-/// Marks a browser that has logged in before. Other people's wrong passwords do not delay it.
+/// Identifies a browser that has logged in before. Failed logins of other people do not delay it.
 const DEVICE: &str = "__Host-unjank-device";
 const DEVICE_LIFE_S: i64 = 365 * 24 * 3_600;
-/// The refresh token goes only where it is used.
+/// The refresh token is only sent to the path that uses it.
 const REFRESH_PATH: &str = "/api/v1/session";
 
 #[derive(Deserialize, ToSchema)]
@@ -40,7 +40,7 @@ pub(super) struct Passwords {
     password: String,
 }
 
-/// Logs in with a password: answers the cookies of a session.
+/// Logs in with a password and sets the session cookies.
 #[utoipa::path(
     post, path = "/api/v1/login", tag = "session",
     request_body = Passwords,
@@ -68,7 +68,7 @@ pub(super) struct Acceptance {
     password: String,
 }
 
-/// Takes an invitation, once: sets the password and logs in.
+/// Accepts an invitation, which works once: sets the password and logs in.
 #[utoipa::path(
     post, path = "/api/v1/invitation", tag = "session",
     request_body = Acceptance,
@@ -88,7 +88,7 @@ pub(super) async fn accept_invitation(
     Ok(logged_in(&login))
 }
 
-/// Gets the next cookies of a session. A refresh token works once; used again it ends the session.
+/// Renews the cookies of a session. A refresh token works once. Using it again ends the session.
 #[utoipa::path(
     post, path = "/api/v1/session/refresh", tag = "session",
     responses(SessionCookies, Refused<(LogIn, Ended)>),
@@ -125,17 +125,17 @@ pub(super) async fn log_out(
     ))
 }
 
-/// Who is logged in, and what they may do.
+/// The logged-in person and their rights.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Me {
     id: Uuid,
     email: String,
     name: String,
-    /// Admin of the whole installation.
+    /// Whether the person is an admin of the whole installation.
     is_admin: bool,
-    /// False for people who log in with the identity provider only.
+    /// False for people who only log in with an identity provider.
     has_password: bool,
-    /// What the identity provider is called, if the person logs in with it.
+    /// The name of the identity provider, if the person logs in with it.
     identity_provider: Option<String>,
     roles: Vec<RoleIn>,
 }
@@ -147,7 +147,7 @@ struct RoleIn {
     role: &'static str,
 }
 
-/// Who is logged in, and what they may do.
+/// Returns the logged-in person and their rights.
 #[utoipa::path(
     get, path = "/api/v1/me", tag = "session",
     responses((status = 200, body = Me), Refused<(Person,)>),
@@ -183,11 +183,11 @@ pub(super) async fn me(
 #[derive(Serialize, ToSchema)]
 pub(super) struct LoggedIn {
     user: Uuid,
-    /// Then `POST /api/v1/session/refresh` gets the next token.
+    /// After this time, `POST /api/v1/session/refresh` gets the next token.
     expires_in_s: i64,
 }
 
-/// A try to log in.
+/// Returns the details of an attempt to log in.
 pub(super) fn attempt(app: &App, address: IpAddr, headers: &HeaderMap) -> Attempt {
     Attempt {
         address,
@@ -204,7 +204,7 @@ pub(super) fn logged_in(login: &Login) -> Response {
     add_session(Json(body).into_response(), login)
 }
 
-/// Gives a browser the cookies of a session.
+/// Sets the cookies of a session.
 pub(super) fn add_session(response: Response, login: &Login) -> Response {
     let life = SESSION_LIFE / 1_000_000;
     let mut response = with_cookies(response, &login.session_token, login.refresh.reveal(), life);
@@ -244,7 +244,7 @@ pub(super) fn with_cookies(
     response
 }
 
-/// The session token of a request.
+/// Returns the session token of a request.
 pub(super) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
     cookie(headers, SESSION)
 }

@@ -1,4 +1,4 @@
-//! Ends connections whose client does not read its answer: each holds memory, a descriptor, and perhaps a query of ClickHouse.
+//! Ends connections whose client does not read its answer. Each would hold memory, a file descriptor, and perhaps a ClickHouse query.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -9,12 +9,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A connection ends when nothing could be written to it for this long.
+/// A connection ends if nothing could be written to it for this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct StalledWrites<S> {
     stream: S,
-    /// Runs while the stream takes nothing.
+    /// Runs while the stream accepts nothing.
     end: Option<Pin<Box<Sleep>>>,
 }
 
@@ -23,7 +23,7 @@ impl<S> StalledWrites<S> {
         Self { stream, end: None }
     }
 
-    /// Passes on what the stream answered, unless it was stalled for too long.
+    /// Passes on the answer of the stream, or an error if the stream has stalled for too long.
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    async fn dawdle(far: &mut tokio::io::DuplexStream) {
+    async fn read_slowly(far: &mut tokio::io::DuplexStream) {
         for _ in 0..10 {
             tokio::time::sleep(Duration::from_secs(20)).await;
             far.read_exact(&mut [0; 32]).await.unwrap();
@@ -101,10 +101,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_stops_ends_the_connection_and_one_that_dawdles_does_not() {
+    async fn a_stalled_reader_ends_the_connection_and_a_slow_reader_does_not() {
         let (near, mut far) = tokio::io::duplex(64);
         let mut near = StalledWrites::new(near);
-        let (written, ()) = tokio::join!(near.write_all(&[0; 320]), dawdle(&mut far));
+        let (written, ()) = tokio::join!(near.write_all(&[0; 320]), read_slowly(&mut far));
         written.unwrap();
         let began = Instant::now();
         let stalled = near.write_all(&[0; 320]).await.unwrap_err();

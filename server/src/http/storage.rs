@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/storage`: how long rows are kept, how much room they may take, and how much they take.
+//! `/api/v1/projects/{project}/storage`: how long rows are kept, the disk quota of a project, and the space that its rows take.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::app::App;
 use crate::store::TableUse;
 use crate::store::control::{KeepDays, Storage};
 
-/// How long rows are kept, and what they take.
+/// How long rows are kept, and how much space they take.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Storage)]
 pub(super) struct StorageBody {
     keep: KeepDays,
-    /// What `null` means: the times of the installation.
+    /// The retention of the installation, which replaces `null` in `keep`.
     default_keep: KeepDays,
-    /// How much room the rows may take, in bytes. `null`: no limit.
+    /// The disk quota of the rows, in bytes. `null`: no limit.
     disk_bytes: Option<u64>,
-    /// What the rows take, in bytes. An estimate: of each table the project's part by its number of rows, weighed by the size of its events on
-    /// the wire in the last 30 days.
+    /// The space that the rows take, in bytes. An estimate: the project's share of each table by number of rows, weighted by the size of its events
+    /// on the wire in the last 30 days.
     used_bytes: u64,
-    /// Batches are refused with `quota_disk`, because the events of the last two days alone take too much room.
+    /// Whether batches are rejected with `quota_disk`, because the events of the last two days alone exceed the quota.
     is_over_quota: bool,
-    /// The largest first.
+    /// Largest first.
     tables: Vec<TableUse>,
 }
 
-/// How long rows are kept, and what they take.
+/// Returns how long rows are kept, and how much space they take.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/storage", tag = "storage",
     responses((status = 200, body = StorageBody), Refused<(Viewer, Questioned)>),
@@ -65,22 +65,23 @@ fn body(app: &App, storage: &Storage, tables: Vec<TableUse>) -> StorageBody {
     }
 }
 
-/// What is missing or `null` is as the installation says.
+/// A missing or `null` value means the default of the installation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewStorage)]
 pub(super) struct NewStorage {
     #[serde(default, deserialize_with = "no_list")]
     keep: KeepDays,
-    /// How much room the rows may take, in bytes. When they take more, the oldest events are dropped.
+    /// The disk quota of the rows, in bytes. If they take more, the oldest events are dropped.
     #[serde(default)]
     #[schema(maximum = 9_223_372_036_854_775_807u64)]
     disk_bytes: Option<u64>,
 }
 
-/// Sets how long rows are kept, and how much room they may take. To keep rows for longer than the installation does, or to change
-/// `disk_bytes`, takes an admin of the whole installation. Rows go within the hour, when all of their week (of roll-ups: their month) is too
-/// old.
+/// Sets how long rows are kept, and how much space they may take.
+///
+/// Only an admin of the whole installation may keep rows for longer than the installation does, or change `disk_bytes`. Rows are deleted within an
+/// hour after their whole week (for roll-ups: their month) has expired.
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/storage", tag = "storage",
     request_body = NewStorage,
@@ -94,7 +95,7 @@ pub(super) async fn set(
 ) -> Result<axum::http::StatusCode, Problem> {
     let known = app.control.storage(&member.project).await?;
     let default = app.retention;
-    // What an operator gave the project may stay.
+    // A longer retention that an operator has set may stay.
     let is_more = |days: fn(&KeepDays) -> Option<u32>, default: u64| {
         let (own, before) = (days(&new.keep), days(&known.keep));
         own.is_some_and(|own| default != 0 && (own == 0 || u64::from(own) > default))

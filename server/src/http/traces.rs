@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{project}/traces…`: spans one by one, traces as a whole, and what ran inside a span.
+//! `/api/v1/projects/{project}/traces…`: single spans, whole traces, and the calls inside a span.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::app::App;
 use crate::query::{Ask, Inside, beside, chrome_trace, inside};
 use crate::store::reads::{First, Search, SpanPlace, StoredSpan};
 
-/// Spans of one page of a search.
+/// Maximum number of spans on a page of a search.
 const MOST_FOUND: u64 = 500;
-/// More than a screen shows.
+/// Maximum number of spans of a trace: more than a screen shows.
 const MOST_SPANS: u64 = 20_000;
-/// Spans of one name that are looked into.
+/// Maximum number of spans with one name that are looked into.
 const LOOKED_INTO: u64 = 200;
 const MOST_INSIDE: u64 = 100_000;
 
@@ -104,40 +104,40 @@ impl From<StoredSpan> for SpanBody {
 #[schema(as = SpanList)]
 pub(super) struct Spans {
     spans: Vec<SpanBody>,
-    /// There are more.
+    /// Whether there are more spans.
     more: bool,
-    /// Of a search with more: the `cursor` of the next page.
+    /// The `cursor` of the next page, if a search has more spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// What ran inside spans of one name.
+/// The calls inside the spans with one name.
 #[derive(Serialize, ToSchema)]
 #[schema(as = InsideSpans)]
 pub(super) struct InsideBody {
-    /// Spans of the name that were looked into: the latest.
+    /// The number of spans that were looked into: the latest ones.
     spans: u64,
-    /// Their time together, in microseconds.
+    /// Their total time, in microseconds.
     total_us: u64,
-    /// The same of what is compared with.
+    /// The same for the base.
     #[serde(skip_serializing_if = "Option::is_none")]
     base_spans: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     base_total_us: Option<u64>,
-    /// The name itself first, then by time on the main thread of their own, then by time of their own. Each with `name`, `package`,
-    /// `calls`, `total_us`, `self_us`, and `main_thread_us` of `self_us`; in a comparison with the same of the base as `base`, where
-    /// it ran there. What ran only there comes last.
+    /// The name itself first, then sorted by own time on the main thread, then by own time. Each row has `name`, `package`, `calls`, `total_us`,
+    /// `self_us`, and `main_thread_us`: the part of `self_us` on the main thread. In a comparison, `base` has the same values of the base, and rows
+    /// of the base alone come last.
     #[schema(value_type = Vec<Object>)]
     rows: Vec<crate::query::InsideRow>,
 }
 
-/// Single spans: the latest, or with `order=-duration_us` the slowest; with `root=true` only those that no other called.
+/// Lists single spans: the latest, or with `order=-duration_us` the slowest. `root=true`: only spans without a parent.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces", tag = "traces",
     params(
         QueryParameters,
-        ("at_least_us" = Option<u64>, Query, description = "Only spans that took at least so many microseconds."),
-        ("cursor" = Option<String>, Query, description = "`next` of the page before, for the same question. A page has 500 spans at most."),
+        ("at_least_us" = Option<u64>, Query, description = "Only spans that took at least this many microseconds."),
+        ("cursor" = Option<String>, Query, description = "`next` of the previous page of the same query. A page has at most 500 spans."),
     ),
     responses((status = 200, body = Spans), Refused<(Viewer, Questioned)>),
 )]
@@ -151,7 +151,7 @@ pub(super) async fn search(
         Some("-duration_us") => First::Slowest,
         Some(_) => {
             return Err(Problem::unfit_question(
-                "`order` is `-start` or `-duration_us`",
+                "`order` must be `-start` or `-duration_us`",
             ));
         }
     };
@@ -176,7 +176,7 @@ pub(super) async fn search(
     }))
 }
 
-/// Cuts a list, and says whether there was more.
+/// Truncates a list. Returns whether it was longer.
 fn shortened(spans: &mut Vec<StoredSpan>, most: u64) -> bool {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let more = spans.len() > most;
@@ -184,7 +184,7 @@ fn shortened(spans: &mut Vec<StoredSpan>, most: u64) -> bool {
     more
 }
 
-/// A place in a list as text, with a letter for what the list is sorted by.
+/// Encodes a place in a list, with a letter for the sort order.
 fn cursor(first: First, place: SpanPlace) -> String {
     let SpanPlace {
         key,
@@ -207,7 +207,7 @@ fn place(first: First, cursor: &str) -> Result<SpanPlace, Problem> {
             span_id: u64::from_str_radix(parts.next()?, 16).ok()?,
             trace_id: Uuid::try_parse(parts.next()?).ok()?,
         };
-        // ClickHouse knows no times beyond these.
+        // ClickHouse has no times beyond these.
         let known = match first {
             First::Latest => (0..4_102_444_800_000_000).contains(&key),
             First::Slowest => key >= 0,
@@ -216,7 +216,7 @@ fn place(first: First, cursor: &str) -> Result<SpanPlace, Problem> {
     };
     read().ok_or_else(|| {
         Problem::unfit_question(
-            "`cursor` is `next` of an answer to the same question, in the same order",
+            "`cursor` must be `next` of an answer to the same query, in the same order",
         )
     })
 }
@@ -254,7 +254,7 @@ async fn of_trace(app: &App, member: &Member, trace: &str) -> Result<Vec<StoredS
     Ok(spans)
 }
 
-/// Every span of a trace, the earliest first.
+/// Returns all spans of a trace, earliest first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces/{trace}", tag = "traces",
     operation_id = "trace",
@@ -274,7 +274,7 @@ pub(super) async fn trace(
     }))
 }
 
-/// A trace as Chrome's trace events, which Perfetto and `chrome://tracing` open.
+/// Returns a trace as Chrome trace events, which Perfetto and `chrome://tracing` open.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces/{trace}/chrome", tag = "traces",
     responses((status = 200, body = Object), Refused<(Viewer, Questioned)>),
@@ -293,8 +293,10 @@ pub(super) async fn chrome(
     ))
 }
 
-/// What ran inside the latest spans of a name: `name` is that of the span, the other filters choose among them. With a base, which
-/// for a version needs `app_version`, what ran inside those of the base stands beside it.
+/// Returns the calls inside the latest spans with a name.
+///
+/// `name` is the name of the spans; the other filters select among them. With a base, the answer has the calls inside the spans of the base, too. A
+/// base of another version requires `app_version`.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/spans/inside", tag = "traces",
     operation_id = "inside",
@@ -309,7 +311,7 @@ pub(super) async fn inside_span(
     let named = ask.filters.iter().find(|(name, _)| name == "name");
     let name = named.map(|(_, value)| value.clone());
     let name =
-        name.ok_or_else(|| Problem::unfit_question("`name` says into which span to look"))?;
+        name.ok_or_else(|| Problem::unfit_question("set `name` to the name of the spans to look into"))?;
     let (head, base) = ask.sides()?;
     let head = looked_into(&app, &member, &name, head).await?;
     let Some(base) = base else {
@@ -331,7 +333,7 @@ pub(super) async fn inside_span(
     }))
 }
 
-/// What ran inside the latest spans that the filters leave.
+/// Returns the calls inside the latest spans that match the filters.
 async fn looked_into(app: &App, member: &Member, name: &str, ask: Ask) -> Result<Inside, Problem> {
     let search = Search {
         at_least_us: ask.at_least_us.unwrap_or_default(),
@@ -348,7 +350,7 @@ async fn looked_into(app: &App, member: &Member, name: &str, ask: Ask) -> Result
         .clickhouse
         .spans_of_traces(&member.project, &traces, MOST_INSIDE)
         .await?;
-    // Other spans of the name in the same traces were not asked for: they are other versions, pages or times.
+    // Skip other spans with the name in the same traces, which the filters exclude: they have another version, page or time.
     spans.retain(|span| {
         span.name != name
             || roots

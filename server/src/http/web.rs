@@ -1,5 +1,5 @@
-//! The web interface: what `make web` built, embedded in the binary. It is static; all it shows it asks of `/api/v1` with the
-//! cookies of its reader, so nothing here needs to know who asks.
+//! The web interface: the static files that `make web` has built, embedded in the binary. The interface gets all data from `/api/v1` with the
+//! reader's cookies, so this module needs no access rule.
 
 use axum::http::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
@@ -11,7 +11,7 @@ use rust_embed::{Embed, EmbeddedFile};
 
 use super::problem::Problem;
 
-/// What is there at compile time; a build without node has none. Debug builds read the folder at run time.
+/// The files that existed at compile time. A build without node has none. Debug builds read the folder at run time.
 #[derive(Embed)]
 #[folder = "../dashboards/web/dist"]
 #[allow_missing = true]
@@ -19,22 +19,22 @@ struct Built;
 
 const INDEX: &str = "index.html";
 
-/// Shown instead of the interface when it was not built.
+/// The page that is shown if the interface was not built.
 const NOT_BUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>unjank</title>\
 <h1>unjank is running, without its web interface</h1>\
-<p>It was not built when this server was. Install node with npm, run <code>make web</code>, build the server again and start it; \
-<code>make run</code> does it all.</p>\
-<p>The API is here all the same: <a href=\"/openapi.json\">its document</a>.</p></html>";
+<p>This server was built without it. Install node with npm, run <code>make web</code>, build the server again and start it; \
+<code>make run</code> does all of this.</p>\
+<p>The API works without it: see <a href=\"/openapi.json\">its document</a>.</p></html>";
 
-/// Everything comes from here and nothing is written into the page, so that markup smuggled into data can do nothing. No other
-/// site may show it in a frame.
+/// All content comes from this server and nothing is written into the page, so injected markup has no effect. Other sites must not show the page in a
+/// frame.
 const POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; \
 frame-ancestors 'none'";
 
-/// Paths that belong to programs: an unknown one there is a problem, not a page.
+/// Paths for programs. An unknown path below them is a problem, not a page.
 const NO_PAGES: [&str; 3] = ["/api", "/v1", "/ofrep"];
 
-/// A file of the interface, or the interface itself under any address that a browser opens: it knows its own addresses.
+/// Serves a file of the interface. Any other address that a browser opens gets the interface itself, which does the routing.
 pub(super) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return Problem::not_found().into_response();
@@ -54,7 +54,7 @@ pub(super) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Respo
 
 const HTML: (HeaderName, &str) = (CONTENT_TYPE, "text/html; charset=utf-8");
 
-/// Compressed copies are found through what they are copies of.
+/// Compressed copies are served under the names of the originals.
 fn hidden(path: &str) -> bool {
     path.ends_with(".gz")
 }
@@ -82,7 +82,7 @@ fn answer(path: &str, file: EmbeddedFile, headers: &HeaderMap) -> Response {
         .flatten();
     let is_compressed = compressed.is_some();
     let body = compressed.unwrap_or(file).data.into_owned();
-    // Names below `/assets/` hold a hash of their content; the page that names them is asked for each time.
+    // Names below `/assets/` contain a hash of the content. The page that names them is revalidated each time.
     let cache = if path.starts_with("/assets/") {
         "public, max-age=31536000, immutable"
     } else {

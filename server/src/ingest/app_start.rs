@@ -4,7 +4,8 @@ use unjank_protocol::{AppStart, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
-use super::variety::{Bounds, Dimension};
+use super::text_filter::TextFilter;
+use crate::recent::Dimension;
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for AppStart<'_> {
@@ -21,10 +22,10 @@ impl Event for AppStart<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
-        bounds.name(Dimension::Page, &mut self.page);
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        filter.name(Dimension::Page, &mut self.page);
         for phase in &mut self.phases {
-            bounds.text(&mut phase.name);
+            filter.text(&mut phase.name);
         }
     }
 

@@ -1,29 +1,29 @@
-//! The rules every signal shares: limits, clock correction, and how an event is refused.
+//! The checks that all signals share: limits, clock correction, and the rejection of an event.
 
 use std::cell::Cell;
 
 use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Resource, Signal, Text, Timestamp};
 
 use super::rows::{Envelope, Table};
-use super::variety::Bounds;
+use super::text_filter::TextFilter;
 use crate::store::FrameBuilder;
 
-/// A signal's event: its rules and its rows.
+/// An event of a signal: its checks and its columns.
 pub(super) trait Event {
     const SIGNAL: Signal;
 
-    /// Corrects the clock, cuts what is too long, refuses what makes no sense.
+    /// Corrects the clock, truncates long texts and lists, and rejects impossible values.
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject>;
 
-    /// Shows its names to the bounds, which may replace them.
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>);
+    /// Passes every text to the filter, which may replace it.
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>);
 
-    /// Bytes of memory that its attributes, stacks and other lists take, apart from their texts.
+    /// Memory of its attributes, stacks and other lists in bytes, without their texts.
     fn lists_bytes(&self) -> usize {
         0
     }
 
-    /// The columns of the signal's own; those of the envelope come before them.
+    /// Writes the columns of the signal, after those of the envelope.
     fn columns(events: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder)
     where
         Self: Sized;
@@ -33,7 +33,7 @@ impl<E: Event> Table for E {
     const NAME: &'static str = E::SIGNAL.as_str();
 }
 
-/// Why one event is refused. The code is stable and machine-readable.
+/// Why one event is rejected. The code is stable and machine-readable.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reject {
     pub(super) code: &'static str,
@@ -58,7 +58,7 @@ impl Reject {
     }
 }
 
-/// Clocks that differ by less are taken as right: it may be the network.
+/// A smaller skew is not corrected, because the network may have caused it.
 const SKEW_FLOOR_US: i64 = 30_000_000;
 const DAY_US: i64 = 86_400_000_000;
 const DAY_MS: i64 = 86_400_000;
@@ -96,12 +96,12 @@ impl<'c> Checks<'c> {
         }
     }
 
-    /// Whether anything was cut since the last call.
+    /// Whether anything was truncated since the last call.
     pub(super) fn take_truncated(&self) -> bool {
         self.truncated.take()
     }
 
-    /// Corrects `time` and refuses what then lies outside the allowed age.
+    /// Corrects `time` and rejects the event if the corrected time is too old or too far ahead.
     pub(super) fn time(&self, time: &mut Timestamp) -> Result<(), Reject> {
         let sent = *time;
         *time = time.shifted(self.shift_us());
@@ -119,7 +119,7 @@ impl<'c> Checks<'c> {
         Ok(())
     }
 
-    /// Corrects a time inside an event that was already checked; one that is off stays, clamped to what a column holds.
+    /// Corrects a time inside an event that was checked already. A time outside the range of the column is clamped.
     pub(super) fn inner_time(&self, time: &mut Timestamp) {
         let shifted = time.shifted(self.shift_us()).as_micros();
         let nearest = self
@@ -129,7 +129,7 @@ impl<'c> Checks<'c> {
         *time = Timestamp::from_micros(self.received_at - nearest);
     }
 
-    /// Corrects a natural day and refuses one too old or ahead. A day more is allowed than for times: time zones.
+    /// Corrects a natural day and rejects one that is too old or ahead. Time zones allow two days more than for times.
     pub(super) fn day(&self, day: &mut unjank_protocol::Day) -> Result<(), Reject> {
         let sent = *day;
         let noon = i64::from(day.as_days())
@@ -197,14 +197,14 @@ impl<'c> Checks<'c> {
         Ok(())
     }
 
-    /// Cuts a string that is too long.
+    /// Truncates a text to the limit.
     pub(super) fn text(&self, text: &mut Text<'_>) {
         if text.len() > self.limits.string_bytes && text.truncate(self.limits.string_bytes) {
             self.truncated.set(true);
         }
     }
 
-    /// Cuts a list that is too long.
+    /// Truncates a list to the limit.
     pub(super) fn list<T>(&self, list: &mut Vec<T>) {
         self.cut(list, self.limits.attributes);
     }
@@ -233,7 +233,7 @@ impl<'c> Checks<'c> {
         histogram.0.sort_unstable();
     }
 
-    /// The resource is never refused for a long string; it is cut like any other.
+    /// Truncates the texts of the resource. They never cause a rejection.
     pub(super) fn resource(&self, resource: &mut Resource<'_>) {
         for text in [
             &mut resource.app_id,

@@ -1,4 +1,6 @@
-//! JSON → batch, within the limits while it reads. One typed pass; only a batch with a bad event pays for a second, event by event.
+//! Decodes JSON into a batch and enforces the limits while it reads.
+//!
+//! One typed pass reads the whole batch. If it fails, a second pass reads event by event, so that one malformed event costs one event.
 
 use std::fmt::{self, Formatter};
 use std::marker::PhantomData;
@@ -7,20 +9,20 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use unjank_protocol::{AtMost, Batch, Limits, Resource};
+use unjank_protocol::{AtMost, Batch, Limits, Resource, Signal, for_each_signal};
 use uuid::Uuid;
 
 use super::Refusal;
 use super::check::{Event, Reject};
 use super::rejections::Rejections;
 
-/// Memory for the attributes, stacks and other lists inside the events of one batch: 10,000 events with 30 attributes each, or
-/// 90,000 frames.
+/// Memory for the attributes, stacks and other lists inside the events of one batch: enough for 10,000 events with 30 attributes each, or
+/// for 90,000 frames.
 const LISTS_BYTES: usize = 16 << 20;
 
 pub(super) struct Decoded<'a> {
     pub(super) batch: Batch<'a>,
-    /// Events that are not of their signal's form.
+    /// Malformed events.
     pub(super) rejections: Rejections,
 }
 
@@ -47,7 +49,7 @@ pub(super) fn decode<'a>(body: &'a [u8], limits: &Limits) -> Result<Decoded<'a>,
     })
 }
 
-/// The error without its place, which in a fragment means nothing; bounded, since it quotes the input.
+/// The error without its line and column, which mean nothing in a fragment. Bounded, because it quotes the input.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
@@ -57,9 +59,9 @@ fn plain(error: &serde_json::Error) -> String {
 /// How the decoder reads an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// At once: a bad event ends the pass.
+    /// Typed: a malformed event ends the pass.
     Typed,
-    /// As text first, so that a bad event is rejected alone.
+    /// As raw text first, so that a malformed event is rejected alone.
     Raw,
 }
 
@@ -68,7 +70,7 @@ enum Stop {
     Json(serde_json::Error),
 }
 
-/// What one pass has read so far, and how much more it may read.
+/// The state of one pass: what it has read, and the limits.
 struct Decoder<'l> {
     limits: &'l Limits,
     form: Form,
@@ -105,7 +107,7 @@ impl<'l> Decoder<'l> {
         }
     }
 
-    /// Ends the pass.
+    /// Ends the pass with a refusal.
     fn refuse<E: Error>(&mut self, refusal: Refusal) -> E {
         self.refusal = Some(refusal);
         E::custom("refused")
@@ -134,31 +136,7 @@ impl<'l> Decoder<'l> {
             .map_err(|error| self.refuse(Refusal::Resource(plain(&error))))
     }
 
-    fn list<'de, V, A>(&mut self, map: &mut A) -> Result<Vec<V>, A::Error>
-    where
-        V: Event + Deserialize<'de>,
-        A: MapAccess<'de>,
-    {
-        map.next_value_seed(ListSeed {
-            decoder: self,
-            events: PhantomData,
-        })
-    }
-
-    /// Reads the event of a signal that has one at most.
-    fn single<'de, V, A>(&mut self, map: &mut A) -> Result<Option<V>, A::Error>
-    where
-        V: Event + Deserialize<'de>,
-        A: MapAccess<'de>,
-    {
-        let Some(raw) = map.next_value::<Option<&RawValue>>()? else {
-            return Ok(None);
-        };
-        self.count_event()?;
-        self.event(raw, 0)
-    }
-
-    /// Reads an event from its text. A bad one is rejected.
+    /// Reads an event from its raw text. Rejects a malformed event and returns `None`.
     fn event<'de, V, E>(&mut self, raw: &'de RawValue, index: u32) -> Result<Option<V>, E>
     where
         V: Event + Deserialize<'de>,
@@ -177,28 +155,65 @@ impl<'l> Decoder<'l> {
 
 type SplitFrom = AtMost<Uuid, { Batch::MAX_SPLIT_FROM }>;
 
-/// The members of a batch.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum Field {
+/// A member of the batch object.
+#[derive(Clone, Copy)]
+enum Member {
     BatchId,
     SentAt,
     Resource,
     SessionId,
     ConfigRevision,
     SplitFrom,
-    Spans,
-    FrameWindows,
-    Janks,
-    Traffic,
-    PageLoads,
-    Metrics,
-    AppStarts,
-    Recompositions,
-    SdkHealth,
-    /// Of a newer protocol.
-    #[serde(other)]
+    Events(Signal),
+    /// A member of a newer protocol.
     Unknown,
+}
+
+impl Member {
+    /// A bit per known member.
+    fn bit(self) -> u32 {
+        match self {
+            Self::BatchId => 1,
+            Self::SentAt => 1 << 1,
+            Self::Resource => 1 << 2,
+            Self::SessionId => 1 << 3,
+            Self::ConfigRevision => 1 << 4,
+            Self::SplitFrom => 1 << 5,
+            Self::Events(signal) => 1 << (6 + signal as u32),
+            Self::Unknown => 0,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_identifier(MemberVisitor)
+    }
+}
+
+struct MemberVisitor;
+
+impl Visitor<'_> for MemberVisitor {
+    type Value = Member;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Member, E> {
+        Ok(match name {
+            "batch_id" => Member::BatchId,
+            "sent_at" => Member::SentAt,
+            "resource" => Member::Resource,
+            "session_id" => Member::SessionId,
+            "config_revision" => Member::ConfigRevision,
+            "split_from" => Member::SplitFrom,
+            other => match Signal::from_name(other) {
+                Signal::Other => Member::Unknown,
+                signal => Member::Events(signal),
+            },
+        })
+    }
 }
 
 /// Reads the envelope and its lists.
@@ -223,33 +238,26 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
         let decoder = self.0;
         let mut batch = Batch::default();
         let (mut batch_id, mut resource, mut seen) = (None, None, 0_u32);
-        while let Some(field) = map.next_key::<Field>()? {
-            let bit = 1 << field as u32;
-            if seen & bit != 0 && !matches!(field, Field::Unknown) {
+        while let Some(member) = map.next_key::<Member>()? {
+            if seen & member.bit() != 0 {
                 return Err(Error::custom("a member occurs twice"));
             }
-            seen |= bit;
-            match field {
-                Field::BatchId => batch_id = map.next_value()?,
-                Field::SentAt => batch.sent_at = map.next_value()?,
-                Field::Resource => resource = Some(decoder.resource(map.next_value()?)?),
-                Field::SessionId => {
+            seen |= member.bit();
+            match member {
+                Member::BatchId => batch_id = map.next_value()?,
+                Member::SentAt => batch.sent_at = map.next_value()?,
+                Member::Resource => resource = Some(decoder.resource(map.next_value()?)?),
+                Member::SessionId => {
                     batch.session_id = map.next_value::<Option<Uuid>>()?.unwrap_or_default();
                 }
-                Field::ConfigRevision => batch.config_revision = map.next_value()?,
-                Field::SplitFrom => {
-                    batch.split_from = map.next_value::<SplitFrom>()?.0;
+                Member::ConfigRevision => batch.config_revision = map.next_value()?,
+                Member::SplitFrom => batch.split_from = map.next_value::<SplitFrom>()?.0,
+                Member::Events(named) => {
+                    for_each_signal!(&mut batch, |signal, events| if signal == named {
+                        *events = ReadEvents::read(decoder, &mut map)?;
+                    });
                 }
-                Field::Spans => batch.spans = decoder.list(&mut map)?,
-                Field::FrameWindows => batch.frame_windows = decoder.list(&mut map)?,
-                Field::Janks => batch.janks = decoder.list(&mut map)?,
-                Field::Traffic => batch.traffic = decoder.list(&mut map)?,
-                Field::PageLoads => batch.page_loads = decoder.list(&mut map)?,
-                Field::Metrics => batch.metrics = decoder.list(&mut map)?,
-                Field::AppStarts => batch.app_starts = decoder.list(&mut map)?,
-                Field::Recompositions => batch.recompositions = decoder.list(&mut map)?,
-                Field::SdkHealth => batch.sdk_health = decoder.single(&mut map)?,
-                Field::Unknown => drop(map.next_value::<IgnoredAny>()?),
+                Member::Unknown => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         let missing = || decoder.refuse(Refusal::Resource("it is missing".to_owned()));
@@ -259,7 +267,31 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
     }
 }
 
-/// Reads the events of one signal.
+/// The events of one signal, read within the limits of the decoder.
+trait ReadEvents<'de>: Sized {
+    fn read<A: MapAccess<'de>>(decoder: &mut Decoder<'_>, map: &mut A) -> Result<Self, A::Error>;
+}
+
+impl<'de, V: Event + Deserialize<'de>> ReadEvents<'de> for Vec<V> {
+    fn read<A: MapAccess<'de>>(decoder: &mut Decoder<'_>, map: &mut A) -> Result<Self, A::Error> {
+        map.next_value_seed(ListSeed {
+            decoder,
+            events: PhantomData,
+        })
+    }
+}
+
+impl<'de, V: Event + Deserialize<'de>> ReadEvents<'de> for Option<V> {
+    fn read<A: MapAccess<'de>>(decoder: &mut Decoder<'_>, map: &mut A) -> Result<Self, A::Error> {
+        let Some(raw) = map.next_value::<Option<&RawValue>>()? else {
+            return Ok(None);
+        };
+        decoder.count_event()?;
+        decoder.event(raw, 0)
+    }
+}
+
+/// Reads a list of events.
 struct ListSeed<'d, 'l, V> {
     decoder: &'d mut Decoder<'l>,
     events: PhantomData<V>,

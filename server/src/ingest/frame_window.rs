@@ -4,7 +4,8 @@ use unjank_protocol::{FrameWindow, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
-use super::variety::{Bounds, Dimension};
+use super::text_filter::TextFilter;
+use crate::recent::Dimension;
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for FrameWindow<'_> {
@@ -19,8 +20,8 @@ impl Event for FrameWindow<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
-        bounds.name(Dimension::Page, &mut self.page);
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        filter.name(Dimension::Page, &mut self.page);
     }
 
     fn lists_bytes(&self) -> usize {

@@ -1,7 +1,7 @@
-//! `janks`: the main loop was blocked; and the rows of `stacks` and `stack_classes` that its stacks leave behind.
+//! `janks`: blocked main loops; and the rows of `stacks` and `stack_classes` for their stacks.
 //!
-//! Stacks are few and janks many: a jank row holds the hash of its stack, and each distinct stack is stored once with its
-//! class. Changing the rules rewrites classes, never janks.
+//! Janks are many and their stacks are few: a jank row holds the hash of its stack, and each distinct stack is stored once, with its class.
+//! A change of the rules rewrites classes, never janks.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use unjank_protocol::{Frame, Jank, Signal};
 
 use super::Context;
 use super::check::{Checks, Event, Reject};
-use super::known_stacks::StackKey;
 use super::rows::{Columns, Envelope};
-use super::variety::{Bounds, Dimension};
+use super::text_filter::TextFilter;
+use crate::recent::{Dimension, StackKey};
 use crate::stacks::{Class, RulesId, stack_hash};
 use crate::store::{FrameBuilder, Kind, RecordBuilder};
 
-/// How long slow rules may classify the stacks of a batch. The server classifies the others later.
+/// The time that slow rules may take to classify the stacks of one batch. The reclassifier classifies the remaining stacks later.
 const LONGEST: Duration = Duration::from_millis(500);
 
 impl Event for Jank<'_> {
@@ -41,11 +41,11 @@ impl Event for Jank<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
-        bounds.name(Dimension::Page, &mut self.page);
-        bounds.text(&mut self.thread);
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        filter.name(Dimension::Page, &mut self.page);
+        filter.text(&mut self.thread);
         for line in &mut self.run_log {
-            bounds.text(&mut line.message);
+            filter.text(&mut line.message);
         }
     }
 
@@ -120,19 +120,19 @@ fn check_stack(checks: &Checks<'_>, stack: &mut Vec<Frame<'_>>) {
     }
 }
 
-/// A distinct stack of the batch that this process has not stored yet.
+/// A distinct stack of the batch that this process has not stored.
 struct NewStack<'j> {
     hash: u64,
     frames: &'j [Frame<'j>],
-    /// Nothing when there was no time left. It is classified later then.
+    /// `None` when no time was left.
     class: Option<Class>,
 }
 
-/// The fingerprint of a stack, or nothing if this process has stored the stack already.
-pub(super) fn unknown_stack(frames: &[Frame<'_>], context: &Context<'_>) -> Option<u64> {
+/// The hash of a stack, or `None` if this process has stored the stack.
+pub(super) fn new_stack(frames: &[Frame<'_>], context: &Context<'_>) -> Option<u64> {
     let hash = stack_hash(frames);
     let key = context.stack_key(hash);
-    (!context.known_stacks.contains(key)).then_some(hash)
+    (!context.recent_stacks.contains(key)).then_some(hash)
 }
 
 /// All stacks of a jank.
@@ -142,16 +142,25 @@ pub(super) fn stacks<'j>(jank: &'j Jank<'j>) -> impl Iterator<Item = &'j Vec<Fra
     all.filter(|frames| !frames.is_empty())
 }
 
-/// The stacks of a record.
+/// The same, to be changed in place.
+pub(super) fn stacks_mut<'j, 'a>(
+    jank: &'j mut Jank<'a>,
+) -> impl Iterator<Item = &'j mut Vec<Frame<'a>>> {
+    let samples = jank.samples.iter_mut().map(|sample| &mut sample.stack);
+    let all = std::iter::once(&mut jank.stack).chain(samples);
+    all.filter(|frames| !frames.is_empty())
+}
+
+/// The new stacks of a record.
 #[derive(Default)]
 pub(super) struct NewStacks {
-    /// They are known once the record is durable.
+    /// To remember once the record is durable.
     pub(super) keys: Vec<StackKey>,
-    /// How many have no class yet.
+    /// The number of stacks without a class.
     pub(super) unclassified: usize,
 }
 
-/// Rows for the stacks not known yet.
+/// Writes the rows of new stacks and of their classes.
 pub(super) fn stack_rows(
     record: &mut RecordBuilder,
     envelope: &Envelope<'_>,
@@ -165,7 +174,7 @@ pub(super) fn stack_rows(
     for frames in janks.iter().flat_map(self::stacks) {
         let hash = stack_hash(frames);
         let key = context.stack_key(hash);
-        if !context.known_stacks.contains(key) && keys.insert(key) {
+        if !context.recent_stacks.contains(key) && keys.insert(key) {
             let class = context.rules.rules().classify_until(frames, end);
             stacks.push(NewStack {
                 hash,

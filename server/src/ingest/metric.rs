@@ -4,7 +4,8 @@ use unjank_protocol::{Metric, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
-use super::variety::{Bounds, Dimension};
+use super::text_filter::TextFilter;
+use crate::recent::Dimension;
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for Metric<'_> {
@@ -29,10 +30,10 @@ impl Event for Metric<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
-        bounds.name(Dimension::MetricName, &mut self.name);
-        bounds.name(Dimension::Page, &mut self.page);
-        bounds.attributes(&mut self.attributes);
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        filter.name(Dimension::MetricName, &mut self.name);
+        filter.name(Dimension::Page, &mut self.page);
+        filter.attributes(&mut self.attributes);
     }
 
     fn lists_bytes(&self) -> usize {

@@ -4,7 +4,8 @@ use unjank_protocol::{Recomposition, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
-use super::variety::{Bounds, Dimension};
+use super::text_filter::TextFilter;
+use crate::recent::Dimension;
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for Recomposition<'_> {
@@ -21,10 +22,10 @@ impl Event for Recomposition<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
-        bounds.name(Dimension::Function, &mut self.function);
-        bounds.name(Dimension::Page, &mut self.page);
-        bounds.text(&mut self.cause);
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        filter.name(Dimension::Function, &mut self.function);
+        filter.name(Dimension::Page, &mut self.page);
+        filter.text(&mut self.cause);
     }
 
     fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {

@@ -1,4 +1,4 @@
-//! The events of a batch that were refused one by one: all are counted, the first hundred are listed in the receipt.
+//! The rejected events of a batch: all are counted, the first hundred are listed in the receipt.
 
 use unjank_protocol::{Receipt, Rejected, RejectedUnlisted, Signal};
 
@@ -7,13 +7,14 @@ use super::check::Reject;
 #[derive(Default)]
 pub(super) struct Rejections {
     listed: Vec<Rejected>,
-    counts: Vec<Counted>,
-    /// Where the events stood that could not be decoded, in order of signal and index.
+    unlisted: Vec<RejectedUnlisted>,
+    counts: Vec<RejectedCount>,
+    /// The list and index of each event that could not be decoded, in the order sent.
     undecoded: Vec<(Signal, u32)>,
 }
 
 /// Rejected events of one signal for one reason.
-pub(super) struct Counted {
+pub(super) struct RejectedCount {
     pub(super) signal: Signal,
     pub(super) code: &'static str,
     pub(super) events: u32,
@@ -24,8 +25,8 @@ impl Rejections {
         let known = self.counts.iter_mut();
         let mut same = known.filter(|one| one.signal == signal && one.code == reject.code);
         match same.next() {
-            Some(counted) => counted.events += 1,
-            None => self.counts.push(Counted {
+            Some(count) => count.events += 1,
+            None => self.counts.push(RejectedCount {
                 signal,
                 code: reject.code,
                 events: 1,
@@ -33,47 +34,35 @@ impl Rejections {
         }
         if self.listed.len() < Receipt::MAX_REJECTED {
             self.listed.push(reject.at(signal, index));
+            return;
+        }
+        match self.unlisted.iter_mut().find(|one| one.signal == signal) {
+            Some(one) => one.events += 1,
+            None => self.unlisted.push(RejectedUnlisted { signal, events: 1 }),
         }
     }
 
-    /// Adds an event that could not be decoded, so that it is missing from its list.
+    /// Adds an event that could not be decoded and is therefore missing from its decoded list.
     pub(super) fn add_undecoded(&mut self, signal: Signal, index: u32, reject: Reject) {
         self.undecoded.push((signal, index));
         self.add(signal, index, reject);
     }
 
-    /// For each decoded event of a signal: its index in the list that the device sent.
-    pub(super) fn decoded_places(&self, signal: Signal) -> impl Iterator<Item = u32> + use<> {
+    /// For each decoded event of a signal, its index in the list that the device sent.
+    pub(super) fn decoded_indices(&self, signal: Signal) -> impl Iterator<Item = u32> + use<> {
         let missing = self.undecoded.iter().filter(|(of, _)| *of == signal);
         let missing: Vec<u32> = missing.map(|(_, index)| *index).collect();
         let mut missing = missing.into_iter().peekable();
         (0..).filter(move |index| missing.next_if_eq(index).is_none())
     }
 
-    pub(super) fn counts(&self) -> &[Counted] {
+    pub(super) fn counts(&self) -> &[RejectedCount] {
         &self.counts
     }
 
-    pub(super) fn total(&self) -> u64 {
-        self.counts.iter().map(|one| u64::from(one.events)).sum()
-    }
-
-    /// What the receipt says: the listed ones in order, and how many more there are by signal.
+    /// The rejected events for the receipt: those that it lists, in order, and the number of the others.
     pub(super) fn for_receipt(mut self) -> (Vec<Rejected>, Vec<RejectedUnlisted>) {
-        let mut unlisted: Vec<RejectedUnlisted> = Vec::new();
-        for Counted { signal, events, .. } in self.counts {
-            let events = u64::from(events);
-            match unlisted.iter_mut().find(|one| one.signal == signal) {
-                Some(one) => one.events += events,
-                None => unlisted.push(RejectedUnlisted { signal, events }),
-            }
-        }
-        for one in &mut unlisted {
-            let listed = self.listed.iter();
-            one.events -= listed.filter(|listed| listed.signal == one.signal).count() as u64;
-        }
-        unlisted.retain(|one| one.events > 0);
         self.listed.sort_by_key(|one| (one.signal, one.index));
-        (self.listed, unlisted)
+        (self.listed, self.unlisted)
     }
 }

@@ -1,4 +1,4 @@
-//! What every row carries: the columns of the envelope, and the row each batch leaves in `batches`.
+//! The columns that all signals share, and the row of each batch in `batches`.
 
 use unjank_protocol::{Batch, Network, Resource, Timestamp};
 use uuid::Uuid;
@@ -7,12 +7,12 @@ use super::Context;
 use super::check::Event;
 use crate::store::{FrameBuilder, Kind, RecordBuilder, uuid_bytes};
 
-/// A table that rows go to.
+/// The table of a signal.
 pub(super) trait Table {
     const NAME: &'static str;
 }
 
-/// What is said once for all events of a batch.
+/// The values that are equal for all events of a batch.
 pub(super) struct Envelope<'e> {
     pub(super) project: &'e str,
     pub(super) resource: &'e Resource<'e>,
@@ -34,7 +34,7 @@ impl<'e> Envelope<'e> {
         }
     }
 
-    /// The columns every table begins with, but that of stacks.
+    /// Writes the columns that every table but `stacks` begins with.
     fn columns(&self, frame: &mut FrameBuilder) {
         let resource = self.resource;
         frame.same_text(Kind::Sym, "project", self.project);
@@ -72,7 +72,7 @@ impl<'e> Envelope<'e> {
     }
 }
 
-/// The rows of one signal, unless there are none.
+/// Writes the rows of one signal, if the batch has any.
 pub(super) fn signal_rows<E: Event>(
     record: &mut RecordBuilder,
     envelope: &Envelope<'_>,
@@ -94,7 +94,7 @@ pub(super) struct BatchCounts {
     pub(super) sent_at: Option<Timestamp>,
 }
 
-/// The batch itself: its id is remembered, so that a retry is stored once.
+/// The row of the batch itself. Its id lets the writer recognize a retry.
 pub(super) fn batch_rows(
     envelope: &Envelope<'_>,
     batch: &Batch<'_>,
@@ -103,7 +103,7 @@ pub(super) fn batch_rows(
     let mut frame = FrameBuilder::new("batches", 1);
     envelope.columns(&mut frame);
     frame.same(Kind::Uuid, "batch_id", uuid_bytes(batch.batch_id.as_u128()));
-    // A device's clock may say anything; the column holds what it can, the skew says the rest.
+    // A device's clock may be set to any time. The column clamps it; the skew is exact.
     let sent_at = counts
         .sent_at
         .map_or(0, |time| time.as_micros().clamp(0, 7_258_118_400_000_000));
@@ -121,7 +121,7 @@ pub(super) fn batch_rows(
     frame
 }
 
-/// Columns that several signals have, written the same way.
+/// Column types that several signals use.
 pub(super) trait Columns {
     fn u16s(&mut self, name: &str, values: impl Iterator<Item = u16>);
     fn u32s(&mut self, name: &str, values: impl Iterator<Item = u32>);
@@ -129,7 +129,7 @@ pub(super) trait Columns {
     fn f64s(&mut self, name: &str, values: impl Iterator<Item = f64>);
     fn flags(&mut self, name: &str, values: impl Iterator<Item = bool>);
     fn times(&mut self, name: &str, values: impl Iterator<Item = Timestamp>);
-    /// Milliseconds already checked to be 0 to 24 h.
+    /// Milliseconds that were checked to be within 0 to 24 h.
     fn millis(&mut self, name: &str, values: impl Iterator<Item = i64>);
     /// The same, where some are missing.
     fn optional_millis(&mut self, name: &str, values: impl Iterator<Item = Option<i64>> + Clone);

@@ -4,7 +4,7 @@ use unjank_protocol::{SdkHealth, Signal};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
-use super::variety::Bounds;
+use super::text_filter::TextFilter;
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for SdkHealth<'_> {
@@ -18,9 +18,9 @@ impl Event for SdkHealth<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
         for dropped in &mut self.dropped {
-            bounds.text(&mut dropped.reason);
+            filter.text(&mut dropped.reason);
         }
     }
 

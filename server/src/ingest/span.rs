@@ -4,7 +4,8 @@ use unjank_protocol::{Signal, Span, Text};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
-use super::variety::{Bounds, Dimension};
+use super::text_filter::TextFilter;
+use crate::recent::Dimension;
 use crate::store::{FrameBuilder, Kind, uuid_bytes};
 
 impl Event for Span<'_> {
@@ -30,13 +31,13 @@ impl Event for Span<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
-        bounds.name(Dimension::SpanName, &mut self.name);
-        bounds.name(Dimension::Page, &mut self.page);
-        bounds.text(&mut self.thread);
-        bounds.attributes(&mut self.attributes);
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        filter.name(Dimension::SpanName, &mut self.name);
+        filter.name(Dimension::Page, &mut self.page);
+        filter.text(&mut self.thread);
+        filter.attributes(&mut self.attributes);
         for event in &mut self.events {
-            bounds.text(&mut event.name);
+            filter.text(&mut event.name);
         }
     }
 

@@ -4,7 +4,8 @@ use unjank_protocol::{Signal, Traffic};
 
 use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
-use super::variety::{Bounds, Dimension};
+use super::text_filter::TextFilter;
+use crate::recent::Dimension;
 use crate::store::{FrameBuilder, Kind};
 
 impl Event for Traffic<'_> {
@@ -17,8 +18,8 @@ impl Event for Traffic<'_> {
         Ok(())
     }
 
-    fn bound_names(&mut self, bounds: &mut Bounds<'_>) {
-        bounds.name(Dimension::TrafficSource, &mut self.source);
+    fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        filter.name(Dimension::TrafficSource, &mut self.source);
     }
 
     fn columns(rows: &[Self], _: &Envelope<'_>, frame: &mut FrameBuilder) {

@@ -1,4 +1,4 @@
-//! An attempt to log in, as the browser carries it to the provider and back: sealed, so that nobody can read or change it.
+//! A login attempt, which the browser carries to the provider and back. It is sealed, so it cannot be read or modified.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use super::{ATTEMPT_LIFE, Callback, OidcError, ProviderSettings};
 use crate::control::InstanceSecret;
 
-/// Another server, whose clock may differ by this, may end what one has started.
+/// The tolerated clock difference between servers: one may finish an attempt that another started.
 const CLOCK_SKEW: i64 = 60 * 1_000_000;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Attempt {
-    /// Ties the callback to the browser that started the login.
+    /// Binds the callback to the browser that started the login.
     pub(super) state: String,
-    /// Ties the ID token to this login.
+    /// Binds the ID token to this login.
     pub(super) nonce: String,
-    /// The PKCE verifier: only this login can exchange its code.
+    /// The PKCE verifier, without which the code cannot be exchanged.
     pub(super) verifier: String,
-    /// The page to open afterwards.
+    /// The page to open after the login.
     pub(super) wanted: String,
     /// Microseconds since the epoch.
     pub(super) started_at: i64,
@@ -34,7 +34,7 @@ impl Attempt {
         sealed.map_err(|error| invalid(&error))
     }
 
-    /// The attempt that a callback belongs to.
+    /// Returns the attempt that a callback belongs to.
     pub(super) fn open(
         secret: &InstanceSecret,
         settings: &ProviderSettings,
@@ -61,7 +61,7 @@ fn invalid(error: &dyn std::error::Error) -> OidcError {
     OidcError::Invalid(error.to_string())
 }
 
-/// An attempt with one provider is worth nothing with another.
+/// Returns the context of the seal, which makes an attempt invalid for any other provider.
 fn context(settings: &ProviderSettings) -> String {
     format!("login at {} as {}", settings.issuer, settings.client_id)
 }

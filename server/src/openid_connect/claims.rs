@@ -1,4 +1,4 @@
-//! What the provider says about a person, in the ID token or in the user info. Pure.
+//! The provider's claims about a person, from the ID token or the user info. Pure.
 
 use openidconnect::AdditionalClaims;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::store::control::ProviderEmail;
 
-/// Claims that OpenID Connect has no name for, such as `groups`.
+/// Claims that OpenID Connect does not define, such as `groups`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct OtherClaims(Map<String, Value>);
 
 impl AdditionalClaims for OtherClaims {}
 
-/// A name is at most this long, in characters.
+/// The maximum length of a name, in characters.
 const LONGEST_NAME: usize = 200;
 
 /// All claims of one source.
@@ -26,14 +26,14 @@ impl Claims {
         }
     }
 
-    /// Whether the user info may say more. `roles_claim` is empty when roles are given in unjank.
+    /// Whether claims are missing that the user info may provide. `roles_claim` is empty if roles are managed in unjank.
     pub(super) fn lacks(&self, roles_claim: &str) -> bool {
         let needed = ["email", "email_verified", "name", roles_claim];
         let mut needed = needed.into_iter().filter(|name| !name.is_empty());
         needed.any(|name| !self.0.contains_key(name))
     }
 
-    /// Adds what the ID token does not say. An address and whether it is verified come from one source.
+    /// Adds claims that the ID token lacks. `email` and `email_verified` must come from the same source.
     pub(super) fn or(mut self, user_info: Self) -> Self {
         if !self.0.contains_key("email_verified") && user_info.0.contains_key("email") {
             self.0.remove("email");
@@ -56,7 +56,7 @@ impl Claims {
         }
     }
 
-    /// A name to show.
+    /// Returns a display name.
     pub(super) fn name(&self) -> String {
         let mut names = ["name", "preferred_username", "email"].into_iter();
         let name = names.find_map(|claim| self.text(claim));
@@ -69,7 +69,7 @@ impl Claims {
         }
     }
 
-    /// The values of a claim that is a list of texts or one text.
+    /// Returns the values of a claim that is a list of texts or a single text.
     pub(super) fn values(&self, claim: &str) -> Vec<String> {
         match self.0.get(claim) {
             Some(Value::String(one)) => vec![one.clone()],
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_counts_as_verified_only_where_the_same_source_says_so() {
+    fn an_address_is_verified_only_by_its_own_source() {
         let email = |token: Value, info: Value| Claims::of(&token).or(Claims::of(&info)).email();
         let ann = || ProviderEmail::Verified("ann@example.com".to_owned());
         let verified = json!({"email": "ann@example.com", "email_verified": true});
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_are_a_list_of_texts_or_one_text() {
+    fn roles_are_a_list_of_texts_or_a_single_text() {
         let values = |claims: Value| Claims::of(&claims).values("groups");
         assert_eq!(values(json!({"groups": ["a", 1, "b"]})), ["a", "b"]);
         assert_eq!(values(json!({"groups": "a b"})), ["a b"]);
@@ -133,14 +133,14 @@ mod tests {
         ] {
             assert!(values(none).is_empty());
         }
-        // An empty list in the ID token is an answer.
+        // An empty list in the ID token is not a missing claim.
         let token = Claims::of(&json!({"groups": []}));
         let both = token.or(Claims::of(&json!({"groups": ["a"]})));
         assert!(both.values("groups").is_empty());
     }
 
     #[test]
-    fn a_name_can_always_be_kept() {
+    fn a_name_is_always_valid() {
         let name = |claims: Value| Claims::of(&claims).name();
         assert_eq!(name(json!({"name": " Ann\n "})), "Ann");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The client of one provider: the address that a login starts at, and the checks of what comes back.
+//! The client of a provider: builds authorization URLs, exchanges codes and verifies ID tokens.
 
 use openidconnect::core::{
     CoreAuthDisplay, CoreAuthPrompt, CoreAuthenticationFlow, CoreClientAuthMethod,
@@ -54,7 +54,8 @@ type OidcClient = Client<
     EndpointMaybeSet,
 >;
 
-/// Signatures with the provider's private key. With HMAC, the client secret would sign as well as the provider.
+/// The accepted algorithms: signatures with the provider's private key. HMAC is excluded, because the client secret
+/// could then forge tokens.
 const SIGNATURES: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
@@ -67,12 +68,12 @@ const SIGNATURES: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::EdDsa,
 ];
 
-/// A person, as the provider confirmed them.
+/// A person authenticated by the provider.
 pub(super) struct Confirmed {
     pub(super) subject: String,
     pub(super) email: ProviderEmail,
     pub(super) name: String,
-    /// The values of the claim that roles are mapped from.
+    /// The values of the claim from which roles are mapped.
     pub(super) roles: Vec<String>,
 }
 
@@ -92,7 +93,7 @@ fn client(
         .set_auth_type(auth_type(metadata)))
 }
 
-/// How the client secret is sent: as the provider prefers, in the header if it says nothing.
+/// Returns how to send the client secret: in the body if the provider supports only that, otherwise in the header.
 fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
     let methods = metadata.token_endpoint_auth_methods_supported();
     let has = |method| methods.is_some_and(|methods| methods.contains(&method));
@@ -104,7 +105,7 @@ fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
     }
 }
 
-/// The address to send a browser to, and what it must bring back.
+/// Returns the URL to send a browser to, and the attempt that it must send back.
 pub(super) fn authorize(
     metadata: &CoreProviderMetadata,
     settings: &ProviderSettings,
@@ -112,7 +113,7 @@ pub(super) fn authorize(
     now: i64,
 ) -> Result<(Url, Attempt), OidcError> {
     if !is_safe(metadata.authorization_endpoint().url()) {
-        let fault = "its authorization endpoint is not an https:// address";
+        let fault = "its authorization endpoint is not an https:// URL";
         return Err(OidcError::Invalid(fault.to_owned()));
     }
     let client = client(metadata, settings)?;
@@ -137,7 +138,7 @@ pub(super) fn authorize(
     Ok((url, attempt))
 }
 
-/// The tokens that a code is exchanged for. A code works once.
+/// Exchanges a code for tokens. A code is single-use.
 pub(super) async fn exchange(
     (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
     http: &HttpClient,
@@ -155,20 +156,20 @@ pub(super) async fn exchange(
     tokens.map_err(|error| match error {
         openidconnect::RequestTokenError::Request(error) => unreachable(&error),
         openidconnect::RequestTokenError::ServerResponse(answer) => {
-            OidcError::Invalid(format!("it does not exchange the code: {answer}"))
+            OidcError::Invalid(format!("the code was rejected: {answer}"))
         }
-        // The answer itself may hold tokens.
+        // The response is not quoted, because it may contain tokens.
         openidconnect::RequestTokenError::Parse(error, _) => OidcError::Invalid(format!(
-            "its token answer does not parse at `{}`",
+            "cannot parse its token response at `{}`",
             error.path()
         )),
         openidconnect::RequestTokenError::Other(error) => OidcError::Invalid(error),
     })
 }
 
-/// Why an ID token does not count.
+/// Why an ID token is rejected.
 pub(super) enum IdTokenFault {
-    /// The provider may have new keys.
+    /// The key is unknown. The provider may have new keys.
     UnknownKey,
     Invalid(OidcError),
 }
@@ -183,7 +184,7 @@ pub(super) fn verify(
     let invalid = |text: String| IdTokenFault::Invalid(OidcError::Invalid(text));
     let client = client(metadata, settings).map_err(IdTokenFault::Invalid)?;
     let token = tokens.id_token();
-    let token = token.ok_or_else(|| invalid("there is no ID token".to_owned()))?;
+    let token = token.ok_or_else(|| invalid("the ID token is missing".to_owned()))?;
     let offered = metadata.id_token_signing_alg_values_supported();
     let algorithms = SIGNATURES.into_iter().filter(|one| offered.contains(one));
     let time = chrono::DateTime::from_timestamp_micros(now).unwrap_or_default();
@@ -199,14 +200,14 @@ pub(super) fn verify(
         Err(ClaimsVerificationError::SignatureVerification(
             SignatureVerificationError::NoMatchingKey,
         )) => Err(IdTokenFault::UnknownKey),
-        Err(ClaimsVerificationError::SignatureVerification(error)) => {
-            Err(invalid(format!("the signature of the ID token: {error}")))
-        }
-        Err(error) => Err(invalid(format!("the ID token: {error}"))),
+        Err(ClaimsVerificationError::SignatureVerification(error)) => Err(invalid(format!(
+            "cannot verify the signature of the ID token: {error}"
+        ))),
+        Err(error) => Err(invalid(format!("cannot verify the ID token: {error}"))),
     }
 }
 
-/// Adds what the user info says to the claims of the ID token, where these are not enough.
+/// Adds the user info to the claims of the ID token if any are missing.
 pub(super) async fn complete(
     (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
     http: &HttpClient,
@@ -235,11 +236,11 @@ async fn user_info(
     tokens: &Tokens,
     subject: &str,
 ) -> Result<Claims, OidcError> {
-    let invalid = |text: &str| OidcError::Invalid(format!("the user info {text}"));
+    let invalid = |text: &str| OidcError::Invalid(format!("user info: {text}"));
     let token = tokens.access_token().clone();
-    // The library panics on a token that no header can hold.
+    // The library panics on a token that is not a valid header value.
     if HeaderValue::from_str(token.secret()).is_err() {
-        return Err(invalid("takes no access token with control characters"));
+        return Err(invalid("the access token contains control characters"));
     }
     let client = client(metadata, settings)?;
     let subject = openidconnect::SubjectIdentifier::new(subject.to_owned());
@@ -251,12 +252,12 @@ async fn user_info(
         Ok(claims) => Ok(Claims::of(&claims)),
         Err(openidconnect::UserInfoError::Request(error)) => Err(unreachable(&error)),
         Err(openidconnect::UserInfoError::Response(status, ..)) => {
-            Err(invalid(&format!("answers {status}")))
+            Err(invalid(&format!("the response has status {status}")))
         }
-        // The texts of these may quote what the answer says about a person.
+        // These errors are not quoted, because they may contain personal data from the response.
         Err(openidconnect::UserInfoError::ClaimsVerification(_)) => {
-            Err(invalid("is of another account"))
+            Err(invalid("it belongs to another account"))
         }
-        Err(_) => Err(invalid("does not parse")),
+        Err(_) => Err(invalid("the response does not parse")),
     }
 }

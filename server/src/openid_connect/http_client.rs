@@ -1,4 +1,5 @@
-//! Calls to the identity provider: no redirects, no proxies, little time, little read, and only over TLS or on this machine.
+//! Calls the identity provider: no redirects or proxies, strict limits on time and size, and only over TLS or on this
+//! machine.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -10,14 +11,14 @@ use reqwest::{Client, Request, Url};
 
 const LONGEST: Duration = Duration::from_secs(10);
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
-/// Key sets and tokens of large organizations take some ten KiB.
+/// The maximum size of a response. Key sets and tokens of large organizations take some tens of KiB.
 const MOST_READ: usize = 256 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
-    #[error("{0} is not an https:// address")]
+    #[error("{0} is not reached by https://")]
     Unsafe(String),
-    #[error("the answer of {0} is larger than {MOST_READ} bytes")]
+    #[error("the response of {0} is larger than {MOST_READ} bytes")]
     TooLarge(String),
     #[error(transparent)]
     Request(#[from] reqwest::Error),
@@ -63,7 +64,7 @@ impl HttpClient {
     }
 }
 
-/// The error is logged.
+/// Removes the URL from an error, because errors are logged.
 fn without_url(error: reqwest::Error) -> CallError {
     CallError::Request(error.without_url())
 }
@@ -77,7 +78,7 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
     }
 }
 
-/// Whether nobody on the way can read or change what is sent: TLS, or this machine.
+/// Whether traffic to a URL is protected from others on the network: it uses TLS or stays on this machine.
 pub(crate) fn is_safe(url: &Url) -> bool {
     match url.scheme() {
         "https" => true,

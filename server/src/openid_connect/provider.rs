@@ -1,7 +1,7 @@
-//! What is known about the provider: its endpoints and keys, fetched when they are needed and kept for an hour.
+//! The provider's metadata: its endpoints and keys, fetched on demand and cached for an hour.
 //!
-//! One fetch at a time. A provider that fails is left alone for some seconds, and an unknown key makes this server look for new keys
-//! once a minute at most.
+//! Only one fetch runs at a time. After a failure, the server backs off for some seconds. An unknown key triggers a
+//! fetch of new keys, at most once a minute.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use super::http_client::HttpClient;
 use super::{OidcError, ProviderSettings};
 
 const SECOND: i64 = 1_000_000;
-/// What is older is fetched again.
+/// Metadata older than this is fetched again.
 const FRESH: i64 = 3_600 * SECOND;
-/// New keys are looked for at most once in this time.
+/// The minimum time between fetches for new keys.
 const KEYS_EVERY: i64 = 60 * SECOND;
-/// A provider that failed is asked again after this time.
+/// The pause after a failure.
 const RETRY: i64 = 5 * SECOND;
 
 pub(super) struct Provider {
     settings: Arc<ProviderSettings>,
     http: HttpClient,
     known: ArcSwapOption<Known>,
-    /// When the provider failed last. Held while it is asked.
+    /// When the provider last failed. The lock is held during a fetch.
     failed_at: Mutex<Option<i64>>,
 }
 
@@ -48,7 +48,7 @@ impl Provider {
         })
     }
 
-    /// Whether a login can start without a call.
+    /// Whether a login can start without calling the provider.
     pub(super) fn is_known(&self, now: i64) -> bool {
         self.fresh(now, FRESH).is_some()
     }
@@ -62,7 +62,7 @@ impl Provider {
         client::authorize(&known.metadata, &self.settings, wanted, now)
     }
 
-    /// Exchanges the code, and verifies who it is for.
+    /// Exchanges the code and verifies the identity of the person.
     pub(super) async fn confirm(
         &self,
         attempt: &Attempt,
@@ -92,18 +92,18 @@ impl Provider {
         known.filter(|known| now - known.fetched_at < most_age)
     }
 
-    /// What is known, at most that old if the provider answers.
+    /// Returns metadata no older than `most_age`, or older metadata if the provider cannot be reached.
     async fn fetched(&self, now: i64, most_age: i64) -> Result<Arc<Known>, OidcError> {
         if let Some(known) = self.fresh(now, most_age) {
             return Ok(known);
         }
         let mut failed_at = self.failed_at.lock().await;
-        // Another login may have fetched it meanwhile.
+        // Another login may have fetched it while this one waited for the lock.
         if let Some(known) = self.fresh(now, most_age) {
             return Ok(known);
         }
         let failed = if failed_at.is_some_and(|at| now - at < RETRY) {
-            OidcError::Unreachable("it failed a moment ago".to_owned())
+            OidcError::Unreachable("the last call failed a moment ago".to_owned())
         } else {
             match self.discover(now).await {
                 Ok(known) => {
@@ -117,7 +117,7 @@ impl Provider {
                 }
             }
         };
-        // Older endpoints and keys are better than none.
+        // Stale endpoints and keys are better than none.
         self.known.load_full().ok_or(failed)
     }
 
@@ -140,7 +140,7 @@ impl Provider {
     }
 }
 
-/// The innermost cause says what happened.
+/// Includes all causes, because the innermost one is the most specific.
 pub(super) fn unreachable(error: &dyn Error) -> OidcError {
     let mut text = error.to_string();
     let mut cause = error.source();

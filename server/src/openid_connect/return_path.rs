@@ -1,19 +1,19 @@
-//! The page that is opened after a login: always one of this server. Pure.
+//! The page to open after a login, which is always on this server. Pure.
 
 use reqwest::Url;
 
-/// Longer addresses do not fit into a cookie.
+/// The maximum length. Longer paths do not fit into a cookie.
 const LONGEST: usize = 2_000;
 
-/// The path, query and fragment of `wanted`, if that leads to a page of this server.
+/// Returns the path, query and fragment of `wanted` if it is a page of this server.
 pub(super) fn local_path(public_url: &Url, wanted: &str) -> Option<String> {
     if !wanted.starts_with('/') || wanted.len() > LONGEST {
         return None;
     }
-    // Reads the text as a browser does: `//host`, `/\host` and `/<tab>/host` lead to other servers.
+    // Parses the text as a browser does: `//host`, `/\host` and `/<tab>/host` lead to other servers.
     let url = public_url.join(wanted).ok()?;
     let path = url.path();
-    // A path that begins with `//` would be read as the name of a server. The API has no pages, and a login would start again.
+    // A path that starts with `//` would be parsed as a host name. The API has no pages, and could start another login.
     let is_page = !path.starts_with("//") && path != "/api" && !path.starts_with("/api/");
     if url.origin() != public_url.origin() || !is_page {
         return None;
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_this_server_are_kept_as_they_are() {
+    fn pages_of_this_server_are_allowed() {
         for wanted in [
             "/",
             "/config?project=shop&tab=history",
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_to_another_server() {
+    fn no_path_leads_to_another_server() {
         for wanted in [
             "",
             "https://evil.example",
@@ -71,7 +71,7 @@ mod tests {
             assert_eq!(local(wanted), None, "{wanted:?}");
         }
         assert_eq!(local(&format!("/{}", "a".repeat(LONGEST))), None);
-        // No line break gets into a header.
+        // Line breaks must not get into a header.
         assert_eq!(local("/a\r\nb").as_deref(), Some("/ab"));
     }
 }

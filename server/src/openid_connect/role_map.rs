@@ -1,10 +1,10 @@
-//! What the values of a claim let a person do, as `--oidc-role` says. Pure.
+//! Maps the values of a claim to roles, as configured by `--oidc-role`. Pure.
 
 use std::str::FromStr;
 
 use crate::store::control::{GivenRoles, Role};
 
-/// One line of the mapping: `shop-developers=shop:editor` or `unjank-admins=operator`.
+/// An entry of the mapping: `shop-developers=shop:editor` or `unjank-admins=operator`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleMapping {
     value: String,
@@ -25,7 +25,7 @@ impl FromStr for RoleMapping {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // The last `=`, since names of groups may contain others: `cn=admins,dc=example`.
+        // Splits at the last `=`, because group names may contain others: `cn=admins,dc=example`.
         let (value, right) = text.rsplit_once('=').ok_or_else(|| fault(text))?;
         let (value, right) = (value.trim(), right.trim());
         if value.is_empty() {
@@ -37,9 +37,9 @@ impl FromStr for RoleMapping {
             let (project, role) = right.rsplit_once(':').ok_or_else(|| fault(text))?;
             Right::Role {
                 project: project_id(project)?,
-                role: role.parse().map_err(|_| {
-                    format!("`{role}` is no role: a role is viewer, editor or admin")
-                })?,
+                role: role
+                    .parse()
+                    .map_err(|_| format!("`{role}` is not a role; use viewer, editor or admin"))?,
             }
         };
         Ok(Self {
@@ -51,22 +51,22 @@ impl FromStr for RoleMapping {
 
 fn fault(text: &str) -> String {
     format!(
-        "`{text}` maps no role: write `shop-developers=shop:editor` (value of the claim, project, role) or `unjank-admins=operator`"
+        "`{text}` is not a role mapping; write `shop-developers=shop:editor` (claim value, project, role) or `unjank-admins=operator`"
     )
 }
 
 fn project_id(project: &str) -> Result<String, String> {
     if project == "*" {
-        return Err("a person has no role in all projects: name each project, or use `operator`, the admin of the installation".to_owned());
+        return Err("a role cannot apply to all projects; name each project, or use `operator`, the admin of the installation".to_owned());
     }
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if project.is_empty() || !project.bytes().all(plain) {
-        return Err(format!("`{project}` is not the id of a project"));
+        return Err(format!("`{project}` is not a valid project id"));
     }
     Ok(project.to_owned())
 }
 
-/// All lines. Of several roles in a project, the highest counts.
+/// All entries. Of several roles in a project, the highest one applies.
 #[derive(Clone, Debug, Default)]
 pub struct RoleMap(Vec<RoleMapping>);
 
@@ -81,7 +81,7 @@ impl RoleMap {
         self.0.is_empty()
     }
 
-    /// What a person with these values of the claim may do.
+    /// Returns the roles of a person with these claim values.
     #[must_use]
     pub fn given(&self, values: &[String]) -> GivenRoles {
         let mut given = GivenRoles::default();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_role_in_a_project_counts_and_other_values_give_nothing() {
+    fn the_highest_role_in_a_project_applies_and_unknown_values_grant_nothing() {
         let lines = [
             "devs=shop:viewer",
             "leads=shop:admin",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_contain_what_separates_them() {
+    fn values_may_contain_separators() {
         let lines = ["cn=devs,dc=example=shop:editor", "team:a = shop:viewer"];
         let roles = given(&lines, &["cn=devs,dc=example"]);
         assert_eq!(roles.projects["shop"], Role::Editor);
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_says_what_is_wrong() {
+    fn an_invalid_entry_is_rejected_with_a_reason() {
         for (line, reason) in [
-            ("devs", "maps no role"),
-            ("=shop:viewer", "maps no role"),
-            ("devs=shop", "maps no role"),
-            ("devs=shop:owner", "`owner` is no role"),
-            ("devs=*:viewer", "no role in all projects"),
-            ("devs=My Shop:viewer", "not the id of a project"),
+            ("devs", "is not a role mapping"),
+            ("=shop:viewer", "is not a role mapping"),
+            ("devs=shop", "is not a role mapping"),
+            ("devs=shop:owner", "`owner` is not a role"),
+            ("devs=*:viewer", "cannot apply to all projects"),
+            ("devs=My Shop:viewer", "not a valid project id"),
         ] {
             let refused = line.parse::<RoleMapping>().unwrap_err();
             assert!(refused.contains(reason), "{refused}");

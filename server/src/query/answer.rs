@@ -1,4 +1,4 @@
-//! Answers that take more than one reading, or a second look.
+//! Answers that need more than one statement or further computation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ const MOST_POINTS: u64 = 100_000;
 /// Groups over time.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// Where each step begins, in seconds since the epoch.
+    /// Start of each step, in seconds since the epoch.
     pub times: Vec<i64>,
     pub lines: Vec<Steady>,
 }
@@ -21,11 +21,11 @@ pub struct Steps {
 #[derive(Debug)]
 pub struct Steady {
     pub keys: Vec<String>,
-    /// For each measure a value at each time; NaN where nothing was measured.
+    /// One value per measure and time; NaN where nothing was measured.
     pub values: Vec<Vec<f64>>,
 }
 
-/// Histograms of groups on the same bounds.
+/// Histograms of groups over the same bounds.
 #[derive(Debug, Default)]
 pub struct Shape {
     /// Upper bounds.
@@ -33,7 +33,7 @@ pub struct Shape {
     pub groups: Vec<(Vec<String>, Vec<f64>)>,
 }
 
-/// The largest groups over time. The groups become a filter of the reading.
+/// Reads the largest groups over time. The groups become a filter of the reading.
 pub async fn series(clickhouse: &ClickHouse, asked: &mut Asked) -> Result<(Steps, Read), Failure> {
     let mut read = Read::default();
     let mut groups = vec![Vec::new()];
@@ -86,7 +86,7 @@ pub async fn series(clickhouse: &ClickHouse, asked: &mut Asked) -> Result<(Steps
     Ok((Steps { times, lines }, read))
 }
 
-/// How a field is distributed in the largest groups.
+/// Reads the distribution of a field in the largest groups.
 pub async fn distribution(
     clickhouse: &ClickHouse,
     asked: &Asked,
@@ -114,8 +114,8 @@ pub async fn distribution(
     Ok((Shape { bounds, groups }, read))
 }
 
-/// Of logarithmic buckets each has its own; of those that devices name by their lower bounds it is the next one's, and twice its
-/// own for the last.
+/// Each logarithmic bucket has its own upper bound. Buckets that devices name by their lower bounds end where the next one begins;
+/// the last one ends at twice its lower bound.
 fn upper_bounds(buckets: &BTreeSet<i32>, fold: Fold) -> Vec<f64> {
     if fold == Fold::Histogram {
         let bound = |bucket: &i32| {

@@ -1,4 +1,4 @@
-//! From names and values, as they come in a query string, to a reading whose parts fit together.
+//! Resolves the names and values of a query string into a reading whose parts fit together.
 
 use crate::store::reads::{
     Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
@@ -14,15 +14,15 @@ const MOST_MEASURES: usize = 50;
 const MOST_ROWS: u64 = 1_000;
 const DEFAULT_ROWS: u64 = 50;
 
-/// Why a question is not understood; the text says what would be.
+/// Why a query is invalid. The text says what would be valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AskError(pub String);
 
-/// A question in words.
+/// A query as names and values, not resolved yet.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// In microseconds since the epoch; the last seven days when nothing is said.
+    /// In microseconds since the epoch. The default is the last seven days.
     pub from: Option<i64>,
     pub to: Option<i64>,
     pub base_from: Option<i64>,
@@ -30,26 +30,26 @@ pub struct Ask {
     pub base_version: Option<String>,
     pub by: Vec<String>,
     pub measures: Vec<String>,
-    /// A measure, with `-` in front for the largest first, and `change.` for its change against the base.
+    /// A measure. A leading `-` sorts in descending order; `change.` sorts by the change against the base.
     pub order: Option<String>,
     pub limit: Option<u64>,
-    /// Only groups with so many samples, on both sides of a comparison.
+    /// Minimum number of samples of a group, on both sides of a comparison.
     pub at_least_samples: Option<u64>,
-    /// Of a distribution: what is distributed.
+    /// For a distribution: the field.
     pub field: Option<String>,
-    /// Of single spans: only those that took so long.
+    /// For single spans: the minimum duration.
     pub at_least_us: Option<i64>,
-    /// Of single spans: what an answer said of where it ended.
+    /// For single spans: the position where the previous page ended.
     pub cursor: Option<String>,
-    /// By when rows arrived instead of when they happened; of raw rows, in a stretch of time that is not widened.
+    /// Selects by the time of arrival instead of the time of the event. This reads raw rows; their period is not widened.
     pub received: bool,
-    /// Not widened to whole hours or days: what a roll-up does not have in whole comes from finer ones and from raw rows.
+    /// Does not widen the period to whole hours or days. Finer roll-ups and raw rows cover its ends.
     pub exact: bool,
-    /// Names of dimensions with a value; one that repeats allows each of its values.
+    /// Names of dimensions with a value. Repeating a name allows each of its values.
     pub filters: Vec<(String, String)>,
 }
 
-/// A question that can be answered.
+/// A resolved query.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub reading: Reading,
@@ -59,34 +59,35 @@ pub struct Asked {
 }
 
 impl Ask {
-    /// A table.
+    /// Resolves a query for a table.
     pub fn table(&self, project: &str, about: &str, now: i64) -> Result<Asked, AskError> {
-        self.understood(project, about, now, false)
+        self.resolve(project, about, now, false)
     }
 
-    /// Single events: raw rows, in a stretch of time that is not widened.
+    /// Resolves a query for single events: raw rows, in a period that is not widened.
     pub fn single(&self, project: &str, about: &str, now: i64) -> Result<Reading, AskError> {
         let mut reading = self.table(project, about, now)?.reading;
         (reading.grain, reading.span) = (Grain::Raw, self.span(now)?);
         Ok(reading)
     }
 
-    /// The two questions behind a comparison of what is read from single events: of what is asked for, and of the base.
+    /// Splits a comparison over single events into two queries: the head and, if there is one, the base.
     pub fn sides(&self) -> Result<(Self, Option<Self>), AskError> {
         let base = self.of_base()?;
         if self.base_version.is_some()
             && !self.filters.iter().any(|(name, _)| name == "app_version")
         {
             return Err(AskError(
-                "`app_version` says what `base_app_version` is compared with".to_owned(),
+                "`base_app_version` requires `app_version`: set the version to compare with it"
+                    .to_owned(),
             ));
         }
-        Ok((self.alone(), base))
+        Ok((self.without_base(), base))
     }
 
-    /// The same question of the base alone.
+    /// Returns the query for the base only.
     pub fn of_base(&self) -> Result<Option<Self>, AskError> {
-        let mut base = self.alone();
+        let mut base = self.without_base();
         match self.base()? {
             None => return Ok(None),
             Some(Base::Period(span)) => (base.from, base.to) = (Some(span.from), Some(span.to)),
@@ -98,8 +99,8 @@ impl Ask {
         Ok(Some(base))
     }
 
-    /// The same question without a base.
-    fn alone(&self) -> Self {
+    /// Returns the query without its base.
+    fn without_base(&self) -> Self {
         Self {
             base_from: None,
             base_to: None,
@@ -108,20 +109,22 @@ impl Ask {
         }
     }
 
-    /// A series in steps of time: by one dimension at most, against no base.
+    /// Resolves a query for a series over time. A series has at most one dimension and no base.
     pub fn series(&self, project: &str, about: &str, now: i64) -> Result<Asked, AskError> {
         if self.by.len() > 1 {
             return Err(AskError(
-                "a series goes `by` one dimension at most".to_owned(),
+                "a series may have at most one dimension in `by`".to_owned(),
             ));
         }
         if self.base()?.is_some() {
-            return Err(AskError("a series has no base: ask for both".to_owned()));
+            return Err(AskError(
+                "a series cannot have a base: query each side separately".to_owned(),
+            ));
         }
-        self.understood(project, about, now, true)
+        self.resolve(project, about, now, true)
     }
 
-    fn understood(
+    fn resolve(
         &self,
         project: &str,
         about: &str,
@@ -129,9 +132,7 @@ impl Ask {
         in_steps: bool,
     ) -> Result<Asked, AskError> {
         let Some(subject) = subject(about) else {
-            return Err(AskError(format!(
-                "there is no signal `{about}` to ask about"
-            )));
+            return Err(AskError(format!("there is no signal `{about}`")));
         };
         let mut reading = Reading {
             project: project.to_owned(),
@@ -146,12 +147,12 @@ impl Ask {
             received: self.received,
             exact: false,
         };
-        // Periods that are compared stay as long as they are: a widened one would have more of everything.
+        // Compared periods keep their lengths: a widened period would contain more events than the other.
         let exact = self.exact || matches!(reading.base, Some(Base::Period(_)));
         reading.exact = exact && !in_steps && matches!(subject.time, Time::Instant(_));
         if self.received && subject.arrival().is_none() {
             return Err(AskError(format!(
-                "of {} it is not known when they arrived",
+                "`received` is not available for {}: their time of arrival is not stored",
                 subject.name
             )));
         }
@@ -174,7 +175,7 @@ impl Ask {
                 *base = Period(*base).before(reading.grain);
             }
         }
-        separate(&reading)?;
+        check_overlap(&reading)?;
         Ok(Asked {
             reading,
             sort,
@@ -183,7 +184,7 @@ impl Ask {
         })
     }
 
-    /// The stretch of time, not widened.
+    /// Returns the period, not widened.
     pub fn span(&self, now: i64) -> Result<Span, AskError> {
         let to = self.to.unwrap_or(now);
         span("from", "to", self.from.unwrap_or(to - DEFAULT_PERIOD), to)
@@ -197,7 +198,7 @@ impl Ask {
                 Ok(Some(Base::Period(span("base_from", "base_to", from, to)?)))
             }
             _ => Err(AskError(
-                "compare with `base_app_version`, or with `base_from` and `base_to`".to_owned(),
+                "set either `base_app_version`, or both `base_from` and `base_to`".to_owned(),
             )),
         }
     }
@@ -214,13 +215,15 @@ impl Ask {
         match self.limit {
             None => Ok(DEFAULT_ROWS),
             Some(limit) if (1..=MOST_ROWS).contains(&limit) => Ok(limit),
-            Some(_) => Err(AskError(format!("`limit` is 1 to {MOST_ROWS}"))),
+            Some(_) => Err(AskError(format!("`limit` must be 1 to {MOST_ROWS}"))),
         }
     }
 
     fn dimensions(&self, subject: &'static Subject) -> Result<Vec<&'static Dimension>, AskError> {
         if self.by.len() > MOST_DIMENSIONS {
-            return Err(AskError(format!("`by` may repeat {MOST_DIMENSIONS} times")));
+            return Err(AskError(format!(
+                "`by` may appear at most {MOST_DIMENSIONS} times"
+            )));
         }
         self.by
             .iter()
@@ -234,7 +237,7 @@ impl Ask {
         }
         if self.measures.len() > MOST_MEASURES {
             return Err(AskError(format!(
-                "`measure` may repeat {MOST_MEASURES} times"
+                "`measure` may appear at most {MOST_MEASURES} times"
             )));
         }
         self.measures
@@ -247,7 +250,7 @@ impl Ask {
         let searched = |filter: &&(String, String)| filter.0.starts_with("contains.");
         if self.filters.iter().filter(searched).count() > MOST_CONTAINS {
             return Err(AskError(format!(
-                "`contains.` may be used {MOST_CONTAINS} times"
+                "`contains.` filters may appear at most {MOST_CONTAINS} times"
             )));
         }
         let mut filters: Vec<Filter> = Vec::new();
@@ -270,7 +273,9 @@ impl Ask {
                 });
             match known {
                 Some(values) if values.len() == MOST_VALUES => {
-                    return Err(AskError(format!("`{name}` may repeat {MOST_VALUES} times")));
+                    return Err(AskError(format!(
+                        "`{name}` may appear at most {MOST_VALUES} times"
+                    )));
                 }
                 Some(values) => values.push(value.clone()),
                 None => filters.push(Filter {
@@ -282,15 +287,15 @@ impl Ask {
         Ok(filters)
     }
 
-    /// The number of samples that a group needs.
+    /// Returns the place of `samples` in the reading and the number that a group needs.
     fn at_least(&self, reading: &mut Reading) -> Result<Option<(usize, u64)>, AskError> {
         let Some(least) = self.at_least_samples else {
             return Ok(None);
         };
-        Ok(Some((place_of(reading, "samples")?, least)))
+        Ok(Some((measure_index(reading, "samples")?, least)))
     }
 
-    /// What to sort by.
+    /// Returns the sort order.
     fn sort(&self, reading: &mut Reading) -> Result<Sort, AskError> {
         let order = self.order.as_deref();
         let (name, descending) = match order {
@@ -304,10 +309,10 @@ impl Ask {
             .map_or((name, false), |name| (name, true));
         if change && reading.base.is_none() {
             return Err(AskError(
-                "`order` by change needs something to compare with".to_owned(),
+                "`order` by change requires a base: set `base_app_version`, or `base_from` and `base_to`".to_owned(),
             ));
         }
-        let measure = place_of(reading, name)?;
+        let measure = measure_index(reading, name)?;
         Ok(Sort {
             measure,
             change,
@@ -316,8 +321,8 @@ impl Ask {
     }
 }
 
-/// Where a measure stands; one that was not asked for is measured all the same, as the last.
-fn place_of(reading: &mut Reading, name: &str) -> Result<usize, AskError> {
+/// Returns the index of a measure in the reading. Appends the measure if the query does not name it.
+fn measure_index(reading: &mut Reading, name: &str) -> Result<usize, AskError> {
     let place = reading.measures.iter().position(|one| one.name == name);
     if let Some(place) = place {
         return Ok(place);
@@ -335,18 +340,18 @@ fn span(from_name: &str, to_name: &str, from: i64, to: i64) -> Result<Span, AskE
     if to.saturating_sub(from) > LONGEST {
         let days = LONGEST / DAY;
         return Err(AskError(format!(
-            "`{from_name}` to `{to_name}` may be {days} days"
+            "`{from_name}` to `{to_name}` may span at most {days} days"
         )));
     }
     Ok(Span { from, to })
 }
 
-/// Periods that overlap, once they are widened to whole steps, would count rows on one side only.
-fn separate(reading: &Reading) -> Result<(), AskError> {
+/// Rejects periods that overlap after they are widened to whole units: shared rows would count on one side only.
+fn check_overlap(reading: &Reading) -> Result<(), AskError> {
     match &reading.base {
         Some(Base::Period(base)) if base.from < reading.span.to && reading.span.from < base.to => {
             Err(AskError(
-                "the periods that are compared must not overlap, in whole days when they are long"
+                "the compared periods must not overlap; long periods are widened to whole days first"
                     .to_owned(),
             ))
         }

@@ -1,10 +1,10 @@
-//! A trace as Chrome's trace events, which Perfetto and `chrome://tracing` open.
+//! A trace in Chrome's trace event format, which Perfetto and `chrome://tracing` open.
 
 use serde_json::{Value, json};
 
 use crate::store::reads::StoredSpan;
 
-/// Complete events in microseconds, a lane a thread.
+/// Returns complete events with times in microseconds, one lane per thread.
 #[must_use]
 pub fn chrome_trace(spans: &[StoredSpan]) -> Value {
     let mut threads: Vec<&str> = spans.iter().map(|span| span.thread.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Many stacks as one tree, outermost frame first: what a flame graph draws, and what other viewers open.
+//! Merges stacks into one tree, outermost frame first, for the flame graph and for the formats of other viewers.
 
 use std::collections::HashMap;
 
@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use crate::store::reads::StoredFrame;
 
-/// Deeper frames are cut: nobody sees them, and a runaway recursion would be a tree as deep.
+/// Deeper frames are cut off: they are not readable, and a runaway recursion would make the tree equally deep.
 const DEEPEST: usize = 256;
 
-/// Frames with the same path from the outermost.
+/// Frames with the same path from the outermost frame.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct FlameNode {
     pub name: String,
-    /// The weight of all stacks that pass through here.
+    /// The weight of all stacks that contain this path.
     pub value: f64,
-    /// The same of what is compared with.
+    /// The same weight in the base of a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Self>,
 }
 
-/// A stack and how much it weighs.
+/// A stack and its weight.
 #[derive(Clone, Copy, Debug)]
 pub struct WeighedStack<'s> {
     /// Innermost first.
@@ -31,7 +31,7 @@ pub struct WeighedStack<'s> {
     pub base: Option<f64>,
 }
 
-/// The tree of all stacks. Children are sorted by name, so that two trees lie alike.
+/// Builds the tree of all stacks. Children are sorted by name so that two trees can be compared.
 #[must_use]
 pub fn flame<'s>(stacks: impl IntoIterator<Item = WeighedStack<'s>>) -> FlameNode {
     let mut root = FlameNode {
@@ -81,7 +81,7 @@ impl FlameNode {
     }
 }
 
-/// The folded form: `outermost;…;innermost weight`, a line a stack.
+/// Returns the folded format: one line `outermost;…;innermost weight` per stack.
 #[must_use]
 pub fn folded<'s>(stacks: impl IntoIterator<Item = WeighedStack<'s>>) -> String {
     let mut text = String::new();
@@ -97,7 +97,7 @@ pub fn folded<'s>(stacks: impl IntoIterator<Item = WeighedStack<'s>>) -> String 
     text
 }
 
-/// The file format of speedscope: one sampled profile, weights in milliseconds.
+/// Returns a speedscope file: one sampled profile with weights in milliseconds.
 #[must_use]
 pub fn speedscope<'s>(
     name: &str,

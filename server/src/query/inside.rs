@@ -1,5 +1,4 @@
-//! Where the time inside a span went: what ran in it, by function and by package, with the time of each itself and with what it
-//! called.
+//! Breaks down the time inside a span by function and package, with and without the time of callees.
 
 use std::collections::HashMap;
 
@@ -8,27 +7,27 @@ use uuid::Uuid;
 
 use crate::store::reads::StoredSpan;
 
-/// A parent that is its own child ends here.
+/// Limit for a span that is its own ancestor.
 const DEEPEST: usize = 128;
 
-/// Everything of one name that ran inside.
+/// All calls of one name inside the span.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InsideRow {
     pub name: String,
     pub package: String,
     pub calls: u64,
-    /// With what it called, in microseconds; calls of itself inside itself count once.
+    /// Including callees, in microseconds. Recursive calls count once.
     pub total_us: u64,
-    /// Without what it called.
+    /// Excluding callees.
     pub self_us: u64,
-    /// Of `self_us`, what ran on the main thread.
+    /// The part of `self_us` that ran on the main thread.
     pub main_thread_us: u64,
-    /// The same of what is compared with, when it ran there.
+    /// The same numbers in the base, if the name ran there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<BaseTimes>,
 }
 
-/// What a row says, of the other side of a comparison.
+/// The numbers of a row in the base of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BaseTimes {
     pub calls: u64,
@@ -37,18 +36,18 @@ pub struct BaseTimes {
     pub main_thread_us: u64,
 }
 
-/// Inside spans of one name.
+/// The breakdown of all spans of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Inside {
-    /// How many spans of the name were looked into.
+    /// The number of spans.
     pub spans: u64,
-    /// Their time together.
+    /// The total duration of the spans.
     pub total_us: u64,
-    /// The name itself first, then by time of their own on the main thread, then by time of their own.
+    /// Sorted by own time on the main thread, then by own time. The span itself is always first.
     pub rows: Vec<InsideRow>,
 }
 
-/// What ran inside the spans called `name`, of whole traces.
+/// Breaks down the spans called `name`. `spans` must hold whole traces.
 #[must_use]
 pub fn inside(name: &str, spans: &[StoredSpan]) -> Inside {
     let mut children: HashMap<(Uuid, u64), Vec<&StoredSpan>> = HashMap::new();
@@ -63,7 +62,7 @@ pub fn inside(name: &str, spans: &[StoredSpan]) -> Inside {
     for root in spans.iter().filter(|span| span.name == name) {
         found.spans += 1;
         found.total_us += root.duration_us;
-        // Depth first; names above a span are those that its time is in already.
+        // Depth first. `above` holds the ancestors' names, whose totals already include this span.
         let mut open = vec![(root, Vec::<&str>::new())];
         while let Some((span, above)) = open.pop() {
             let inner = children
@@ -98,7 +97,7 @@ pub fn inside(name: &str, spans: &[StoredSpan]) -> Inside {
     found
 }
 
-/// The rows of one side, each with what the other side says of it; what ran only there comes last, with nothing of its own.
+/// Adds the numbers of the base to the rows of the head. Names that ran only in the base come last, without numbers of the head.
 #[must_use]
 pub fn beside(head: Inside, base: Inside) -> Inside {
     let mut before: HashMap<String, InsideRow> = HashMap::new();
@@ -117,8 +116,8 @@ pub fn beside(head: Inside, base: Inside) -> Inside {
     for row in &mut rows {
         row.base = before.remove(&row.name).as_ref().map(times);
     }
-    let gone = order.into_iter().filter_map(|name| before.remove(&name));
-    rows.extend(gone.map(|row| InsideRow {
+    let only_in_base = order.into_iter().filter_map(|name| before.remove(&name));
+    rows.extend(only_in_base.map(|row| InsideRow {
         base: Some(times(&row)),
         name: row.name,
         package: row.package,
@@ -127,7 +126,7 @@ pub fn beside(head: Inside, base: Inside) -> Inside {
     Inside { rows, ..head }
 }
 
-/// The time of a span in which something it called ran, however many threads did: overlaps count once.
+/// Returns how much of a span its children cover. Children that overlap, on several threads, count once.
 fn covered(span: &StoredSpan, inner: &[&StoredSpan]) -> u64 {
     let end_of = |span: &StoredSpan| span.start.saturating_add_unsigned(span.duration_us);
     let mut stretches: Vec<(i64, i64)> = inner

@@ -1,18 +1,19 @@
-//! Stretches of time, and the steps and roll-ups that fit them.
+//! Periods, and the steps and roll-ups that fit them.
 
 use crate::store::reads::{Grain, Kept, Reading, Span};
 
 pub(super) const HOUR: i64 = 3_600_000_000;
 pub(super) const DAY: i64 = 24 * HOUR;
 
-/// From here on days answer: a roll-up by the hour would have too many rows.
+/// Minimum length of a period that is read from daily roll-ups: hourly roll-ups would have too many rows.
 const DAYS_FROM: i64 = 3 * DAY;
-/// One value of a roll-up's leading dimension is read fast by the hour for this long.
+/// Maximum length at which one value of a roll-up's leading dimension is shown by the hour. The sort order of the roll-up makes
+/// this fast.
 const HOURS_OF_ONE: i64 = 10 * DAY;
-/// More than anybody looks at, and less than what would never end.
+/// Maximum length of a period: longer than any screen needs, and short enough for a query to finish.
 pub(super) const LONGEST: i64 = 800 * DAY;
 
-/// A stretch of time that was asked for.
+/// A requested period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period(pub Span);
 
@@ -21,7 +22,7 @@ impl Period {
         self.0.to - self.0.from
     }
 
-    /// The same, widened to whole hours or days of UTC as the roll-up has them.
+    /// Returns the period, widened to whole UTC hours or days as the roll-up stores them.
     pub(super) const fn aligned(self, grain: Grain) -> Span {
         let unit = unit(grain);
         Span {
@@ -30,7 +31,8 @@ impl Period {
         }
     }
 
-    /// The same in whole units that end no later: beside a widened period that it came right before, it still ends before.
+    /// Returns the period in whole units, with its end rounded down. A base that ends where the period begins does not overlap the
+    /// widened period.
     pub(super) const fn before(self, grain: Grain) -> Span {
         let unit = unit(grain);
         Span {
@@ -48,7 +50,7 @@ const fn unit(grain: Grain) -> i64 {
     }
 }
 
-/// Where a reading is answered from: the coarsest roll-up that keeps all it names and is fine enough for its steps.
+/// Returns the source of a reading: the coarsest roll-up that keeps all of its dimensions and is fine enough for its steps.
 pub(super) fn grain_of(reading: &Reading, step_s: Option<u32>) -> Grain {
     let subject = reading.subject;
     let filtered = reading.filters.iter().map(|filter| filter.dimension);
@@ -76,8 +78,8 @@ pub(super) fn grain_of(reading: &Reading, step_s: Option<u32>) -> Grain {
     }
 }
 
-/// The step of a series in seconds: hours for some days, then days, then weeks. `of_one`: for one value of the dimension that
-/// leads the roll-up.
+/// Returns the step of a series in seconds: hours for a few days, then days, then weeks. `of_one`: the series is filtered to one
+/// value of the dimension that leads the roll-up.
 #[must_use]
 pub fn step_of(span: Span, finest_is_day: bool, of_one: bool) -> u32 {
     let length = Period(span).length();

@@ -1,18 +1,18 @@
-//! Raw rows of a signal, to be taken along.
+//! Raw rows of a signal, for export.
 
 use super::{Ask, AskError};
 use crate::store::reads::{Reading, SUBJECTS};
 
-/// More is for ClickHouse's own tools.
+/// Larger exports are a case for ClickHouse's own tools.
 const MOST_ROWS: u64 = 10_000_000;
 
-/// The signals whose rows are rows of one table.
+/// The signals that are stored as rows of one table.
 pub fn tables() -> impl Iterator<Item = &'static str> {
     let whole = SUBJECTS.iter().filter(|one| !one.raw.contains("JOIN"));
     whole.map(|one| one.name)
 }
 
-/// What to read for the raw rows of a signal, and how many of them at most.
+/// Returns the reading for the raw rows of a signal, and the maximum number of rows.
 pub fn raw_rows(
     mut ask: Ask,
     project: &str,

@@ -1,4 +1,4 @@
-//! What is stored of a run, read as if it were a report file.
+//! Reads a stored run as if it were a report file.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::store::reads::{Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
 use crate::test_run::{Collector, TestRun};
 
-/// Events of a run: a test of some hours. More than that is a question for tables and series.
+/// Maximum number of events in a run, enough for a test of several hours. Tables and series answer for more.
 pub const MOST_EVENTS: u64 = 300_000;
-/// Stalls of a run: each is read with its stacks.
+/// Maximum number of stalls in a run. Each is read with its stacks.
 const MOST_STALLS: u64 = 20_000;
-/// Batches wait on a device that has no network: those of a session are looked for so long after its end.
+/// Batches wait on a device without a network. Batches of a session are searched this long after the requested period.
 pub(super) const LONGEST_WAY: i64 = 8 * 86_400_000_000;
 
-/// The run that the filters leave: by session, install, version, or whatever else every event has.
+/// Reads the run that the filters select: by session, install, version or another dimension that all events have.
 pub async fn recorded(
     clickhouse: &ClickHouse,
     project: &str,
@@ -46,7 +46,7 @@ pub async fn recorded(
         }
     }
     if events > 0 {
-        // Who sent it stands with the batches, for as long as these are kept.
+        // The SDK of a device is stored with its batches, for as long as those are kept.
         source
             .devices(&source.reading("usage")?, &mut collector)
             .await?;
@@ -54,14 +54,14 @@ pub async fn recorded(
     Ok(collector.finish())
 }
 
-/// A run is filtered by what every event has: half a run would be taken for a whole one.
+/// Rejects filters on dimensions that some signals lack: they would silently select half a run.
 pub(super) fn whole_run(ask: &Ask) -> Result<Ask, AskError> {
     let common = subject("spans").map_or(&[][..], |spans| spans.common());
     for (name, _) in &ask.filters {
         if !common.iter().any(|dimension| dimension.name == name) {
             let names: Vec<_> = common.iter().map(|dimension| dimension.name).collect();
             return Err(AskError(format!(
-                "a report has no filter `{name}`: it is filtered by {}",
+                "a report cannot be filtered by `{name}`: use one of {}",
                 names.join(", ")
             )));
         }
@@ -90,7 +90,7 @@ impl Source<'_> {
             .iter()
             .any(|(name, _)| name == "session_id");
         if of_session && ["usage", "sdk_health"].contains(&name) {
-            // They have the time of their arrival, which is later than anything in the session.
+            // These rows carry the time of arrival, which is later than the events of the session.
             reading.span.to += LONGEST_WAY;
         }
         Ok(reading)
@@ -115,7 +115,7 @@ impl Source<'_> {
         Ok(events)
     }
 
-    /// Stalls name their stacks, which stand elsewhere.
+    /// Reads stalls and resolves their stacks, which are stored in another table.
     async fn stalls(
         &self,
         reading: &Reading,
@@ -177,6 +177,6 @@ fn as_json(frames: &Vec<StoredFrame>) -> Value {
 
 fn too_many() -> Failure {
     Failure::TooMuch(format!(
-        "a report is made of {MOST_EVENTS} events and {MOST_STALLS} stalls at most: filter by session_id, or say a shorter time"
+        "a report can hold at most {MOST_EVENTS} events and {MOST_STALLS} stalls: filter by session_id or choose a shorter period"
     ))
 }

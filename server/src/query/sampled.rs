@@ -1,4 +1,4 @@
-//! Some sessions of what the filters leave, each read as a run: what distributions are compared by.
+//! Reads a sample of the selected sessions, each as a run, to compare distributions.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::store::ClickHouse;
 use crate::store::reads::{Grain, recorded_signals};
 use crate::test_run::{Collector, Measured};
 
-/// As many as a filter may have values.
+/// The number of values that a filter accepts.
 const MOST_SESSIONS: u64 = 200;
-/// Events of a signal, session by session: of more, the last sessions have none.
+/// Maximum number of events per signal, in order of session. Beyond it, the last sessions have no events of the signal.
 const MOST_EVENTS: u64 = 200_000;
-/// What no comparison looks at.
+/// Signals that no comparison uses.
 const UNUSED: [&str; 2] = ["recompositions", "sdk_health"];
 
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ struct OfSession {
     session_id: String,
 }
 
-/// Which sessions is decided by hash: the same ones each time, and none because of what it did.
+/// Picks the sessions by hash: the same ones on every call, independent of their content.
 pub async fn sampled_sessions(
     clickhouse: &ClickHouse,
     project: &str,
@@ -34,7 +34,7 @@ pub async fn sampled_sessions(
 ) -> Result<Vec<Measured>, Unanswered> {
     let mut ask = whole_run(ask)?;
     let mut arrived = ask.single(project, "usage", now)?;
-    // Batches have the time of their arrival, which is later than anything in them.
+    // Batches carry the time of arrival, which is later than their events.
     arrived.span.to += LONGEST_WAY;
     let sessions = clickhouse.some_sessions(&arrived, MOST_SESSIONS).await?;
     ask.filters.retain(|(name, _)| name != "session_id");
@@ -71,7 +71,7 @@ pub async fn sampled_sessions(
         .collect())
 }
 
-/// Stalls name their stacks, which stand elsewhere; how many there were and how long they took is told without.
+/// Removes the references to stacks, which are stored in another table. The number and duration of stalls do not need them.
 fn without_stacks(line: &[u8]) -> Vec<u8> {
     let mut stall: Value = serde_json::from_slice(line).unwrap_or_default();
     stall["stack"] = json!([]);

@@ -1,4 +1,4 @@
-//! The numbers of two versions by what is compared, from all events instead of a sample.
+//! The compared numbers of two versions, computed from all events instead of a sample.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use crate::compare::{Metric, Statistic};
 use crate::store::ClickHouse;
 use crate::test_run::{Measurable, Quantity};
 
-/// By what is measured: the value, and of how many events it is.
+/// For each compared metric: its value and the number of events.
 pub type Numbers = BTreeMap<(Measurable, Metric), (f64, f64)>;
 
-/// Groups of a signal: more than anybody compares.
+/// Maximum number of groups of a signal.
 const MOST_GROUPS: u64 = 1_000;
 
-/// What is asked of a signal.
+/// The query for one signal.
 struct Question {
     signal: &'static str,
     of: fn(String) -> Measurable,
     by: &'static str,
     only: Option<(&'static str, &'static str)>,
     count: &'static str,
-    /// Name of the measure, what it is here, and what to multiply it with.
+    /// Name of the measure, the metric it stands for, and the factor between them.
     measures: &'static [(&'static str, Quantity, Statistic, f64)],
 }
 
@@ -112,7 +112,7 @@ const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// Base and head.
+/// Returns the numbers of the base and of the head.
 pub async fn numbers_of_versions(
     clickhouse: &ClickHouse,
     project: &str,
@@ -160,7 +160,7 @@ impl Question {
         }
     }
 
-    /// The count comes last; a group that a side does not have is empty.
+    /// Adds the metrics of a group. The count is the last value; a group that one side lacks has no values.
     fn note(&self, of: &Measurable, measured: &[f64], numbers: &mut Numbers) {
         let Some((count, values)) = measured.split_last() else {
             return;

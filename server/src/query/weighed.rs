@@ -1,4 +1,4 @@
-//! The distinct stacks behind a number of janks, with what they weigh.
+//! The distinct stacks of janks, with their weights.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,23 +6,22 @@ use super::{Ask, Unanswered, WeighedStack};
 use crate::store::ClickHouse;
 use crate::store::reads::StoredFrame;
 
-/// Stacks that a tree is made of: the heaviest. Those beyond weigh next to nothing.
+/// Maximum number of stacks in a tree, heaviest first. The rest have almost no weight.
 const MOST_STACKS: u64 = 1_000;
 
-/// The stacks of the janks that the filters leave, those that cost most time first; in a comparison followed by those that only the
-/// base has.
+/// The stacks of the selected janks, by descending total time. In a comparison, stacks that only the base has follow.
 pub struct Weighed {
     pub stacks: Vec<JankStack>,
     pub frames: HashMap<u64, Vec<StoredFrame>>,
 }
 
-/// A stack with its numbers; nothing where nothing was measured.
+/// A stack with its numbers; `None` where nothing was measured.
 pub struct JankStack {
     pub hash: u64,
     pub sum_ms: Option<f64>,
     pub count: Option<f64>,
     pub installs: Option<f64>,
-    /// `sum_ms` of what is compared with, when something is.
+    /// `sum_ms` of the base, in a comparison.
     pub base: Option<f64>,
 }
 
@@ -62,19 +61,19 @@ impl Weighed {
             })
             .collect();
         if let Some(base) = base {
-            stacks.extend(gone(clickhouse, project, (base, now), &stacks).await?);
+            stacks.extend(only_in_base(clickhouse, project, (base, now), &stacks).await?);
         }
         let hashes: Vec<u64> = stacks.iter().map(|stack| stack.hash).collect();
         let frames = clickhouse.frames_of(project, &hashes).await?;
         Ok(Self { stacks, frames })
     }
 
-    /// Those that occurred and whose frames are known.
+    /// The stacks that occurred and whose frames are known.
     pub fn weighed(&self) -> impl Iterator<Item = WeighedStack<'_>> {
         self.compared().filter(|stack| stack.value > 0.0)
     }
 
-    /// With those that are gone.
+    /// Includes the stacks that only the base has.
     pub fn compared(&self) -> impl Iterator<Item = WeighedStack<'_>> {
         self.stacks.iter().filter_map(|stack| {
             Some(WeighedStack {
@@ -86,8 +85,8 @@ impl Weighed {
     }
 }
 
-/// The heaviest stacks of the base that are not among these.
-async fn gone(
+/// Returns the heaviest stacks of the base that are not in `stacks`.
+async fn only_in_base(
     clickhouse: &ClickHouse,
     project: &str,
     (mut base, now): (Ask, i64),
@@ -99,7 +98,7 @@ async fn gone(
         .read_table(&asked.reading, asked.sort, limit)
         .await?;
     let known: HashSet<u64> = stacks.iter().map(|stack| stack.hash).collect();
-    let gone = rows.into_iter().filter_map(|row| {
+    let only_in_base = rows.into_iter().filter_map(|row| {
         let hash = row.keys.first()?.parse().ok()?;
         let sum_ms = row.now.first().copied().filter(|value| value.is_finite())?;
         (!known.contains(&hash)).then_some(JankStack {
@@ -110,5 +109,5 @@ async fn gone(
             base: Some(sum_ms),
         })
     });
-    Ok(gone.collect())
+    Ok(only_in_base.collect())
 }

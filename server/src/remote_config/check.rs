@@ -1,4 +1,4 @@
-//! Holds a JSON value against its shape and says everything that is wrong with it, each with its path.
+//! Checks a JSON value against its shape and collects every fault with its path.
 
 use serde_json::{Map, Value};
 
@@ -9,16 +9,16 @@ use crate::expressions::ExpressionError;
 
 const MAX_TEXT_BYTES: usize = 1_024;
 const MAX_KEY_BYTES: usize = 128;
-/// Objects and lists inside each other in a toggle.
+/// The maximum nesting depth of objects and lists in a toggle.
 const MAX_DEPTH: usize = 16;
 
-/// Checks a document as operators write it, whole or as a patch: every key may be left out, and may be `null`.
+/// Checks a document as operators write it, complete or as a patch: every key may be omitted or `null`.
 pub(super) fn check_document(value: &Value, path: &str, faults: &mut Faults) {
     Check { root: path, faults }.value(value, &DOCUMENT, path);
 }
 
 struct Check<'a> {
-    /// Where the document stands.
+    /// The path of the document itself.
     root: &'a str,
     faults: &'a mut Faults,
 }
@@ -37,7 +37,7 @@ impl Check<'_> {
                     .as_u64()
                     .is_some_and(|number| (*min..=*max).contains(&number))
                 {
-                    let message = format!("is {number}, allowed is {min} to {max}");
+                    let message = format!("is {number}; must be {min} to {max}");
                     self.fault(path, FaultCode::OutOfRange, message);
                 }
             }
@@ -46,7 +46,7 @@ impl Check<'_> {
                     .as_f64()
                     .is_some_and(|number| (0.0..=1.0).contains(&number))
                 {
-                    let message = format!("is {number}, allowed is 0 to 1");
+                    let message = format!("is {number}; must be 0 to 1");
                     self.fault(path, FaultCode::OutOfRange, message);
                 }
             }
@@ -72,8 +72,9 @@ impl Check<'_> {
             (Shape::Object(keys), Value::Object(map)) => self.object(map, keys, path),
             (Shape::Anything, value) => {
                 if depth(value) > MAX_DEPTH {
-                    let message =
-                        format!("at most {MAX_DEPTH} objects and lists stand inside each other");
+                    let message = format!(
+                        "nests objects and lists too deeply; at most {MAX_DEPTH} levels are allowed"
+                    );
                     self.fault(path, FaultCode::TooLarge, message);
                 }
             }
@@ -90,7 +91,7 @@ impl Check<'_> {
     fn entries(&mut self, map: &Map<String, Value>, of: &Shape, path: &str) {
         for (name, value) in map {
             if name.is_empty() || name.len() > MAX_KEY_BYTES {
-                let message = format!("the name {name:?} is not 1 to {MAX_KEY_BYTES} bytes long");
+                let message = format!("the name {name:?} must be 1 to {MAX_KEY_BYTES} bytes long");
                 self.fault(path, FaultCode::OutOfRange, message);
             }
             if !value.is_null() {
@@ -105,7 +106,7 @@ impl Check<'_> {
                 return;
             }
             match keys.iter().find(|key| key.name == name) {
-                // Nothing stands for the default, which a required key has not: it is missing, see below.
+                // `null` means the default. A required key has none and is reported as missing below.
                 Some(_) if value.is_null() => {}
                 Some(key) => self.value(value, &key.shape, &format!("{path}.{name}")),
                 None => self.unknown_key(name, keys, path),
@@ -121,11 +122,11 @@ impl Check<'_> {
 
     fn unknown_key(&mut self, name: &str, keys: &[Key], path: &str) {
         let message = if path == self.root && matches!(name, "schema" | "revision") {
-            format!("`{name}` is set by the server: leave it out")
+            format!("`{name}` is set by the server; remove it")
         } else {
             let sibling = closest(name, keys.iter().map(|key| key.name)).map(str::to_owned);
             let known = sibling.or_else(|| paths_of(name).into_iter().next());
-            format!("there is no key `{name}`{}", hint(known.as_deref()))
+            format!("unknown key `{name}`{}", hint(known.as_deref()))
         };
         self.fault(&format!("{path}.{name}"), FaultCode::UnknownKey, message);
     }
@@ -135,7 +136,7 @@ impl Check<'_> {
             self.fault(path, FaultCode::Empty, "is empty");
         } else if text.len() > MAX_TEXT_BYTES {
             let message = format!(
-                "is {} bytes long, at most {MAX_TEXT_BYTES} are taken",
+                "is {} bytes long; the limit is {MAX_TEXT_BYTES}",
                 text.len()
             );
             self.fault(path, FaultCode::TooLarge, message);
@@ -157,12 +158,12 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a list or map has neither too few nor too many entries.
+    /// Checks the number of entries of a list or map.
     fn is_fit(&mut self, size: usize, at_least: usize, at_most: usize, path: &str) -> bool {
         if size < at_least {
             self.fault(path, FaultCode::Empty, "is empty");
         } else if size > at_most {
-            let message = format!("{size} entries: at most {at_most} are taken");
+            let message = format!("has {size} entries; the limit is {at_most}");
             self.fault(path, FaultCode::TooLarge, message);
         }
         (at_least..=at_most).contains(&size)
@@ -177,7 +178,7 @@ impl Check<'_> {
             Value::Array(_) => "a list".to_owned(),
             Value::Object(_) => "an object".to_owned(),
         };
-        let message = format!("is {found}, must be {expected}");
+        let message = format!("is {found}; must be {expected}");
         self.fault(path, FaultCode::WrongType, message);
     }
 
@@ -207,7 +208,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The one of `names` that was probably meant.
+/// Returns the name that was probably meant.
 pub(super) fn closest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.8;
     let alike = |name: &'a str| (strsim::jaro_winkler(wrong, name), name);
@@ -218,7 +219,7 @@ pub(super) fn closest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> 
         .map(|(_, name)| name)
 }
 
-/// The end of a message that suggests a name.
+/// Returns a suggestion to append to a message.
 pub(super) fn hint(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }

@@ -1,4 +1,4 @@
-//! A configuration, checked and ready to answer devices.
+//! A configuration, checked and ready to serve devices.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use super::overrides::{CompiledOverride, duplicate_ids};
 use super::resolve::{Answers, MAX_OVERRIDES, Matched, Resolved};
 use super::shadow::shadowed;
 
-/// A configuration, checked and compiled. Build it once per revision, share it in an `Arc`.
+/// A configuration, checked and compiled. Build one per revision and share it in an `Arc`.
 #[derive(Debug)]
 pub struct Compiled {
     revision: u64,
-    /// The base with every default, as a JSON object.
+    /// The base with all defaults filled in, as a JSON object.
     base: Value,
-    /// Those in force or expired, in order; not the disabled ones.
+    /// The enabled overrides in order, including expired ones.
     overrides: Vec<CompiledOverride>,
     warnings: Vec<Fault>,
     asks_for_network: bool,
@@ -32,16 +32,15 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Checks a configuration and compiles it. Disabled overrides are checked as the others are, so that they can be
-    /// enabled later.
+    /// Checks and compiles a configuration. Disabled overrides are checked too, so that they can be enabled later.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every fault of the configuration.
     pub fn new(configuration: &Configuration, revision: u64) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new();
         if configuration.overrides.len() > MAX_OVERRIDES {
             let message = format!(
-                "{} overrides: at most {MAX_OVERRIDES} are taken",
+                "has {} overrides; the limit is {MAX_OVERRIDES}",
                 configuration.overrides.len()
             );
             return Err(vec![Fault::new("overrides", FaultCode::TooLarge, message)]);
@@ -78,33 +77,33 @@ impl Compiled {
         })
     }
 
-    /// The revision that every answer carries.
+    /// Returns the revision that every answer carries.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Whether the answer may depend on the network a device is on, which changes from moment to moment.
+    /// Whether the answer may depend on the device's network, which can change at any time.
     #[must_use]
     pub fn asks_for_network(&self) -> bool {
         self.asks_for_network
     }
 
-    /// Whether the answer may depend on the install: without its id, roll-outs would be silently wrong. `now` is in
-    /// microseconds since the epoch.
+    /// Whether the answer may depend on the install. If so, a request without an install id would silently get a wrong
+    /// answer. `now` is in microseconds since the epoch.
     #[must_use]
     pub fn asks_for_install(&self, now: i64) -> bool {
         let mut in_force = self.overrides.iter().filter(|one| !one.is_expired(now));
         in_force.any(|one| one.asks_for_install)
     }
 
-    /// What is probably a mistake. `now` is in microseconds since the epoch.
+    /// Returns probable mistakes. `now` is in microseconds since the epoch.
     #[must_use]
     pub fn warnings(&self, now: i64) -> Vec<Fault> {
         let expired = self.overrides.iter().filter(|one| one.is_expired(now));
         let expired = expired.map(|one| {
             let since = Timestamp::from_micros(one.expires_at.unwrap_or_default());
-            let message = format!("override `{}` is over since {since}: remove it", one.id);
+            let message = format!("override `{}` expired at {since}; remove it", one.id);
             Fault::new(
                 format!("{}.expires_at", one.path()),
                 FaultCode::Expired,
@@ -114,9 +113,9 @@ impl Compiled {
         self.warnings.iter().cloned().chain(expired).collect()
     }
 
-    /// What a device is told. `now` is in microseconds since the epoch.
+    /// Resolves the configuration for a device. `now` is in microseconds since the epoch.
     ///
-    /// Answers are kept by the set of overrides that match, so a poll costs no more than asking their conditions.
+    /// Answers are cached by the set of matching overrides, so a poll usually costs only the evaluation of the conditions.
     #[must_use]
     pub fn resolve(&self, device: &Device<'_>, now: i64) -> Arc<Resolved> {
         let facts = Facts::of(device);
@@ -151,8 +150,8 @@ impl Compiled {
         )
     }
 
-    /// The document of a patched base. Base and patches were checked and merging keeps shapes, so it always reads; were
-    /// it not so, the default is safer than no answer.
+    /// Reads the document of a patched base. This always succeeds, because base and patches were checked and merging
+    /// keeps their shapes. If it ever failed, the default document would be safer than no answer.
     fn document(&self, value: &Value) -> Document {
         let document = Document::deserialize(value).unwrap_or_default();
         Document {
@@ -163,28 +162,28 @@ impl Compiled {
     }
 }
 
-/// The base with every default filled in; nothing when it has faults.
+/// Returns the base with all defaults filled in, or `None` if it has faults.
 fn complete_base(written: &Value, faults: &mut Faults) -> Option<Value> {
     let before = faults.len();
     check_document(written, "base", faults);
     if faults.len() > before {
         return None;
     }
-    // Merged over nothing, so that `null` means in the base what it means in a patch.
+    // Merges into an empty object, so that `null` means the same in the base as in a patch.
     let mut base = Value::Object(Map::new());
     merge(&mut base, written);
     let document = document_rules::document(&base, "base")
         .map_err(|more| faults.extend(more))
         .ok()?;
     let mut complete = serde_json::to_value(document).ok()?;
-    // Set for each answer.
+    // These are set for each answer.
     if let Value::Object(map) = &mut complete {
         map.retain(|key, _| key != "schema" && key != "revision");
     }
     Some(complete)
 }
 
-/// What does not hold when all overrides apply at once, as they do for a device that matches each.
+/// Returns the faults of the document with all overrides applied, as for a device that matches every override.
 fn all_together(base: &Value, overrides: &[CompiledOverride]) -> Vec<Fault> {
     let mut value = base.clone();
     for one in overrides {
@@ -201,7 +200,7 @@ fn all_together(base: &Value, overrides: &[CompiledOverride]) -> Vec<Fault> {
     faults.into_iter().map(explained).collect()
 }
 
-/// What does no harm, and was probably not meant.
+/// Returns warnings: harmless settings that are probably mistakes.
 fn warnings(base: &Value, overrides: &[CompiledOverride]) -> Vec<Fault> {
     let empty = overrides.iter().filter(|one| {
         let patch = one.patch.as_object();
@@ -227,20 +226,20 @@ fn warnings(base: &Value, overrides: &[CompiledOverride]) -> Vec<Fault> {
     empty.chain(unusual).collect()
 }
 
-/// As flags, toggles and the document's own values have names side by side.
+/// Warns of toggles named like a key of the document: flags of both share one namespace.
 fn hidden_toggles(path: &str, document: &Value) -> Vec<Fault> {
     let toggles = document.get("toggles").and_then(Value::as_object);
     let names = toggles.into_iter().flat_map(Map::keys);
     let hidden = names.filter(|name| is_reserved(name)).map(|name| {
         let message = format!(
-            "`{name}` is a key of the document: clients that ask for flags by name get that one, not the toggle"
+            "`{name}` is a key of the document; clients that look flags up by name get that key, not the toggle"
         );
         Fault::new(format!("{path}.toggles.{name}"), FaultCode::Duplicate, message)
     });
     hidden.collect()
 }
 
-/// Apps have monitors of their own, so a name like that of a built-in one is allowed.
+/// Warns of monitor names that resemble a built-in one. They are allowed, because apps can define their own monitors.
 fn misspelt_monitors(path: &str, document: &Value) -> Vec<Fault> {
     let monitors = document.get("monitors").and_then(Value::as_object);
     let names = monitors.into_iter().flat_map(Map::keys);

@@ -1,4 +1,4 @@
-//! From a condition as written to a predicate, with every fault on the way.
+//! Compiles a condition to a predicate and collects its faults.
 
 use hashbrown::HashSet;
 use unjank_protocol::Glob;
@@ -11,24 +11,24 @@ use super::percentage::{Salted, buckets_of};
 use super::predicate::{Names, Predicate, TextOf, VersionOf};
 use super::version::Requirement;
 
-/// Conditions inside conditions.
+/// The maximum nesting depth of conditions.
 const MAX_DEPTH: usize = 16;
-/// Conditions of one override, inner ones included.
+/// The maximum number of conditions in an override, nested ones included.
 const MAX_CONDITIONS: usize = 1_000;
-/// Ids are looked up in a set, names of vocabularies are compared one by one.
+/// The limit for ids is much higher than for names: ids are looked up in a set, names are compared one by one.
 const MAX_IDS: usize = 100_000;
 const MAX_NAMES: usize = 256;
 const MAX_TEXT_BYTES: usize = 1_024;
 
 /// Compiles the condition of one override.
 pub(super) struct ConditionCheck<'a> {
-    /// The id of the override: the salt where a percentage has none.
+    /// The id of the override: the default salt of a percentage.
     id: &'a str,
     conditions: usize,
     faults: &'a mut Faults,
 }
 
-/// The predicate of a condition. What it is when there are faults does not matter.
+/// Compiles a condition. If there are faults, the returned predicate must not be used.
 pub(super) fn compile(
     condition: &Condition,
     path: &str,
@@ -43,7 +43,7 @@ pub(super) fn compile(
     };
     let predicate = check.compile(condition, path, 0);
     if faults.len() == before && predicate.constant() == Some(false) {
-        let message = "holds for no device: disable the override instead";
+        let message = "matches no device; to turn the override off, disable it";
         faults.push(Fault::new(path, FaultCode::NeverMatches, message));
     }
     predicate
@@ -53,10 +53,10 @@ impl ConditionCheck<'_> {
     fn compile(&mut self, condition: &Condition, path: &str, depth: usize) -> Predicate {
         self.conditions += 1;
         if depth > MAX_DEPTH || self.conditions > MAX_CONDITIONS {
-            // Said once: the conditions after it are as far out.
+            // Reported once: all further conditions exceed the limit too.
             if depth > MAX_DEPTH || self.conditions == MAX_CONDITIONS + 1 {
                 let message = format!(
-                    "too many conditions: at most {MAX_CONDITIONS} in an override, {MAX_DEPTH} inside each other"
+                    "too many conditions: at most {MAX_CONDITIONS} in an override, nested at most {MAX_DEPTH} deep"
                 );
                 self.fault(path, FaultCode::TooLarge, message);
             }
@@ -155,7 +155,7 @@ impl ConditionCheck<'_> {
     fn build(&mut self, range: BuildRange, path: &str) -> Predicate {
         let (min, max) = (range.min.unwrap_or(0), range.max.unwrap_or(u64::MAX));
         if range.min.is_none() && range.max.is_none() {
-            let message = "neither `min` nor `max` is given: give at least one";
+            let message = "neither `min` nor `max` is set; set at least one";
             self.fault(path, FaultCode::Empty, message);
         } else if min > max {
             let message = format!("`min` {min} is above `max` {max}");
@@ -167,7 +167,7 @@ impl ConditionCheck<'_> {
     fn percentage(&mut self, percentage: &Percentage, path: &str) -> Predicate {
         let below = buckets_of(percentage.percent).unwrap_or_else(|| {
             let message = format!(
-                "is {}, allowed is 0 to 100 in steps of 0.001",
+                "is {}; must be 0 to 100 in steps of 0.001",
                 percentage.percent
             );
             self.fault(&format!("{path}.percent"), FaultCode::OutOfRange, message);
@@ -175,8 +175,9 @@ impl ConditionCheck<'_> {
         });
         let salt = percentage.salt.as_deref();
         if salt.is_some_and(|salt| salt.is_empty() || salt.len() > MAX_TEXT_BYTES) {
-            let message =
-                format!("is 1 to {MAX_TEXT_BYTES} bytes long; leave it out for the override's id");
+            let message = format!(
+                "must be 1 to {MAX_TEXT_BYTES} bytes long; omit it to use the override's id"
+            );
             self.fault(&format!("{path}.salt"), FaultCode::OutOfRange, message);
         }
         Predicate::Percentage {
@@ -188,13 +189,13 @@ impl ConditionCheck<'_> {
     fn texts(&mut self, texts: &[String], at_most: usize, path: &str) {
         self.not_empty(texts, path);
         if texts.len() > at_most {
-            let message = format!("{} entries: at most {at_most} are taken", texts.len());
+            let message = format!("has {} entries; the limit is {at_most}", texts.len());
             self.fault(path, FaultCode::TooLarge, message);
             return;
         }
         for (index, text) in texts.iter().enumerate() {
             if text.is_empty() || text.len() > MAX_TEXT_BYTES {
-                let message = format!("is 1 to {MAX_TEXT_BYTES} bytes long");
+                let message = format!("must be 1 to {MAX_TEXT_BYTES} bytes long");
                 self.fault(&format!("{path}[{index}]"), FaultCode::OutOfRange, message);
             }
         }
@@ -202,7 +203,8 @@ impl ConditionCheck<'_> {
 
     fn not_empty<T>(&mut self, list: &[T], path: &str) {
         if list.is_empty() {
-            let message = "is empty, and so holds for no device: every device is `{\"all\": []}`";
+            let message =
+                "is empty and matches no device; to match every device, write `{\"all\": []}`";
             self.fault(path, FaultCode::Empty, message);
         }
     }

@@ -1,4 +1,4 @@
-//! A configuration as operators write it, and reading it with errors that say where.
+//! A configuration as operators write it, and a reader whose errors name the path.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,48 +8,48 @@ use super::check::{closest, hint};
 use super::condition::Condition;
 use super::fault::{Fault, FaultCode};
 
-/// What one project's devices are told: a base, and what is different for some of them.
+/// The configuration of a project's devices: a base, and overrides for some of the devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    /// The document of `GET /v1/config` without `schema` and `revision`. What is left out takes its default.
+    /// The document of `GET /v1/config` without `schema` and `revision`. Omitted keys take their defaults.
     #[serde(default = "empty")]
     #[schema(schema_with = super::json_schema::base)]
     pub base: Value,
-    /// In order: of those that match a device all are applied, and the later one wins. At most 1,024.
+    /// Overrides, in order. All that match a device are applied, and the last one wins. At most 1,024.
     #[serde(default)]
     #[schema(max_items = 1_024)]
     pub overrides: Vec<Override>,
 }
 
-/// What is different for some devices.
+/// A change for some devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
-    /// Names it: lower-case letters, digits, `-`, `_` and `.`, at most 64. Percentages depend on it, so it stays.
+    /// The id: at most 64 lower-case letters, digits, `-`, `_` and `.`. Do not change it: percentages depend on it.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
     pub id: String,
-    /// Why it is there, for people. At most 1,024 bytes.
+    /// A note for other operators, such as the reason for the override. At most 1,024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schema(max_length = 1_024)]
     pub note: String,
-    /// Whether it is in force.
+    /// Whether the override applies.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// Which devices it is for. Never left out: an override for all says so with `{"all": []}`.
+    /// The devices the override applies to. Required; `{"all": []}` selects every device.
     pub when: Condition,
-    /// A JSON Merge Patch (RFC 7396) over the complete base: objects are merged, everything else is replaced, and `null`
-    /// puts a key back to the default of the program, or takes an entry out of a map.
+    /// A JSON Merge Patch (RFC 7396) on the complete base: objects are merged, everything else is replaced, and `null`
+    /// resets a key to the program's default or removes an entry from a map.
     #[schema(value_type = Object)]
     pub patch: Value,
-    /// It is in force before this time only.
+    /// When the override expires. It applies only before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Option<Timestamp>,
 }
 
 impl Default for Configuration {
-    /// Every device gets the defaults of the program.
+    /// Gives every device the defaults of the program.
     fn default() -> Self {
         Self {
             base: empty(),
@@ -67,21 +67,21 @@ fn yes() -> bool {
 }
 
 impl Configuration {
-    /// Reads a configuration. What it says is checked by [`super::Compiled::new`].
+    /// Reads a configuration. [`super::Compiled::new`] checks its values.
     ///
     /// # Errors
-    /// When the text is not JSON, or not of this shape: the fault names the path.
+    /// If the text is not JSON or not of this shape. The fault names the path.
     pub fn from_json(text: &[u8]) -> Result<Self, Fault> {
-        // By way of a value: its errors do not depend on the order in which the text has things.
+        // Goes through a value, so that errors do not depend on the order of keys in the text.
         let value: Value = serde_json::from_slice(text)
             .map_err(|error| Fault::new("", FaultCode::Unreadable, format!("not JSON: {error}")))?;
         Self::from_value(value)
     }
 
-    /// Reads a configuration from a JSON value, as [`Self::from_json`] does from text.
+    /// Reads a configuration from a JSON value. See [`Self::from_json`].
     ///
     /// # Errors
-    /// When the value is not of this shape: the fault names the path.
+    /// If the value is not of this shape. The fault names the path.
     pub fn from_value(value: Value) -> Result<Self, Fault> {
         only_objects(&value)?;
         serde_path_to_error::deserialize(value).map_err(|error| {
@@ -94,8 +94,8 @@ impl Configuration {
     }
 }
 
-/// Serde would also take the members of a struct from a list, by their order. Whoever changes a saved configuration, such as the
-/// kill switch, goes by names.
+/// Rejects lists in place of objects. Serde would read the members of a struct from a list by position, but code that
+/// edits a saved configuration, such as the kill switch, looks members up by name.
 fn only_objects(value: &Value) -> Result<(), Fault> {
     let wrong = |path| Fault::new(path, FaultCode::WrongType, "must be an object");
     if !value.is_object() {
@@ -109,14 +109,14 @@ fn only_objects(value: &Value) -> Result<(), Fault> {
     }
 }
 
-/// The fault of an error of serde, with a code and a hint.
+/// Turns a serde error into a fault with a code and a hint.
 fn explained(path: String, text: &str) -> Fault {
-    // "unknown field `whne`, expected one of `id`, `note`, …": what stands between backquotes are names.
+    // In "unknown field `whne`, expected one of `id`, `note`, …" the names are between backquotes.
     let mut names = text.split('`').skip(1).step_by(2);
     let wrong = names.next().unwrap_or_default();
     let is_variant = text.starts_with("unknown variant");
     if is_variant || text.starts_with("unknown field") {
-        // The path of a field ends with it, that of a variant does not.
+        // The path of an unknown field ends with the field; the path of an unknown variant does not include the variant.
         let path = if is_variant {
             format!("{path}.{wrong}")
         } else {

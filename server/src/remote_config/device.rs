@@ -1,38 +1,37 @@
-//! What is known of a device when its configuration is resolved.
+//! The attributes of a device for which a configuration is resolved.
 
 use super::version::Version;
 
-/// What a device says of itself in its poll. What it does not say, or leaves empty, is not known: no condition about it
-/// holds.
+/// The attributes a device sends with its poll. Missing or empty attributes are unknown: no condition on them holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device<'a> {
     /// The app's identifier.
     pub app_id: Option<&'a str>,
-    /// The version people see.
+    /// The app's version, as users see it.
     pub app_version: Option<&'a str>,
     /// The build number.
     pub build: Option<u64>,
     /// `android`, `ios`, ….
     pub os_name: Option<&'a str>,
-    /// The system's version.
+    /// The operating system's version.
     pub os_version: Option<&'a str>,
     /// The device's model, as the system names it.
     pub device_model: Option<&'a str>,
     /// `low`, `mid`, `high`, or a year class.
     pub device_class: Option<&'a str>,
-    /// The network it is on.
+    /// The current network.
     pub network: Option<&'a str>,
     /// Language and region, such as `de-DE`.
     pub locale: Option<&'a str>,
-    /// The version of the SDK that asks.
+    /// The version of the SDK.
     pub sdk_version: Option<&'a str>,
-    /// The user, as the app names it.
+    /// The app's id for the user.
     pub user_id: Option<&'a str>,
-    /// The install.
+    /// The id of the install.
     pub install_id: Option<&'a str>,
 }
 
-/// A device with its versions read: once for all conditions.
+/// A device with its versions parsed once for all conditions.
 pub(super) struct Facts<'a> {
     pub(super) device: Device<'a>,
     pub(super) app_version: Option<Version<'a>>,

@@ -1,4 +1,4 @@
-//! What must hold for a whole document beyond the range of each key.
+//! Rules for a whole document, beyond the range of each key.
 
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use unjank_protocol::config::Document;
 use super::fault::{Fault, FaultCode};
 use super::schema::MAX_DOCUMENT_BYTES;
 
-/// The monitors that every SDK has.
+/// The monitors built into every SDK.
 pub(super) const MONITORS: [&str; 3] = ["fps", "cpu", "memory"];
 
-/// The document of a JSON value whose shape was checked, when it holds together.
+/// Reads the document from a JSON value whose shape has been checked, and checks that its values are consistent.
 ///
 /// # Errors
-/// Everything that does not, with paths below `path`.
+/// Returns every fault, with paths below `path`.
 pub(super) fn document(value: &Value, path: &str) -> Result<Document, Vec<Fault>> {
     let document = Document::deserialize(value)
         .map_err(|error| vec![Fault::new(path, FaultCode::WrongType, error.to_string())])?;
@@ -27,7 +27,7 @@ pub(super) fn document(value: &Value, path: &str) -> Result<Document, Vec<Fault>
     duplicates(sources, &format!("{path}.traffic.sources"), &mut faults);
     if let Some(bytes) = bytes_of(&document).filter(|bytes| *bytes > MAX_DOCUMENT_BYTES) {
         let message = format!(
-            "the document is {bytes} bytes long, at most {MAX_DOCUMENT_BYTES} are served: every device loads it"
+            "the document is {bytes} bytes long; the limit is {MAX_DOCUMENT_BYTES}, because every device downloads it"
         );
         faults.push(Fault::new(path, FaultCode::TooLarge, message));
     }
@@ -38,7 +38,7 @@ pub(super) fn document(value: &Value, path: &str) -> Result<Document, Vec<Fault>
     }
 }
 
-/// A rule whose stalls do not fit into its period never holds.
+/// Rejects strategies whose stalls do not fit into their period, because those never hold.
 fn strategies(document: &Document, path: &str, faults: &mut Vec<Fault>) {
     for (index, strategy) in document.jank.strategies.iter().enumerate() {
         let stalls_ms = u64::from(strategy.count) * u64::from(strategy.threshold_ms);
@@ -57,7 +57,7 @@ fn duplicates<'a>(names: impl Iterator<Item = &'a str>, path: &str, faults: &mut
     let mut seen = HashSet::new();
     for (index, name) in names.enumerate() {
         if !seen.insert(name) {
-            let message = format!("`{name}` is in the list before");
+            let message = format!("`{name}` is already in the list");
             faults.push(Fault::new(
                 format!("{path}[{index}]"),
                 FaultCode::Duplicate,

@@ -1,5 +1,5 @@
-//! Every key of the document reaches the device, from the base and from a patch. Keys are taken from the default document
-//! and the schema, so a new one is tested without a word here.
+//! Tests that every key of the document reaches the device, from the base and from a patch. The keys come from the
+//! default document and the schema, so a new key is covered without a change here.
 
 use serde_json::{Map, Value, json};
 use unjank_protocol::config::Document;
@@ -8,14 +8,14 @@ use super::schema::DOCUMENT;
 use super::shape::Shape;
 use super::{Compiled, Condition, Configuration, Device, Override};
 
-/// A path to a value of the document, with a valid value other than the default.
+/// The path of a value in the document, and a valid value other than its default.
 type Leaf = (Vec<String>, Value);
 
 fn default_document() -> Value {
     serde_json::to_value(Document::default()).unwrap()
 }
 
-/// A valid value of a shape, other than `current`.
+/// Returns a valid value of a shape, other than `current`.
 fn other_value(shape: &Shape, current: &Value) -> Value {
     let candidates = match shape {
         Shape::Flag => vec![json!(true), json!(false)],
@@ -38,7 +38,7 @@ fn other_value(shape: &Shape, current: &Value) -> Value {
         .unwrap()
 }
 
-/// All leaves below a value: of an object its keys, of a map its entries and one that it has not.
+/// Collects all leaves below a value: the keys of an object, and the entries of a map plus one that it does not contain.
 fn leaves(shape: &Shape, current: &Value, path: &[String], found: &mut Vec<Leaf>) {
     let below = |key: &str| [path, &[key.to_owned()]].concat();
     match shape {
@@ -64,7 +64,7 @@ fn all_leaves() -> Vec<Leaf> {
     found
 }
 
-/// The paths of all scalars, lists and empty objects.
+/// Collects the paths of all scalars, lists and empty objects.
 fn paths(value: &Value, path: &str, found: &mut Vec<String>) {
     match value.as_object().filter(|map| !map.is_empty()) {
         Some(map) => {
@@ -92,12 +92,12 @@ fn pointer(path: &[String]) -> String {
     path.iter().map(|key| format!("/{key}")).collect()
 }
 
-/// The document with one value changed and nothing else.
+/// Returns the document with one value changed.
 fn changed(path: &[String], value: &Value, base: Value) -> Value {
     let mut expected = base;
     super::merge_patch::merge(&mut expected, &nested(path, value.clone()));
     expected["revision"] = json!(7);
-    // What an object of the document does not say takes its default.
+    // Keys that an object of the document omits take their defaults.
     serde_json::to_value(serde_json::from_value::<Document>(expected).unwrap()).unwrap()
 }
 
@@ -111,7 +111,7 @@ fn the_schema_has_the_keys_of_the_document_and_no_others() {
     of_document.retain(|path| !["/schema", "/revision", "/toggles"].contains(&path.as_str()));
     of_document.sort();
     assert_eq!(of_schema, of_document);
-    // What is inside lists and maps is read by the type as well: nothing is lost on the way through it.
+    // The type also reads what lists and maps contain: a round trip through it loses nothing.
     for (path, value) in all_leaves() {
         let document: Document = serde_json::from_value(nested(&path, value.clone())).unwrap();
         let written = serde_json::to_value(document).unwrap();
@@ -128,7 +128,7 @@ fn every_key_of_the_base_reaches_the_device() {
             overrides: Vec::new(),
         });
         assert_eq!(got.pointer(&pointer(&path)), Some(&value), "{path:?}");
-        // A map that the base has is the whole map.
+        // A map in the base replaces the default map.
         let mut default = default_document();
         if path[0] == "monitors" {
             default["monitors"] = json!({});
@@ -169,7 +169,7 @@ fn every_key_of_a_patch_reaches_the_devices_that_match() {
 }
 
 #[test]
-fn every_key_that_a_patch_sets_to_null_is_back_at_its_default() {
+fn a_key_that_a_patch_sets_to_null_returns_to_its_default() {
     for (path, value) in all_leaves() {
         let mut patch = nested(&path, Value::Null);
         let mut expected = default_document();

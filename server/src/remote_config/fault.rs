@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, said so that an operator can put it right.
+//! Faults of a configuration, reported so that an operator can fix them.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use crate::expressions::Expressions;
 
-/// One thing that is wrong, or in a warning: probably a mistake.
+/// A fault of a configuration. In a list of warnings: a probable mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Fault {
-    /// Where, such as `overrides[2].patch.sampling.janks`; empty for the whole configuration.
+    /// The path, such as `overrides[2].patch.sampling.janks`. Empty if the fault concerns the whole configuration.
     pub path: String,
-    /// What, for a machine.
+    /// The kind of fault, for programs.
     pub code: FaultCode,
-    /// What, for a person, and what to do.
+    /// A description for people: what is wrong and what to do.
     pub message: String,
 }
 
-/// A configuration with more faults is not looked at any further.
+/// The maximum number of reported faults. The check stops when it is reached.
 const MOST_FAULTS: usize = 100;
-/// Memory of all compiled regular expressions of a configuration: devices compile them too.
+/// The memory limit for all compiled regular expressions of a configuration, because devices compile them too.
 const EXPRESSIONS_BYTES: usize = 4 << 20;
 
-/// What was found wrong so far.
+/// The faults found so far.
 #[derive(Debug)]
 pub(super) struct Faults {
     found: Vec<Fault>,
@@ -67,43 +67,43 @@ impl Faults {
     }
 }
 
-/// The kinds of faults. Names are stable.
+/// The kinds of faults. The names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultCode {
-    /// Not JSON, or not the JSON of a configuration.
+    /// The text is not JSON, or not a configuration.
     Unreadable,
-    /// A key that means nothing here.
+    /// An unknown key.
     UnknownKey,
-    /// A value of another type than the key has.
+    /// A value of the wrong type.
     WrongType,
-    /// A key that has to be there is not.
+    /// A required key is missing.
     Missing,
     /// A number outside its range.
     OutOfRange,
-    /// A text, list or map that is longer or deeper than what is taken.
+    /// A text, list or map that exceeds the size or depth limit.
     TooLarge,
-    /// A list or text without anything in it, where that would mean nothing.
+    /// A list or text that must not be empty.
     Empty,
-    /// Two entries of the same name.
+    /// Two entries with the same name.
     Duplicate,
-    /// An override's id that is not a slug.
+    /// An override id that is not a slug.
     InvalidId,
     /// A regular expression that does not compile.
     InvalidRegex,
-    /// A version requirement that does not read.
+    /// An invalid version requirement.
     InvalidRequirement,
-    /// A name that is not one of those there are.
+    /// An unknown name.
     UnknownName,
-    /// Values that are fine one by one and make no sense together.
+    /// Values that are valid individually but contradict each other.
     Inconsistent,
-    /// A condition that holds for no device.
+    /// A condition that matches no device.
     NeverMatches,
-    /// An override whose every key is set again by a later one that holds for all devices.
+    /// An override whose keys are all set again by later overrides for all devices.
     Shadowed,
     /// An override that changes nothing.
     NoEffect,
-    /// An override whose time is over.
+    /// An override that has expired.
     Expired,
 }
 

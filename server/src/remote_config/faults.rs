@@ -1,4 +1,4 @@
-//! What is wrong with a configuration is said with its path, all of it at once.
+//! Tests that all faults of a configuration are reported at once, each with its path.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(super) fn faults(configuration: Value) -> Vec<Fault> {
     }
 }
 
-/// The only fault, as path, code and message.
+/// Returns the path, code and message of the only fault.
 #[track_caller]
 fn fault(configuration: Value) -> (String, FaultCode, String) {
     let mut faults = faults(configuration);
@@ -40,7 +40,7 @@ fn with_patch(patch: &Value) -> Value {
 }
 
 #[test]
-fn unknown_keys_are_named_with_their_path_and_what_was_probably_meant() {
+fn unknown_keys_are_reported_with_their_path_and_a_suggestion() {
     use FaultCode::UnknownKey;
     assert_fault(
         json!({"bas": {}}),
@@ -93,7 +93,7 @@ fn unknown_keys_are_named_with_their_path_and_what_was_probably_meant() {
 }
 
 #[test]
-fn what_cannot_be_read_says_where() {
+fn unreadable_configurations_are_reported_with_their_path() {
     use FaultCode::{Missing, Unreadable, WrongType};
     let error = Configuration::from_json(b"{").unwrap_err();
     assert_eq!((error.path.as_str(), error.code), ("", Unreadable));
@@ -122,7 +122,7 @@ fn what_cannot_be_read_says_where() {
     assert_fault(time, "overrides[0].expires_at", Unreadable, "RFC 3339");
 }
 
-/// One value of the document that is wrong, at `path`, in the base and in a patch.
+/// Asserts that a value of the document is rejected at `path`, in the base and in a patch.
 #[track_caller]
 fn assert_wrong(document: &Value, path: &str, code: FaultCode, part: &str) {
     assert_fault(
@@ -140,14 +140,14 @@ fn assert_wrong(document: &Value, path: &str, code: FaultCode, part: &str) {
 }
 
 #[test]
-fn values_have_types_and_ranges() {
+fn types_and_ranges_of_values_are_checked() {
     use FaultCode::{OutOfRange, WrongType};
     for (document, path, code, part) in [
         (
             json!({"poll_interval_s": 5}),
             ".poll_interval_s",
             OutOfRange,
-            "is 5, allowed is 30 to 86400",
+            "is 5; must be 30 to 86400",
         ),
         (
             json!({"poll_interval_s": -1}),
@@ -165,19 +165,19 @@ fn values_have_types_and_ranges() {
             json!({"enabled": "no"}),
             ".enabled",
             WrongType,
-            "is text, must be true or false",
+            "is text; must be true or false",
         ),
         (
             json!({"sampling": {"janks": 1.5}}),
             ".sampling.janks",
             OutOfRange,
-            "is 1.5, allowed is 0 to 1",
+            "is 1.5; must be 0 to 1",
         ),
         (
             json!({"sampling": []}),
             ".sampling",
             WrongType,
-            "is a list, must be an object",
+            "is a list; must be an object",
         ),
         (
             json!({"jank": {"strategies": [null]}}),
@@ -189,7 +189,7 @@ fn values_have_types_and_ranges() {
             json!({"monitors": {"fps": {"interval_ms": 1}}}),
             ".monitors.fps.interval_ms",
             OutOfRange,
-            "is 1, allowed is 100",
+            "is 1; must be 100",
         ),
         (
             json!({"upload": {"max_batch_events": 20_000}}),
@@ -197,14 +197,14 @@ fn values_have_types_and_ranges() {
             OutOfRange,
             "1 to 10000",
         ),
-        (json!("on"), "", WrongType, "is text, must be an object"),
+        (json!("on"), "", WrongType, "is text; must be an object"),
     ] {
         assert_wrong(&document, path, code, part);
     }
 }
 
 #[test]
-fn lists_and_texts_say_something_and_hold_together() {
+fn lists_and_texts_are_checked_for_content_and_consistency() {
     use FaultCode::{Duplicate, Empty, Inconsistent, InvalidRegex, Missing, TooLarge, UnknownKey};
     let rate = |rate: Value| json!({"sampling": {"spans": {"overrides": [rate]}}});
     let page = || json!({"page": "A", "api": []});
@@ -325,7 +325,7 @@ fn conditions_are_checked() {
             json!({"percentage": {"percent": 1, "salt": ""}}),
             ".percentage.salt",
             OutOfRange,
-            "leave it out",
+            "omit it",
         ),
     ] {
         assert_fault(
@@ -344,7 +344,7 @@ fn conditions_are_checked() {
 }
 
 #[test]
-fn ids_are_slugs_and_are_used_once() {
+fn ids_are_unique_slugs() {
     let one =
         |id: &str| json!({"id": id, "when": {"os_name": ["ios"]}, "patch": {"enabled": false}});
     for id in ["", "A", "-a", "a b", "größe", &"x".repeat(65)] {
@@ -360,7 +360,7 @@ fn ids_are_slugs_and_are_used_once() {
 }
 
 #[test]
-fn patches_that_do_no_harm_alone_are_checked_together() {
+fn patches_that_are_valid_alone_are_checked_together() {
     let one = |id: &str| json!({"id": id, "when": {"os_name": [id]}, "patch": {"toggles": {id: "x".repeat(150_000)}}});
     assert_fault(
         json!({"overrides": [one("a"), one("b")]}),
@@ -382,7 +382,7 @@ fn disabled_overrides_are_checked_too() {
 }
 
 #[test]
-fn all_faults_are_said_at_once() {
+fn all_faults_are_reported_at_once() {
     let configuration = json!({
         "base": {"enabled": 1, "sampling": {"janks": 2}},
         "overrides": [
@@ -409,7 +409,7 @@ fn all_faults_are_said_at_once() {
 }
 
 #[test]
-fn what_does_no_harm_is_a_warning() {
+fn harmless_mistakes_are_warnings() {
     let configuration = Configuration::from_value(json!({
         "base": {"monitors": {"memroy": {}, "battery": {}}},
         "overrides": [

@@ -1,4 +1,4 @@
-//! The answer as flags, for clients that ask by name: each section and each value of the document, and each toggle.
+//! The answer as flags, for clients that look flags up by name: every section and value of the document, and every toggle.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,25 +7,25 @@ use super::resolve::Resolved;
 use super::schema::DOCUMENT;
 use super::shape::{Key, Shape};
 
-/// Bytes of a variant: it stands beside every flag, and a device may match hundreds of overrides.
+/// The maximum size of a variant, in bytes. Every flag carries it, and a device may match hundreds of overrides.
 const MAX_VARIANT_BYTES: usize = 256;
 
-/// Why a device gets what it gets. Names are those of OpenFeature.
+/// Why a flag has its value. The names are OpenFeature's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Reason {
     /// No override matched.
     Static,
-    /// Some override matched.
+    /// At least one override matched.
     TargetingMatch,
-    /// Some override for a share of all installs matched.
+    /// At least one override for a percentage of installs matched.
     Split,
-    /// Nothing is collected at all.
+    /// Collection is disabled.
     Disabled,
 }
 
 impl Resolved {
-    /// Why the device gets this answer.
+    /// Returns why the device gets this answer.
     #[must_use]
     pub fn reason(&self) -> Reason {
         if !self.document.enabled {
@@ -39,8 +39,8 @@ impl Resolved {
         }
     }
 
-    /// The ids of the overrides that were applied, joined by `+`; of very many, the first and how many more. Without
-    /// any, `base`.
+    /// Returns the ids of the applied overrides joined by `+`, or `base` if there are none. A long list is truncated,
+    /// with the number of omitted ids at its end.
     #[must_use]
     pub fn variant(&self) -> String {
         if self.matched.is_empty() {
@@ -59,7 +59,7 @@ impl Resolved {
         variant
     }
 
-    /// Every flag by its key: those of the document in its order, then the toggles. No key is there twice.
+    /// Returns every flag by its key: those of the document in order, then the toggles. Keys are unique.
     #[must_use]
     pub fn flags(&self) -> Vec<(String, Value)> {
         let mut flags = Vec::new();
@@ -70,7 +70,7 @@ impl Resolved {
         flags
     }
 
-    /// One flag. Keys of the document are reserved: a toggle of such a name is found in `toggles` only.
+    /// Returns a single flag. Keys of the document are reserved: a toggle of such a name is available in `toggles` only.
     #[must_use]
     pub fn flag(&self, key: &str) -> Option<Value> {
         if !is_reserved(key) {
@@ -83,13 +83,13 @@ impl Resolved {
         Some(value)
     }
 
-    /// The document as JSON. There is nothing in it that JSON cannot say.
+    /// Returns the document as JSON. Serialization cannot fail: a document holds only JSON types.
     fn value(&self) -> Value {
         serde_json::to_value(&self.document).unwrap_or_default()
     }
 }
 
-/// The flags within an object of known keys. Lists, and maps whose keys are chosen freely, are values as a whole.
+/// Collects the flags within an object of known keys. A list, or a map with arbitrary keys, is a single flag.
 fn sections(shape: &Shape, path: &str, value: &Value, flags: &mut Vec<(String, Value)>) {
     for Key { name, shape, .. } in members(shape) {
         let Some(value) = value.get(name) else {
@@ -105,7 +105,7 @@ fn sections(shape: &Shape, path: &str, value: &Value, flags: &mut Vec<(String, V
     }
 }
 
-/// Whether the document has something at a dotted key.
+/// Whether a dotted key is a key of the document.
 pub(super) fn is_reserved(key: &str) -> bool {
     let found = key.split('.').try_fold(&DOCUMENT, |shape, name| {
         let found = members(shape).iter().find(|key| key.name == name)?;
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flag_alone_is_what_it_is_among_all() {
+    fn a_single_flag_equals_its_entry_in_the_list() {
         let resolved = resolved(json!({"base": {"toggles": {
             "a.b": 1, "enabled": "mine", "sampling.spans": 2, ".": "dot", "monitors.fps": [], "poll_interval_s.x": {}
         }}}));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toggle_that_no_flag_shows_is_a_warning() {
+    fn a_toggle_hidden_by_a_reserved_key_is_a_warning() {
         let toggles =
             json!({"toggles": {"enabled": 1, "enabled.": 1, "sampling.spans": 1, "spans": 1}});
         let one =
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_short_however_many_overrides_match() {
+    fn a_variant_is_truncated_when_many_overrides_match() {
         let overrides = |count: usize| -> Vec<_> {
             let one = |index: usize| {
                 json!({"id": format!("override-{index:03}"), "when": {"not": {"os_name": ["ios"]}},
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_names_what_decided() {
+    fn the_reason_reflects_the_matching_overrides() {
         let reason = |when: Option<Value>, patch: Value| {
             let when = when.map(|when| json!({"id": "one", "when": when, "patch": patch}));
             resolved(json!({"overrides": when.into_iter().collect::<Vec<_>>()})).reason()

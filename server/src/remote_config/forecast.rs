@@ -1,9 +1,10 @@
-//! What a proposed configuration would do, tried on installs that were seen: which overrides match whom, and how many events
-//! would come.
+//! Forecasts the effect of a proposed configuration on installs seen recently: which overrides match which installs,
+//! and how many events would be sent.
 //!
-//! What happened on a device is estimated from what it sent: a sampled event stands for 1 / sample rate of them
-//! (Horvitz–Thompson). With other rates the same would happen and another share of it be sent: Σ happened × share. Installs that
-//! sent nothing of a kind, because their share is zero, are taken for average ones of those that do.
+//! The number of events that occurred on a device is estimated from those it sent: a sampled event stands for 1 /
+//! sample rate events (Horvitz–Thompson). With other sampling rates the same events would occur but another share would
+//! be sent: Σ occurred × share. Installs that sent no events of a signal because their share is zero are assumed to
+//! behave like the average of those that did.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::device::Device;
 use super::kept::Kept;
 use super::resolve::Resolved;
 
-/// A forecast in the making: first the installs, then what each sent.
+/// A forecast in progress. Add the installs first, then the volumes each one sent.
 pub struct Forecast<'c> {
     current: &'c Compiled,
     proposed: &'c Compiled,
@@ -29,7 +30,7 @@ pub struct Forecast<'c> {
     matched: HashMap<Arc<str>, u64>,
 }
 
-/// Installs with the same document before and the same after.
+/// Installs that share both the current and the proposed document.
 struct Cohort {
     installs: u64,
     changed: bool,
@@ -39,40 +40,42 @@ struct Cohort {
     volumes: HashMap<(Signal, Box<str>), Volume>,
 }
 
-/// Events of one kind.
+/// A number of events of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Volume {
     sent: f64,
     happened: f64,
 }
 
-/// What a forecast says of the installs it was made of.
+/// The result of a forecast.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outlook {
     pub installs: u64,
-    /// Of them, those whose document would change.
+    /// The number of installs whose document would change.
     pub changed: u64,
-    /// How many each override matches; those that match none are left out.
+    /// The number of installs each override matches. Overrides without a match are omitted.
     pub matched: HashMap<Arc<str>, u64>,
     pub signals: Vec<SignalOutlook>,
-    /// Sections of the document that change for somebody and decide how much is sent in a way that no rate tells.
+    /// Sections of the document that change for at least one install and affect the volume in a way that no sampling
+    /// rate predicts.
     pub unmodelled: Vec<&'static str>,
 }
 
-/// Events of one signal in the time that was looked at.
+/// Events of one signal in the examined period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignalOutlook {
     pub signal: Signal,
-    /// What was sent.
+    /// Events sent.
     pub sent: f64,
-    /// What would be sent if nothing changed: other than `sent` when the configuration changed in the meantime.
+    /// Events that would be sent with the current configuration. Differs from `sent` if the configuration changed
+    /// within the period.
     pub current: f64,
-    /// What would be sent after the change. Nothing when nobody sent any of these events and then some would.
+    /// Events that would be sent after the change. `None` if no install sent such events, but some would after the change.
     pub proposed: Option<f64>,
 }
 
 impl<'c> Forecast<'c> {
-    /// Both configurations must be of the same revision, so that equal documents are equal.
+    /// Both configurations must have the same revision, because documents of different revisions always differ.
     #[must_use]
     pub fn new(current: &'c Compiled, proposed: &'c Compiled, now: i64) -> Self {
         Self {
@@ -86,7 +89,7 @@ impl<'c> Forecast<'c> {
         }
     }
 
-    /// An install that was seen, and what it said of itself.
+    /// Adds an install, with the attributes of its device.
     pub fn install(&mut self, id: u128, device: &Device<'_>) {
         let before = self.current.resolve(device, self.now);
         let after = self.proposed.resolve(device, self.now);
@@ -106,7 +109,8 @@ impl<'c> Forecast<'c> {
         }
     }
 
-    /// What an install sent of a signal: `sent` events, which stand for `happened`, where a sample rate came with them.
+    /// Adds the events an install sent of a signal: `sent` events that stand for `happened` events, if they carried a
+    /// sample rate.
     pub fn volume(
         &mut self,
         install: u128,
@@ -169,7 +173,8 @@ impl Cohort {
     }
 }
 
-/// Sections that differ and decide how much there is to send: what is traced, when a stall or a window counts, what is watched.
+/// Returns the changed sections that affect how many events occur: the traced code, the thresholds of stalls and frame
+/// windows, the monitors.
 fn unmodelled(before: &Document, after: &Document) -> Vec<&'static str> {
     let traced = |document: &Document| {
         let tracing = document.tracing.clone();
@@ -220,7 +225,7 @@ fn outlook(signal: Signal, cohorts: &[Cohort]) -> SignalOutlook {
     }
 }
 
-/// What happens on an install, by those that send it.
+/// Returns the average number of events per install, over the installs that send them.
 fn average(signal: Signal, name: &str, cohorts: &[Cohort]) -> f64 {
     let sending = || {
         cohorts
@@ -275,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn an_override_raises_what_its_installs_send() {
+    fn an_override_raises_the_volume_of_its_installs() {
         let current = compiled(json!({"base": {"sampling": {"janks": 0.1}}}));
         let proposed = compiled(json!({"base": {"sampling": {"janks": 0.1}}, "overrides": [
             {"id": "android", "when": {"os_name": ["android"]}, "patch": {"sampling": {"janks": 1.0}}}]}));
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn installs_that_send_nothing_today_are_taken_for_average_ones() {
+    fn installs_that_send_nothing_yet_are_assumed_average() {
         let current = compiled(json!({"base": {"sampling": {"janks": 0.0}}, "overrides": [
             {"id": "android", "when": {"os_name": ["android"]}, "patch": {"sampling": {"janks": 0.5}}}]}));
         let proposed = compiled(json!({"base": {"sampling": {"janks": 0.5}}}));
@@ -309,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sends_cannot_be_predicted() {
+    fn a_signal_that_no_install_sends_is_not_predicted() {
         let current = compiled(json!({"base": {"sampling": {"recompositions": 0.0}}}));
         let proposed = compiled(json!({"base": {"sampling": {"recompositions": 0.5}}}));
         let outlook = with_installs(&current, &proposed).finish();
@@ -334,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rate_tells_is_named() {
+    fn changes_that_no_rate_predicts_are_listed() {
         let current = compiled(json!({}));
         let proposed = compiled(
             json!({"base": {"jank": {"anr_ms": 6000}, "tracing": {"allow": ["com\\.example\\..*"]},

@@ -1,4 +1,4 @@
-//! The shapes of the document as JSON Schema: what operators write, for the API document.
+//! The document that operators write, as JSON Schema for the API document.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
@@ -6,7 +6,7 @@ use utoipa::openapi::{RefOr, Schema};
 use super::schema::DOCUMENT;
 use super::shape::Shape;
 
-/// The base of a configuration: what is left out takes its default.
+/// The schema of a configuration's base. Omitted keys take their defaults.
 pub(super) fn base() -> RefOr<Schema> {
     written(&of(&DOCUMENT))
 }
@@ -32,18 +32,14 @@ fn of(shape: &Shape) -> Value {
             json!({"type": "array", "items": of(one), "minItems": at_least, "maxItems": at_most})
         }
         Shape::Map { of: one, at_most } => {
-            json!({"type": "object", "additionalProperties": or_nothing(of(one)), "maxProperties": at_most})
+            json!({"type": "object", "additionalProperties": or_null(of(one)), "maxProperties": at_most})
         }
         Shape::Object(keys) => {
             let properties: Map<_, _> = keys
                 .iter()
                 .map(|key| {
                     let shape = of(&key.shape);
-                    let shape = if key.required {
-                        shape
-                    } else {
-                        or_nothing(shape)
-                    };
+                    let shape = if key.required { shape } else { or_null(shape) };
                     (key.name.to_owned(), shape)
                 })
                 .collect();
@@ -57,8 +53,8 @@ fn of(shape: &Shape) -> Value {
     }
 }
 
-/// `null` stands for the default, or in a map for no entry.
-fn or_nothing(mut shape: Value) -> Value {
+/// Also allows `null`, which means the default, or in a map no entry.
+fn or_null(mut shape: Value) -> Value {
     if let Some(kind) = shape.get_mut("type") {
         *kind = json!([kind.take(), "null"]);
     }

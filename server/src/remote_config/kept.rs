@@ -1,9 +1,9 @@
-//! The share of what happens that a device keeps and sends, as far as its document says it.
+//! The share of events that a device keeps and sends, as far as its document determines it.
 
 use unjank_protocol::config::Document;
 use unjank_protocol::{Glob, Signal};
 
-/// The sampling of a document, ready to be asked.
+/// The sampling rates of a document, prepared for lookups.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// The share of sessions that send anything.
@@ -40,7 +40,7 @@ impl Kept {
         }
     }
 
-    /// 0 to 1. `name`: that of a span; the other signals have none.
+    /// Returns the share of events kept, from 0 to 1. Only spans have a `name`.
     pub(super) fn share(&self, signal: Signal, name: &str) -> f64 {
         let of_session = match signal {
             Signal::Spans => self.span(name),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_sessions_and_of_signals_multiply() {
+    fn session_and_signal_rates_multiply() {
         let kept = kept(json!({"sampling": {"session_rate": 0.5, "janks": 0.5,
             "spans": {"default": 0.1, "overrides": [{"name": "check*", "rate": 1.0}]}}}));
         assert_eq!(kept.share(Signal::Janks, ""), 0.25);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_off_keeps_nothing_and_one_without_tracing_no_spans() {
+    fn a_disabled_device_keeps_nothing_and_disabled_tracing_keeps_no_spans() {
         let off = kept(json!({"enabled": false}));
         for signal in Signal::ALL {
             assert_eq!(off.share(*signal, ""), 0.0, "{signal}");

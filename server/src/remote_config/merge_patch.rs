@@ -1,8 +1,8 @@
-//! JSON Merge Patch, RFC 7396.
+//! JSON Merge Patch (RFC 7396).
 
 use serde_json::{Map, Value};
 
-/// Applies a patch: objects are merged, `null` takes a key out, everything else replaces.
+/// Applies a patch: objects are merged, `null` removes a key, and any other value replaces the target.
 pub(super) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
@@ -31,7 +31,7 @@ mod tests {
 
     /// The examples of RFC 7396, appendix A.
     #[test]
-    fn the_examples_of_the_standard() {
+    fn the_examples_of_the_standard_hold() {
         for (target, patch, result) in [
             (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
             (

@@ -1,4 +1,4 @@
-//! One override, checked and compiled.
+//! A single override, checked and compiled.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ const MAX_NOTE_BYTES: usize = 1_024;
 
 #[derive(Debug)]
 pub(super) struct CompiledOverride {
-    /// Its place in the configuration.
+    /// Its position in the configuration.
     index: usize,
     pub(super) id: Arc<str>,
     pub(super) predicate: Predicate,
     pub(super) patch: Value,
-    /// Its condition speaks of a share of all installs.
+    /// Whether its condition depends on a percentage of installs.
     pub(super) asks_for_share: bool,
-    /// Its condition speaks of the install: of a share, or by name.
+    /// Whether its condition depends on the install: a percentage, or a list of ids.
     pub(super) asks_for_install: bool,
     /// In microseconds since the epoch.
     pub(super) expires_at: Option<i64>,
 }
 
 impl CompiledOverride {
-    /// Checks one override and compiles it. What it is when there are faults does not matter.
+    /// Checks and compiles an override. If there are faults, the result must not be used.
     pub(super) fn new(
         index: usize,
         written: &Override,
@@ -42,7 +42,7 @@ impl CompiledOverride {
         let path = path_of(index);
         if !is_slug(&written.id) {
             let message = format!(
-                "`{}` is not an id: 1 to {MAX_ID_BYTES} of a-z, 0-9, `-`, `_` and `.`, a letter or digit first",
+                "`{}` is not an id; use 1 to {MAX_ID_BYTES} of a-z, 0-9, `-`, `_` and `.`, with a letter or digit first",
                 written.id
             );
             faults.push(Fault::new(
@@ -52,7 +52,7 @@ impl CompiledOverride {
             ));
         }
         if written.note.len() > MAX_NOTE_BYTES {
-            let message = format!("is over {MAX_NOTE_BYTES} bytes long");
+            let message = format!("is longer than {MAX_NOTE_BYTES} bytes");
             faults.push(Fault::new(
                 format!("{path}.note"),
                 FaultCode::TooLarge,
@@ -83,14 +83,14 @@ impl CompiledOverride {
         self.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 
-    /// Whether it is in force for at least as long as another.
+    /// Whether this override applies for at least as long as another.
     pub(super) fn outlasts(&self, other: &Self) -> bool {
         self.expires_at
             .is_none_or(|own| other.expires_at.is_some_and(|other| other <= own))
     }
 }
 
-/// The patch alone over the base: its shape, and that what comes out holds together.
+/// Checks the shape of a patch, and that the base with only this patch applied is consistent.
 fn check_patch(patch: &Value, base: Option<&Value>, path: &str, faults: &mut Faults) {
     let before = faults.len();
     check_document(patch, path, faults);
@@ -105,16 +105,16 @@ fn check_patch(patch: &Value, base: Option<&Value>, path: &str, faults: &mut Fau
     }
 }
 
-/// A fault for each id that an earlier override has.
+/// Returns a fault for each id that an earlier override already uses.
 pub(super) fn duplicate_ids(overrides: &[Override]) -> Vec<Fault> {
     let mut seen = HashSet::new();
-    let again = overrides
+    let repeated = overrides
         .iter()
         .enumerate()
         .filter(|(_, written)| !seen.insert(written.id.as_str()));
-    again
+    repeated
         .map(|(index, written)| {
-            let message = format!("`{}` is the id of an earlier override", written.id);
+            let message = format!("`{}` is already the id of an earlier override", written.id);
             Fault::new(
                 format!("{}.id", path_of(index)),
                 FaultCode::Duplicate,

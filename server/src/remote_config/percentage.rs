@@ -1,20 +1,21 @@
-//! Shares of installs: who is in a roll-out.
+//! Percentages of installs: selects the installs of a roll-out.
 
 use sha2::{Digest, Sha256};
 
-/// How many buckets there are: the finest step of a percentage is 0.001.
+/// The number of buckets. The finest step of a percentage is 0.001.
 pub const BUCKETS: u32 = 100_000;
 
-/// The bucket of an id: the first eight bytes, big-endian, of SHA-256 over `{salt}.{id}`, modulo [`BUCKETS`].
+/// Returns the bucket of an id: the first eight bytes (big-endian) of the SHA-256 of `{salt}.{id}`, modulo [`BUCKETS`].
 ///
-/// A percentage holds when the bucket is below `percent` × 1,000. So raising it keeps everyone who was in, and different
-/// salts choose independently. `client-sdk/protocol/tests/golden/percentages.json` has examples for other languages.
+/// A percentage holds if the bucket is below `percent` × 1,000. Raising it therefore keeps every install that was
+/// selected, and different salts select independently. `client-sdk/protocol/tests/golden/percentages.json` has test
+/// vectors for other languages.
 #[must_use]
 pub fn bucket(salt: &str, id: &str) -> u32 {
     Salted::new(salt).bucket(id)
 }
 
-/// A salt, hashed beforehand.
+/// A salt, hashed in advance.
 #[derive(Clone, Debug)]
 pub(super) struct Salted(Sha256);
 
@@ -33,11 +34,11 @@ impl Salted {
     }
 }
 
-/// The number of buckets that a percentage takes; nothing when it is outside 0 to 100 or between two steps.
+/// Returns how many buckets a percentage covers. Returns `None` if it is outside 0 to 100 or between two steps.
 pub(super) fn buckets_of(percent: f64) -> Option<u32> {
     let buckets = percent * 1_000.0;
     let whole = buckets.round();
-    // 0.001 has no exact binary form, so its product is a hair off a whole number.
+    // 0.001 has no exact binary representation, so the product is slightly off a whole number.
     let is_a_step = (buckets - whole).abs() < 1e-6;
     #[expect(
         clippy::cast_possible_truncation,
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_the_published_ones() {
+    fn buckets_match_the_published_vectors() {
         let vectors: Vec<Vector> = serde_json::from_str(include_str!(
             "../../../client-sdk/protocol/tests/golden/percentages.json"
         ))
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn percentages_have_steps_of_a_thousandth() {
+    fn percentages_are_multiples_of_a_thousandth() {
         for (percent, buckets) in [
             (0.0, Some(0)),
             (0.001, Some(1)),

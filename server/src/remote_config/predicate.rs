@@ -1,4 +1,4 @@
-//! A condition, compiled: requirements, globs and salts are prepared, and what is cheap to ask is asked first.
+//! Compiled conditions: requirements, globs and salts are prepared, and cheap parts are evaluated first.
 
 use hashbrown::HashSet;
 use unjank_protocol::Glob;
@@ -25,12 +25,12 @@ pub(super) enum Predicate {
     Percentage { salt: Salted, below: u32 },
 }
 
-/// The names of a list.
+/// The entries of a list.
 #[derive(Debug)]
 pub(super) enum Names {
-    /// Names of a small vocabulary, for which case does not matter.
+    /// Names of a small vocabulary, compared case-insensitively.
     AnyCase(Box<[Box<str>]>),
-    /// Ids.
+    /// Ids, compared exactly.
     Exact(HashSet<Box<str>>),
 }
 
@@ -54,7 +54,7 @@ impl Predicate {
         Self::Any(parts.into())
     }
 
-    /// Roughly, in nanoseconds.
+    /// The approximate cost of an evaluation, in nanoseconds.
     fn cost(&self) -> u32 {
         let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         match self {
@@ -96,7 +96,7 @@ impl Predicate {
         }
     }
 
-    /// What it is for every device, where that is the same.
+    /// Returns the result if it is the same for every device.
     pub(super) fn constant(&self) -> Option<bool> {
         match self {
             Self::All(parts) => folded(parts, false),
@@ -107,7 +107,7 @@ impl Predicate {
     }
 }
 
-/// The constant value of parts of which one that is `decisive` decides, and that are the opposite when none is.
+/// Returns the constant result of combined parts: `decisive` if any part always is, its opposite if all parts always are.
 fn folded(parts: &[Predicate], decisive: bool) -> Option<bool> {
     let constants = || parts.iter().map(Predicate::constant);
     if constants().any(|constant| constant == Some(decisive)) {
@@ -118,12 +118,12 @@ fn folded(parts: &[Predicate], decisive: bool) -> Option<bool> {
         .then_some(!decisive)
 }
 
-/// An empty attribute says nothing.
+/// Treats an empty attribute as unknown.
 fn known(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Whether a locale is `outer` or begins with it and a separator.
+/// Whether a locale equals `outer`, or starts with it and a separator.
 fn is_within(locale: &str, outer: &str) -> bool {
     let same = |(one, other): (u8, u8)| {
         one.eq_ignore_ascii_case(&other) || matches!((one, other), (b'_', b'-') | (b'-', b'_'))
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_holds_for_its_regions() {
+    fn a_language_matches_its_regions() {
         for (locale, outer, expected) in [
             ("de-AT", "de", true),
             ("de_AT", "de-at", true),

@@ -1,4 +1,4 @@
-//! What holds for every configuration and every device, not only for those we thought of.
+//! Properties that hold for every configuration and every device.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use unjank_protocol::config::Document;
 use super::merge_patch::merge;
 use super::{BUCKETS, Compiled, Configuration, Device, bucket};
 
-/// JSON from few keys, so that patches meet.
+/// JSON with few distinct keys, so that patches overlap.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -38,7 +38,7 @@ fn ids(count: u32) -> impl Iterator<Item = String> {
         .map(|index| uuid::Uuid::from_u128(u128::from(index) * 0x9e37_79b9_7f4a_7c15).to_string())
 }
 
-/// An override with a percentage, and the installs of some that it holds for.
+/// Returns those of `installs` that an override with a percentage selects.
 fn chosen(id: &str, percent: f64, installs: &[String]) -> BTreeSet<String> {
     let configuration = json!({"overrides": [
         {"id": id, "when": {"percentage": {"percent": percent}}, "patch": {"toggles": {"in": true}}}
@@ -56,7 +56,7 @@ fn chosen(id: &str, percent: f64, installs: &[String]) -> BTreeSet<String> {
 
 proptest! {
     #[test]
-    fn a_patch_applied_twice_is_applied_once(target in value(), patch in value()) {
+    fn applying_a_patch_is_idempotent(target in value(), patch in value()) {
         let once = merged(&target, &patch);
         prop_assert_eq!(merged(&once, &patch), once);
     }
@@ -68,16 +68,16 @@ proptest! {
     }
 
     #[test]
-    fn a_patch_that_is_no_object_replaces(target in value(), patch in value()) {
+    fn a_patch_that_is_not_an_object_replaces_the_target(target in value(), patch in value()) {
         prop_assume!(!patch.is_object());
         prop_assert_eq!(merged(&target, &patch), patch);
     }
 
     #[test]
-    fn what_a_patch_says_is_there_afterwards_and_nothing_else_changed(target in value(), patch in value()) {
-        let (Some(before), Some(said)) = (target.as_object(), patch.as_object()) else { return Ok(()) };
+    fn a_patch_sets_its_keys_and_changes_nothing_else(target in value(), patch in value()) {
+        let (Some(before), Some(changes)) = (target.as_object(), patch.as_object()) else { return Ok(()) };
         let after = merged(&target, &patch);
-        for (key, value) in said {
+        for (key, value) in changes {
             match value {
                 Value::Null => prop_assert!(after.get(key).is_none()),
                 Value::Object(_) => {
@@ -87,7 +87,7 @@ proptest! {
                 value => prop_assert_eq!(&after[key], value),
             }
         }
-        for (key, value) in before.iter().filter(|(key, _)| !said.contains_key(*key)) {
+        for (key, value) in before.iter().filter(|(key, _)| !changes.contains_key(*key)) {
             prop_assert_eq!(&after[key], value);
         }
     }
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn no_configuration_makes_it_panic(base in value(), patch in value(), when in value()) {
+    fn no_configuration_causes_a_panic(base in value(), patch in value(), when in value()) {
         let text = json!({"base": base, "overrides": [{"id": "a", "when": {"any": [when, {"all": []}]}, "patch": patch}]});
         if let Ok(configuration) = Configuration::from_value(text) {
             let _checked = Compiled::new(&configuration, 1);
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn every_set_of_valid_patches_makes_a_document_that_reads(chosen in proptest::collection::vec(any::<bool>(), 8)) {
+    fn every_set_of_valid_patches_results_in_a_valid_document(chosen in proptest::collection::vec(any::<bool>(), 8)) {
         let patches = [
             json!({"sampling": null}), json!({"sampling": {"spans": {"overrides": [{"name": "a", "rate": 1}]}}}),
             json!({"monitors": {"fps": null, "own": {}}}), json!({"monitors": {"fps": {"interval_ms": null}}}),
@@ -140,7 +140,7 @@ proptest! {
 }
 
 #[test]
-fn twenty_percent_keep_the_first_ten() {
+fn raising_ten_percent_to_twenty_keeps_the_first_installs() {
     let installs: Vec<_> = ids(20_000).collect();
     let ten = chosen("ramp", 10.0, &installs);
     let twenty = chosen("ramp", 20.0, &installs);
@@ -152,7 +152,7 @@ fn twenty_percent_keep_the_first_ten() {
 }
 
 #[test]
-fn two_overrides_choose_independently() {
+fn two_overrides_select_independently() {
     let (mut first, mut second, mut both) = (0_u32, 0_u32, 0_u32);
     let below = BUCKETS / 5;
     for id in ids(100_000) {

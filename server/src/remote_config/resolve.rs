@@ -1,4 +1,4 @@
-//! Answers, and the memory of those made before.
+//! Resolved configurations and their cache.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,27 +7,27 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 use unjank_protocol::config::Document;
 
-/// The most overrides of a configuration.
+/// The maximum number of overrides in a configuration.
 pub(super) const MAX_OVERRIDES: usize = 1_024;
 const WORDS: usize = MAX_OVERRIDES.div_ceil(64);
-/// Answers kept. Percentages that are independent make many sets of matching overrides.
+/// The maximum number of cached answers. Independent percentages produce many sets of matching overrides.
 const MAX_ANSWERS: usize = 2_048;
-/// Bytes of all bodies kept.
+/// The maximum total size of the cached bodies, in bytes.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a device is told.
+/// The configuration that a device receives.
 #[derive(Debug)]
 pub struct Resolved {
     /// The document as served: JSON.
     pub body: Arc<[u8]>,
-    /// The strong `ETag` of the body, with quotes: equal for equal bodies.
+    /// The strong `ETag` of the body, with quotes. Equal bodies have equal `ETag`s.
     pub etag: Arc<str>,
-    /// The ids of the overrides that were applied, in order.
+    /// The ids of the applied overrides, in order.
     pub matched: Box<[Arc<str>]>,
-    /// When the first of them expires, in microseconds since the epoch: until then the answer stays, unless the
-    /// configuration or the device changes.
+    /// When the first of the applied overrides expires, in microseconds since the epoch. Until then the answer changes
+    /// only if the configuration or the device does.
     pub changes_at: Option<i64>,
-    /// Whether an override that was applied is for a share of all installs.
+    /// Whether any applied override depends on a percentage of installs.
     pub by_share: bool,
     /// The document itself.
     pub document: Document,
@@ -40,7 +40,7 @@ impl Resolved {
         changes_at: Option<i64>,
         by_share: bool,
     ) -> Self {
-        // Numbers, texts and maps with text keys: there is nothing in a document that JSON cannot say.
+        // Cannot fail: a document holds only numbers, strings and maps with string keys.
         let body = serde_json::to_vec(&document).unwrap_or_default();
         Self {
             etag: etag(&body),
@@ -53,7 +53,7 @@ impl Resolved {
     }
 }
 
-/// The strong `ETag` of a body, with quotes: half of SHA-256 in hex, enough that no two bodies ever share one.
+/// Returns the strong `ETag` of a body, with quotes: half of its SHA-256 in hex, which is enough to rule out collisions.
 #[must_use]
 pub fn etag(body: &[u8]) -> Arc<str> {
     let mut etag = String::with_capacity(34);
@@ -66,7 +66,7 @@ pub fn etag(body: &[u8]) -> Arc<str> {
     etag.into()
 }
 
-/// A set of overrides, by their place.
+/// A set of overrides, by index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Matched([u64; WORDS]);
 
@@ -83,8 +83,8 @@ impl Matched {
     }
 }
 
-/// The answers made before. When there is no room they are all forgotten: making one again takes microseconds, and the
-/// common ones are back with the next polls.
+/// A cache of answers. When it is full, all entries are evicted: computing an answer takes microseconds, and the next
+/// polls bring the common ones back.
 #[derive(Debug, Default)]
 pub(super) struct Answers(RwLock<Memory>);
 
@@ -105,7 +105,7 @@ impl Answers {
             return Arc::clone(known);
         }
         drop(memory);
-        // Made without the lock: two threads may make the same answer, and none waits for another.
+        // Computed without the lock: two threads may compute the same answer, but neither waits for the other.
         let made = Arc::new(make());
         let mut memory = self.0.write().unwrap_or_else(PoisonError::into_inner);
         memory.keep(matched, Arc::clone(&made));

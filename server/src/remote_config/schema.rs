@@ -1,13 +1,13 @@
-//! Every key of the document with its range, as `unjank_protocol::config` documents them.
+//! Every key of the document and its range, as documented in `unjank_protocol::config`.
 //!
-//! A test holds the keys against those of the type, so that neither is changed alone.
+//! A test compares these keys with those of the type, so that neither changes alone.
 
 use super::shape::{Key, Shape, integer, key, list, required, some};
 
-/// Bytes of the whole document as it is served.
+/// The maximum size of the served document, in bytes.
 pub(super) const MAX_DOCUMENT_BYTES: usize = 256 * 1024;
 
-/// The document without `schema` and `revision`, which the server sets.
+/// The document, except `schema` and `revision`, which the server sets.
 pub(super) const DOCUMENT: Shape = Shape::Object(&[
     key("poll_interval_s", integer(30, 86_400)),
     key("enabled", Shape::Flag),
@@ -102,7 +102,7 @@ const UPLOAD: Shape = Shape::Object(&[
     key("wifi_only", Shape::Flag),
 ]);
 
-/// The paths of all known keys named `name`, where each is reached by known keys alone.
+/// Returns the paths of all keys named `name` that known keys alone lead to.
 pub(super) fn paths_of(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Vec<(String, &[Key])> = vec![(String::new(), keys(&DOCUMENT))];

@@ -1,14 +1,14 @@
-//! Overrides that can never be seen, because a later one for every device sets all of their keys again.
+//! Detects overrides without effect, because later overrides for every device set all of their keys again.
 
 use serde_json::Value;
 
 use super::fault::{Fault, FaultCode};
 use super::overrides::CompiledOverride;
 
-/// What the server placed for an incident ends by itself, and stops nobody from saving.
+/// The id prefix of overrides that the server creates for incidents. They expire on their own and must not block a save.
 pub const PLACED: &str = "incident-";
 
-/// A fault for each override that later ones without a condition hide whole, for as long as it is in force.
+/// Returns a fault for each override that later, unconditional overrides hide completely, for as long as it applies.
 pub(super) fn shadowed(overrides: &[CompiledOverride]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (position, hidden) in overrides.iter().enumerate() {
@@ -26,8 +26,8 @@ pub(super) fn shadowed(overrides: &[CompiledOverride]) -> Vec<Fault> {
                 .map(|later| format!("`{}`", later.id))
                 .collect();
             let message = format!(
-                "override `{}` never shows: every key it sets is set again for all devices by {}; disable it, move it \
-                 below, or give the later one an `expires_at`",
+                "override `{}` has no effect: every key it sets is set again for all devices by {}; disable it, \
+                 move it below, or give the later one an `expires_at`",
                 hidden.id,
                 ids.join(", ")
             );
@@ -37,19 +37,19 @@ pub(super) fn shadowed(overrides: &[CompiledOverride]) -> Vec<Fault> {
     faults
 }
 
-/// Whether a patch decides what is at `path`, whatever was there before: it replaces it, or something around it.
+/// Whether a patch determines the value at `path` regardless of its previous value: the patch replaces it or a parent.
 fn sets(patch: &Value, path: &[&str]) -> bool {
     match (patch, path) {
         (Value::Object(map), [key, rest @ ..]) => {
             map.get(*key).is_some_and(|value| sets(value, rest))
         }
-        // An object is merged into what is there, and so leaves some of it.
+        // An object is merged into the existing value, so parts of that value may remain.
         (Value::Object(_), []) => false,
         _ => true,
     }
 }
 
-/// Whether `holds` for the path of every value that a patch sets; false when it sets none.
+/// Whether `holds` is true for the path of every value that a patch sets. An empty object counts as a value.
 fn every_leaf<'a>(
     patch: &'a Value,
     path: &mut Vec<&'a str>,
@@ -77,7 +77,7 @@ mod tests {
         json!({"id": id, "when": when, "patch": patch})
     }
 
-    /// Whether the first override is refused, and nothing else.
+    /// Whether the first override is rejected. Asserts that there is no other fault.
     #[track_caller]
     fn hides_first(overrides: &[Value]) -> bool {
         let faults = faults(json!({"overrides": overrides}));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn later_overrides_for_all_devices_hide_what_they_set_again() {
+    fn later_overrides_for_all_devices_hide_the_keys_they_set_again() {
         let (some, all) = (json!({"os_name": ["ios"]}), json!({"all": []}));
         let first = one(
             "a",
@@ -103,7 +103,7 @@ mod tests {
             first.clone(),
             one("b", &all, &json!({"sampling": null}))
         ]));
-        // Two of them together; a condition that is always true is no condition.
+        // Two overrides together hide it. A condition that is always true counts as none.
         let always =
             json!({"any": [{"os_name": ["ios"]}, {"not": {"any": [{"not": {"all": []}}]}}]});
         let metrics = json!({"sampling": {"metrics": 1}});
@@ -112,14 +112,14 @@ mod tests {
             one("b", &always, &janks),
             one("c", &all, &metrics)
         ]));
-        // Only some of the keys, only some of the devices, or before it: it shows.
+        // An override of only some keys, for only some devices, or before it does not hide it.
         assert!(!hides_first(&[first.clone(), one("b", &all, &janks)]));
         assert!(!hides_first(&[first.clone(), one("b", &some, &both)]));
         assert!(!hides_first(&[one("b", &all, &both), first]));
     }
 
     #[test]
-    fn an_object_that_is_merged_into_keeps_what_was_there() {
+    fn merging_into_an_object_keeps_its_other_keys() {
         let toggles = |value: Value| json!({"toggles": {"x": value}});
         let hides = |first: Value, second: Value| {
             let first = one("a", &json!({"os_name": ["ios"]}), &toggles(first));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_or_is_not_in_force_hides_nothing_for_good() {
+    fn expiring_and_disabled_overrides_hide_nothing_permanently() {
         let mut first = one(
             "a",
             &json!({"os_name": ["ios"]}),

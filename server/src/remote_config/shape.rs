@@ -1,6 +1,6 @@
-//! What may stand where in a JSON document: the vocabulary of [`super::schema`].
+//! Shapes of JSON values: the vocabulary of [`super::schema`].
 
-/// What a value may be.
+/// The allowed shape of a value.
 #[derive(Debug)]
 pub(super) enum Shape {
     /// `true` or `false`.
@@ -9,9 +9,9 @@ pub(super) enum Shape {
     Integer { min: u64, max: u64 },
     /// A number from 0 to 1.
     Share,
-    /// Text with something in it.
+    /// Non-empty text.
     Text,
-    /// Text that is a regular expression.
+    /// A regular expression.
     Regex,
     /// A list of values of one shape.
     List {
@@ -19,9 +19,9 @@ pub(super) enum Shape {
         at_least: usize,
         at_most: usize,
     },
-    /// An object whose keys are chosen freely.
+    /// An object with arbitrary keys.
     Map { of: &'static Self, at_most: usize },
-    /// An object of known keys.
+    /// An object with known keys.
     Object(&'static [Key]),
     /// Any JSON value.
     Anything,
@@ -32,7 +32,7 @@ pub(super) enum Shape {
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
-    /// There is no default to take its place.
+    /// Whether the key must be present because it has no default.
     pub(super) required: bool,
 }
 

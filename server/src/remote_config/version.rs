@@ -1,15 +1,15 @@
-//! Versions as apps and systems have them, and requirements on them. [`super::Condition::AppVersion`] has the grammar.
+//! Versions of apps and systems, and requirements on them. [`super::Condition::AppVersion`] documents the grammar.
 //!
-//! Not the semver crate: stores take versions of one, two and four numbers, which it does not read, and it lets no
-//! pre-release meet a requirement that names none, which would leave testers out of `>=4.12`.
+//! The semver crate does not fit: it does not parse versions of one, two or four numbers, which app stores accept, and
+//! it excludes pre-releases from requirements that name none, so testers would fall outside `>=4.12`.
 
 use std::cmp::Ordering;
 
-/// The most numbers a version has.
+/// The maximum count of numbers in a version.
 const NUMBERS: usize = 4;
 
-/// A version: one to four numbers, then perhaps `-pre.release` and `+build`, which is ignored. Missing numbers are 0, and
-/// a leading `v` is taken.
+/// A version: one to four numbers, then optionally `-pre.release`, then optionally `+build`, which is ignored. Missing
+/// numbers are 0. A leading `v` is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version<'a> {
     numbers: [u64; NUMBERS],
@@ -18,7 +18,7 @@ pub(super) struct Version<'a> {
 }
 
 impl<'a> Version<'a> {
-    /// Reads a version; nothing when the text is not one.
+    /// Parses a version. Returns `None` if the text is not one.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
@@ -44,12 +44,12 @@ impl<'a> Version<'a> {
         })
     }
 
-    /// Which of two is newer; nothing when one of them is no version.
+    /// Orders two versions. Returns `None` if either text is not a version.
     pub(super) fn order(one: &str, other: &str) -> Option<Ordering> {
         Some(Version::parse(one)?.precedence(&Version::parse(other)?))
     }
 
-    /// The order of semantic versioning: a pre-release comes before its version.
+    /// Orders by semantic versioning: a pre-release precedes its version.
     fn precedence(&self, other: &Self) -> Ordering {
         let pre = match (self.pre, other.pre) {
             (None, None) => Ordering::Equal,
@@ -61,7 +61,7 @@ impl<'a> Version<'a> {
     }
 }
 
-/// Identifiers of letters, digits and hyphens, separated by dots.
+/// Whether a text consists of identifiers of letters, digits and hyphens, separated by dots.
 fn is_pre_release(text: &str) -> bool {
     text.split('.').all(|identifier| {
         !identifier.is_empty()
@@ -71,7 +71,7 @@ fn is_pre_release(text: &str) -> bool {
     })
 }
 
-/// Identifier by identifier: numbers by value and before words, words by letter, and fewer identifiers first.
+/// Compares identifier by identifier: numbers by value, numbers before words, words alphabetically. A prefix sorts first.
 fn pre_release_order(one: &str, other: &str) -> Ordering {
     let identifier_order = |one: &str, other: &str| match (one.parse::<u64>(), other.parse::<u64>())
     {
@@ -113,15 +113,15 @@ enum Operator {
     GreaterOrEqual,
     Less,
     LessOrEqual,
-    /// At least this, and the same in so many numbers.
+    /// At least the given version, with this many leading numbers equal.
     Within(usize),
 }
 
 impl Requirement {
-    /// Reads a requirement.
+    /// Parses a requirement.
     ///
     /// # Errors
-    /// When the text is not one: what is wrong and what to write instead.
+    /// If the text is not a requirement: what is wrong and what to write instead.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let comparators: Result<Vec<_>, _> = text.split(',').map(comparator).collect();
         comparators.map(|list| Self(list.into()))
@@ -136,7 +136,7 @@ fn comparator(text: &str) -> Result<Comparator, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err(
-            "a comparator is empty: write one such as `>=4.12`, or `*` for any version".into(),
+            "a comparator is empty; write one such as `>=4.12`, or `*` for any version".into(),
         );
     }
     let rest = text.trim_start_matches(['=', '>', '<', '~', '^', '!']);
@@ -159,7 +159,7 @@ fn comparator(text: &str) -> Result<Comparator, String> {
         "=" | "" if wildcard => Operator::Exact,
         _ if wildcard => {
             return Err(format!(
-                "`{text}` has an operator and a wildcard: write `{rest}.*`, or leave `.*` out"
+                "`{text}` combines an operator with a wildcard; write `{rest}.*`, or omit `.*`"
             ));
         }
         "=" => Operator::Exact,
@@ -171,8 +171,8 @@ fn comparator(text: &str) -> Result<Comparator, String> {
         "^" => Operator::Within(version.leading()),
         "" => {
             return Err(format!(
-                "`{text}` has no operator: write `={text}` for that version, `>={text}` for it and all later ones, or \
-                 `^{text}` for these up to the next major version"
+                "`{text}` has no operator; write `={text}` for that version, `>={text}` for it and all later ones, or \
+                 `^{text}` for those before the next major version"
             ));
         }
         _ => {
@@ -185,7 +185,7 @@ fn comparator(text: &str) -> Result<Comparator, String> {
 }
 
 impl Version<'_> {
-    /// How many numbers `^` keeps: to the first that is not 0.
+    /// How many leading numbers `^` fixes: up to and including the first that is not 0.
     fn leading(&self) -> usize {
         let written = self.numbers.iter().take(self.written);
         written
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_hold_for_what_people_expect() {
+    fn requirements_match_the_versions_people_expect() {
         for (requirement, yes, no) in [
             (
                 ">=4.12, <5",
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_does_not_read() {
+    fn invalid_versions_are_rejected() {
         for text in [
             "",
             "four",
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_requirement_says_what_to_write() {
+    fn an_invalid_requirement_explains_what_to_write() {
         for (text, part) in [
             ("4.12", "write `=4.12`"),
             ("", "is empty"),
@@ -367,7 +367,7 @@ mod tests {
         }
 
         #[test]
-        fn three_numbers_compare_as_the_numbers(one in [0_u64..3, 0..3, 0..3], other in [0_u64..3, 0..3, 0..3]) {
+        fn versions_of_three_numbers_compare_numerically(one in [0_u64..3, 0..3, 0..3], other in [0_u64..3, 0..3, 0..3]) {
             let text = |[a, b, c]: [u64; 3]| format!("{a}.{b}.{c}");
             prop_assert_eq!(holds(&format!(">={}", text(other)), &text(one)), one >= other);
             prop_assert_eq!(holds(&format!("<{}", text(other)), &text(one)), one < other);

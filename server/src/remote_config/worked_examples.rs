@@ -1,4 +1,4 @@
-//! Configurations as teams write them, and what devices get of them.
+//! Configurations as teams write them, and the answers that devices get.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn holds(when: &Value, device: &Device<'_>) -> bool {
 }
 
 #[test]
-fn all_that_match_are_applied_and_the_last_one_wins() {
+fn all_matching_overrides_are_applied_and_the_last_one_wins() {
     let compiled = compiled(&json!({
         "base": {"sampling": {"janks": 0.5}, "toggles": {"grid": false, "beta": {"a": 1}}},
         "overrides": [
@@ -73,7 +73,7 @@ fn all_that_match_are_applied_and_the_last_one_wins() {
 }
 
 #[test]
-fn every_leaf_holds_for_its_devices_and_never_for_what_is_not_known() {
+fn every_leaf_condition_holds_for_its_devices_and_never_for_unknown_attributes() {
     let unknown = Device::default();
     let empty = Device {
         app_id: Some(""),
@@ -151,7 +151,7 @@ fn every_leaf_holds_for_its_devices_and_never_for_what_is_not_known() {
 }
 
 #[test]
-fn an_override_ends_at_its_time() {
+fn an_override_expires_at_its_time() {
     let compiled = compiled(&json!({"overrides": [
         {"id": "later", "when": {"all": []}, "patch": {"toggles": {"a": 1}}, "expires_at": "1970-01-01T00:00:20Z"},
         {"id": "sooner", "when": {"os_name": ["android"]}, "patch": {"toggles": {"b": 1}}, "expires_at": "1970-01-01T02:00:10+02:00"},
@@ -168,7 +168,7 @@ fn an_override_ends_at_its_time() {
 }
 
 #[test]
-fn etags_are_equal_for_equal_answers_and_for_no_others() {
+fn etags_are_equal_for_equal_answers_only() {
     let configuration = |patch: Value| {
         json!({"overrides": [
             {"id": "a", "when": {"os_name": ["android"]}, "patch": patch},
@@ -205,7 +205,7 @@ fn etags_are_equal_for_equal_answers_and_for_no_others() {
 }
 
 #[test]
-fn answers_are_made_once_and_the_memory_of_them_is_bounded() {
+fn answers_are_cached_and_the_cache_is_bounded() {
     let share = |index: usize| json!({"id": format!("s{index}"), "when": {"percentage": {"percent": 50}}, "patch": {"toggles": {format!("t{index}"): true}}});
     let overrides: Vec<_> = (0..13).map(share).collect();
     let compiled = compiled(&json!({"overrides": overrides}));
@@ -228,7 +228,7 @@ fn answers_are_made_once_and_the_memory_of_them_is_bounded() {
 }
 
 #[test]
-fn a_configuration_reads_and_writes_the_same() {
+fn a_configuration_survives_a_round_trip() {
     let written = json!({
         "base": {"enabled": true},
         "overrides": [{

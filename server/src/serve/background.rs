@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::SEEN_BATCHES;
+use super::intake::RECENT_BATCHES;
 use crate::alerts::{Evaluator, Judge};
 use crate::app::App;
 use crate::auditor::Auditor;
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::config::{Serve, Switch};
 use crate::control::Lease;
 use crate::history::{Reclassifier, Waits};
-use crate::ingest::OutcomeCounts;
+use crate::intake::OutcomeCounts;
 use crate::retention::Sweeper;
 use crate::store::{IngestLog, LogError};
 
@@ -40,10 +40,10 @@ pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
 pub(super) async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
     let recalled = async {
         loop {
-            let recall = |project: &str, batch_id| app.seen.recall(project, batch_id);
+            let recall = |project: &str, batch_id| app.intake.recent_batches.recall(project, batch_id);
             match app
                 .clickhouse
-                .recall_batches(SEEN_BATCHES / 2, recall)
+                .recall_batches(RECENT_BATCHES / 2, recall)
                 .await
             {
                 Ok(batches) => return tracing::debug!(batches, "batches recalled from ClickHouse"),
@@ -72,7 +72,7 @@ pub(super) async fn write_counts(app: Arc<App>, shutdown: CancellationToken) {
 }
 
 pub(super) async fn flush_counts(app: &App) {
-    flush(&app.outcome_counts, &app.log, &app.clock).await;
+    flush(&app.intake.outcome_counts, &app.log, &app.clock).await;
 }
 
 /// Writes the counts to the log. Those that the log does not take stay, for the next time.

@@ -1,4 +1,4 @@
-//! What sends notifications, as the settings say.
+//! Creates the notifier from the settings and starts its tasks.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::store::ClickHouse;
 use crate::store::control::Control;
 use crate::task::Tasks;
 
-/// What it works with, besides its settings.
+/// What the notifier needs besides its settings.
 pub(super) struct Place {
     pub(super) control: Arc<dyn Control>,
     pub(super) secret: Arc<InstanceSecret>,

@@ -1,4 +1,4 @@
-//! The built-in rules on stacks of every platform, made up in the forms that the platforms print.
+//! Tests the built-in rules on invented stacks, in the formats that the platforms print.
 
 use super::{Class, Rules, parse_text};
 
@@ -11,13 +11,13 @@ fn title(text: &str) -> String {
 }
 
 #[test]
-fn they_have_no_rule_that_can_never_match() {
+fn every_built_in_rule_can_match() {
     assert_eq!(Rules::built_in().warnings(), Vec::<String>::new());
     assert!(Rules::built_in().assumes_in_app());
 }
 
 #[test]
-fn they_may_follow_the_rules_of_a_file() {
+fn the_rules_of_a_file_may_include_the_built_in_rules() {
     let file =
         "version = 3\nbuilt_in = true\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"\n";
     let rules = Rules::parse(file).unwrap();
@@ -36,7 +36,7 @@ fn they_may_follow_the_rules_of_a_file() {
 }
 
 #[test]
-fn android_is_understood() {
+fn android_stacks_are_classified() {
     let waiting = "\"main\" prio=5 tid=1 Waiting\n  at java.lang.Object.wait(Native method)\n  - waiting on <0x0b>\n\
         \x20 at com.example.Sync.await(Sync.kt:4)\n  at android.os.Handler.dispatchMessage(Handler.java:99)\n";
     assert_eq!(title(waiting), "waiting for a lock in Sync.await");
@@ -64,7 +64,7 @@ fn android_is_understood() {
 }
 
 #[test]
-fn ios_is_understood() {
+fn ios_stacks_are_classified() {
     let json = "Thread 0 Crashed:\n\
         0   libsystem_kernel.dylib   0x00000001 __read_nocancel + 8\n\
         1   Foundation               0x00000002 -[NSJSONSerialization dataWithJSONObject:] + 12\n\
@@ -90,7 +90,7 @@ fn ios_is_understood() {
 }
 
 #[test]
-fn flutter_is_understood() {
+fn flutter_stacks_are_classified() {
     let text = "#0      _JsonStringifier.writeObject (dart:convert/json.dart:7:1)\n\
         #1      CartModel.save (package:shop/src/cart.dart:42:7)\n\
         #2      _InkResponseState.handleTap (package:flutter/src/material/ink_well.dart:1:1)\n";
@@ -98,7 +98,7 @@ fn flutter_is_understood() {
 }
 
 #[test]
-fn react_native_is_understood() {
+fn react_native_stacks_are_classified() {
     let text = "onPress@app:///main.jsbundle:1:1\n_performTransitionSideEffects@app:///main.jsbundle:1:2\nbatchedUpdates$1@app:///main.jsbundle:1:3\n";
     assert_eq!(class(text).culprit, "onPress");
     let parse = "at JSON.parse (native)\nat loadCart (address at index.android.bundle:1:9)\nat batchedUpdates (address at index.android.bundle:1:9)";
@@ -106,7 +106,7 @@ fn react_native_is_understood() {
 }
 
 #[test]
-fn rust_and_cpp_are_understood() {
+fn rust_and_cpp_stacks_are_classified() {
     let rust = "   0: __GI___futex_abstimed_wait_cancelable64\n   1: std::sync::condvar::Condvar::wait\n\
         \x20  2: shop::cart::Cart::pay::{{closure}}::h0123456789abcdef\n             at ./src/cart.rs:42:7\n   3: core::ops::function::FnOnce::call_once\n";
     assert_eq!(title(rust), "waiting for a lock in Cart::pay");

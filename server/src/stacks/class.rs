@@ -1,4 +1,4 @@
-//! The class of a stack: what people see, and the group it belongs to.
+//! The class of a stack: its title, category and owner, and the group it belongs to.
 
 use serde::{Serialize, Serializer};
 use unjank_protocol::Frame;
@@ -9,28 +9,28 @@ use super::stable_names::{stable_class, stable_function};
 use super::walk::Walk;
 use crate::fingerprint::fingerprint;
 
-/// Longer titles are cut: a title is one line of a table.
+/// The maximum size of a title. Longer titles are truncated, because a title is one line of a table.
 const MAX_TITLE_BYTES: usize = 240;
-/// A class with a simple name this short was shortened by R8: alone it says nothing.
+/// Classes with shorter simple names were minified by R8. They are shown with their package, since the simple name
+/// alone is meaningless.
 const MIN_SIMPLE_NAME_BYTES: usize = 3;
 
-/// What a set of rules makes of a stack.
+/// The result of classifying a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Class {
-    /// The kind of work that blocked, such as `JSON on main thread`; empty when no rule names one.
+    /// The kind of work that blocked, such as `JSON on main thread`. Empty if no rule names one.
     pub category: String,
-    /// The innermost frame of the app, as `class.function`, without counters and generated parts; empty when the stack
-    /// shows none.
+    /// The app's innermost frame, as `class.function` without counters and generated parts. Empty if the stack has none.
     pub culprit: String,
-    /// The team that the culprit's rule names, else the one that the category's rule names.
+    /// The team named by the culprit's rule, or else by the category's rule.
     pub owner: String,
-    /// The group: 64 bits that stay the same over releases. Never 0. In JSON it is text, since readers of JSON lose the
-    /// last digits of such a number.
+    /// The id of the group: 64 bits, stable across releases, never 0. Serialized to JSON as text, because JSON readers
+    /// lose the last digits of such large numbers.
     #[serde(serialize_with = "as_text")]
     pub group_id: u64,
-    /// One line for people. `in` the culprit, or `at` a frame when no frame is the app's.
+    /// A one-line title: `in` the culprit, or `at` a frame if no frame is the app's.
     pub title: String,
-    /// The stack was caught in an idle loop: it says nothing about the stall.
+    /// Whether the stack was sampled in an idle loop and so does not explain the stall.
     pub not_a_cause: bool,
 }
 
@@ -107,7 +107,7 @@ impl Class {
     }
 }
 
-/// [`fingerprint`] of the kind of group, the category, and the names of the frames, the culprit first.
+/// Returns the [`fingerprint`] of the kind of group, the category, and the names of the frames, culprit first.
 fn group_id(kind: &str, category: &str, names: &[String]) -> u64 {
     let mut parts = vec![kind.as_bytes(), category.as_bytes()];
     parts.extend(names.iter().map(String::as_bytes));
@@ -128,14 +128,14 @@ fn title(category: &str, preposition: &str, names: &Names<'_>) -> String {
     title
 }
 
-/// `class.function` without counters and generated parts: the name of a frame over releases.
+/// Returns `class.function` without counters and generated parts: a name that is stable across releases.
 pub(super) fn qualified_name(names: &Names<'_>) -> String {
     let class = stable_class(names.shown_class());
     let function = stable_function(names.function());
     joined(&class, &function).unwrap_or_else(|| names.image().to_owned())
 }
 
-/// The same for a line of a table: the last part of the class, the last two of a path.
+/// Returns a short name for a table: the last part of the class, or the last two parts of a path.
 fn short_name(names: &Names<'_>) -> String {
     let class = stable_class(names.shown_class());
     let function = stable_function(names.function());
@@ -156,7 +156,7 @@ fn joined(class: &str, function: &str) -> Option<String> {
     }
 }
 
-/// `a::b::Cart::pay` → `Cart::pay`. What stands in brackets is not a path.
+/// `a::b::Cart::pay` → `Cart::pay`. Ignores `::` within brackets.
 fn short_function(function: &str) -> &str {
     let mut depth = 0_u32;
     let mut starts = [0, 0];
@@ -164,7 +164,7 @@ fn short_function(function: &str) -> &str {
     for (position, letter) in function.char_indices() {
         match letter {
             '<' | '(' | '[' | '{' => depth += 1,
-            // The arrow of a return type is no bracket.
+            // The arrow of a return type is not a bracket.
             '>' if previous == '-' => {}
             '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
             ':' if depth == 0 && previous == ':' => starts = [starts[1], position + 1],

@@ -1,7 +1,7 @@
-//! What other rules would change: groups that merge, split, or get another name, and how much is in them.
+//! Compares two sets of rules: groups that merge, split or get another name, and their volume.
 //!
-//! Groups of before and after are joined by the stacks they share. A group that merges and splits at once is in both
-//! lists.
+//! Groups before and after the change are matched by the stacks they share. A group that both merges and splits is in
+//! both lists.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 use super::class::Class;
 use super::installs::Installs;
 
-/// How often a stack occurred.
+/// The occurrences and installs of a stack.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Janks, each counted by the inverse of its sample rate.
+    /// Janks, each weighted by the inverse of its sample rate.
     pub occurrences: f64,
     pub installs: Installs,
 }
@@ -26,17 +26,17 @@ impl Usage {
     }
 }
 
-/// A group as people see it: named by its stack that occurred most.
+/// A group, described by its most frequent stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Group {
-    /// As text, since readers of JSON lose the last digits of such a number.
+    /// As text, because JSON readers lose the last digits of such large numbers.
     #[serde(serialize_with = "as_text")]
     #[schema(value_type = String, pattern = "^[0-9]{1,20}$")]
     pub group_id: u64,
     pub title: String,
     pub category: String,
     pub owner: String,
-    /// Its stacks were caught in an idle loop and say nothing about a stall.
+    /// Whether its stacks were sampled in an idle loop and so do not explain a stall.
     pub not_a_cause: bool,
 }
 
@@ -48,70 +48,70 @@ fn as_text<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error
     serializer.collect_str(number)
 }
 
-/// What two groups share.
+/// The part that two groups share.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Part {
     #[serde(flatten)]
     pub group: Group,
     /// Distinct stacks.
     pub stacks: u64,
-    /// Janks, each counted by the inverse of its sample rate.
+    /// Janks, each weighted by the inverse of its sample rate.
     pub occurrences: f64,
-    /// Different installs; exact up to 127, an estimate above.
+    /// Distinct installs: exact up to 127, an estimate above.
     pub installs: u64,
 }
 
-/// Several groups become one.
+/// Several groups that become one.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Merge {
-    /// The group of after, with all that comes into it.
+    /// The group after the change, with its full volume.
     pub into: Part,
-    /// The groups of before, by what of them comes.
+    /// The groups before the change, ordered by the volume they contribute.
     pub from: List<Part>,
 }
 
-/// One group becomes several.
+/// A group that becomes several.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Split {
-    /// The group of before, with all that was in it.
+    /// The group before the change, with its full volume.
     pub from: Part,
-    /// The groups of after, by what comes into them.
+    /// The groups after the change, ordered by the volume they receive.
     pub into: List<Part>,
 }
 
-/// A group keeps its stacks and gets another title, category or owner.
+/// A group that keeps its stacks and gets another title, category or owner.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Move {
     pub from: Group,
     pub into: Part,
 }
 
-/// The first of a list, by occurrences, and how long it is.
+/// The top entries of a list by occurrences, and its total length.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct List<T> {
     pub total: usize,
     pub top: Vec<T>,
 }
 
-/// What would change.
+/// The effect of a change of the rules.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = RulesReport)]
 pub struct Report {
-    /// Distinct stacks that were compared.
+    /// Distinct stacks compared.
     pub stacks: u64,
-    /// Janks with these stacks, each counted by the inverse of its sample rate.
+    /// Janks with these stacks, each weighted by the inverse of its sample rate.
     pub occurrences: f64,
-    /// Those of them that get another class in any respect.
+    /// Stacks whose class changes in any respect.
     pub changed_stacks: u64,
     pub changed_occurrences: f64,
-    /// Groups that stay as they are.
+    /// Groups that do not change.
     pub unchanged_groups: usize,
     pub merged: List<Merge>,
     pub split: List<Split>,
     pub renamed: List<Move>,
 }
 
-/// All that goes from one group to another.
+/// The stacks that go from one group to another, with their volume.
 #[derive(Default)]
 struct Flow {
     stacks: u64,
@@ -136,7 +136,7 @@ impl Flow {
     }
 }
 
-/// The groups of one side.
+/// The groups before or after the change.
 #[derive(Default)]
 struct Groups(HashMap<u64, (f64, Group)>);
 
@@ -156,13 +156,13 @@ impl Groups {
         self.0.insert(class.group_id, (occurrences, group));
     }
 
-    /// Every id of a flow was added together with its group.
+    /// Panics if the group is unknown. Every id in a flow was added together with its group.
     fn get(&self, id: u64) -> &Group {
         &self.0[&id].1
     }
 }
 
-/// Takes stacks in one by one, and keeps what groups share: memory grows with the groups.
+/// Accumulates stacks one at a time into flows between groups. Memory grows with the number of groups, not stacks.
 #[derive(Default)]
 pub struct Comparison {
     before: Groups,
@@ -188,7 +188,7 @@ impl Comparison {
         flow.changed |= changed;
     }
 
-    /// The report; each of its lists, and lists within, has at most `most` entries.
+    /// Returns the report. Each of its lists, including nested ones, has at most `most` entries.
     #[must_use]
     pub fn report(&self, most: usize) -> Report {
         let by_before = self.sides(|(before, _)| before);
@@ -222,7 +222,7 @@ impl Comparison {
         }
     }
 
-    /// The flows by the group they leave or reach.
+    /// Groups the flows by their source or target group.
     fn sides(&self, side: impl Fn((u64, u64)) -> u64) -> HashMap<u64, Vec<&(u64, u64)>> {
         let mut sides: HashMap<u64, Vec<_>> = HashMap::new();
         for id in self.flows.keys() {
@@ -252,7 +252,7 @@ impl Comparison {
     }
 }
 
-/// Groups that share stacks with more than one of the other side.
+/// Returns the groups that share stacks with more than one group of the other side.
 fn several<'s, 'c>(
     sides: &'s HashMap<u64, Vec<&'c (u64, u64)>>,
 ) -> impl Iterator<Item = (u64, &'s [&'c (u64, u64)])> {
@@ -261,7 +261,7 @@ fn several<'s, 'c>(
 }
 
 impl<T> List<T> {
-    /// The largest first; of equal ones the lower group, so that the same question has the same answer.
+    /// Sorts by size, largest first, and by group id among equals, so that reports are deterministic.
     fn top(entries: impl Iterator<Item = T>, most: usize, size: impl Fn(&T) -> &Part) -> Self {
         let mut top: Vec<T> = entries.collect();
         let total = top.len();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_merge_split_move_and_stay() {
+    fn groups_merge_split_and_get_renamed_or_stay_unchanged() {
         let mut comparison = Comparison::default();
         let mut add = |before, after, usage| {
             comparison.add(&class(before, "before"), &class(after, "after"), &usage);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn another_owner_is_a_change_though_the_group_is_the_same() {
+    fn a_changed_owner_is_reported_though_the_group_is_the_same() {
         let (before, mut after) = (class(1, "Cart.pay"), class(1, "Cart.pay"));
         after.owner = "team-orders".to_owned();
         let mut comparison = Comparison::default();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_gives_and_takes_is_in_both_lists() {
+    fn a_group_that_merges_and_splits_is_in_both_lists() {
         let mut comparison = Comparison::default();
         for (before, after) in [(1, 10), (1, 11), (2, 11)] {
             comparison.add(
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_cut_and_say_how_long_they_were() {
+    fn lists_are_truncated_and_keep_their_total() {
         let mut comparison = Comparison::default();
         for group in 1..=5_u32 {
             let usage = usage(f64::from(group), &[1]);

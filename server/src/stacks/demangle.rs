@@ -1,17 +1,17 @@
-//! Names that compilers wrote, turned back into what people wrote: Rust (legacy and v0) and Itanium C++.
+//! Demangles symbols: Rust (legacy and v0) and Itanium C++.
 //!
-//! Symbols come from devices, so they are hostile until proven otherwise: both length and result are bounded.
+//! Symbols come from devices and are untrusted: the length of both symbol and result is bounded.
 
 use std::fmt::{self, Write as _};
 
-/// A longer symbol stays as it is. The wire carries 1 KiB a string.
+/// Longer symbols are not demangled. The wire format limits strings to 1 KiB.
 const MAX_SYMBOL_BYTES: usize = 2048;
-/// A symbol that grows past this stays as it is: substitutions let a few bytes unfold into gigabytes.
+/// Symbols with a longer result are not demangled: substitutions can expand a few bytes to gigabytes.
 const MAX_NAME_BYTES: usize = 4096;
 
-/// The readable name of a mangled symbol; nothing when it is not one.
+/// Returns the readable name of a mangled symbol, or `None` if the symbol is not mangled.
 pub(super) fn demangle(symbol: &str) -> Option<String> {
-    // Apple's linker puts one more underscore in front of every name.
+    // Apple's linker prepends another underscore to every name.
     let bare = symbol.strip_prefix('_')?;
     let looks_mangled = ["Z", "R", "_Z", "_R"]
         .iter()
@@ -25,14 +25,14 @@ pub(super) fn demangle(symbol: &str) -> Option<String> {
 fn rust(symbol: &str) -> Option<String> {
     let name = rustc_demangle::try_demangle(symbol).ok()?;
     let mut out = Bounded::default();
-    // The alternate form leaves out the hash, which differs from build to build.
+    // The alternate form omits the hash, which differs between builds.
     write!(out, "{name:#}").ok()?;
     Some(out.0)
 }
 
 fn cpp(symbol: &str) -> Option<String> {
     let parsed = cpp_demangle::Symbol::new(symbol).ok()?;
-    // Without parameters: a changed signature is still the same culprit.
+    // Omits parameters: a changed signature is still the same culprit.
     let options = cpp_demangle::DemangleOptions::new()
         .no_params()
         .no_return_type()
@@ -42,7 +42,7 @@ fn cpp(symbol: &str) -> Option<String> {
     Some(out.0)
 }
 
-/// A string that refuses to grow past [`MAX_NAME_BYTES`].
+/// A string limited to [`MAX_NAME_BYTES`].
 #[derive(Default)]
 struct Bounded(String);
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_three_manglings_become_readable() {
+    fn rust_and_cpp_symbols_are_demangled() {
         let readable = [
             ("_ZN4shop4cart3pay17h0123456789abcdefE", "shop::cart::pay"),
             ("_RNvNtC4shop4cart3pay", "shop::cart::pay"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_mangled_stay_as_they_are() {
+    fn names_that_are_not_mangled_are_unchanged() {
         for name in [
             "",
             "_",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_that_unfolds_without_end_stays_as_it_is() {
+    fn a_symbol_that_expands_exponentially_is_not_demangled() {
         // Each S<n>_ stands for everything before it: the name doubles with every pair.
         let mut bomb = String::from("_Z1fSt4pairI");
         bomb.push_str(&"SaIS_IS0_S0_ES1_S1_E".repeat(60));

@@ -1,4 +1,4 @@
-//! Why a stack has its class: for every frame the rule that claimed it, and which frame decided.
+//! Explains the class of a stack: the rule that matched each frame, and the frame that decided.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ use super::rule::{Origin, RuleSummary};
 use super::rules::Rules;
 use super::walk::{Role, Walk};
 
-/// Columns of frame names wider than this are cut, so that the rules stay in sight.
+/// The maximum width of the column of frame names. Wider names are truncated, so that the rules stay visible.
 const MAX_NAME_CHARS: usize = 72;
 
-/// A class with its reasons. Its `Display` is a table for a terminal.
+/// A class and the reasons for it. `Display` renders a table for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The class.
     pub class: Class,
     /// Every frame, innermost first.
     pub frames: Vec<FrameVerdict>,
-    /// No rule says what is in-app, so frames that no rule claims count as the app's own.
+    /// Whether frames that no rule matches count as the app's own.
     pub assumes_in_app: bool,
 }
 
-/// What became of one frame.
+/// The verdict on one frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FrameVerdict {
-    /// The frame's name, demangled, as the stack has it.
+    /// The frame's name as in the stack, demangled.
     pub name: String,
-    /// The first rule that matches; nothing when none does.
+    /// The first rule that matches, if any.
     pub rule: Option<RuleSummary>,
-    /// What the frame turned out to be.
+    /// The frame's role in the classification.
     pub role: Role,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Explanation {
         if class.not_a_cause {
             writeln!(
                 f,
-                "  The stack was caught in an idle loop: the sample missed the stall, and nobody is blamed."
+                "  The stack was sampled in an idle loop: the sample missed the stall, so no frame is blamed."
             )?;
         }
         writeln!(f)?;
@@ -105,7 +105,7 @@ fn or_dash(text: &str) -> &str {
     if text.is_empty() { "-" } else { text }
 }
 
-/// Keeps the end: that is where the function stands.
+/// Truncates the start of a long name, because the function is at its end.
 fn cut(name: &str) -> String {
     let excess = name.chars().count().saturating_sub(MAX_NAME_CHARS);
     if excess == 0 {
@@ -127,7 +127,7 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// The last column: the rule, or why there is none.
+/// The last column: the rule, or the reason there is none.
 struct Reason<'e>(&'e FrameVerdict, bool);
 
 impl fmt::Display for Reason<'_> {
@@ -136,9 +136,9 @@ impl fmt::Display for Reason<'_> {
         let Some(rule) = &frame.rule else {
             return f.write_str(match frame.role {
                 Role::Culprit | Role::InApp if *assumes_in_app => {
-                    "no rule claims it, and no rule says what is in-app"
+                    "no rule matches, and no rule marks in-app code"
                 }
-                _ => "no rule claims it",
+                _ => "no rule matches",
             });
         };
         let origin = match rule.origin {

@@ -1,24 +1,24 @@
-//! The identity of a stack: what it is stored under. Groups are another thing, see `class`.
+//! The identity of a stack: the key under which it is stored. Not to be confused with groups, see `class`.
 
 use unjank_protocol::Frame;
 
 use crate::fingerprint::fingerprint;
 
-/// The identity of exactly this stack: 0 for no frames, never 0 otherwise.
+/// Returns the identity of this exact stack: 0 if there are no frames, otherwise never 0.
 ///
-/// [`fingerprint`] of one byte string (the first 8 bytes, big-endian, of the SHA-256 of its length as a little-endian
-/// u64 and itself). It holds, for each frame, innermost first, the fields `class`, `module`, `function`, `file` and
-/// `build_id`, each as its length in bytes (u32, little-endian) and its UTF-8; then `line` (i64, little-endian; anything
-/// below 1 is 0, since the wire drops those), `native` (one byte, 0 or 1), and `offset` (0, or 1 and a u64,
-/// little-endian).
+/// The identity is the [`fingerprint`] of one byte string (the first 8 bytes, big-endian, of the SHA-256 of its length
+/// as a little-endian u64 followed by the string itself). For each frame, innermost first, the string holds the fields
+/// `class`, `module`, `function`, `file` and `build_id`, each as its length in bytes (u32, little-endian) followed by
+/// its UTF-8; then `line` (i64, little-endian; values below 1 are encoded as 0, since the wire format drops them),
+/// `native` (one byte, 0 or 1) and `offset` (a 0 byte, or a 1 byte followed by a u64, little-endian).
 ///
-/// Stored rows are found again by this number, in every later version of the program: the encoding never changes.
+/// The encoding must never change, because every later version of the program looks stored rows up by this number.
 #[must_use]
 pub fn stack_hash(frames: &[Frame<'_>]) -> u64 {
     if frames.is_empty() {
         return 0;
     }
-    // One pass over one buffer: hashing field by field costs more in calls than in bytes.
+    // Hashes one buffer in one pass: hashing field by field would be dominated by the cost of the calls.
     let mut bytes = Vec::with_capacity(frames.len() * 160);
     for frame in frames {
         for text in [
@@ -57,13 +57,13 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_a_stack_is_the_same_for_ever() {
+    fn the_hash_of_a_stack_never_changes() {
         assert_eq!(stack_hash(&[]), 0);
         assert_eq!(stack_hash(&[frame()]), 11_982_097_278_349_539_562);
     }
 
     #[test]
-    fn every_field_counts() {
+    fn every_field_affects_the_hash() {
         let variants = [
             Frame {
                 class: "com.example.shop.Car".into(),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_known_has_one_form() {
+    fn all_unknown_lines_hash_the_same() {
         let unknown = [0, -1, -2].map(|line| stack_hash(&[Frame { line, ..frame() }]));
         assert_eq!(unknown, [unknown[0]; 3]);
     }

@@ -1,21 +1,21 @@
-//! How many different installs: exact while they are few, an estimate in bounded memory when they are many.
+//! Counts distinct installs: exactly while there are few, by an estimate in bounded memory when there are many.
 
-/// Hashes kept: the smallest. From how dense they lie follows how many there are, within about 9 % (1 / √128).
+/// How many of the smallest hashes are kept. The count is estimated from their density, within about 9 % (1 / √128).
 const MOST: usize = 128;
 
-/// A set of installs by their 64-bit hashes, of which the smallest are kept (a k-minimum-values sketch, Bar-Yossef et al.
-/// 2002). Sets are joined without counting anybody twice.
+/// A set of installs. Keeps the smallest of their 64-bit hashes (a k-minimum-values sketch, Bar-Yossef et al. 2002).
+/// Joining sets counts no install twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Installs {
-    /// Ascending, each once.
+    /// Ascending and unique.
     smallest: Vec<u64>,
 }
 
 impl Installs {
-    /// How many hashes are worth sending: more of them change nothing.
+    /// The maximum number of hashes worth sending. More have no effect.
     pub const MOST: usize = MOST;
 
-    /// From evenly spread hashes: all of a set, or at least its [`Self::MOST`] smallest.
+    /// Creates a set from uniformly distributed hashes: all hashes of the set, or at least its [`Self::MOST`] smallest.
     #[must_use]
     pub fn new(mut hashes: Vec<u64>) -> Self {
         hashes.sort_unstable();
@@ -35,7 +35,7 @@ impl Installs {
     pub fn count(&self) -> u64 {
         match self.smallest.last() {
             Some(largest) if self.smallest.len() == MOST => {
-                // MOST - 1 others lie below the largest kept one.
+                // MOST - 1 other hashes are below the largest kept one.
                 let share = u128::from(*largest).max(1);
                 let count = ((MOST as u128 - 1) << 64) / share;
                 u64::try_from(count).unwrap_or(u64::MAX)
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn few_installs_are_counted_exactly_and_nobody_twice() {
+    fn few_installs_are_counted_exactly_and_without_duplicates() {
         let mut some = installs(0..60);
         some.join(&installs(40..100));
         assert_eq!(some.count(), 100);

@@ -1,10 +1,9 @@
-//! The first rule that matches a frame, quickly.
+//! Finds the first rule that matches a frame, quickly.
 //!
-//! Prefixes, which is nearly all rules, are one tree. It finds the longest prefix that a name begins with; every other
-//! prefix it begins with is a prefix of that one, known beforehand, so each prefix carries the list of all rules that
-//! hold once it is found, in the order of the file. That keeps "the first rule wins" exact although one prefix is
-//! found. Regular expressions are one set, asked only when one of its rules could still come before what the prefixes
-//! say.
+//! Nearly all rules are prefixes, and all prefixes are in one tree. The tree finds the longest prefix of a name; every
+//! other prefix of the name is a prefix of that one and so known in advance. Each prefix therefore carries the list of
+//! all rules that match when it is found, in file order. A single lookup thus keeps "the first rule wins" exact.
+//! Regular expressions are in one set, evaluated only if one of its rules could still precede the match by prefix.
 
 use regex::RegexSet;
 
@@ -19,16 +18,18 @@ pub(super) struct Matcher {
     modules: Side,
 }
 
-/// Why rules cannot be matched together.
+/// The rules are too large for one matcher.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TooLarge {
     #[error(transparent)]
     Expressions(#[from] regex::Error),
-    #[error("too many rules begin with the prefixes of others, such as `a`, `ab`, `abc` and so on")]
+    #[error(
+        "too many rules have prefixes that begin with the prefixes of others, such as `a`, `ab`, `abc` and so on"
+    )]
     Prefixes,
 }
 
-/// Rules in all chains: 8 bytes each.
+/// The maximum number of rules in all chains, at 8 bytes each.
 const MOST_CHAINED: usize = 1 << 20;
 
 impl Matcher {
@@ -39,7 +40,7 @@ impl Matcher {
         })
     }
 
-    /// The index of the first rule that matches.
+    /// Returns the index of the first rule that matches.
     pub(super) fn first(&self, rules: &[Rule], names: &Names<'_>) -> Option<usize> {
         let mut best = self
             .classes
@@ -54,7 +55,7 @@ impl Matcher {
         (best != usize::MAX).then_some(best)
     }
 
-    /// The earlier rule that takes everything from a prefix of the rule at `index`; nothing when there is none.
+    /// Returns the earlier rule, if any, that matches every name with this prefix of the rule at `index`.
     pub(super) fn shadow(&self, rules: &[Rule], index: usize, prefix: &str) -> Option<usize> {
         let rule = rules.get(index)?;
         let mut shadow = None;
@@ -72,19 +73,19 @@ impl Matcher {
     }
 }
 
-/// Expressions look at so much of a name: time grows with it.
+/// Regular expressions see only this much of a name, because their time grows with its length.
 const MOST_LOOKED_AT: usize = 256;
 
-/// The patterns that look at one part of a frame.
+/// The patterns for one part of a frame.
 #[derive(Debug)]
 struct Side {
     prefixes: PrefixTree,
-    /// By prefix: the rules that hold when it is found, and those that hold when it is the whole name.
+    /// By prefix: the rules that match a name with this prefix, and those that match if the prefix is the whole name.
     chains: Vec<[Vec<usize>; 2]>,
-    /// The rules that need no pattern.
+    /// The rules without a pattern.
     always: Vec<usize>,
     set: RegexSet,
-    /// By pattern of the set: its rule. Ascending.
+    /// By pattern of the set: the index of its rule. Ascending.
     set_rules: Vec<usize>,
 }
 
@@ -138,7 +139,7 @@ impl Side {
         })
     }
 
-    /// The first rule before `best` that matches, else `best`.
+    /// Returns the first rule before `best` that matches, or else `best`.
     fn first(&self, rules: &[Rule], names: &Names<'_>, subject: &str, best: usize) -> usize {
         let accepts = |index: usize| rules.get(index).is_some_and(|rule| rule.accepts(names));
         let mut best = best;
@@ -150,7 +151,7 @@ impl Side {
         {
             best = *found;
         }
-        // Function and file are cheaper to look at than a regular expression.
+        // Checks function and file first, which are cheaper than a regular expression.
         if self
             .set_rules
             .iter()
@@ -173,7 +174,7 @@ impl Side {
         best
     }
 
-    /// The rules whose pattern holds for a name, as far as no regular expression is needed to tell.
+    /// Returns the rules whose pattern matches a name, except those with regular expressions.
     fn chain(&self, subject: &str) -> &[usize] {
         let found = self
             .chains_of(subject)
@@ -181,14 +182,14 @@ impl Side {
         found.unwrap_or(&self.always)
     }
 
-    /// The chains of the longest prefix that a name begins with, and whether it is the whole name.
+    /// Returns the chains of the longest prefix of a name, and whether that prefix is the whole name.
     fn chains_of(&self, subject: &str) -> Option<(&[Vec<usize>; 2], bool)> {
         let (prefix, whole) = self.prefixes.longest(subject)?;
         Some((self.chains.get(prefix)?, whole))
     }
 }
 
-/// The rules whose pattern holds, up to the first that asks for nothing else: those after it can never be first.
+/// Returns the rules whose pattern matches, up to the first unconditional one: rules after that can never be first.
 fn chain<'r>(
     rules: impl Iterator<Item = (usize, &'r Rule)>,
     holds: impl Fn(&Pattern) -> bool,

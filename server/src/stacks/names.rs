@@ -1,4 +1,4 @@
-//! What a frame is called. Languages disagree on where the name stands; the rules and the groups look here.
+//! The names of a frame. Languages store them in different fields; rules and groups use the accessors here.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use unjank_protocol::Frame;
 
 use super::demangle::demangle;
 
-/// What stands for the name of a frame that has none.
+/// The name shown for a frame without one.
 pub(super) const NAMELESS: &str = "<unknown>";
 
 /// The names of one frame, demangled.
@@ -28,7 +28,7 @@ impl<'f> Names<'f> {
         }
     }
 
-    /// The function without its class: Dart and Swift repeat it, as in `Cart` / `Cart.pay`.
+    /// Returns the function without its class, which Dart and Swift repeat, as in `Cart` / `Cart.pay`.
     pub(super) fn function(&self) -> &str {
         let function = self.function.as_ref();
         if self.class.is_empty() {
@@ -41,7 +41,7 @@ impl<'f> Names<'f> {
             .unwrap_or(function)
     }
 
-    /// What rules for classes look at: the class, or, where the language has none, the function with its path.
+    /// Returns the subject of class rules: the class or, if the language has none, the function with its path.
     pub(super) fn class_or_function(&self) -> &str {
         if self.class.is_empty() {
             objc_class_onwards(&self.function)
@@ -50,7 +50,7 @@ impl<'f> Names<'f> {
         }
     }
 
-    /// The last part of a module that is a path, so that a rule may say `libhwui.so` and mean it in any folder.
+    /// Returns the file name of a module that is a path, so that a rule for `libhwui.so` matches in any folder.
     pub(super) fn module_file(&self) -> Option<&'f str> {
         if !self.module.starts_with('/') {
             return None;
@@ -61,7 +61,7 @@ impl<'f> Names<'f> {
             .filter(|name| !name.is_empty())
     }
 
-    /// Everything that patterns are held against.
+    /// Returns all texts that patterns are matched against.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &str> {
         let module = Some(self.module).filter(|module| !module.is_empty());
         [Some(self.class_or_function()), module, self.module_file()]
@@ -69,12 +69,12 @@ impl<'f> Names<'f> {
             .flatten()
     }
 
-    /// Whether nothing at all is known of the frame.
+    /// Whether the frame has no name of any kind.
     pub(super) fn is_nameless(&self) -> bool {
         self.class.is_empty() && self.module.is_empty() && self.function.is_empty()
     }
 
-    /// The class to show, empty when the function says it all.
+    /// Returns the class to show. Empty if the function already contains it.
     pub(super) fn shown_class(&self) -> &'f str {
         if self.function.starts_with(['-', '+']) && self.function.ends_with(']') {
             ""
@@ -83,7 +83,7 @@ impl<'f> Names<'f> {
         }
     }
 
-    /// Stands for frames of which only the image is known.
+    /// Returns the name for a frame of which only the image is known.
     pub(super) fn image(&self) -> &'f str {
         match self.module_file() {
             Some(name) => name,
@@ -93,7 +93,7 @@ impl<'f> Names<'f> {
     }
 }
 
-/// `-[Cart pay]` and `__11-[Cart pay]_block_invoke` from the class on; anything else unchanged.
+/// Returns `-[Cart pay]` and `__11-[Cart pay]_block_invoke` from the class onwards, and any other name unchanged.
 fn objc_class_onwards(function: &str) -> &str {
     if let Some(rest) = function
         .strip_prefix("-[")
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_told_apart_from_its_class() {
+    fn a_function_is_separated_from_its_class() {
         let split = [
             (frame("com.example.Cart", "", "pay"), "pay"),
             (
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_for_classes_see_the_function_where_there_is_no_class() {
+    fn class_rules_see_the_function_if_there_is_no_class() {
         let seen = [
             (frame("com.example.Cart", "", "pay"), "com.example.Cart"),
             (
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_known_by_its_file_name() {
+    fn an_image_is_named_by_its_file() {
         let named = [
             ("/system/lib64/libhwui.so", Some("libhwui.so")),
             ("/data/app/shop/base.apk!libcart.so", Some("libcart.so")),

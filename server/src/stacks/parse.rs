@@ -1,7 +1,7 @@
-//! Stacks as people paste them: text in the formats of virtual machines, debuggers and crash reporters.
+//! Parses stacks that people paste: text in the formats of virtual machines, debuggers and crash reporters.
 //!
-//! Devices send frames, not text; this is for people at a terminal. One stack comes out: that of the main thread, when
-//! the text shows several, and of the root cause, when it is a chain of exceptions.
+//! Devices send frames, not text; this module serves people at a terminal. The result is a single stack: that of the
+//! main thread if the text has several, and that of the root cause if the text is a chain of exceptions.
 
 mod apple;
 mod dart;
@@ -15,29 +15,29 @@ use unjank_protocol::Frame;
 
 use self::sections::Sections;
 
-/// No line of the text is a frame.
+/// The error for a text without frames.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no line of the input is a stack frame{}. Known are stacks of the JVM (`at com.example.Cart.pay(Cart.kt:42)`), \
+    "no line of the input is a stack frame{}. Supported are stacks of the JVM (`at com.example.Cart.pay(Cart.kt:42)`), \
      Android tombstones (`#00 pc 0004f9a8 /system/lib64/libc.so (read+8)`), gdb, lldb, Rust backtraces, iOS crash \
      reports, Dart (`#0 Cart.pay (package:shop/cart.dart:42:7)`) and JavaScript (V8, Hermes, JavaScriptCore)",
-    .first.as_ref().map(|first| format!(" (of {lines}; the first is {first:?})")).unwrap_or_default()
+    .first.as_ref().map(|first| format!(" ({lines} lines; the first is {first:?})")).unwrap_or_default()
 )]
 pub struct ParseError {
-    /// How many lines there were.
+    /// The number of lines of the text.
     pub lines: usize,
-    /// The first line that is not blank, shortened.
+    /// The first non-blank line, truncated.
     pub first: Option<String>,
 }
 
-/// Reads one stack from text, innermost frame first. Names are left as they stand; rules demangle them.
+/// Parses one stack from text, innermost frame first. Names stay mangled; rules demangle them.
 ///
-/// Of several threads the main one is taken (named `main`, or the first of a crash report), else the first with frames.
-/// Of a chain of exceptions the last `Caused by:` is taken, its `... 12 more` filled in from the trace around it: the
-/// root cause is what ran innermost. Lines that are no frames are skipped.
+/// Of several threads, the main one is used (named `main`, or the first of a crash report), or else the first with
+/// frames. Of a chain of exceptions, the last `Caused by:` is used, because the root cause ran innermost; its `... 12
+/// more` is filled in from the enclosing trace. Lines that are not frames are skipped.
 ///
 /// # Errors
-/// When no line is a frame.
+/// If no line is a frame.
 pub fn parse_text(text: &str) -> Result<Vec<Frame<'_>>, ParseError> {
     let mut sections = Sections::default();
     for line in text.lines() {
@@ -53,7 +53,7 @@ pub fn parse_text(text: &str) -> Result<Vec<Frame<'_>>, ParseError> {
     })
 }
 
-/// A line as a frame, in whichever format it is.
+/// Parses a line as a frame, in any supported format.
 fn frame(line: &str) -> Option<Frame<'_>> {
     if let Some(rest) = line.strip_prefix("at ") {
         let rest = rest.trim_start();

@@ -1,4 +1,4 @@
-//! What holds for every stack, not only for those we thought of.
+//! Properties that hold for every stack.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use super::{Rules, parse_text, stack_hash};
 
 static BUILT_IN: LazyLock<Rules> = LazyLock::new(Rules::built_in);
 
-/// Names from few letters, so that prefixes meet.
+/// Names with few distinct letters, so that prefixes overlap.
 fn name() -> impl Strategy<Value = String> {
     let pieces = vec!["a", "b", ".", "ab", "::", "é", "$1", "_Z", "/"];
     proptest::collection::vec(proptest::sample::select(pieces), 0..7)
@@ -38,7 +38,7 @@ fn any_frame() -> impl Strategy<Value = Frame<'static>> {
     )
 }
 
-/// A rule file: order, lists, conditions and all kinds of patterns.
+/// A rule file with lists, conditions and all kinds of patterns, in any order.
 fn rule_file() -> impl Strategy<Value = String> {
     let pattern = prop_oneof![
         6 => proptest::collection::vec(name(), 1..4).prop_map(|list| format!("match = {list:?}")),
@@ -67,7 +67,7 @@ fn rule_file() -> impl Strategy<Value = String> {
     proptest::collection::vec(rule, 0..12).prop_map(|rules| rules.concat().replace("\"\"", "\"a\""))
 }
 
-/// The rule as its documentation reads, one after the other.
+/// Matches a rule as documented, without optimizations.
 fn naive_match(rule: &Rule, names: &Names<'_>) -> bool {
     let module = Some(names.module).filter(|module| !module.is_empty());
     let mut subjects = Vec::new();
@@ -93,7 +93,7 @@ fn naive_match(rule: &Rule, names: &Names<'_>) -> bool {
 
 proptest! {
     #[test]
-    fn nothing_a_device_sends_makes_it_panic(frames in proptest::collection::vec(any_frame(), 0..12)) {
+    fn no_stack_from_a_device_causes_a_panic(frames in proptest::collection::vec(any_frame(), 0..12)) {
         let rules = &*BUILT_IN;
         let class = rules.classify(&frames);
         prop_assert_ne!(class.group_id, 0);
@@ -105,24 +105,24 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>()) {
+    fn no_text_causes_a_panic(text in any::<String>()) {
         let _read = parse_text(&text);
     }
 
     #[test]
-    fn no_text_like_a_stack_makes_it_panic(
+    fn no_text_like_a_stack_causes_a_panic(
         lines in proptest::collection::vec("(at |#[0-9]{1,2} |[0-9]{1,2}[: ]|frame #0: |Caused by: |\\.\\.\\. |\"main\" |Thread 0)?[ a-zé.:@(/`+0-9x\"#-]{0,30}\\)?", 0..12),
     ) {
         let _read = parse_text(&lines.join("\n"));
     }
 
     #[test]
-    fn no_rule_file_makes_it_panic(text in any::<String>()) {
+    fn no_rule_file_causes_a_panic(text in any::<String>()) {
         let _read = Rules::parse(&text);
     }
 
     #[test]
-    fn the_first_rule_wins_as_if_each_were_tried(file in rule_file(), frames in proptest::collection::vec(any_frame(), 1..12)) {
+    fn the_first_rule_wins_as_in_a_linear_search(file in rule_file(), frames in proptest::collection::vec(any_frame(), 1..12)) {
         let rules = Rules::parse(&file).unwrap();
         for frame in &frames {
             let names = Names::of(frame);
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn prefixes_of_prefixes_are_refused_before_they_take_much_memory() {
+fn nested_prefixes_are_rejected_before_they_use_much_memory() {
     let rules = |count: usize| {
         let rule = |index: usize| {
             let prefix = "a".repeat(index / 3 + 1);

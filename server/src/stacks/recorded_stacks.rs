@@ -1,5 +1,5 @@
-//! Stacks of real apps, where a folder of recordings is at hand: `UNJANK_TEST_DATA` names it. They are other people's,
-//! so they are not part of the project.
+//! Tests on recorded stacks of real apps. They are third-party data and not part of the project: the tests run only if
+//! `UNJANK_TEST_DATA` names a folder of recordings.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn the_articles_own_stacks_come_out_as_the_article_says() {
+fn the_stacks_of_the_hertz_article_get_the_titles_it_describes() {
     let Some(folder) = folder() else { return };
     let rules = Rules::parse(
         "built_in = true\n[[rule]]\nmatch = [\"com.sankuai.\", \"com.meituan.\"]\nmeans = \"in_app\"\n",
@@ -82,5 +82,5 @@ fn every_recorded_stack_has_a_culprit_or_is_idle() {
             stacks += 1;
         }
     }
-    assert!(stacks > 0, "the folder holds no stack");
+    assert!(stacks > 0, "the folder contains no stack");
 }

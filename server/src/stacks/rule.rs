@@ -1,4 +1,4 @@
-//! One rule: what it looks for in a frame, and what a match means.
+//! A rule: the pattern it looks for in a frame, and the meaning of a match.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::names::Names;
 
-/// What it means that a rule matches a frame.
+/// The meaning of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
-    /// Our code: the innermost such frame is the culprit.
+    /// The app's own code. The innermost such frame is the culprit.
     InApp,
-    /// A kind of work, remembered while the walk goes on outwards to find who asked for it.
+    /// A kind of work. The walk remembers it and continues outwards to find the code that requested it.
     Category,
-    /// System or framework: says nothing.
+    /// System or framework code, which is skipped.
     Ignore,
-    /// An idle loop. Innermost, it means that the sample missed the stall: nobody is blamed.
+    /// An idle loop. If it is innermost, the sample missed the stall and no frame is blamed.
     NotACause,
 }
 
@@ -32,20 +32,20 @@ impl fmt::Display for Means {
     }
 }
 
-/// Which part of a frame a pattern looks at.
+/// The part of a frame that a pattern is matched against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum On {
-    /// The class; where a language has none, the function with its path.
+    /// The class or, if the language has none, the function with its path.
     Class,
     /// The library, image or package.
     Module,
 }
 
-/// How a rule recognises a class or module: by any one of a list.
+/// A list of patterns for a class or module, any of which may match.
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
-    /// No pattern: function and file decide alone.
+    /// No pattern: only function and file are checked.
     Any,
     Prefixes(Vec<String>),
     Globs(Vec<String>),
@@ -53,7 +53,7 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    /// Those that hold for whatever begins with them: a glob that ends in its only `*` is one, too.
+    /// Returns the patterns that are prefixes, including globs whose only wildcard is a final `*`.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = &str> {
         let (prefixes, globs) = match self {
             Self::Prefixes(prefixes) => (prefixes.as_slice(), &[][..]),
@@ -66,7 +66,7 @@ impl Pattern {
         prefixes.iter().map(String::as_str).chain(simple)
     }
 
-    /// Those that hold for one name only: globs without a wildcard.
+    /// Returns the patterns that match exactly one name: globs without a wildcard.
     pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
         let globs = if let Self::Globs(globs) = self {
             globs.as_slice()
@@ -79,7 +79,7 @@ impl Pattern {
             .filter(|glob| is_literal(glob))
     }
 
-    /// Those that need a regular expression, as such.
+    /// Returns the patterns that need a regular expression, converted to one.
     pub(super) fn regexes(&self) -> Vec<String> {
         match self {
             Self::Any | Self::Prefixes(_) => Vec::new(),
@@ -92,7 +92,7 @@ impl Pattern {
         }
     }
 
-    /// The one of the list that matches a frame, as a person would write it.
+    /// Returns the pattern of the list that matches a frame, as written in a rule file.
     fn shown(&self, names: &Names<'_>) -> String {
         let holds = |regex: String| {
             Regex::new(&regex).is_ok_and(|regex| names.subjects().any(|name| regex.is_match(name)))
@@ -113,11 +113,11 @@ impl Pattern {
     }
 }
 
-/// A glob over a whole name: `*` is any run of characters, `?` any one.
+/// A glob that matches a whole name: `*` matches any run of characters, `?` any single one.
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
     text: String,
-    /// Nothing when the glob has no wildcard: then it is compared as it stands.
+    /// `None` if the glob has no wildcard and is compared literally.
     regex: Option<Regex>,
 }
 
@@ -138,12 +138,12 @@ impl Glob {
     }
 }
 
-/// Whether a glob is a name, or the beginning of one: then no expression is needed.
+/// Whether a glob is a literal name or prefix, and so needs no regular expression.
 pub(super) fn is_simple(glob: &str) -> bool {
     is_literal(glob.strip_suffix('*').unwrap_or(glob))
 }
 
-/// Whether a glob, or a part of one, stands for itself.
+/// Whether a glob, or a part of one, has no wildcard.
 fn is_literal(glob: &str) -> bool {
     !glob.contains(['*', '?'])
 }
@@ -163,17 +163,17 @@ pub(super) fn regex_of_glob(glob: &str) -> String {
     regex
 }
 
-/// Where a rule was written.
+/// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// In the rule file.
+    /// The rule file.
     File,
-    /// In the rules that come with the program.
+    /// The rules that ship with the program.
     BuiltIn,
 }
 
-/// One rule, checked.
+/// A validated rule.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) origin: Origin,
@@ -182,11 +182,11 @@ pub(super) struct Rule {
     /// The line it starts on, from 1.
     pub(super) line: usize,
     pub(super) pattern: Pattern,
-    /// Nothing: class and module, whichever matches.
+    /// `None`: the class or the module may match.
     pub(super) on: Option<On>,
-    /// Any of these; empty: any function.
+    /// One of these must match. Empty: any function matches.
     pub(super) function: Vec<Glob>,
-    /// Any of these; empty: any file.
+    /// One of these must match. Empty: any file matches.
     pub(super) file: Vec<Glob>,
     pub(super) means: Means,
     pub(super) category: String,
@@ -195,28 +195,28 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Whether the pattern alone decides.
+    /// Whether the rule has no conditions besides its pattern.
     pub(super) fn is_unconditional(&self) -> bool {
         self.function.is_empty() && self.file.is_empty()
     }
 
     pub(super) fn looks_at(&self, on: On) -> bool {
         match (&self.pattern, self.on) {
-            // Without a pattern there is nothing to look at twice.
+            // A rule without a pattern is evaluated only once.
             (Pattern::Any, _) => on == On::Class,
             (_, None) => true,
             (_, Some(chosen)) => chosen == on,
         }
     }
 
-    /// Whether function and file are as the rule wants them. The pattern has matched already.
+    /// Whether function and file meet the rule's conditions. Assumes that the pattern matches.
     pub(super) fn accepts(&self, names: &Names<'_>) -> bool {
         let any =
             |globs: &[Glob], name| globs.is_empty() || globs.iter().any(|glob| glob.matches(name));
         any(&self.function, names.function()) && any(&self.file, names.file)
     }
 
-    /// The rule as an explanation of this frame shows it.
+    /// Returns the summary of the rule for the explanation of a frame.
     pub(super) fn summary(&self, names: &Names<'_>) -> RuleSummary {
         let mut parts = vec![self.pattern.shown(names)];
         for (key, globs, name) in [
@@ -245,7 +245,7 @@ impl Rule {
     }
 }
 
-/// A rule as an explanation shows it.
+/// A rule, as shown in an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleSummary {
     /// Where the rule was written.
@@ -254,17 +254,17 @@ pub struct RuleSummary {
     pub index: usize,
     /// The line it starts on, from 1.
     pub line: usize,
-    /// What it found in the frame: the one of its patterns that matches.
+    /// The pattern that matches the frame.
     pub pattern: String,
-    /// What a match means.
+    /// The meaning of a match.
     pub means: Means,
-    /// The label, for a category.
+    /// The label of the category, if the rule names one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub category: String,
-    /// The team it names.
+    /// The team that the rule names as owner.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub owner: String,
-    /// Why the rule is there.
+    /// The rule's note, such as the reason for it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_glob_covers_the_whole_name() {
+    fn a_glob_matches_the_whole_name() {
         let cases = [
             ("pay", "pay", true),
             ("pay", "payment", false),

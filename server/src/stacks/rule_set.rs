@@ -1,27 +1,28 @@
-//! The rules that hold in a project: their text, compiled, and what tells them from all others.
+//! The rules of a project: their text, the compiled rules, and their identity.
 
 use super::rules::Rules;
 use super::rules_file::RulesError;
 use crate::fingerprint::fingerprint;
 
-/// Counts up with every release that makes another class of the same stack by the same rules: stored stacks are
-/// classified anew then.
+/// The version of the classifier. Increment it in every release that classifies some stack differently under the same
+/// rules; the server then reclassifies stored stacks.
 const CLASSIFIER: u32 = 1;
 
-/// Which rules made a class.
+/// The identity of the rules that produced a class.
 ///
-/// The revision alone does not say it: revision 0 stands for whatever the server falls back to, and rules that have the
-/// built-in ones follow theirs change when a release brings other built-in rules.
+/// The revision alone is not enough. Revision 0 means the server's fallback rules, which can vary; and rules that
+/// include the built-in ones change when a release changes those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RulesId {
-    /// The revision the project's rules were saved as, from 1; 0: none were saved, the server's own hold. Of two classes
-    /// of a stack, the one of the higher revision counts.
+    /// The revision of the project's saved rules, from 1; 0 if none are saved and the server's own rules apply. Of two
+    /// classes of a stack, the one with the higher revision wins.
     pub revision: u32,
-    /// Everything that decides: the text, the built-in rules when they follow it, and the classifier itself.
+    /// A hash of everything that affects the result: the text, the built-in rules if the text includes them, and the
+    /// version of the classifier.
     pub hash: u64,
 }
 
-/// Rules with their identity. Costs as much as [`Rules`] to build; share it in an `Arc`.
+/// Rules with their identity. As expensive to build as [`Rules`]; share it in an `Arc`.
 #[derive(Debug)]
 pub struct RuleSet {
     id: RulesId,
@@ -31,14 +32,14 @@ pub struct RuleSet {
 
 impl RuleSet {
     /// # Errors
-    /// When the text is not a valid rule file.
+    /// If the text is not a valid rule file.
     pub fn parse(revision: u32, text: impl Into<String>) -> Result<Self, RulesError> {
         let text = text.into();
         let rules = Rules::parse(&text)?;
         Ok(Self::new(revision, text, rules))
     }
 
-    /// The rules that come with the program.
+    /// Returns the rules that ship with the program.
     #[must_use]
     pub fn built_in() -> Self {
         Self::new(0, Rules::built_in_toml().to_owned(), Rules::built_in())
@@ -69,7 +70,7 @@ impl RuleSet {
         &self.rules
     }
 
-    /// The rule file as it was written.
+    /// Returns the text of the rule file.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_rules_are_told_apart_and_the_same_are_the_same() {
+    fn equal_rules_have_equal_hashes_and_different_rules_do_not() {
         let own = "[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"\n";
         let with_built_in = format!("built_in = true\n{own}");
         let hash = |text: &str| RuleSet::parse(3, text).unwrap().id().hash;

@@ -1,4 +1,4 @@
-//! A set of rules, ready to classify.
+//! A compiled set of rules that classifies stacks.
 
 use std::time::Instant;
 
@@ -12,33 +12,34 @@ use super::rule::{Means, Origin, Rule};
 use super::rules_file::{self, RulesError, RulesFile};
 use super::walk::{walk, walk_while};
 
-/// Memory of compiled expressions above which rules are slow.
+/// Rules whose compiled regular expressions use more memory than this are slow.
 const SLOW_BYTES: usize = 32 << 10;
 
-/// The rules that come with the program, as their file.
+/// The text of the rules that ship with the program.
 const BUILT_IN: &str = include_str!("built_in.toml");
 
 /// An ordered, immutable set of classification rules. The first rule that matches a frame wins.
 ///
-/// Building one costs about a millisecond, using one allocates nothing until a class is made: build it once, share it
-/// in an `Arc`.
+/// Building one takes about a millisecond; classifying allocates nothing until it builds the class. Build it once and
+/// share it in an `Arc`.
 #[derive(Debug)]
 pub struct Rules {
     version: u32,
     rules: Vec<Rule>,
     matcher: Matcher,
     expressions_bytes: usize,
-    /// The built-in rules follow those of the file.
+    /// Whether the built-in rules follow those of the file.
     has_built_in: bool,
-    /// What no rule claims is taken for the app's own code: because no rule says what is, or because the file says so.
+    /// Whether frames that no rule matches count as the app's own: the file's setting, or else true if no rule means
+    /// `in_app`.
     assumes_in_app: bool,
 }
 
 impl Rules {
-    /// Reads a rule file. [`Rules::built_in_toml`] is an example that explains every key.
+    /// Parses a rule file. [`Rules::built_in_toml`] is an example that explains every key.
     ///
     /// # Errors
-    /// When the text is not a rule file, or a rule is wrong: the error names the rule, its line and what to do.
+    /// If the text is not a rule file, or a rule is invalid. The error names the rule, its line and what to do.
     pub fn parse(toml: &str) -> Result<Self, RulesError> {
         let mut file = rules_file::read(toml, Origin::File)?;
         if file.built_in {
@@ -48,16 +49,17 @@ impl Rules {
         Self::new(file)
     }
 
-    /// The rules that come with the program: the system frames of Android, iOS, native code, Flutter and JavaScript, and
-    /// the kinds of work that block main threads. They name no app, so what no rule claims counts as the app's own.
+    /// Returns the rules that ship with the program: the system frames of Android, iOS, native code, Flutter and
+    /// JavaScript, and the kinds of work that block main threads. They name no app, so frames that no rule matches
+    /// count as the app's own.
     #[must_use]
     pub fn built_in() -> Self {
         rules_file::read(BUILT_IN, Origin::BuiltIn)
             .and_then(Self::new)
-            .expect("the built-in rules are part of the program, and a test reads them")
+            .expect("a test parses the built-in rules")
     }
 
-    /// The text of the built-in rules, with comments that explain the format.
+    /// Returns the text of the built-in rules, whose comments explain the format.
     #[must_use]
     pub fn built_in_toml() -> &'static str {
         BUILT_IN
@@ -71,11 +73,8 @@ impl Rules {
             rules,
             ..
         } = file;
-        let matcher = Matcher::new(&rules).map_err(|error| {
-            RulesError::File(format!(
-                "the rules are too large to be matched together: {error}"
-            ))
-        })?;
+        let matcher = Matcher::new(&rules)
+            .map_err(|error| RulesError::File(format!("the rules are too large: {error}")))?;
         let says_in_app = rules.iter().any(|rule| rule.means == Means::InApp);
         let assumes_in_app = file.assume_in_app.unwrap_or(!says_in_app);
         Ok(Self {
@@ -88,7 +87,7 @@ impl Rules {
         })
     }
 
-    /// The version the file states, 1 when it states none: for its readers. What classes are kept under is
+    /// Returns the version stated in the file, by default 1. It is informational only: classes are stored under
     /// [`RulesId`](super::RulesId).
     #[must_use]
     pub fn version(&self) -> u32 {
@@ -101,38 +100,38 @@ impl Rules {
         self.has_built_in
     }
 
-    /// How many rules there are.
+    /// Returns the number of rules.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether frames that no rule claims count as the app's own: because no rule says what is, or because the file says
-    /// so.
+    /// Whether frames that no rule matches count as the app's own: the file's setting, or else true if no rule means
+    /// `in_app`.
     #[must_use]
     pub fn assumes_in_app(&self) -> bool {
         self.assumes_in_app
     }
 
-    /// Whether the expressions are so large that to match a frame takes longer than a request may take others' time.
+    /// Whether the regular expressions are so large that matching a frame would delay other requests.
     #[must_use]
     pub fn are_slow(&self) -> bool {
         self.expressions_bytes > SLOW_BYTES
     }
 
-    /// The class of a stack, innermost frame first.
+    /// Classifies a stack, given innermost frame first.
     #[must_use]
     pub fn classify(&self, frames: &[Frame<'_>]) -> Class {
         Class::of(frames, &walk(self, frames))
     }
 
-    /// The same, or nothing if slow rules have not found the class by `end`.
+    /// Classifies a stack like [`Self::classify`]. Returns `None` if slow rules have not finished by `end`.
     #[must_use]
     pub fn classify_until(&self, frames: &[Frame<'_>], end: Instant) -> Option<Class> {
         if !self.are_slow() {
@@ -142,16 +141,16 @@ impl Rules {
         Some(Class::of(frames, &walk))
     }
 
-    /// The class of a stack, and for every frame why.
+    /// Classifies a stack and explains the verdict on every frame.
     #[must_use]
     pub fn explain(&self, frames: &[Frame<'_>]) -> Explanation {
         Explanation::of(self, frames)
     }
 
-    /// Sentences on rules that can never be the first to match: probably mistakes, never errors.
+    /// Returns warnings about rules that can never match first. These are probably mistakes, but not errors.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        // A built-in rule that a file overrules is meant to be.
+        // Overriding a built-in rule is intentional, so only the file's own rules are checked.
         let own = self
             .rules
             .iter()
@@ -166,20 +165,20 @@ impl Rules {
             let earlier = self.matcher.shadow(&self.rules, index, prefix)?;
             let earlier = self.rules.get(earlier)?;
             Some(format!(
-                "rule {} (line {}): {prefix:?} never matches, since rule {} (line {}) comes first and takes the same \
-                 frames: move the narrower rule up",
+                "rule {} (line {}): {prefix:?} never matches, because rule {} (line {}) comes first and matches the same \
+                 frames; move the narrower rule up",
                 rule.index, rule.line, earlier.index, earlier.line
             ))
         };
         prefixes.filter_map(warning).collect()
     }
 
-    /// Where the rules of its own were written.
+    /// Returns the origin of the set's own rules.
     fn origin(&self) -> Origin {
         self.rules.first().map_or(Origin::File, |rule| rule.origin)
     }
 
-    /// The first rule that matches a frame.
+    /// Returns the first rule that matches a frame.
     pub(super) fn first(&self, names: &Names<'_>) -> Option<&Rule> {
         self.matcher
             .first(&self.rules, names)

@@ -1,4 +1,4 @@
-//! The rule file: TOML in, checked rules out, and errors that say where and what to do.
+//! Reads rule files: validates the TOML and reports errors with their position and a remedy.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -6,36 +6,36 @@ use toml::Spanned;
 use super::rule::{Glob, Means, On, Origin, Pattern, Rule, is_simple, regex_of_glob};
 use crate::expressions::Expressions;
 
-/// More than this is refused: every new stack is matched against them all, and the matcher is kept in memory.
+/// The maximum number of patterns: every new stack is matched against all of them, and the matcher stays in memory.
 const MAX_PATTERNS: usize = 5_000;
 const MAX_PATTERN_BYTES: usize = 1_024;
-/// Memory of all compiled regular expressions and globs.
+/// The memory limit for all compiled regular expressions and globs.
 const EXPRESSIONS_BYTES: usize = 4 << 20;
 
-/// Why a rule file was refused.
+/// Why a rule file was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// Not TOML, or not the TOML of a rule file.
+    /// The text is not TOML, or not a rule file.
     #[error(
-        "the rules are not readable: {detail}\nA rule looks like this:\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\""
+        "cannot read the rules: {detail}\nA rule looks like this:\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\""
     )]
     Unreadable {
-        /// Where the reader stopped, from 1, when it knows.
+        /// The line of the error, from 1, if known.
         line: Option<usize>,
-        /// What is wrong, with the line as written.
+        /// A description of the error, including the line.
         detail: String,
     },
-    /// A setting of the whole file is wrong.
+    /// A setting of the whole file is invalid.
     #[error("{0}")]
     File(String),
-    /// One rule is wrong.
+    /// A rule is invalid.
     #[error("rule {index} (line {line}): {problem}")]
     Rule {
-        /// Its place in the file, from 1.
+        /// The rule's position in the file, from 1.
         index: usize,
-        /// The line it starts on, from 1.
+        /// The line on which the rule starts, from 1.
         line: usize,
-        /// What is wrong, and what to do.
+        /// What is wrong and what to do.
         problem: String,
     },
 }
@@ -48,7 +48,7 @@ impl RulesError {
         }
     }
 
-    /// The rule it is about, from 1, when it is about one.
+    /// Returns the position of the invalid rule, from 1, if the error concerns a rule.
     #[must_use]
     pub fn rule(&self) -> Option<usize> {
         match self {
@@ -57,7 +57,7 @@ impl RulesError {
         }
     }
 
-    /// The line of the file it is about, from 1, when it is about one.
+    /// Returns the line of the error, from 1, if known.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         match self {
@@ -68,14 +68,14 @@ impl RulesError {
     }
 }
 
-/// A file as written.
+/// The contents of a rule file.
 pub(super) struct RulesFile {
     pub(super) version: u32,
-    /// Memory of its compiled expressions.
+    /// The memory its compiled regular expressions use.
     pub(super) expressions_bytes: usize,
     /// Whether the built-in rules follow those of the file.
     pub(super) built_in: bool,
-    /// Whether frames that no rule claims are the app's own; nothing: only when no rule says what is.
+    /// Whether frames that no rule matches are the app's own. `None`: only if no rule means `in_app`.
     pub(super) assume_in_app: Option<bool>,
     pub(super) rules: Vec<Rule>,
 }
@@ -160,13 +160,14 @@ pub(super) fn read(text: &str, origin: Origin) -> Result<RulesFile, RulesError> 
         toml::from_str(text).map_err(|error| RulesError::unreadable(text, &error))?;
     if file.version == 0 {
         return Err(RulesError::File(
-            "version = 0: versions count from 1, and grow with every change of the rules".into(),
+            "version = 0 is invalid; versions count from 1 and grow with every change of the rules"
+                .into(),
         ));
     }
     let patterns: usize = file.rule.iter().map(|rule| rule.get_ref().patterns()).sum();
     if patterns > MAX_PATTERNS {
         let problem = format!(
-            "{patterns} patterns: at most {MAX_PATTERNS} are taken. One prefix often says what many rules say"
+            "the file has {patterns} patterns; the limit is {MAX_PATTERNS}. A shorter prefix can often replace many rules"
         );
         return Err(RulesError::File(problem));
     }
@@ -208,23 +209,26 @@ fn line_of(text: &str, offset: usize) -> usize {
 fn check(raw: RawRule, expressions: &mut Expressions) -> Result<Rule, String> {
     let pattern = pattern(raw.r#match, raw.glob, raw.regex, expressions)?;
     let Some(means) = raw.means else {
-        return Err("it does not say what a match means: add means = \"in_app\", \"category\", \"ignore\" or \"not_a_cause\"".into());
+        return Err("the meaning of a match is missing: add means = \"in_app\", \"category\", \"ignore\" or \"not_a_cause\"".into());
     };
     if means == Means::Category && raw.category.trim().is_empty() {
-        return Err("means = \"category\" needs the label people will see: add category = \"JSON on main thread\", or the like".into());
+        return Err("means = \"category\" needs a label: add category = \"JSON on main thread\", for example".into());
     }
     if means != Means::Category && !raw.category.is_empty() {
         return Err(format!(
-            "category = {:?} has no effect: say means = \"category\", or leave it out",
+            "category = {:?} has no effect: set means = \"category\", or remove the category",
             raw.category
         ));
     }
     if matches!(pattern, Pattern::Any) {
         if raw.function.is_none() && raw.file.is_none() {
-            return Err("it matches nothing: add match = \"com.example.\" (a prefix of the class or module), glob, regex, function or file".into());
+            return Err("the rule matches nothing: add match = \"com.example.\" (a prefix of the class or module), glob, regex, function or file".into());
         }
         if raw.on.is_some() {
-            return Err("`on` chooses what match, glob or regex looks at: add one of them, or leave `on` out".into());
+            return Err(
+                "`on` selects the subject of match, glob or regex: add one of them, or remove `on`"
+                    .into(),
+            );
         }
     }
     Ok(Rule {
@@ -253,18 +257,18 @@ fn pattern(
         (Some(list), None, None) => ("match", list, Pattern::Prefixes),
         (None, Some(list), None) => ("glob", list, Pattern::Globs),
         (None, None, Some(list)) => ("regex", list, Pattern::Regexes),
-        _ => return Err("it has more than one of match, glob and regex: keep one, and write a further rule for the other".into()),
+        _ => return Err("the rule has more than one of match, glob and regex: keep one, and add another rule for the other".into()),
     };
     let list = filled(key, list)?;
     for text in &list {
         if key == "match" && text.contains('*') {
             return Err(format!(
-                "match = {text:?} is a prefix, where `*` stands for itself: leave the `*` out, or say glob = {text:?}"
+                "match = {text:?} is a prefix, in which `*` is literal: remove the `*`, or write glob = {text:?}"
             ));
         }
         let expression = match key {
             "regex" => text.clone(),
-            // Most globs are looked up as prefixes.
+            // Simple globs are looked up as prefixes or literals.
             "glob" if !is_simple(text) => regex_of_glob(text),
             _ => continue,
         };
@@ -285,22 +289,20 @@ fn globs(
     let globs = filled(key, list)?.into_iter().map(|text| {
         let checked = expressions.check(&regex_of_glob(&text));
         checked.map_err(|error| format!("{key} = {text:?} cannot be used: {error}"))?;
-        Glob::new(text).map_err(|error| format!("{key} is too large a glob: {error}"))
+        Glob::new(text).map_err(|error| format!("the glob in {key} is too large: {error}"))
     });
     globs.collect()
 }
 
-/// The texts of a key, at least one, none empty, none too long.
+/// Returns the texts of a key. There must be at least one, none of them empty or too long.
 fn filled(key: &str, list: OneOrMany) -> Result<Vec<String>, String> {
     let list = list.into_list();
     if list.is_empty() || list.iter().any(String::is_empty) {
-        return Err(format!(
-            "{key} is empty: write what to look for, or leave {key} out"
-        ));
+        return Err(format!("{key} is empty: add a pattern, or remove {key}"));
     }
     match list.iter().map(String::len).max() {
         Some(length) if length > MAX_PATTERN_BYTES => Err(format!(
-            "{key} is {length} bytes long: at most {MAX_PATTERN_BYTES} are taken"
+            "{key} is {length} bytes long; the limit is {MAX_PATTERN_BYTES}"
         )),
         _ => Ok(list),
     }
@@ -318,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_its_version_and_its_rules() {
+    fn a_file_has_a_version_and_rules() {
         let file = read(
             "version = 7\nbuilt_in = true\n\n[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"\nowner = \"team-shop\"\n",
             Origin::File,
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_rule_is_named_with_its_line_and_a_way_out() {
+    fn an_invalid_rule_is_reported_with_its_line_and_a_remedy() {
         let two = |rule: &str| {
             problem(&format!(
                 "[[rule]]\nmatch = \"a.\"\nmeans = \"in_app\"\n\n[[rule]]\n{rule}\n"
@@ -349,14 +351,17 @@ mod tests {
                 "match = \"b.\"\nmeans = \"ignore\"\ncategory = \"x\"",
                 "has no effect",
             ),
-            ("means = \"ignore\"", "it matches nothing"),
+            ("means = \"ignore\"", "the rule matches nothing"),
             (
                 "function = \"f\"\non = \"module\"\nmeans = \"ignore\"",
-                "`on` chooses",
+                "`on` selects",
             ),
             ("match = \"\"\nmeans = \"ignore\"", "is empty"),
             ("match = []\nmeans = \"ignore\"", "is empty"),
-            ("match = \"b.*\"\nmeans = \"ignore\"", "say glob = \"b.*\""),
+            (
+                "match = \"b.*\"\nmeans = \"ignore\"",
+                "write glob = \"b.*\"",
+            ),
             (
                 "match = \"b.\"\nglob = \"b*\"\nmeans = \"ignore\"",
                 "keep one",
@@ -366,15 +371,15 @@ mod tests {
                 "is not a regular expression",
             ),
         ];
-        for (rule, way_out) in cases {
+        for (rule, remedy) in cases {
             let problem = two(rule);
             assert!(problem.starts_with("rule 2 (line 5): "), "{problem}");
-            assert!(problem.contains(way_out), "{problem}");
+            assert!(problem.contains(remedy), "{problem}");
         }
     }
 
     #[test]
-    fn what_is_not_a_rule_file_is_refused_with_its_place() {
+    fn text_that_is_not_a_rule_file_is_rejected_with_its_line() {
         let unknown_key = problem("[[rule]]\nmatch = \"a.\"\nmeens = \"in_app\"\n");
         assert!(
             unknown_key.contains("line 3") && unknown_key.contains("meens"),

@@ -1,16 +1,16 @@
-//! Names without what a compiler, an optimiser or a run of the program put into them.
+//! Strips names of parts that compilers, optimizers or a single run of the program add.
 //!
-//! A group must outlive releases, and a release renumbers lambdas, anonymous classes and closures. Dropped are: numbers of
-//! anonymous classes and lambdas (`$1`, `lambda$pay$0`), synthetic classes (`$$ExternalSyntheticLambda0`,
-//! `-$$Lambda$Cart$x9Yz`), hashes (`$r8$lambda$x9Yz`, `::h0123456789abcdef`), closures (`{{closure}}`, `closure #1 in`),
-//! clones (`.cold`, `.llvm.123`), addresses and offsets (`0x7f…`, ` + 44`).
+//! A group must survive releases, but a release renumbers lambdas, anonymous classes and closures. Removed are: the
+//! numbers of anonymous classes and lambdas (`$1`, `lambda$pay$0`), synthetic classes (`$$ExternalSyntheticLambda0`,
+//! `-$$Lambda$Cart$x9Yz`), hashes (`$r8$lambda$x9Yz`, `::h0123456789abcdef`), closures (`{{closure}}`, `closure #1
+//! in`), clones (`.cold`, `.llvm.123`), addresses and offsets (`0x7f…`, ` + 44`).
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What optimisers of Swift put in front of a name, and the offset into a function behind it.
+/// Prefixes that Swift's optimizer adds to names, and offsets into a function at the end.
 static AROUND: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x)
@@ -19,7 +19,7 @@ static AROUND: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Copies of a function that LLVM and GCC make.
+/// Suffixes of function copies made by LLVM and GCC.
 static CLONES: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x)
@@ -27,7 +27,7 @@ static CLONES: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Classes that stand for a lambda: `-$$Lambda$Cart$x9Yz` (D8), `Cart$$ExternalSyntheticLambda0` (R8) and
+/// Classes generated for lambdas: `-$$Lambda$Cart$x9Yz` (D8), `Cart$$ExternalSyntheticLambda0` (R8) and
 /// `Cart$$Lambda$14/0x0800` (the JVM).
 static LAMBDA_CLASSES: LazyLock<Regex> = LazyLock::new(|| {
     regex(
@@ -38,7 +38,7 @@ static LAMBDA_CLASSES: LazyLock<Regex> = LazyLock::new(|| {
 /// Anonymous classes and numbered members: `Cart$1`, `lambda$pay$0`, and `Cart$1Row`, a class inside a method.
 static NUMBERED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:\$[0-9]+)+([A-Za-z_])?"));
 
-/// Everything else that counts: what a group captures stays.
+/// All other counters. Text in a capture group is kept.
 static COUNTERS: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x)
@@ -53,10 +53,10 @@ static COUNTERS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a pattern of this file, compiled by its tests")
+    Regex::new(pattern).expect("the tests compile every pattern of this file")
 }
 
-/// The class without counters and generated parts.
+/// Returns a class without counters and generated parts.
 pub(super) fn stable_class(class: &str) -> Cow<'_, str> {
     if is_plain(class) {
         return Cow::Borrowed(class);
@@ -64,12 +64,12 @@ pub(super) fn stable_class(class: &str) -> Cow<'_, str> {
     stable(class)
 }
 
-/// The function, or the whole path of one, without counters and generated parts.
+/// Returns a function, or the whole path of one, without counters and generated parts.
 pub(super) fn stable_function(function: &str) -> Cow<'_, str> {
     if is_plain(function) && !function.ends_with(".cold") {
         return Cow::Borrowed(function);
     }
-    // Only here: `part` and `cold` are also fine names for the last part of a class.
+    // Applies to functions only: `part` and `cold` are valid names for the last part of a class.
     let original = CLONES
         .find(function)
         .and_then(|clone| function.get(..clone.start()))
@@ -77,7 +77,7 @@ pub(super) fn stable_function(function: &str) -> Cow<'_, str> {
     stable(original)
 }
 
-/// Most names hold nothing of the kind: answered without a regex.
+/// Whether a name certainly contains nothing to remove. This is true of most names and avoids the regexes.
 fn is_plain(name: &str) -> bool {
     let suspicious = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'{' | b' ');
     !name.bytes().any(suspicious) && !name.contains("$$") && !name.contains("$r8$")
@@ -85,16 +85,16 @@ fn is_plain(name: &str) -> bool {
 
 fn stable(name: &str) -> Cow<'_, str> {
     let shorter = AROUND.replace_all(name, "");
-    let shorter = then(shorter, |text| LAMBDA_CLASSES.replace_all(text, "$1$2"));
-    let shorter = then(shorter, |text| {
+    let shorter = map_cow(shorter, |text| LAMBDA_CLASSES.replace_all(text, "$1$2"));
+    let shorter = map_cow(shorter, |text| {
         NUMBERED.replace_all(text, |found: &Captures<'_>| {
             found
                 .get(1)
                 .map_or(String::new(), |next| format!("${}", next.as_str()))
         })
     });
-    let shorter = then(shorter, |text| COUNTERS.replace_all(text, "$1$2$3$4$5$6$7"));
-    // A name made of nothing but counters is still a name.
+    let shorter = map_cow(shorter, |text| COUNTERS.replace_all(text, "$1$2$3$4$5$6$7"));
+    // A name that consists only of counters is kept.
     if shorter.is_empty() {
         Cow::Borrowed(name)
     } else {
@@ -102,7 +102,7 @@ fn stable(name: &str) -> Cow<'_, str> {
     }
 }
 
-fn then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+fn map_cow<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match step(&text) {
         Cow::Borrowed(same) if same.len() == text.len() => text,
         changed => Cow::Owned(changed.into_owned()),
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_lose_their_counters() {
+    fn counters_are_removed_from_classes() {
         let expected = [
             ("com.example.Cart", "com.example.Cart"),
             ("com.example.Cart$Row", "com.example.Cart$Row"),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_lose_their_counters() {
+    fn counters_are_removed_from_functions() {
         let expected = [
             ("pay", "pay"),
             ("<init>", "<init>"),

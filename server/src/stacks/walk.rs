@@ -1,4 +1,4 @@
-//! The walk from the innermost frame outwards, and what it remembers.
+//! Walks a stack from the innermost frame outwards and records the frames that decide its class.
 
 use serde::Serialize;
 use unjank_protocol::Frame;
@@ -8,50 +8,50 @@ use super::names::Names;
 use super::rule::{Means, Rule};
 use super::rules::Rules;
 
-/// How many different in-app frames a group looks at, culprit included: enough to tell callers apart, few enough that
-/// the depth of a call tree does not split a group.
+/// The maximum number of distinct in-app frames that identify a group, including the culprit: enough to distinguish
+/// callers, few enough that the depth of a call tree does not split a group.
 pub(super) const MAX_IN_APP_FRAMES: usize = 6;
 
-/// What a frame turned out to be.
+/// The role of a frame in the classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// It is to blame: the innermost frame of the app.
+    /// The frame to blame: the app's innermost frame.
     Culprit,
-    /// The app's own, further out than the culprit: tells groups apart.
+    /// An app frame further out than the culprit. Helps to identify the group.
     InApp,
-    /// It gave the category.
+    /// The frame that determined the category.
     Category,
-    /// It is the idle loop the stack was caught in.
+    /// The idle loop in which the stack was sampled.
     NotACause,
-    /// A rule claims it, and it changes nothing.
+    /// A rule matches the frame, but it does not affect the class.
     Skipped,
-    /// No rule claims it.
+    /// No rule matches the frame.
     Unclaimed,
 }
 
-/// What a walk found. Frames are indexes into the stack.
+/// The result of a walk. Frames are indexes into the stack.
 #[derive(Default)]
 pub(super) struct Walk<'r> {
     /// The innermost frame that is not ignored.
     pub(super) first: Option<usize>,
-    /// The frame and the rule that gave the category.
+    /// The frame and the rule that determined the category.
     pub(super) category: Option<(usize, &'r Rule)>,
     pub(super) culprit: Option<usize>,
-    /// The rule that calls the culprit in-app; nothing when that is only assumed.
+    /// The rule that marks the culprit as in-app. `None` if that is only assumed.
     pub(super) culprit_rule: Option<&'r Rule>,
-    /// The names of the culprit and of the in-app frames further out, each once, bounded.
+    /// The distinct names of the culprit and the in-app frames further out, at most [`MAX_IN_APP_FRAMES`].
     pub(super) in_app: Vec<String>,
-    /// The idle loop, when the stack was caught in one.
+    /// The idle loop, if the stack was sampled in one.
     pub(super) idle: Option<usize>,
 }
 
-/// Walks no further than the class needs.
+/// Walks a stack until its class is decided.
 pub(super) fn walk<'r>(rules: &'r Rules, frames: &[Frame<'_>]) -> Walk<'r> {
     walk_while(rules, frames, || true).unwrap_or_default()
 }
 
-/// The same, or nothing if `has_time` says no before a frame.
+/// Walks a stack like [`walk`]. Returns `None` as soon as `has_time` returns false before a frame.
 pub(super) fn walk_while<'r>(
     rules: &'r Rules,
     frames: &[Frame<'_>],
@@ -72,7 +72,7 @@ pub(super) fn walk_while<'r>(
 }
 
 impl<'r> Walk<'r> {
-    /// Takes in the next frame outwards.
+    /// Processes the next frame outwards.
     pub(super) fn step(
         &mut self,
         index: usize,
@@ -91,7 +91,7 @@ impl<'r> Walk<'r> {
         if means == Means::Ignore || self.idle.is_some() {
             return Role::Skipped;
         }
-        // Ignored frames further in do not count: the wait inside the loop is one, on iOS.
+        // Ignored frames further in do not count: on iOS, the system call inside the idle loop is one.
         let innermost = *self.first.get_or_insert(index) == index;
         match (means, rule) {
             (Means::InApp, rule) => self.in_app_frame(index, names, rule),
@@ -108,7 +108,7 @@ impl<'r> Walk<'r> {
     }
 
     fn in_app_frame(&mut self, index: usize, names: &Names<'_>, rule: Option<&'r Rule>) -> Role {
-        // Each name once: neither the depth of a recursion nor its phase splits a group.
+        // Names are recorded once, so that neither the depth of a recursion nor its phase splits a group.
         if self.in_app.len() < MAX_IN_APP_FRAMES {
             let name = qualified_name(names);
             if !self.in_app.contains(&name) {
@@ -123,7 +123,7 @@ impl<'r> Walk<'r> {
         Role::Culprit
     }
 
-    /// Whether frames further out can change nothing any more.
+    /// Whether frames further out can no longer change the class.
     fn is_decided(&self) -> bool {
         self.idle.is_some() || self.in_app.len() == MAX_IN_APP_FRAMES
     }

@@ -1,4 +1,4 @@
-//! Worked examples, after those of the Hertz article: which frames a stack shows, and what it is filed under.
+//! Worked examples based on those of the Hertz article: stacks and their classes.
 
 use unjank_protocol::Frame;
 
@@ -78,7 +78,7 @@ const DATABASE: &[&str] = &[
 ];
 
 #[test]
-fn the_worked_examples_come_out_as_written() {
+fn the_worked_examples_get_their_documented_classes() {
     let expected = [
         (
             INFLATION,
@@ -110,7 +110,7 @@ fn the_worked_examples_come_out_as_written() {
 }
 
 #[test]
-fn the_built_in_rules_give_the_same_without_knowing_the_app() {
+fn the_built_in_rules_give_the_same_classes_without_knowing_the_app() {
     for frames in [INFLATION, JSON, DATABASE] {
         let frames = stack(frames);
         let exact = rules().classify(&frames);
@@ -123,7 +123,7 @@ fn the_built_in_rules_give_the_same_without_knowing_the_app() {
 }
 
 #[test]
-fn the_owner_is_the_culprits_else_the_categorys() {
+fn the_culprits_owner_takes_precedence_over_the_categorys() {
     let owned = format!(
         "[[rule]]\nmatch = \"org.shop.db.\"\nmeans = \"in_app\"\nowner = \"team-orders\"\n{RULES}"
     );
@@ -139,7 +139,7 @@ fn the_owner_is_the_culprits_else_the_categorys() {
 }
 
 #[test]
-fn an_idle_loop_blames_nobody_and_only_innermost() {
+fn only_an_innermost_idle_loop_suppresses_the_culprit() {
     let idle = stack(&[
         "android.os.MessageQueue#nativePollOnce",
         "android.os.Looper#loop:288",
@@ -180,7 +180,7 @@ fn an_idle_loop_blames_nobody_and_only_innermost() {
 }
 
 #[test]
-fn without_app_code_the_innermost_frame_that_is_not_ignored_names_the_group() {
+fn without_app_code_the_innermost_frame_not_ignored_names_the_group() {
     let class = rules().classify(&stack(&[
         "android.view.View#draw",
         "com.google.gson.Gson#toJson",
@@ -206,7 +206,7 @@ fn without_app_code_the_innermost_frame_that_is_not_ignored_names_the_group() {
 }
 
 #[test]
-fn a_file_may_say_that_unclaimed_frames_are_the_apps_own_or_not() {
+fn a_file_may_set_whether_unclaimed_frames_are_the_apps_own() {
     let frames = stack(&["com.unknown.Lib#save", "org.shop.Feed#open"]);
     let culprit = |file: &str| Rules::parse(file).unwrap().classify(&frames).culprit;
     assert_eq!(culprit(RULES), "org.shop.Feed.open");
@@ -219,7 +219,7 @@ fn a_file_may_say_that_unclaimed_frames_are_the_apps_own_or_not() {
 }
 
 #[test]
-fn no_stack_has_a_class_too() {
+fn an_empty_stack_has_a_class_too() {
     let class = rules().classify(&[]);
     assert_eq!(
         (
@@ -239,7 +239,7 @@ fn no_stack_has_a_class_too() {
 }
 
 #[test]
-fn a_group_tells_callers_apart_but_not_how_deep_a_recursion_went() {
+fn a_group_distinguishes_callers_but_not_recursion_depth() {
     let group = |frames: &'static [&'static str]| rules().classify(&stack(frames)).group_id;
     let once = group(&["org.shop.Tree#walk", "org.shop.Feed#open"]);
     assert_eq!(

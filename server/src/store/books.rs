@@ -1,13 +1,14 @@
-//! The books: they check that all acknowledged events are stored, and that roll-ups match the raw rows.
+//! The books check that all acknowledged events are stored, and that roll-ups match the raw rows.
 //!
-//! A page is compared in two steps. The first step counts both sides. Nothing more is read while they are equal. The second step handles
-//! rows that the server has not rolled up yet. A row is rolled up if its number is not above the mark of its log (see `fold`). The copy
-//! must hold at least these rows, and at most all rows. A difference outside these bounds is real, also while servers write.
+//! A page is compared in two steps. The first step counts both sides and is enough if they are equal. The second step accounts for
+//! rows that the server has not rolled up yet. A row is rolled up if its number is not above the mark of its log (see `fold`). The
+//! copy must hold at least these rows, and at most all rows. A difference outside these bounds is real, even while servers write.
 //!
-//! Cost: the first step reads project and time of the rows, found by the primary key (`project`, hour, `received_at`): 36 million rows took 2.2
-//! to 2.7 s on two busy threads. The second step also reads `range_id`, twice as long, and runs only for days with a difference. At 100,000
-//! events a second (360 million rows an hour) an hour costs some 45 s in all, and as much a day later: below a thirtieth of the time, on
-//! two threads. An hour with late events costs half of that. Of roll-ups the rows of a month are read at most, in four columns.
+//! Cost: the first step reads project and time of the rows, which the primary key finds (`project`, hour, `received_at`): 36
+//! million rows took 2.2 to 2.7 s on two busy threads. The second step also reads `range_id`, takes twice as long, and runs only
+//! for days with a difference. At 100,000 events a second (360 million rows an hour), an hour costs some 45 s in all, and as much
+//! again a day later: less than a thirtieth of the time, on two threads. An hour with late events costs half of that. Of a roll-up,
+//! a statement reads the rows of a month at most, in four columns.
 
 mod kept;
 mod page;
@@ -31,20 +32,21 @@ use super::raw::{RAW, RawTable};
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
 
-/// Rows of batches that waited in a log for longer are not looked for.
+/// Longest wait of a batch in a log. Rows that waited longer are not searched.
 const LONGEST_WAIT: i64 = 8 * DAY;
 
-/// Rows whose number is older are expected in their roll-up, whatever the marks say: who should have rolled them up is gone.
+/// Rows with an older number are expected in their roll-up regardless of the marks: the server that should have rolled them up is
+/// gone.
 pub(super) const STUCK: i64 = 6 * HOUR;
 
-/// Questions of the books step back for those of people.
+/// Statements of the books yield to queries of users.
 const SETTINGS: [(&str, &str); 3] = [
     ("max_threads", "2"),
     ("priority", "10"),
     ("max_execution_time", "300"),
 ];
 
-/// Seconds since the epoch; the end is not included.
+/// In seconds since the epoch; the end is not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     pub from: i64,
@@ -52,7 +54,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// The units of a book that lie in the period as a whole.
+    /// Returns the whole units of a book within the period.
     fn whole(self, book: Book) -> Self {
         let unit = book.unit();
         Self {
@@ -70,14 +72,14 @@ fn ceil(time: i64, unit: i64) -> i64 {
     time + (-time).rem_euclid(unit)
 }
 
-/// A place where two sides do not agree.
+/// An hour or day in which two sides do not match.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Difference {
     pub page: Page,
     pub project: String,
-    /// The beginning of the hour or day, in seconds since the epoch.
+    /// Start of the hour or day, in seconds since the epoch.
     pub at: i64,
-    /// Events that should be there.
+    /// The number of events that should be stored.
     pub expected: i64,
     pub found: i64,
 }
@@ -89,7 +91,7 @@ impl Difference {
     }
 }
 
-/// What a comparison of a page came to.
+/// The result of comparing a page.
 #[derive(Clone, Debug, Default)]
 pub struct Compared {
     pub differences: Vec<Difference>,
@@ -102,13 +104,13 @@ struct Entry {
     p: String,
     at: i64,
     total: i64,
-    /// Of the total, what the copy must hold.
+    /// The part of the total that the copy must hold.
     certain: i64,
 }
 
 type Entries = BTreeMap<(String, i64), Entry>;
 
-/// A question for one side.
+/// A count of one side.
 struct Question<'q> {
     page: &'q Page,
     side: &'q Side,
@@ -119,7 +121,7 @@ struct Question<'q> {
 }
 
 impl ClickHouse {
-    /// Compares a page. Differences are real when they were there, but may be gone a moment later.
+    /// Compares a page. Each difference was real when it was found, but may be resolved a moment later.
     pub async fn compare_page(
         &self,
         page: &Page,
@@ -159,7 +161,7 @@ impl ClickHouse {
         })
     }
 
-    /// Those of the differences that are still there.
+    /// Returns the given differences that still exist.
     pub async fn look_again(
         &self,
         differences: &[Difference],
@@ -177,7 +179,7 @@ impl ClickHouse {
         Ok(found)
     }
 
-    /// The second step, a day at a time.
+    /// The second step, one day at a time.
     async fn settle(
         &self,
         page: &Page,
@@ -203,7 +205,7 @@ impl ClickHouse {
         day: i64,
         (keys, now): (&BTreeSet<(String, i64)>, i64),
     ) -> Result<Vec<Difference>, Failure> {
-        // In this order: marks only ever say less than what the copy holds by then.
+        // The marks must be read first: the copy then holds at least what they say.
         let certain = self.certain_rows(page, day * DAY, now).await?;
         let question = |side| Question {
             page,
@@ -235,13 +237,14 @@ impl ClickHouse {
         Ok(found.collect())
     }
 
-    /// A condition on the rows that the copy must hold, by the marks of the copy for the month; empty: all rows.
+    /// Returns a condition on the rows that the copy must hold, from the copy's marks for the month. An empty condition selects all
+    /// rows.
     async fn certain_rows(&self, page: &Page, at: i64, now: i64) -> Result<String, Failure> {
         if RawTable::of(page.source.table).is_none() {
             return Ok(String::new());
         }
         let month = month_of(at);
-        // By the 32 bits of the log that are in a number.
+        // By the 32 bits of the log that are part of a number.
         let mut marks: BTreeMap<u32, Number> = BTreeMap::new();
         for mark in self.all_marks(page.copy.table, Some(month)).await? {
             let last = if page.book.is_of_arrivals() {
@@ -256,7 +259,7 @@ impl ClickHouse {
         let stuck = (now - STUCK) * 1_000;
         let certain = format!("({rolled_up} OR {} < {stuck})", Number::MILLIS_SQL);
         Ok(if page.book.is_of_arrivals() {
-            // Rows without a number may have been put in by hand: nothing counted them.
+            // Rows without a number may have been inserted by hand, and were not counted on arrival.
             format!("(range_id != 0 AND {certain})")
         } else {
             certain
@@ -288,7 +291,7 @@ impl ClickHouse {
             .collect())
     }
 
-    /// Hours before the period of which events were stored in it.
+    /// Returns the hours before the period whose events were stored in the period.
     pub async fn touched_hours(&self, period: Period) -> Result<BTreeSet<i64>, Failure> {
         let mut hours = BTreeSet::new();
         for table in RAW.iter().filter(|table| table.time != "received_at") {
@@ -297,12 +300,12 @@ impl ClickHouse {
         Ok(hours)
     }
 
-    /// Hours before the period in which batches arrived that were stored in it: they waited in a log.
+    /// Returns the hours before the period in which batches arrived that were stored in the period, because they waited in a log.
     pub async fn touched_arrivals(&self, period: Period) -> Result<BTreeSet<i64>, Failure> {
         self.touched("batches", "received_at", period).await
     }
 
-    /// A number tells when its rows were stored. Rows without one were put in by hand, or by an older server.
+    /// The number of a row shows when it was stored. Rows without a number were inserted by hand or by an older server.
     async fn touched(
         &self,
         table: &str,
@@ -327,7 +330,7 @@ impl ClickHouse {
 }
 
 impl Page {
-    /// Of arrivals the counts are what is expected, and rows what is found.
+    /// For arrivals, the counts are expected and the rows are found.
     fn difference(&self, (project, at): &(String, i64), source: i64, copy: i64) -> Difference {
         let (expected, found) = if self.book == Book::Arrivals {
             (copy, source)
@@ -396,7 +399,7 @@ impl Question<'_> {
     }
 }
 
-/// When events that arrived in a period may have happened: partitions outside are passed by.
+/// Returns a condition on when events that arrived in a period may have happened. It excludes other partitions.
 fn happened(table: &RawTable, period: Period) -> String {
     format!(
         "{0} >= {1} AND {0} < {2}",
@@ -410,7 +413,7 @@ fn total(entries: &Entries, key: &(String, i64)) -> i64 {
     entries.get(key).map_or(0, |entry| entry.total)
 }
 
-/// The hour or day of a row, in seconds since the epoch.
+/// Returns the start of a row's hour or day, in seconds since the epoch.
 pub(super) fn start_of(time: &str, unit: i64) -> String {
     if unit == DAY || time == "day" {
         format!("toInt64(toUInt32(toDate({time}))) * {DAY}")

@@ -1,4 +1,4 @@
-//! ClickHouse, wherever it runs: the embedded engine or a server, by the official client over HTTP.
+//! The handle to ClickHouse, embedded or on a server. Uses the official client over HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use uuid::Uuid;
 
 use super::native::BadFrame;
 
-/// Where ClickHouse is.
+/// How to reach ClickHouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub url: String,
-    /// Who inserts rows and changes the schema.
+    /// The user that inserts rows and changes the schema.
     pub writer: Login,
-    /// Who asks questions: the same as the writer where there is only one user.
+    /// The user that runs queries. The same as `writer` if there is only one user.
     pub reader: Login,
     pub database: String,
-    /// Compress what is sent: worth it across a network, not on loopback.
+    /// Whether to compress requests. Pays off across a network, not on loopback.
     pub compress: bool,
 }
 
-/// A user of ClickHouse.
+/// A ClickHouse user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     pub user: String,
     pub password: String,
 }
 
-/// Without the password.
+/// Omits the password.
 impl std::fmt::Debug for Login {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.user)
@@ -55,16 +55,16 @@ impl Target {
     }
 }
 
-/// Why a statement did not run.
+/// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Try again later: ClickHouse is away, busy, full, or not set up.
+    /// ClickHouse is unreachable, busy, full or not set up. A retry may succeed.
     #[error("{0}")]
     Later(String),
-    /// The same rows will be refused again.
+    /// ClickHouse rejects the rows, and would reject them again.
     #[error("{0}")]
     Content(String),
-    /// A question whose answer takes too long or too much memory: it will next time, too.
+    /// The query takes too long or too much memory. A retry would fail, too.
     #[error("{0}")]
     TooMuch(String),
 }
@@ -75,7 +75,7 @@ impl From<BadFrame> for Failure {
     }
 }
 
-/// Codes that speak of the rows, not of the server's state. All others are tried again, for ever: nothing is lost by waiting.
+/// Error codes that concern the rows and not the state of the server. The writer retries all others without end, because waiting loses nothing.
 const CONTENT_CODES: [u32; 14] = [
     6,   // CANNOT_PARSE_TEXT
     27,  // CANNOT_PARSE_INPUT_ASSERTION_FAILED
@@ -93,7 +93,7 @@ const CONTENT_CODES: [u32; 14] = [
     691, // UNKNOWN_ELEMENT_OF_ENUM
 ];
 
-/// Codes of questions that ask for too much. An INSERT that meets one is tried again like any other.
+/// Error codes of queries that exceed a limit. The writer retries an INSERT that gets one, as after any other error.
 const LIMIT_CODES: [u32; 8] = [
     158, // TOO_MANY_ROWS
     159, // TIMEOUT_EXCEEDED
@@ -116,13 +116,13 @@ impl From<clickhouse::error::Error> for Failure {
     }
 }
 
-/// `Code: 469. DB::Exception: …` → 469.
+/// Extracts the error code: `Code: 469. DB::Exception: …` → 469.
 fn exception_code(text: &str) -> Option<u32> {
     let (_, rest) = text.split_once("Code: ")?;
     rest.split_once('.')?.0.parse().ok()
 }
 
-/// A handle that follows ClickHouse when it moves: the embedded engine comes back on another port.
+/// A shared handle to ClickHouse. It points nowhere while the embedded engine is down.
 #[derive(Clone)]
 pub struct ClickHouse {
     clients: Arc<ArcSwapOption<Clients>>,
@@ -134,20 +134,20 @@ struct Clients {
     reader: Client,
 }
 
-/// An INSERT that takes longer has lost its server; the same range is sent again.
+/// An INSERT that takes longer has lost its connection. The writer sends the range again.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const END_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// With a token, the same block again changes nothing: not in its table, and not in the roll-ups that views make of it.
+/// With a deduplication token, ClickHouse ignores a repeated block, in its table and in the roll-ups that materialized views build from it.
 pub(super) const EXACTLY_ONCE: [(&str, &str); 4] = [
     ("insert_deduplicate", "1"),
     ("async_insert", "0"),
-    // What a view groups has each key once: folding it again before it is written cost a quarter of an INSERT.
+    // A view's GROUP BY yields each key once. To merge the rows again before the write took a quarter of an INSERT's time.
     ("optimize_on_insert", "0"),
     ("deduplicate_blocks_in_dependent_materialized_views", "1"),
 ];
 
-/// What a SELECT brings to an INSERT stays one block, so that its parts are the same ones each time.
+/// An INSERT … SELECT writes one block, so that each attempt makes the same parts.
 pub(super) const ONE_BLOCK: [(&str, &str); 3] = [
     ("min_insert_block_size_rows", "1000000000"),
     ("min_insert_block_size_bytes", "0"),
@@ -155,7 +155,7 @@ pub(super) const ONE_BLOCK: [(&str, &str); 3] = [
 ];
 
 impl ClickHouse {
-    /// A handle to nothing yet.
+    /// Creates a handle that points nowhere yet.
     pub fn away(database: &str) -> Self {
         Self {
             clients: Arc::default(),
@@ -167,7 +167,7 @@ impl ClickHouse {
         &self.database
     }
 
-    /// Points the handle at `target`, or at nothing.
+    /// Points the handle at `target`, or nowhere.
     pub fn point_at(&self, target: Option<&Target>) {
         let clients = target.map(|target| Clients {
             writer: target.client(&target.writer),
@@ -176,12 +176,12 @@ impl ClickHouse {
         self.clients.store(clients.map(Arc::new));
     }
 
-    /// A client that may write.
+    /// Returns a client that may write.
     pub fn client(&self) -> Result<Client, Failure> {
         Ok(self.clients()?.writer.clone())
     }
 
-    /// A client that may only read, where ClickHouse has a user for that.
+    /// Returns a client that may only read, if ClickHouse has a user for that.
     pub fn reader(&self) -> Result<Client, Failure> {
         Ok(self.clients()?.reader.clone())
     }
@@ -192,7 +192,7 @@ impl ClickHouse {
             .ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))
     }
 
-    /// Whether ClickHouse answers.
+    /// Fails unless ClickHouse answers within five seconds.
     pub async fn ping(&self) -> Result<(), Failure> {
         let answer = self.reader()?.query("SELECT 1").fetch_one::<u8>();
         tokio::time::timeout(Duration::from_secs(5), answer)
@@ -201,7 +201,7 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// Calls `recall` for the latest batches of the last day, at most `most`.
+    /// Calls `recall` for the batches of the last day, newest first, for at most `most` of them.
     pub async fn recall_batches(
         &self,
         most: usize,

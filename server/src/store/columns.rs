@@ -1,8 +1,8 @@
-//! Columnar frames: the rows of one table from one batch, in the form the log keeps and the writer joins.
+//! Columnar frames: the rows of one table from one batch, in the form that the log stores and the writer joins.
 //!
-//! A frame describes itself (table, column names, kinds), so a log written by an older version still reads. Columns are
-//! stored as ClickHouse's Native format wants them, except for what depends on the neighbours in a block: dictionary
-//! indexes and list offsets, which `store::native` renumbers when it joins frames. Nothing here parses an event.
+//! A frame contains its schema (table, column names, kinds), so the server can read a log of an older version. Columns are encoded as in ClickHouse's
+//! Native format. Dictionary indexes and list offsets depend on the other frames of a block, so `store::native` renumbers them when it joins frames.
+//! No code here parses an event.
 //!
 //! ```text
 //! frame  = schema_len u32, schema, rows u32, column × n
@@ -21,7 +21,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// What a column holds. The number is part of the log's format: never reuse one.
+/// The type of a column. The number is part of the log's format: never reuse one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -53,16 +53,16 @@ pub enum Kind {
     U32OrNull = 40,
 }
 
-/// How the values of a column lie in memory.
+/// How the values of a column are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Bytes per value.
     Fixed(usize),
     Str,
     Sym,
-    /// Bytes per value; a byte per row says which are missing, before the values.
+    /// Bytes per value. Before the values, a byte per row marks the missing ones.
     OrNull(usize),
-    /// Rows of several values; a map is a list of two columns.
+    /// Rows with several values. A map is a list of two columns.
     List(&'static [Self]),
 }
 
@@ -99,7 +99,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| *kind as u8 == code)
     }
 
-    /// The type ClickHouse is told. Tables declare the same one, so that nothing is converted.
+    /// The type in the INSERT. The tables declare the same type, so ClickHouse converts nothing.
     pub const fn sql_type(self) -> &'static str {
         match self {
             Self::Bool => "Bool",
@@ -157,7 +157,7 @@ pub(crate) const SYMBOLS: u8 = 2;
 pub(crate) const LISTS: u8 = 3;
 pub(crate) const EMPTY: u8 = 4;
 
-/// ClickHouse keeps a UUID as two little-endian halves, the high one first.
+/// ClickHouse stores a UUID as two little-endian halves, the high one first.
 pub(crate) fn uuid_bytes(value: u128) -> [u8; 16] {
     value.rotate_left(64).to_le_bytes()
 }
@@ -176,7 +176,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Builds one frame, column by column, each over all rows. The calls, in their order, are the table's column list.
+/// Builds one frame, column by column. The order of the calls is the order of the table's column list.
 pub struct FrameBuilder {
     schema: Vec<u8>,
     columns: u16,
@@ -202,7 +202,7 @@ impl FrameBuilder {
         }
     }
 
-    /// Ends the frame and appends it to `out`.
+    /// Finishes the frame and appends it to `out`.
     pub fn finish(mut self, out: &mut Vec<u8>) {
         self.schema[self.columns_at..self.columns_at + 2]
             .copy_from_slice(&self.columns.to_le_bytes());
@@ -212,7 +212,7 @@ impl FrameBuilder {
         out.extend_from_slice(&self.data);
     }
 
-    /// The names and kinds of the columns so far: what the tests hold against the migrations.
+    /// Returns the names and kinds of the columns so far. Tests compare them with the migrations.
     pub fn schema(&self) -> &[u8] {
         &self.schema
     }
@@ -258,12 +258,12 @@ impl FrameBuilder {
         self.column(Kind::Str, name, |data, _| put_strings(data, values));
     }
 
-    /// A column of few distinct strings (ClickHouse: `LowCardinality`).
+    /// Adds a column with few distinct strings (ClickHouse: `LowCardinality`).
     pub fn symbols<'s>(&mut self, name: &str, values: impl Iterator<Item = &'s str>) {
         self.column(Kind::Sym, name, |data, symbols| symbols.put(data, values));
     }
 
-    /// A list or a map: how many values each row has, then the inner columns over all of them.
+    /// Adds a list or map: the number of values in each row, then the inner columns over all rows.
     pub fn lists(
         &mut self,
         kind: Kind,
@@ -358,11 +358,11 @@ fn put_sized(data: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     data[at..at + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// Numbers the distinct strings of one column. Kept between columns for its memory.
+/// Numbers the distinct strings of one column. Reused between columns to save allocations.
 #[derive(Default)]
 struct SymbolTable {
     hasher: DefaultHashBuilder,
-    /// A string's number in the dictionary, and its hash.
+    /// The index of a string in the dictionary, and the string's hash.
     table: HashTable<(u32, u64)>,
     indexes: Vec<u32>,
 }
@@ -410,7 +410,7 @@ impl SymbolTable {
     }
 }
 
-/// Writes the width of an index and the indexes, in the fewest bytes that number `count` symbols.
+/// Appends the width of an index and the indexes, in the fewest bytes that can number `count` symbols.
 pub(crate) fn put_indexes(data: &mut Vec<u8>, indexes: &[u32], count: usize) {
     if count <= 1 << 8 {
         data.push(1);

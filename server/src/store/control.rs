@@ -1,9 +1,10 @@
-//! The control database: projects, keys, users, configurations, rules, and who changed what. In a SQLite file, or in PostgreSQL when
-//! several servers share it. No secret stands in it as it is: only hashes, or what the caller sealed.
+//! The control database: projects, keys, users, configurations, rules, and the audit log. It is a SQLite file, or
+//! PostgreSQL if several servers share it. It never stores plain secrets, only hashes and data that the caller has
+//! encrypted.
 //!
-//! A trait a subject, all of them in [`Control`]; each operation is written once, on the few calls of [`Backend`] that an engine
-//! answers. Time is a parameter of each operation. Each change is one transaction that also says in the audit who made it, and
-//! each that a snapshot may hold ticks in [`Backend::subscribe`].
+//! There is one trait per subject, all combined in [`Control`]. Each operation is written once, on top of the few calls
+//! that an engine implements in [`Backend`]. Time is a parameter of each operation. Each change is one transaction that
+//! includes its audit entry. Changes that affect a snapshot are announced through [`Backend::subscribe`].
 
 mod alert_rules;
 mod api_tokens;
@@ -81,7 +82,7 @@ pub use self::users::{NewUser, TokensOfUser, User, Users};
 
 use crate::task::Tasks;
 
-/// Everything that the control database does.
+/// All operations of the control database.
 pub trait Control:
     AlertRules
     + ApiTokens
@@ -122,9 +123,9 @@ pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlE
             Ok(Arc::new(SqliteControl::open(&path, tasks).await?))
         }
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PgControl::open(url, tasks).await?)),
-        // Not quoted: whatever it is, it may hold a password.
+        // The URL is not quoted, because it may contain a password.
         _ => Err(ControlError::Invalid(
-            "the URL of the control database is sqlite:path or postgres://user:password@host:5432/database"
+            "the URL of the control database must be sqlite:path or postgres://user:password@host:5432/database"
                 .to_owned(),
         )),
     }

@@ -1,7 +1,7 @@
-//! Rows that ClickHouse refuses for their content: kept on disk with the error until a person decides.
+//! Rows that ClickHouse rejects because of their content. They are kept on disk with the error until an operator decides.
 //!
-//! Each item is one file: a line of JSON, then the frame. The number of the record and the table are the file's name, so a replay after a
-//! crash overwrites the item instead of adding a second one.
+//! Each item is a file: a line of JSON, then the frame. The file name consists of the record's number and the table, so a replay after a crash
+//! overwrites the item instead of adding a second one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::record::Outcome;
 use super::tally::{Marks, Tally};
 use crate::fingerprint::fingerprint;
 
-/// What is known of an item.
+/// The header of an item.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLetter {
     pub id: String,
@@ -32,10 +32,10 @@ pub struct DeadLetter {
     /// Microseconds since the epoch.
     pub received_at: i64,
     pub error: String,
-    /// The token that an older server sent the rows with.
+    /// The deduplication token under which an older server sent the rows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub token: String,
-    /// What the rows are marked with if they are in ClickHouse after all.
+    /// The number of the rows if ClickHouse stored them despite the error.
     #[serde(default)]
     pub number: Number,
 }
@@ -56,7 +56,7 @@ impl Retry {
         Self { log_id, fold }
     }
 
-    /// What the rows are marked with.
+    /// The number that the retried rows get.
     pub(super) fn number(self) -> Number {
         self.fold.of_range(1)
     }
@@ -67,7 +67,7 @@ impl DeadLetter {
         Retry::of(&self.id, self.received_at)
     }
 
-    /// Stores, rolls up and counts the rows under numbers of their own. It may be repeated.
+    /// Stores, rolls up and counts the rows under numbers of their own. Idempotent.
     pub(super) async fn send(
         &self,
         frame: Frame<'_>,
@@ -77,7 +77,7 @@ impl DeadLetter {
         let parcel = Parcel {
             frames: &[frame],
             number: self.retry().number(),
-            // An older server gave its rows no numbers. It stored nothing of what was refused.
+            // An older server did not number its rows. It stored none of the rejected rows.
             earlier: if self.number == Number::default() {
                 &[]
             } else {
@@ -103,14 +103,14 @@ impl DeadLetter {
         Ok(())
     }
 
-    /// Takes the events out of `dead_letter` and counts them as what they became.
+    /// Moves the events from the outcome `dead_letter` to another one.
     async fn recount(
         &self,
         (outcome, reason): (Outcome, &str),
         destination: &impl Destination,
     ) -> Result<(), Failure> {
         if Signal::from_name(&self.table) == Signal::Other {
-            // It was never counted: these rows are no events.
+            // These rows are not events, so they were never counted.
             return Ok(());
         }
         let Retry { log_id, fold } = self.retry();
@@ -138,7 +138,7 @@ pub enum DeadLetterError {
     Full(PathBuf),
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
-    #[error("{0} does not read: {1}")]
+    #[error("{0} is damaged: {1}")]
     Damaged(PathBuf, String),
     #[error(transparent)]
     Refused(#[from] Failure),
@@ -175,7 +175,7 @@ impl DeadLetters {
         })
     }
 
-    /// Keeps an item. The same item again replaces itself.
+    /// Writes an item. An item with the same id is replaced.
     pub(super) fn keep(&self, item: &DeadLetter, frame: &[u8]) -> Result<(), DeadLetterError> {
         let (_, bytes) = self.size()?;
         if bytes.saturating_add(frame.len() as u64) > self.max_bytes {
@@ -206,7 +206,7 @@ impl DeadLetters {
         }
     }
 
-    /// The rows went in after all.
+    /// Deletes an item.
     pub(super) fn forget(&self, id: &str) -> Result<(), DeadLetterError> {
         let path = self.path(id);
         self.files
@@ -215,7 +215,7 @@ impl DeadLetters {
             .map_err(|error| DeadLetterError::Io(path, error))
     }
 
-    /// Items and bytes kept.
+    /// Returns the number of items and their size in bytes.
     pub fn size(&self) -> Result<(usize, u64), DeadLetterError> {
         let failed = |error| DeadLetterError::Io(self.folder.clone(), error);
         let mut size = (0, 0);
@@ -226,7 +226,7 @@ impl DeadLetters {
         Ok(size)
     }
 
-    /// All items, in order of id.
+    /// Returns all items, sorted by id.
     pub fn list(&self) -> Result<Vec<DeadLetter>, DeadLetterError> {
         let mut items = Vec::new();
         for path in self.paths()? {
@@ -248,12 +248,13 @@ impl DeadLetters {
         let bytes = self.files.read(path);
         let mut line = bytes.map_err(|error| DeadLetterError::Io(path.to_owned(), error))?;
         let end = line.iter().position(|byte| *byte == b'\n');
-        let frame = line.split_off(end.ok_or_else(|| damaged("no line"))? + 1);
+        let frame = line.split_off(end.ok_or_else(|| damaged("the header line is missing"))? + 1);
         let item = serde_json::from_slice(&line).map_err(|error| damaged(&error.to_string()))?;
         Ok((item, frame))
     }
 
-    /// Sends an item again. On success its rows are stored, rolled up and counted, and the item is deleted. An interrupted retry can be repeated.
+    /// Sends an item again. If this succeeds, its rows are stored, rolled up and counted, and the item is deleted. An interrupted retry can be
+    /// repeated.
     pub(crate) async fn retry(
         &self,
         id: &str,
@@ -266,7 +267,7 @@ impl DeadLetters {
         Ok(item)
     }
 
-    /// Gives an item up: its events count as rejected.
+    /// Drops an item: its events count as rejected.
     pub(crate) async fn drop_item(
         &self,
         id: &str,
@@ -279,7 +280,7 @@ impl DeadLetters {
         Ok(item)
     }
 
-    /// Deletes the items of a project, or those of some of its installs and users. Their events count as erased.
+    /// Deletes the items of a project, or only those of some of its installs and users. Their events count as erased.
     pub async fn erase(
         &self,
         project: &str,
@@ -291,7 +292,7 @@ impl DeadLetters {
             let (item, bytes) = match self.read(&path) {
                 Ok(read) => read,
                 Err(error) => {
-                    tracing::warn!(%error, "this dead letter cannot be read, so it is not erased");
+                    tracing::warn!(%error, "cannot read this dead letter, so it is not erased");
                     continue;
                 }
             };
@@ -317,7 +318,7 @@ fn is_of(item: &DeadLetter, frame: &[u8], whose: Option<&Whose>) -> Result<bool,
     Ok(whose.has(&Frame::read(frame)?, item.received_at)?)
 }
 
-/// The hour a time falls in, in seconds since the epoch: ClickHouse's `DateTime`.
+/// Returns the start of the hour that contains `micros`, in seconds since the epoch (ClickHouse's `DateTime`).
 pub(super) fn hour_of(micros: i64) -> u32 {
     let seconds = micros.div_euclid(3_600_000_000).saturating_mul(3_600);
     u32::try_from(seconds).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! Brings rows to their tables exactly once.
+//! Inserts rows into their tables exactly once.
 //!
-//! The first attempt sends a block with a fresh token and asks nothing. After a crash or an error, ClickHouse is asked which periods have
-//! the rows, and only the missing periods are sent, with the same token. So ClickHouse deduplicates two attempts in either order. If
-//! ClickHouse confirms a token whose rows are missing, the next attempt uses another token.
+//! The first attempt sends a block with a new token and does not query ClickHouse. After a crash or an error, the writer queries which periods have
+//! the rows and sends only the missing periods, with the same token. So ClickHouse deduplicates the two attempts in either order. If ClickHouse
+//! confirms a token whose rows are missing, the next attempt uses another token.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,20 +21,20 @@ use crate::fingerprint::fingerprint;
 /// Rows of one table and one list of columns that are sent as one block.
 pub(super) struct Parcel<'p> {
     pub(super) frames: &'p [Frame<'p>],
-    /// What the rows are marked with.
+    /// The number that the rows carry.
     pub(super) number: Number,
-    /// The rows may have come with these numbers as well.
+    /// Other numbers under which the rows may already be stored.
     pub(super) earlier: &'p [Number],
     /// Whether an earlier attempt may have had an effect.
     pub(super) in_doubt: bool,
-    /// Nothing is inserted after this time.
+    /// The deadline of all INSERTs.
     pub(super) until: Option<Instant>,
 }
 
-/// Tokens that may be lies: ClickHouse's memory of tokens ends long before.
+/// Maximum number of tokens to try. ClickHouse forgets the first tokens long before the last one.
 const TOKENS: u32 = 16;
 
-/// A table, and which of its columns in which order.
+/// Identifies a table and an ordered list of its columns.
 pub(super) fn layout(frame: &Frame<'_>) -> String {
     format!("{}:{:016x}", frame.table, fingerprint(&[frame.key()]))
 }
@@ -62,7 +62,7 @@ impl<'p> Parcel<'p> {
         }))
     }
 
-    /// The rows that are not there yet, by period.
+    /// Returns the number of rows that are not stored yet, by period.
     pub(super) async fn missing(
         &self,
         destination: &impl Destination,
@@ -91,14 +91,14 @@ impl<'p> Parcel<'p> {
         destination.insert(insert).await
     }
 
-    /// Sends all rows, and asks nothing.
+    /// Sends all rows without asking ClickHouse what it has.
     async fn send_all(
         &self,
         table: Option<&RawTable>,
         destination: &impl Destination,
     ) -> Result<(), Failure> {
         let blocks = match table {
-            // ClickHouse keeps a token for each period. So the blocks share one.
+            // ClickHouse remembers tokens per period, so the blocks can share one.
             Some(table) => table.blocks(self.frames)?,
             None => Vec::from([self.frames.to_vec()]),
         };
@@ -118,7 +118,7 @@ impl<'p> Parcel<'p> {
             .and_then(|frame| RawTable::of(frame.table));
         let table = match table {
             Some(table) if self.in_doubt && !is_back(OldFault::TokensAreProof) => table,
-            // Tables without numbers take the same row twice and keep it once.
+            // Tables without range numbers keep only one copy of a repeated row.
             table => return self.send_all(table, destination).await,
         };
         for attempt in 0..TOKENS {
@@ -152,13 +152,13 @@ pub(super) async fn wait_for_end(
 ) -> Result<(), Failure> {
     if destination.is_at_work(number).await? {
         return Err(Failure::Later(format!(
-            "an earlier attempt at {number} is still at work"
+            "an earlier attempt at {number} is still running"
         )));
     }
     Ok(())
 }
 
-/// Rolls up one view of a fold: returns once the roll-ups have all months.
+/// Rolls up one view of a fold. Returns once the roll-ups have all months.
 pub(super) async fn roll_up(
     destination: &impl Destination,
     fold: &Fold,
@@ -226,7 +226,7 @@ async fn step(
     destination.roll_up(&step).await
 }
 
-/// The months whose mark is of an earlier fold.
+/// Returns the months without a mark of this fold or a later one.
 async fn missing_months(
     destination: &impl Destination,
     fold: &Fold,

@@ -1,7 +1,7 @@
-//! What the writer asks of ClickHouse: to take rows, and to say what it has.
+//! The operations that the writer needs from ClickHouse.
 //!
-//! A token makes the same block twice change nothing, as long as ClickHouse remembers it. It is a first guard, no proof: ClickHouse may know
-//! a token without its rows, and rows without their token. What is in doubt is asked for by the numbers in the rows.
+//! While ClickHouse remembers a token, it ignores a repeated block with that token. A token is a first guard and not a proof: ClickHouse may have a
+//! token without its rows, or rows without their token. In doubt, the writer queries the numbers in the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -14,24 +14,24 @@ use super::native::Block;
 use super::number::Number;
 use super::raw::{Day, RawTable};
 
-/// A year and a month: 202611.
+/// A year and a month, such as 202611.
 pub(super) type Month = u32;
 
 /// A batch that ClickHouse has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredBatch {
     pub(super) batch_id: Uuid,
-    /// The range that brought it.
+    /// The range that stored it.
     pub(super) number: Number,
     /// Microseconds since the epoch.
     pub(super) received_at: i64,
 }
 
-/// What ClickHouse has of some batches.
+/// The batches, of those asked for, that ClickHouse has.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatches {
     pub(super) whole: Vec<StoredBatch>,
-    /// Batches that were cut. ClickHouse has a half of them.
+    /// Batches that a device split. ClickHouse has a half of each.
     pub(super) cut: Vec<Uuid>,
 }
 
@@ -40,31 +40,31 @@ pub(crate) struct Insert<'b> {
     pub(super) table: &'b str,
     pub(super) block: Block<'b>,
     pub(super) token: String,
-    /// The range that the rows are of.
+    /// The range of the rows.
     pub(super) number: Number,
-    /// Only rows of these periods.
+    /// If set, only the rows of these periods are inserted.
     pub(super) only: Option<(&'static RawTable, BTreeSet<Day>)>,
 }
 
 pub(crate) trait Destination: Clone + Send + Sync + 'static {
-    /// Which of `ids` the project's `batches` hold.
+    /// Returns which of `ids` the table `batches` has for the project.
     fn stored_batches(
         &self,
         project: &str,
         ids: &[Uuid],
     ) -> impl Future<Output = Result<StoredBatches, Failure>> + Send;
 
-    /// Inserts a block: one part for each period of the table, each all or nothing.
+    /// Inserts a block. Each period of the table gets one part, which is stored completely or not at all.
     fn insert(&self, insert: Insert<'_>) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// The periods of a table that have rows with the number.
+    /// Returns the periods in which a table has rows with the number.
     fn periods_of(
         &self,
         table: &RawTable,
         number: Number,
     ) -> impl Future<Output = Result<BTreeSet<Day>, Failure>> + Send;
 
-    /// Whether the table has rows of records of the range that were sent alone, or rows with one of the other numbers.
+    /// Whether the table has rows of single records of the range, or rows with one of the other numbers.
     fn has_records_of(
         &self,
         table: &RawTable,
@@ -72,23 +72,23 @@ pub(crate) trait Destination: Clone + Send + Sync + 'static {
         others: &[Number],
     ) -> impl Future<Output = Result<bool, Failure>> + Send;
 
-    /// Ranges of a log that have marks of their own in `outcomes`, by month. Recoveries write such marks.
+    /// Returns the ranges of a log that have marks of their own in `outcomes`, by month. Recovery writes such marks.
     fn counted_alone(
         &self,
         log_id: Uuid,
     ) -> impl Future<Output = Result<BTreeSet<(Month, Number)>, Failure>> + Send;
 
-    /// The last number that a log's mark names, by month.
+    /// Returns the latest number in the marks of a log, by month.
     fn marks(
         &self,
         table: &str,
         log_id: Uuid,
     ) -> impl Future<Output = Result<BTreeMap<Month, Number>, Failure>> + Send;
 
-    /// The roll-ups of a raw table.
+    /// Returns the roll-ups of all raw tables.
     fn roll_ups(&self) -> impl Future<Output = Result<Vec<RollUp>, Failure>> + Send;
 
-    /// The folds of a log with rows in the table whose numbers are greater than `after`.
+    /// Returns the folds of a log whose numbers are greater than `after` and which have rows in the table.
     fn folds_after(
         &self,
         table: &RawTable,
@@ -96,20 +96,20 @@ pub(crate) trait Destination: Clone + Send + Sync + 'static {
         after: Number,
     ) -> impl Future<Output = Result<BTreeSet<Number>, Failure>> + Send;
 
-    /// The months in which a fold has rows of a table.
+    /// Returns the months in which a fold has rows in a table.
     fn months_of(
         &self,
         table: &RawTable,
         fold: Number,
     ) -> impl Future<Output = Result<BTreeSet<Month>, Failure>> + Send;
 
-    /// Rolls up some months of a fold's rows.
+    /// Rolls up the rows of a fold in some months.
     fn roll_up(&self, step: &Step<'_>) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Whether a query of an earlier attempt at the fold or the range is still running.
+    /// Whether a query of an earlier attempt at the fold or range is still running.
     fn is_at_work(&self, number: Number) -> impl Future<Output = Result<bool, Failure>> + Send;
 
-    /// Kills the queries that an earlier process of a log left running. Returns whether any still runs.
+    /// Kills the queries that an earlier process of a log left running. Returns whether any is still running.
     fn end_attempts(&self, log_id: Uuid) -> impl Future<Output = Result<bool, Failure>> + Send;
 
     /// Rolls up the fold of an older server.

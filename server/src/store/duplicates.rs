@@ -15,28 +15,28 @@ use super::number::Number;
 use super::record::Record;
 use super::writer::Writer;
 
-/// How long the control database may take.
+/// Timeout of queries to the control database.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Batches are sent within this time after they were claimed. Other servers release claims after twice as long.
+/// The writer sends batches within this time after it has claimed them. Other servers release claims after twice this time.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// A project and a batch of it.
+/// A project and a batch id.
 type Key<'r> = (&'r str, Uuid);
 /// A record and its number in the log.
 type Numbered<'r> = (u64, Record<'r>);
 
-/// What is known of the batches of some records.
+/// What is known about the batches of some records.
 #[derive(Default)]
 struct Known<'r> {
     /// In ClickHouse.
     stored: HashMap<Key<'r>, StoredBatch>,
-    /// Stored in halves, by whatever server.
+    /// Split by a device: a server has stored or claimed the halves.
     in_halves: HashSet<Key<'r>>,
     /// Claimed by other servers.
     claimed: HashMap<Key<'r>, Owner>,
 }
 
-/// What a range does with its records.
+/// How a range handles its records.
 #[derive(Default)]
 struct Judgement<'a, 'r> {
     sent: Vec<&'a Numbered<'r>>,
@@ -51,7 +51,7 @@ impl<'r> Known<'r> {
             || all.any(|key| self.stored.contains_key(&key))
     }
 
-    /// The other server that is storing a batch of the record.
+    /// Returns the other server that is storing a batch of the record.
     fn owner(&self, record: &Record<'r>) -> Option<(Uuid, Owner)> {
         let mut all = record.batches();
         all.find_map(|id| Some((id, *self.claimed.get(&(record.project, id))?)))
@@ -60,7 +60,7 @@ impl<'r> Known<'r> {
     fn learn(&mut self, more: Self) {
         self.stored.extend(more.stored);
         self.in_halves.extend(more.in_halves);
-        // Only the last claims are held.
+        // Each call of `claim` replaces the earlier claims.
         self.claimed = more.claimed;
     }
 
@@ -71,7 +71,7 @@ impl<'r> Known<'r> {
             let (seq, record) = one;
             let own = (record.project, record.batch_id);
             let found = self.stored.get(&own);
-            // The very record: an earlier range has sent it, and the ledger of then is gone.
+            // The same record: an earlier range has sent it, and the ledger of that range is lost.
             let sent_before = found.filter(|batch| batch.received_at == record.received_at);
             let mut all = record.batches().map(|id| (record.project, id));
             if sent_before.is_none()
@@ -95,7 +95,7 @@ impl<'r> Known<'r> {
 }
 
 impl<D: Destination> Writer<D> {
-    /// Finds the records that a new range must not send as new. The range may become shorter.
+    /// Finds the records of a new range that are already stored. May shorten the range.
     pub(super) async fn find_stored(
         &mut self,
         records: &[Numbered<'_>],
@@ -260,8 +260,8 @@ impl<D: Destination> Writer<D> {
     }
 }
 
-/// Ends a range before the last earlier range of which it has records, unless it begins with that one. The next range then has all records
-/// of that earlier range. So the records of an earlier range are counted together, and its mark in `outcomes` says so for all of them.
+/// Ends a range before the last earlier range whose records it contains, unless it begins with that one. The next range then has all records of that
+/// earlier range. So they are counted together, and one mark in `outcomes` covers all of them.
 fn end_with_an_origin(records: &[Numbered<'_>], range: &mut Range) {
     let origins: HashMap<u64, Number> = range.again.iter().copied().collect();
     let origin = |seq: u64| origins.get(&seq).map(|number| number.range());

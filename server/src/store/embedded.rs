@@ -1,7 +1,6 @@
-//! The embedded engine: started when no ClickHouse URL is given, watched, and started again when it dies.
+//! Runs the embedded engine if no ClickHouse URL is set, and restarts it when it dies.
 //!
-//! ClickHouse runs in a process of its own, so a crash of it leaves the server alone. It ends when the server does, also when
-//! the server is killed.
+//! ClickHouse runs in a separate process, so its crash does not affect the server. It ends when the server ends, even if the server is killed.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -25,15 +24,15 @@ const ADMIN: &str = "admin";
 
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
-    /// The program whose process becomes ClickHouse: `unjank` itself.
+    /// The program that runs ClickHouse: `unjank` itself.
     pub program: PathBuf,
-    /// `engine.json` is written here.
+    /// The folder of `engine.json`.
     pub data_dir: PathBuf,
     /// The folder of ClickHouse's data.
     pub engine_dir: PathBuf,
-    /// `clickhouse`, when the library is not to be used.
+    /// The program `clickhouse`, if set. Otherwise the library is used.
     pub binary: Option<PathBuf>,
-    /// The library, when it is not to be fetched.
+    /// The library, if it need not be downloaded.
     pub library: Option<PathBuf>,
     pub cache_dir: Option<PathBuf>,
     pub listen: SocketAddr,
@@ -48,14 +47,14 @@ pub struct EngineSettings {
 /// Passwords that the operator chose.
 #[derive(Clone, Default)]
 pub struct EnginePasswords {
-    /// Without one there is no administrator.
+    /// If not set, there is no administrator.
     pub admin: Option<String>,
-    /// Without one the password is random, and another one at each start.
+    /// If not set, the password is random and changes with each start.
     pub writer: Option<String>,
     pub reader: Option<String>,
 }
 
-/// Without the passwords.
+/// Omits the passwords.
 impl std::fmt::Debug for EnginePasswords {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("***")
@@ -66,16 +65,16 @@ impl std::fmt::Debug for EnginePasswords {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineFile {
     pub url: String,
-    /// Where ClickHouse's native protocol is spoken, if it is.
+    /// The address of ClickHouse's native protocol, if enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<SocketAddr>,
-    /// Who writes the tables.
+    /// The user that writes the tables.
     pub user: String,
     pub password: String,
-    /// Who only reads them.
+    /// The user that only reads them.
     pub reader_user: String,
     pub reader_password: String,
-    /// ClickHouse's process.
+    /// The process id of ClickHouse.
     pub pid: u32,
 }
 
@@ -96,11 +95,11 @@ impl EngineFile {
 
     fn remove(data_dir: &Path) {
         if let Err(error) = std::fs::remove_file(Self::path(data_dir)) {
-            tracing::debug!(%error, "engine.json stays");
+            tracing::debug!(%error, "cannot delete engine.json");
         }
     }
 
-    /// The engine as a store: `database` in it.
+    /// Returns `database` of this engine as a target.
     pub fn target(&self, database: &str) -> Target {
         let login = |user: &str, password: &str| Login {
             user: user.to_owned(),
@@ -116,14 +115,14 @@ impl EngineFile {
     }
 }
 
-/// A started engine, and what its users log in with.
+/// A running engine and its logins.
 pub struct StartedEngine {
     pub engine: Engine,
     pub file: EngineFile,
 }
 
 impl EngineSettings {
-    /// Which ClickHouse runs. Fetches the library if that is needed.
+    /// Locates ClickHouse. Downloads the library if necessary.
     pub fn clickhouse(&self) -> anyhow::Result<unjank_engine::ClickHouse> {
         let cache_dir = match &self.cache_dir {
             Some(folder) => folder.clone(),
@@ -143,7 +142,7 @@ impl EngineSettings {
     pub fn ports(&self) -> anyhow::Result<Ports> {
         for address in [Some(self.listen), self.tcp_listen].into_iter().flatten() {
             if !address.ip().is_loopback() {
-                tracing::warn!(%address, "ClickHouse can be reached from other machines, and passwords travel unencrypted");
+                tracing::warn!(%address, "other machines can connect to ClickHouse, and passwords are sent unencrypted");
             }
         }
         Ports::reserve(self.listen, self.tcp_listen)
@@ -202,19 +201,19 @@ impl EngineSettings {
 }
 
 impl StartedEngine {
-    /// Says in `engine.json` where the engine is.
+    /// Writes the engine's address and logins to `engine.json`.
     pub fn announce(&self, data_dir: &Path) -> std::io::Result<()> {
         self.file.write(data_dir)
     }
 
-    /// Ends the engine in order.
+    /// Stops the engine gracefully.
     pub async fn stop(self, data_dir: &Path) -> anyhow::Result<()> {
         EngineFile::remove(data_dir);
         self.engine.stop().await
     }
 }
 
-/// `~/.cache/unjank/engine`, by the XDG rules.
+/// Returns `~/.cache/unjank/engine`, or its equivalent in the XDG cache folder.
 fn default_cache_dir() -> anyhow::Result<PathBuf> {
     let from_home = || std::env::home_dir().map(|home| home.join(".cache"));
     let base = std::env::var_os("XDG_CACHE_HOME")
@@ -222,31 +221,31 @@ fn default_cache_dir() -> anyhow::Result<PathBuf> {
         .filter(|path| path.is_absolute())
         .or_else(from_home);
     let base = base.ok_or_else(|| {
-        anyhow::anyhow!("there is no home folder to cache the engine's library in: set --cache-dir")
+        anyhow::anyhow!("cannot find a home folder for the cache of the engine's library: set --cache-dir")
     })?;
     Ok(base.join("unjank").join("engine"))
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// An engine that lived this long did not fail at start.
+/// After an engine has run this long, the next restart does not wait longer than the first one.
 const HEALTHY: Duration = Duration::from_secs(60);
-/// How long queries may go on when the engine ends.
+/// How long running queries may continue when the engine stops.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
-/// An engine whose server was killed ends within its own patience.
+/// How long to wait for the lock of the data folder. If a server was killed, its engine ends after its own shutdown patience.
 const LOCK_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long the engine's logs of queries and parts go back. They are bounded in size as well.
+/// Rows of the engine's logs of queries and parts are kept for this long. The logs are bounded in size as well.
 const LOGGED_DAYS: u32 = 7;
 const FORGET_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// Drops what is too old from the engine's logs, for ever.
+/// Periodically deletes expired rows from the engine's logs.
 async fn forget_queries(clickhouse: &ClickHouse) {
     loop {
         sleep(FORGET_INTERVAL).await;
         for table in ["query_log", "part_log"] {
             if let Err(failure) = clickhouse.forget_log(table, LOGGED_DAYS).await {
-                tracing::debug!(%failure, table, "nothing was dropped from the engine's log");
+                tracing::debug!(%failure, table, "cannot delete expired rows from the engine's log");
             }
         }
     }
@@ -272,10 +271,10 @@ impl EmbeddedEngine {
         }
     }
 
-    /// Keeps an engine running until `shutdown`, then ends it in order.
+    /// Keeps an engine running until `shutdown`, then stops it gracefully.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut pause = FIRST_PAUSE;
-        // The same port in every life: between two of them nobody else can listen there.
+        // The ports stay reserved between two runs, so that no other process can listen there.
         let mut ports = None;
         while !shutdown.is_cancelled() {
             let started = Instant::now();
@@ -301,7 +300,7 @@ impl EmbeddedEngine {
         }
     }
 
-    /// One life of the engine. `Ok` only at shutdown.
+    /// Runs the engine once. Returns `Ok` only at shutdown.
     async fn live(
         &self,
         ports: &mut Option<Ports>,
@@ -338,7 +337,7 @@ impl EmbeddedEngine {
         };
         self.clickhouse.point_at(None);
         match ended {
-            // Its port stays reserved for the next life, so `engine.json` names no stranger meanwhile.
+            // The port stays reserved until the next run, so `engine.json` never points to a foreign process.
             Some(ended) => anyhow::bail!(ended),
             None => started.stop(&settings.data_dir).await,
         }

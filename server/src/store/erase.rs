@@ -1,8 +1,8 @@
-//! Erases rows: of installs and user ids, or of a whole project.
+//! Erases rows of installs and user ids, or of a whole project.
 //!
-//! The rows of a table are counted, taken out of `outcomes` as stored and counted as erased, and deleted by a mutation. Its text has a mark.
-//! So a server that takes over sees that the mutation has begun, and counts nothing twice. Roll-ups are made again by
-//! [`super::Rebuilder`], from the rows that are left.
+//! The rows of a table are counted, moved from stored to erased in `outcomes`, and deleted by a mutation that carries a mark in its
+//! text. A server that takes over therefore sees that the mutation has begun, and counts no row twice. [`super::Rebuilder`] then
+//! rebuilds the roll-ups from the remaining rows.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use super::number::Number;
 use super::raw::{RAW, RawTable};
 use super::record::Outcome;
 
-/// Whose rows are erased, in one project.
+/// The subjects whose rows are erased, in one project.
 #[derive(Clone, Debug)]
 pub struct Whose {
     pub project: String,
     pub installs: Vec<Subject<Uuid>>,
     pub users: Vec<Subject<String>>,
-    /// Logs that have drained their rows. Rows of other logs may still be on their way.
+    /// Logs that have drained their rows. Rows of other logs may still be in flight.
     pub logs: Vec<Uuid>,
-    /// Rows of other logs that were sent before this time have arrived, in microseconds since the epoch.
+    /// Rows of other logs that were sent before this time have arrived. In microseconds since the epoch.
     pub settled: i64,
 }
 
-/// An install or a user id. Rows that arrived after `until` (microseconds since the epoch) stay.
+/// An install or a user id. Rows that arrived after `until` (microseconds since the epoch) are kept.
 #[derive(Clone, Debug)]
 pub struct Subject<Id> {
     pub id: Id,
@@ -40,16 +40,16 @@ pub struct Subject<Id> {
 /// Rows of one subject that arrived in one hour.
 #[derive(Row, Deserialize, Clone, Debug)]
 pub struct Found {
-    /// From 1: first the installs, then the users.
+    /// Counted from 1: installs first, then users.
     pub subject: u64,
-    /// The hour of their arrival, in seconds since the epoch.
+    /// The hour of arrival, in seconds since the epoch.
     arrived: i64,
     pub rows: u64,
-    /// Rows that were counted as stored when they arrived.
+    /// The rows that were counted as stored on arrival.
     counted: u64,
 }
 
-/// How far a mutation is.
+/// The progress of a mutation.
 #[derive(Row, Deserialize, Clone, Debug)]
 pub struct Mutation {
     is_done: u8,
@@ -63,13 +63,13 @@ impl Mutation {
         self.is_done != 0
     }
 
-    /// Parts that are still to be written.
+    /// The number of parts that are not rewritten yet.
     #[must_use]
     pub fn parts(&self) -> i64 {
         self.parts
     }
 
-    /// Why it did not succeed the last time.
+    /// Why the last attempt failed.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         (!self.error.is_empty()).then_some(&*self.error)
@@ -78,20 +78,20 @@ impl Mutation {
 
 /// Tables that hold rows of installs.
 pub fn tables_of_installs() -> impl Iterator<Item = &'static str> {
-    // Batches last: while rows of a batch are there, the batch is known.
+    // `batches` is last: a batch must stay known while any of its rows exist.
     RAW.iter().map(|table| table.name)
 }
 
-/// Stacks that one statement looks for.
+/// Maximum number of stacks per statement.
 const STACKS_AT_ONCE: usize = 5_000;
-/// A pass looks at this many stacks at most. Others are dropped when they are old.
+/// Maximum number of stacks that a pass checks. Others expire.
 const MOST_STACKS: usize = 100_000;
-/// Questions of people go before those of an erasure.
+/// Statements of an erasure yield to queries of users.
 const SETTINGS: [(&str, &str); 3] = [("max_threads", "2"), ("priority", "10"), LONG_QUERY];
 /// A statement with 50 user ids is longer than ClickHouse allows by default.
 const LONG_QUERY: (&str, &str) = ("max_query_size", "4194304");
 
-/// Ids as SQL expressions, and the times of their owners.
+/// The ids of subjects as SQL expressions, and their `until` times.
 struct Listed {
     ids: Vec<String>,
     times: Vec<String>,
@@ -105,7 +105,7 @@ impl Listed {
         }
     }
 
-    /// The place of a row's owner in the list, from 1.
+    /// Returns the position of a row's subject in the list, from 1.
     fn place(&self, column: &str) -> String {
         format!("indexOf([{}], {column})", self.ids.join(", "))
     }
@@ -132,7 +132,7 @@ impl Whose {
         Listed::new(&self.users, |id| text(id))
     }
 
-    /// An SQL condition.
+    /// Returns an SQL condition on the rows to erase.
     fn sql(&self) -> String {
         let logs = self.logs.iter().map(|log| Number::log_bits(*log));
         let logs: Vec<String> = logs.map(Number::sql_of_log).collect();
@@ -148,7 +148,7 @@ impl Whose {
         )
     }
 
-    /// Which subject a row is of, as SQL says it.
+    /// Returns an SQL expression for the subject of a row.
     fn subject_sql(&self) -> String {
         let (installs, users) = (self.installs(), self.users());
         let of_user = match self.users.is_empty() {
@@ -165,7 +165,7 @@ impl Whose {
         )
     }
 
-    /// Whether the rows of a record are to be erased. All of them are of one install and one user.
+    /// Whether to erase the rows of a record. All rows of a record have the same install and user.
     pub(super) fn has(&self, frame: &Frame<'_>, received_at: i64) -> Result<bool, BadFrame> {
         let (Some((Kind::Uuid, mut install)), Some((Kind::Str, mut user))) =
             (frame.column("install_id")?, frame.column("user_id")?)
@@ -185,7 +185,7 @@ impl Whose {
     }
 }
 
-/// A text as an SQL expression. In hexadecimal it cannot end the statement.
+/// Returns a text as an SQL expression. It is hexadecimal, so it cannot break out of the statement.
 pub(super) fn text(text: &str) -> String {
     let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("unhex('{hex}')")
@@ -196,7 +196,7 @@ fn marked(condition: &str, mark: Uuid) -> String {
 }
 
 impl ClickHouse {
-    /// The rows of a table that are to be erased.
+    /// Counts the rows of a table that are to be erased.
     pub async fn rows_to_erase(&self, table: &str, whose: &Whose) -> Result<Vec<Found>, Failure> {
         let sql = format!(
             "SELECT {} AS subject, {} AS arrived, count() AS rows, countIf(range_id != 0) AS counted \
@@ -209,7 +209,7 @@ impl ClickHouse {
         self.read_rows(&sql).await
     }
 
-    /// The hours (in `traffic`: the days) in which they happened, in seconds since the epoch.
+    /// Returns the hours (for `traffic`, the days) in which these rows happened, in seconds since the epoch.
     pub async fn hours_to_erase(&self, table: &str, whose: &Whose) -> Result<Vec<i64>, Failure> {
         let Some(raw) = RawTable::of(table) else {
             return Ok(Vec::new());
@@ -223,7 +223,7 @@ impl ClickHouse {
         self.read_rows(&sql).await
     }
 
-    /// The stacks of the janks that are to be erased.
+    /// Returns the stacks of the janks that are to be erased.
     pub async fn stacks_to_erase(&self, whose: &Whose) -> Result<Vec<u64>, Failure> {
         let sql = format!(
             "SELECT DISTINCT arrayJoin(arrayPushBack(`samples.stack_hash`, stack_hash)) AS stack \
@@ -234,7 +234,7 @@ impl ClickHouse {
         self.read_rows(&sql).await
     }
 
-    /// The mutation of a table with a mark.
+    /// Returns the mutation of a table that carries a mark.
     pub async fn mutation(&self, table: &str, mark: Uuid) -> Result<Option<Mutation>, Failure> {
         let sql = format!(
             "SELECT toUInt8(min(is_done)) AS is_done, toInt64(sum(parts_to_do)) AS parts, \
@@ -246,7 +246,7 @@ impl ClickHouse {
         Ok(found.into_iter().next())
     }
 
-    /// Counts the rows as erased, and begins to delete them.
+    /// Counts the rows as erased and starts the mutation that deletes them.
     pub async fn erase_rows(
         &self,
         (table, whose): (&str, &Whose),
@@ -254,7 +254,7 @@ impl ClickHouse {
         mark: Uuid,
     ) -> Result<(), Failure> {
         if table == "batches" {
-            // A device may still send these batches again. Each counts as a duplicate then.
+            // Devices may still retry these batches. A retry then counts as a duplicate.
             let keep = format!(
                 "INSERT INTO `{0}`.split_batches (project, batch_id, received_at) \
                  SELECT project, batch_id, received_at FROM `{0}`.batches WHERE {1}",
@@ -307,7 +307,7 @@ impl ClickHouse {
         self.run(&sql).await
     }
 
-    /// Deletes those of the stacks that no event of the project has any more. Answers how many.
+    /// Deletes the stacks that no event of the project uses any longer. Returns their number.
     pub async fn erase_stacks(
         &self,
         project: &str,
@@ -348,7 +348,7 @@ impl ClickHouse {
         self.read_rows(&sql).await
     }
 
-    /// The tables with rows of projects.
+    /// Returns the tables with rows of projects.
     pub async fn tables_of_projects(&self) -> Result<Vec<String>, Failure> {
         let sql = format!(
             "SELECT table FROM system.columns WHERE database = '{0}' AND name = 'project' AND table IN \
@@ -358,7 +358,7 @@ impl ClickHouse {
         self.read_rows(&sql).await
     }
 
-    /// How many rows a table has of a project.
+    /// Returns the number of rows that a project has in a table.
     pub async fn rows_of_project(&self, table: &str, project: &str) -> Result<u64, Failure> {
         let sql = format!(
             "SELECT count() FROM `{}`.`{table}` WHERE project = {}",
@@ -368,7 +368,7 @@ impl ClickHouse {
         Ok(self.read_rows::<u64>(&sql).await?.into_iter().sum())
     }
 
-    /// Begins to delete all rows of a project.
+    /// Starts the mutation that deletes all rows of a project.
     pub async fn erase_project(
         &self,
         table: &str,
@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hostile_user_id_stays_a_text() {
+    fn a_user_id_cannot_inject_sql() {
         let user = Subject {
             id: "x') OR ('1' = '1".to_owned(),
             until: 7,

@@ -1,12 +1,11 @@
-//! Rolls rows up, many at a time.
+//! Rolls up rows, many at a time.
 //!
-//! A group of a roll-up costs as much as some events, and the events of one INSERT fall into nearly as many groups as there are
-//! events. So under load the rows of several ranges make a fold. When it is full or old enough, the SELECTs of [`super::roll_ups`] run over
-//! its rows. A fold of few rows is rolled up at once, so that people who watch a single device see it.
+//! A group of a roll-up costs as much as several events, and the events of one INSERT fall into nearly as many groups as there are events. So under
+//! load, a fold collects the rows of several ranges. When the fold is full or old enough, the SELECTs of [`super::roll_ups`] run over its rows. A
+//! fold with few rows is rolled up at once, so that the events of a single device are visible soon.
 //!
-//! Each block of a roll-up has a *mark* for each month: a row without a project, with the log's id as its app and the fold's number in
-//! `source`, of which a merge keeps the largest. A log's folds are rolled up in their order, so a month has a fold if its mark is not
-//! smaller.
+//! Each block of a roll-up has a *mark* for each month: a row without a project, with the log's id as its app and the fold's number in `source`.
+//! Merges keep the largest number. The folds of a log are rolled up in order, so a month contains a fold if the month's mark is not smaller.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,17 +19,17 @@ use super::number::Number;
 use super::proof::query_id;
 use super::roll_ups::DEFINITIONS;
 
-/// Folds with fewer rows are rolled up as soon as their range is in: there is little to gain.
+/// A fold with fewer rows is rolled up as soon as its range is stored: waiting would gain little.
 const WORTH_WAITING: u64 = 50_000;
-/// A fold of fewer rows than [`MANY`] is rolled up at this age.
+/// A fold with fewer than [`MANY`] rows is rolled up at this age.
 const OLD: Duration = Duration::from_secs(20);
-/// Under load a fold waits longer. Three times the rows have hardly more groups, and questions read every group of every fold until a merge.
+/// Under load a fold waits longer. Three times the rows have hardly more groups, and until a merge, queries read every group of every fold.
 const OLD_UNDER_LOAD: Duration = Duration::from_secs(60);
 const MANY: u64 = 1_000_000;
-/// And one that no range was added to for so long, which is longer than ranges wait for company.
+/// A fold is also rolled up if no range has joined it for this long. Ranges wait less than this for more records.
 pub(super) const QUIET: Duration = Duration::from_secs(2);
 
-/// The age at which a fold of so many rows is rolled up. This is how far the roll-ups lag behind the raw rows.
+/// Returns the age at which a fold with this many rows is rolled up. The roll-ups lag behind the raw rows by this time.
 pub(super) fn longest_wait(rows: u64) -> Duration {
     if rows < MANY { OLD } else { OLD_UNDER_LOAD }
 }
@@ -39,19 +38,19 @@ pub(super) fn is_worth_waiting(rows: u64) -> bool {
     rows >= WORTH_WAITING
 }
 
-/// A fold of very many groups spills to disk instead of failing.
+/// The grouping spills to disk above this size instead of failing.
 const EXTERNAL_BYTES: &str = "1000000000";
 
-/// How rows of a raw table become those of a roll-up.
+/// How rows of a raw table become rows of a roll-up.
 #[derive(Clone, Debug)]
 pub(crate) struct RollUp {
     pub(super) name: String,
     /// The raw table.
     pub(super) table: String,
     pub(super) target: Target,
-    /// What is before and behind the condition on raw rows.
+    /// The SELECT before and after the condition on raw rows.
     select: (String, String),
-    /// The roll-up by the day that a view makes of the one by the hour.
+    /// The daily roll-up that a view fills from the hourly one.
     pub(super) next: Option<Target>,
 }
 
@@ -62,18 +61,18 @@ pub(crate) struct Target {
     columns: Vec<(String, String)>,
 }
 
-/// Where the rows go.
+/// Which tables get the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// To the roll-up, and by its view to the next one.
+    /// The roll-up and, through its view, the next one.
     Both,
-    /// To the roll-up alone: the next one has them.
+    /// Only the roll-up. The next one already has the rows.
     First,
-    /// To the next one alone.
+    /// Only the next one.
     Second,
 }
 
-/// A part of a fold's way into its roll-ups.
+/// One INSERT of a fold into its roll-ups.
 #[derive(Debug)]
 pub(crate) struct Step<'s> {
     pub(super) fold: Number,
@@ -84,12 +83,12 @@ pub(crate) struct Step<'s> {
     pub(super) token: String,
 }
 
-/// The `source` of rows that the views by the day ignore.
+/// The `source` of rows that the daily views ignore.
 const FIRST_ALONE: u8 = 1;
 
 #[cfg(test)]
 impl RollUp {
-    /// As a model of ClickHouse names it, without SQL.
+    /// Creates a roll-up for the model of ClickHouse, without SQL.
     pub(super) fn of_model(name: &str, table: &str, targets: &[&str]) -> Self {
         let mut targets = targets.iter().map(|table| Target {
             table: (*table).to_owned(),
@@ -115,7 +114,7 @@ impl Target {
         names.join(", ")
     }
 
-    /// The column of the roll-up's time.
+    /// Returns the time column of the roll-up.
     pub(super) fn time(&self) -> &'static str {
         if self.columns.iter().any(|(name, _)| name == "hour") {
             "hour"
@@ -124,7 +123,7 @@ impl Target {
         }
     }
 
-    /// The rows of a day, made of those of the hour.
+    /// Turns hourly rows into daily rows.
     fn by_day(&self, rows: &str) -> String {
         let columns: Vec<String> = self
             .columns
@@ -137,13 +136,13 @@ impl Target {
         format!("SELECT {} FROM ({rows})", columns.join(", "))
     }
 
-    /// Puts rows into a table with the columns of the roll-up, without a mark.
+    /// Inserts rows, without a mark, into a table with the columns of the roll-up.
     pub(super) fn fill(&self, table: &str, rows: &str) -> String {
         let (names, mark) = (self.names(), mark_column(&self.table));
         format!("INSERT INTO {table} ({names}, {mark}) SELECT {names}, toUInt128(0) FROM ({rows})")
     }
 
-    /// Puts a mark into a table with the columns of the roll-up.
+    /// Inserts a mark into a table with the columns of the roll-up.
     pub(super) fn fill_mark(&self, table: &str, month: Month, mark: (&str, Number)) -> String {
         format!(
             "INSERT INTO {table} ({}, {}) SELECT {}, {} FROM (SELECT {} AS month)",
@@ -164,7 +163,7 @@ impl Target {
         mark.join(", ")
     }
 
-    /// `rows`, and a mark for each month. Fails when a month is held.
+    /// Inserts `rows` and a mark for each month. The INSERT fails if a month is held.
     fn insert(&self, rows: &str, source: u8, step: &Step<'_>, database: &str) -> String {
         let (table, names, time) = (&self.table, self.names(), self.time());
         let months: Vec<String> = step.months.iter().map(ToString::to_string).collect();
@@ -183,7 +182,7 @@ impl Target {
     }
 }
 
-/// The column with the number of a mark. Traffic has a `source` of its own.
+/// Returns the column with a mark's number. In `traffic_daily`, `source` has another meaning.
 pub(super) fn mark_column(table: &str) -> &'static str {
     if table == "traffic_daily" {
         "mark"
@@ -192,7 +191,7 @@ pub(super) fn mark_column(table: &str) -> &'static str {
     }
 }
 
-/// The value of a mark in a column.
+/// Returns the value of a mark in a column.
 fn mark_of((name, kind): &(String, String), log: &str) -> String {
     let kind = kind.replace('\\', "\\\\").replace('\'', "\\'");
     match name.as_str() {
@@ -207,7 +206,7 @@ fn first_day(month: Month) -> String {
 }
 
 impl RollUp {
-    /// The rows of the roll-up by the hour, or by the day, made of the raw rows that meet the condition.
+    /// Returns the hourly or daily rows of the raw rows that meet the condition.
     pub(super) fn rows_of(&self, target: &Target, condition: &str) -> String {
         let (head, tail) = &self.select;
         let rows = format!("{head}{condition}{tail}");
@@ -217,14 +216,14 @@ impl RollUp {
         }
     }
 
-    /// The tables that rows get to, in their order.
+    /// Returns the tables that get the rows, in order.
     pub(super) fn targets(&self) -> impl Iterator<Item = &Target> {
         std::iter::once(&self.target).chain(&self.next)
     }
 }
 
 impl Step<'_> {
-    /// The tables that the step adds rows or marks to.
+    /// Returns the tables that get rows or marks from this step.
     fn targets(&self) -> Vec<&str> {
         let targets = self.roll_up.targets().map(|target| &*target.table);
         targets
@@ -247,7 +246,7 @@ impl Step<'_> {
     }
 }
 
-/// The columns of the roll-ups, without those of marks.
+/// Lists the columns of the roll-ups, without those of marks.
 const COLUMNS: &str = "SELECT table, name, type FROM system.columns WHERE database = {database:String} AND table IN {tables:Array(String)} \
      AND type NOT LIKE '%UInt128%' ORDER BY table, position";
 
@@ -269,7 +268,7 @@ impl ClickHouse {
         let target = |table: &str| {
             let columns = columns.get(table).cloned().ok_or_else(|| {
                 Failure::Later(format!(
-                    "the table {table} is missing. Restart the server: it makes its tables when it starts"
+                    "the table {table} is missing. Restart the server: it creates its tables when it starts"
                 ))
             })?;
             Ok::<_, Failure>(Target {
@@ -306,7 +305,7 @@ impl ClickHouse {
                 query.with_setting(setting, value)
             });
         let query = query
-            // Another thread would take its core from the ingest.
+            // A second thread would take a core from ingest.
             .with_setting("max_threads", "1")
             .with_setting("max_bytes_before_external_group_by", EXTERNAL_BYTES)
             .with_setting("insert_deduplication_token", token)
@@ -314,7 +313,7 @@ impl ClickHouse {
         Ok(query.execute().await?)
     }
 
-    /// Rolls up the fold of an older server, as it did: with tokens alone, and without marks.
+    /// Rolls up the fold of an older server in the same way as that server: with tokens alone, and without marks.
     pub(super) async fn roll_up_of_older(&self, fold: u64, log_id: Uuid) -> Result<(), Failure> {
         let numbered = |roll_up: &RollUp| roll_up.table != "batches";
         for roll_up in self.read_roll_ups().await?.into_iter().filter(numbered) {

@@ -1,8 +1,8 @@
-//! Holds: while a rebuild replaces a month of a roll-up, no fold adds to that month.
+//! Holds: while a rebuild replaces a month of a roll-up, no fold may add to that month.
 //!
-//! A hold is a row of `rollup_holds`. Each statement of a fold reads that table before anything else, and fails when its month is held; the
-//! writer retries. A hold expires unless it is renewed, so a rebuild that was killed holds up folds for 30 s at most. All times are
-//! ClickHouse's, so clocks of servers do not matter.
+//! A hold is a row of `rollup_holds`. Each statement of a fold reads that table first and fails if its month is held; the writer
+//! then retries. A hold expires unless it is renewed, so a killed rebuild blocks folds for at most 30 s. All times are
+//! ClickHouse's, so the servers' clocks do not matter.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -14,12 +14,12 @@ use uuid::Uuid;
 use super::clickhouse::{ClickHouse, Failure};
 use super::destination::Month;
 
-const WAITS: &str = "this month of the roll-up is being rebuilt: the fold waits";
-/// The claim that makes a rebuild the only one.
+const WAITS: &str = "this month of the roll-up is being rebuilt; the fold will be retried";
+/// The claim that makes a rebuild exclusive.
 const LOCK: (&str, Month) = ("", 0);
-/// How often running folds are looked for.
+/// How often running folds are polled.
 const LOOK: Duration = Duration::from_millis(50);
-/// Folds that run for longer than this end the wait for them.
+/// Maximum time to wait for running folds.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Whether a statement failed because of a hold.
@@ -27,8 +27,8 @@ pub(super) fn is_held(failure: &Failure) -> bool {
     matches!(failure, Failure::Later(text) if text.contains(WAITS))
 }
 
-/// An SQL condition that fails the whole statement, before it has read any row, when one of the tables is held in one of the months (in any
-/// month: `None`).
+/// Returns an SQL condition that fails the whole statement before it reads any row, if one of the tables is held in one of the
+/// months (`None`: in any month).
 pub(super) fn unless_held(
     database: &str,
     targets: &[&str],
@@ -46,20 +46,20 @@ pub(super) fn unless_held(
     )
 }
 
-/// One who holds: a rebuild.
+/// The owner of holds: a rebuild.
 #[derive(Clone)]
 pub(super) struct Holder {
     pub(super) clickhouse: ClickHouse,
     pub(super) id: Uuid,
-    /// How long a claim lasts without being renewed.
+    /// How long a claim lasts unless it is renewed.
     pub(super) life: Duration,
 }
 
 impl Holder {
-    /// Makes this rebuild the only one, or fails when another one runs.
+    /// Claims the exclusive lock, or fails if another rebuild is running.
     pub(super) async fn lock(&self) -> Result<(), Failure> {
         self.claim(LOCK).await?;
-        // The claim is visible before others are looked for: of two rebuilds that start together, at least one sees the other.
+        // The claim is visible before the check: of two rebuilds that start together, at least one sees the other.
         let sql = format!(
             "SELECT toString(expires_at) FROM `{}`.rollup_holds FINAL WHERE target = '' AND month = 0 \
              AND holder != '{}' AND expires_at > now64(3) ORDER BY expires_at DESC LIMIT 1",
@@ -72,11 +72,11 @@ impl Holder {
         };
         self.release(Some(LOCK)).await?;
         Err(Failure::Later(format!(
-            "another rebuild of roll-ups runs. If it was killed, its lock ends at {until} (UTC): try again then"
+            "another rebuild of roll-ups is running. If it was killed, retry after {until} (UTC), when its lock expires"
         )))
     }
 
-    /// Holds a month of a table, and waits until no fold is adding to it. `through`: tables whose folds get there.
+    /// Holds a month of a table and waits until no fold is adding to it. `through` lists the tables whose folds write to the month.
     pub(super) async fn hold(
         &self,
         (target, month): (&str, Month),
@@ -97,7 +97,7 @@ impl Holder {
         Ok(())
     }
 
-    /// A statement is listed before it reads the holds. So a fold that has not seen the hold is in this list.
+    /// A statement is listed before it reads the holds. So every fold that has not seen the hold is in this list.
     async fn folds_at_work(&self, through: &[&str]) -> Result<u64, Failure> {
         let database = self.clickhouse.database();
         let into: Vec<String> = through
@@ -138,7 +138,7 @@ impl Holder {
         self.change(&self.expiry(), None).await
     }
 
-    /// Ends a claim, or all of them.
+    /// Releases one claim, or all claims.
     pub(super) async fn release(&self, claim: Option<(&str, Month)>) -> Result<(), Failure> {
         self.change("now64(3)", claim).await
     }
@@ -162,7 +162,7 @@ impl Holder {
         Ok(query.execute().await?)
     }
 
-    /// Whether the lock and the hold have lasted until now.
+    /// Whether the lock and the hold have not expired.
     pub(super) async fn lasts(&self, (target, month): (&str, Month)) -> Result<bool, Failure> {
         let sql = format!(
             "SELECT count() FROM `{}`.rollup_holds FINAL WHERE holder = '{}' AND expires_at > now64(3) \
@@ -179,7 +179,7 @@ impl Holder {
         Ok(claims == 2)
     }
 
-    /// Renews the claims for as long as the work takes.
+    /// Renews the claims while the work runs.
     pub(super) async fn during<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -193,7 +193,7 @@ impl Holder {
             tokio::select! {
                 done = &mut work => return done,
                 renewed = renewal => if let Err(failure) = renewed {
-                    tracing::debug!(%failure, "the claims of a rebuild were not renewed");
+                    tracing::debug!(%failure, "cannot renew the claims of a rebuild");
                 },
             }
         }

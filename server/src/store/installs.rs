@@ -1,4 +1,4 @@
-//! The installs that sent something lately, and how much of what: for trying a change on them before it is made.
+//! Recently seen installs and their volume of events, to predict the effect of a change before it is made.
 
 use clickhouse::Row;
 use clickhouse::query::{Query, RowCursor};
@@ -8,14 +8,15 @@ use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
 
-/// A question that takes longer is given up: somebody waits for the answer.
+/// A slower query is cancelled, because a client waits for it.
 const MAX_SECONDS: u32 = 20;
-/// Kinds of events per install and name that are read.
+/// Maximum number of rows, one per install and name.
 pub const MAX_VOLUMES: u64 = 2_000_000;
-/// Events are looked for by their own time too, which finds them fast; those of this much before the time they are asked for.
+/// Events are also searched by their own time, which the index finds fast. Events older than the start by more than this are
+/// missed.
 const LATE_US: i64 = 86_400_000_000;
 
-/// Installs of a project that were seen since a time: all, or one in so many, the same ones each time.
+/// The installs of a project seen since a time: all, or one in `one_in`, chosen by hash.
 #[derive(Clone, Copy, Debug)]
 pub struct InstallSample<'s> {
     pub project: &'s str,
@@ -24,7 +25,7 @@ pub struct InstallSample<'s> {
     pub one_in: u64,
 }
 
-/// What an install last said of itself.
+/// An install's most recently reported properties.
 #[derive(Debug, Row, Deserialize)]
 pub struct SeenInstall {
     #[serde(with = "clickhouse::serde::uuid")]
@@ -41,19 +42,19 @@ pub struct SeenInstall {
     pub user_id: String,
 }
 
-/// What an install sent of one kind.
+/// The number of events of one kind from an install.
 #[derive(Debug, Row, Deserialize)]
 pub struct InstallVolume<'v> {
     #[serde(with = "clickhouse::serde::uuid")]
     pub install_id: Uuid,
-    /// That of a span, else nothing.
+    /// The name of a span; empty for other signals.
     pub name: &'v str,
     pub sent: u64,
-    /// How many happened, by the sample rates that came with them; nothing where no rates come.
+    /// The number of events before sampling, by their sample rates; 0 for signals without rates.
     pub happened: f64,
 }
 
-/// Where the events of a signal are: their name, their time, and how many one stands for.
+/// Returns the SQL for a signal's name, time, and weight of one event.
 fn columns(signal: Signal) -> (&'static str, &'static str, &'static str) {
     const WEIGHT: &str = "1 / sample_rate";
     match signal {
@@ -69,7 +70,7 @@ fn columns(signal: Signal) -> (&'static str, &'static str, &'static str) {
 }
 
 impl ClickHouse {
-    /// How many installs of a project sent a batch since a time, in microseconds since the epoch.
+    /// Counts the installs of a project that sent a batch since a time, in microseconds since the epoch.
     pub async fn installs_since(&self, project: &str, since: i64) -> Result<u64, Failure> {
         let sql = format!(
             "SELECT uniqExact(install_id) FROM `{}`.batches \
@@ -81,7 +82,7 @@ impl ClickHouse {
         Ok(query.fetch_one().await?)
     }
 
-    /// The installs of a sample as they last were.
+    /// Returns the installs of a sample with their latest properties.
     pub async fn sampled_installs(
         &self,
         sample: &InstallSample<'_>,
@@ -108,7 +109,7 @@ impl ClickHouse {
         Ok(of_sample(self.ask(&sql)?, sample).fetch_all().await?)
     }
 
-    /// What the installs of a sample sent of a signal: at most [`MAX_VOLUMES`] rows.
+    /// Streams the volumes of a signal from the installs of a sample: at most [`MAX_VOLUMES`] rows.
     pub fn volumes(
         &self,
         sample: &InstallSample<'_>,
@@ -124,7 +125,7 @@ impl ClickHouse {
         Ok(of_sample(self.ask(&sql)?, sample).fetch()?)
     }
 
-    /// Whether anything of a project was ever stored.
+    /// Whether any data of a project was ever stored.
     pub async fn holds_data_of(&self, project: &str) -> Result<bool, Failure> {
         let sql = format!(
             "SELECT count() > 0 FROM (SELECT 1 FROM `{}`.usage_daily WHERE project = {{project:String}} LIMIT 1)",

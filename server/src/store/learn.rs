@@ -1,4 +1,4 @@
-//! Compares the ledger with ClickHouse once, at the start of a process. The ledger may be lost or restored from a backup, and the clock may
+//! Compares the ledger with ClickHouse once per process. The ledger may have been lost or restored from a backup, and the clock may
 //! have been set back.
 
 use std::collections::BTreeSet;
@@ -16,11 +16,11 @@ use super::writer::Writer;
 
 /// Only folds drawn within this time before the last number are recalled. `rollups rebuild` handles older ones.
 const RECALLED: Duration = Duration::from_secs(6 * 60 * 60);
-/// At most this many folds are recalled for each view, newest first. The auditor finds the others.
+/// Maximum number of recalled folds per view, newest first. The auditor finds the others.
 const MOST_RECALLED: usize = 200;
 
 impl<D: Destination> Writer<D> {
-    /// Ends queries of earlier processes, and makes sure that new numbers are greater than all numbers in ClickHouse.
+    /// Ends the queries of earlier processes, and ensures that new numbers are greater than all numbers in ClickHouse.
     pub(super) async fn learn(&mut self) -> Result<(), Failure> {
         if self.knows_last || is_back(OldFault::NumbersRepeat) {
             self.knows_last = true;
@@ -32,7 +32,7 @@ impl<D: Destination> Writer<D> {
         for log in logs {
             if self.destination.end_attempts(log).await? {
                 return Err(Failure::Later(
-                    "what an earlier process has sent is still at work".to_owned(),
+                    "queries of an earlier process are still running".to_owned(),
                 ));
             }
         }
@@ -48,7 +48,7 @@ impl<D: Destination> Writer<D> {
         };
         let mut next = self.ledger.clone();
         if let Some(newest) = unknown.last() {
-            // The ledger is older than ClickHouse. Every record of the log is checked again before any fold is rolled up.
+            // The ledger is older than ClickHouse. Every record of the log must be checked again before any fold is rolled up.
             next.range = None;
             next.folds_wait_for = self.log.durable_at_open();
             next.last = next.last.max(newest.last_of_fold());

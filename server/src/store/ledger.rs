@@ -1,9 +1,10 @@
-//! How far the log is drained, kept in `drain.json` and made durable before anything is sent.
+//! How far the log is drained. The ledger is the file `drain.json`, which is durable before anything is sent.
 //!
-//! A range of the log is cut once and written down before its first INSERT, with a number that no other range ever has. Its rows carry
-//! the number, so ClickHouse can be asked what it has of them. Several ranges make a fold, which is rolled up as one.
+//! A range of the log is cut once. It is recorded before its first INSERT, with a number that no other range ever gets. Its rows carry the number, so
+//! the writer can query which of them ClickHouse has. Several ranges make a fold, which is rolled up as one.
 //!
-//! The file may be lost or come back older, and so may the log: the ledger only saves questions. What it does not know is asked.
+//! The file may be lost or be restored from an older backup, and so may the log. The ledger only saves queries: the writer asks ClickHouse for
+//! whatever the ledger does not know.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,21 +20,21 @@ use super::old_fault::{OldFault, is_back};
 /// The first version with numbers.
 const VERSION: u8 = 1;
 
-/// A fold of so many rows is rolled up at once: its groups fit in memory.
+/// A fold with this many rows is rolled up at once, so that its groups fit in memory.
 const FULL: u64 = 10_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ledger {
-    /// [`VERSION`]. An older server left this out.
+    /// [`VERSION`]. The ledger of an older server has none.
     #[serde(default)]
     version: u8,
-    /// The log this speaks of. The marks in ClickHouse name it too.
+    /// The log that the ledger describes. The marks in ClickHouse name it too.
     pub(super) log_id: Uuid,
-    /// Every record up to this one is in ClickHouse (or in the dead-letter folder). 0: none.
+    /// Every record up to this one is in ClickHouse or in the dead-letter folder. 0 if there is none.
     pub(super) done: u64,
-    /// What is on its way.
+    /// The range that is being sent.
     pub(super) range: Option<Range>,
-    /// Folds whose rows are not all rolled up yet, oldest first. Only the last may be open.
+    /// Folds that are not completely rolled up, oldest first. Only the last may be open.
     #[serde(default)]
     pub(super) folds: Vec<Fold>,
     /// The last number drawn.
@@ -53,18 +54,18 @@ pub(super) struct Range {
     pub(super) number: Number,
     pub(super) first: u64,
     pub(super) last: u64,
-    /// Numbers from and to which no record was in the log. A power cut can bring records back that a failed sync had taken out of the log;
-    /// nobody acknowledged those.
+    /// Sequence numbers without a record, as pairs of first and last. A power cut can bring back records that a failed sync had removed from the log.
+    /// Such records were never acknowledged and are ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) gaps: Vec<(u64, u64)>,
-    /// Records whose batch came before: only counted.
+    /// Records with a duplicate batch. They are counted and not sent.
     pub(super) duplicates: Vec<u64>,
-    /// Records that an earlier range has sent, wholly or in part, and the number of that range.
+    /// Records that an earlier range has sent completely or in part, with the number of that range.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) again: Vec<(u64, Number)>,
-    /// Tables, with their columns, whose block was refused for its content: their rows go record by record.
+    /// Layouts (a table and its columns) whose block ClickHouse rejected because of its content. Their rows are sent record by record.
     pub(super) one_by_one: Vec<String>,
-    /// The log, as an older server named it in tokens. Such a range has no number.
+    /// The log id in the tokens of an older server. Such a range has no number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) old_log_id: Option<Uuid>,
     /// The fold of a range without a number.
@@ -72,18 +73,18 @@ pub(super) struct Range {
     pub(super) old_fold: Option<u64>,
 }
 
-/// Rows that are rolled up together: those of all ranges whose numbers belong to it.
+/// Rows that are rolled up together: the rows of all ranges whose numbers belong to the fold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fold {
     pub(super) number: Number,
-    /// The log whose mark is left.
+    /// The log that the fold's mark names.
     pub(super) log_id: Uuid,
     pub(super) ranges: u16,
     pub(super) rows: u64,
     pub(super) tables: BTreeSet<String>,
-    /// No range is added any more.
+    /// No more ranges join.
     pub(super) closed: bool,
-    /// Views that are done.
+    /// Roll-ups that are done.
     pub(super) done: BTreeSet<String>,
 }
 
@@ -92,7 +93,7 @@ pub(super) struct OldFold {
     pub(super) number: u64,
     pub(super) rows: u64,
     pub(super) closed: bool,
-    /// The log, as its tokens name it.
+    /// The log id in its tokens.
     #[serde(default)]
     pub(super) log_id: Option<Uuid>,
 }
@@ -115,7 +116,7 @@ impl Fold {
     }
 }
 
-/// What is known of a log when it is opened.
+/// The state of a log when it is opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogState {
     pub(super) id: Uuid,
@@ -139,8 +140,8 @@ impl Ledger {
         }
     }
 
-    /// Reads the ledger of a log. One that speaks of another log, or of records that the log does not have, begins anew: everything in
-    /// the log is looked at, and ClickHouse says what it has.
+    /// Reads the ledger of a log. If the ledger describes another log, or records that the log does not have, it starts over: the writer checks all
+    /// records of the log and skips what ClickHouse already has.
     pub(super) fn load(files: &DurableFiles, path: &Path, log: LogState) -> io::Result<Self> {
         let mut ledger: Self = match files.read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| damaged(path, &error))?,
@@ -165,14 +166,14 @@ impl Ledger {
                 fold.log_id.get_or_insert(old_log_id);
             }
         } else if ledger.log_id != log.id {
-            tracing::error!(ledger = %ledger.log_id, log = %log.id, "the ingest log is another one than before: all of it is drained, and what ClickHouse has is passed over");
+            tracing::error!(ledger = %ledger.log_id, log = %log.id, "the ledger belongs to another ingest log: the server drains the whole log and skips what ClickHouse already has");
             (ledger.done, ledger.range) = (0, None);
         }
         if ledger.done > log.durable {
             tracing::error!(
                 drained = ledger.done,
                 durable = log.durable,
-                "the ingest log ends before what was drained of it: all of it is looked at again"
+                "the ingest log ends before the last drained record: the server checks the whole log again"
             );
             (ledger.done, ledger.range) = (0, None);
         }
@@ -185,12 +186,12 @@ impl Ledger {
             // The correction must be durable: the log may have grown past `done` by the next start.
             ledger.save(files, path)?;
         }
-        // An older copy of this file may have a fold that went on.
+        // This may be an older copy of the file, and its open fold may have grown since.
         ledger.folds.iter_mut().for_each(|fold| fold.closed = true);
         Ok(ledger)
     }
 
-    /// Adds a range of so many rows to the open fold, or to a new one. Answers the range's number.
+    /// Adds a range with this many rows to the open fold, or to a new one. Returns the number of the range.
     pub(super) fn join_fold(&mut self, rows: u64, at: i64, random: u64) -> Number {
         if self
             .folds
@@ -214,7 +215,7 @@ impl Ledger {
         self.last
     }
 
-    /// Never uses the numbers of another ledger again. That ledger may be on the disk even if the attempt to save it failed.
+    /// Reserves the numbers of another ledger. That ledger may be on the disk even if the attempt to save it failed.
     pub(super) fn reserve_numbers(&mut self, other: &Self) {
         self.last = self.last.max(other.last);
         if let (Some(ours), Some(theirs)) = (self.folds.last_mut(), other.folds.last())
@@ -224,14 +225,14 @@ impl Ledger {
         }
     }
 
-    /// Tables of which the last fold has rows.
+    /// Adds tables to the last fold.
     pub(super) fn fold_has<'t>(&mut self, tables: impl Iterator<Item = &'t str>) {
         if let Some(fold) = self.folds.last_mut() {
             fold.tables.extend(tables.map(str::to_owned));
         }
     }
 
-    /// Has a fold looked at that the ledger does not know, since a range of it was found in ClickHouse.
+    /// Adds a fold that the ledger does not know, after one of its ranges was found in ClickHouse.
     pub(super) fn recall_fold(&mut self, number: Number, tables: BTreeSet<String>) {
         let number = number.fold();
         let at = self.folds.partition_point(|fold| fold.number < number);
@@ -261,7 +262,7 @@ impl Ledger {
         !self.folds.is_empty() || self.old_fold.is_some()
     }
 
-    /// Rows in ClickHouse that may not be rolled up yet.
+    /// Returns how many rows in ClickHouse may not be rolled up yet.
     pub(super) fn unfolded_rows(&self) -> u64 {
         let old = self.old_fold.map_or(0, |fold| fold.rows);
         self.folds.iter().map(|fold| fold.rows.max(1)).sum::<u64>() + old
@@ -274,8 +275,8 @@ impl Ledger {
 
 fn damaged(path: &Path, error: &serde_json::Error) -> io::Error {
     let text = format!(
-        "{} does not read: {error}. Move the file away and start again: the log is then looked at from its beginning, and what ClickHouse \
-         has is passed over",
+        "{} is damaged: {error}. Move the file away and restart the server: it then checks the log from its beginning and skips what ClickHouse \
+         already has",
         path.display()
     );
     io::Error::new(io::ErrorKind::InvalidData, text)
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ledger_survives_and_a_damaged_one_is_an_error_not_a_fresh_start() {
+    fn the_ledger_is_durable_and_a_damaged_one_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drain.json");
         let mut ledger = Ledger::load(&DurableFiles::default(), &path, LOG).unwrap();
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_of_another_log_or_ahead_of_its_log_begins_anew_but_keeps_its_folds() {
+    fn a_ledger_of_another_log_or_ahead_of_its_log_starts_over_and_keeps_its_folds() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drain.json");
         let mut ledger = Ledger::new(LOG.id);
@@ -351,21 +352,21 @@ mod tests {
             LogState { id: other, ..LOG },
             LogState { durable: 8, ..LOG },
         ] {
-            let anew = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
-            assert_eq!((anew.done, anew.log_id), (0, log.id));
-            assert_eq!(anew.folds[0].log_id, LOG.id, "the mark it would have left");
+            let reset = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
+            assert_eq!((reset.done, reset.log_id), (0, log.id));
+            assert_eq!(reset.folds[0].log_id, LOG.id, "the fold keeps the log of its mark");
         }
-        // Also before the first number was drawn.
+        // The same holds before the first number is drawn.
         let mut ledger = Ledger::new(LOG.id);
         ledger.done = 9;
         ledger.save(&DurableFiles::default(), &path).unwrap();
         let log = LogState { id: other, ..LOG };
-        let anew = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
-        assert_eq!(anew.done, 0);
+        let reset = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
+        assert_eq!(reset.done, 0);
     }
 
     #[test]
-    fn the_ledger_of_an_older_server_is_taken_over() {
+    fn the_ledger_of_an_older_server_is_migrated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drain.json");
         let old = r#"{"log_id":"00000000-0000-0000-0000-000000000003","done":7,"range":{"first":8,"last":9,"duplicates":[],

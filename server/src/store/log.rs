@@ -1,7 +1,6 @@
-//! The ingest log: appends from many requests, one sync for all that wait, then the acknowledgements.
+//! The ingest log. Requests append records, one sync covers all waiting appends, and then the requests are acknowledged.
 //!
-//! One thread owns the log and does its disk work; a group of appends shares one sync. The queue to it is bounded: when it
-//! is full, devices are told to come back.
+//! One thread owns the log and does its disk I/O. The queue to the thread is bounded. If the queue is full, appends fail with [`LogError::Busy`].
 
 mod disk;
 mod identity;
@@ -32,25 +31,25 @@ pub struct LogSettings {
     pub dir: PathBuf,
     pub max_bytes: u64,
     pub max_record_bytes: u32,
-    /// Below this much free space nothing is taken: ClickHouse needs room to drain what is there.
+    /// Appends are rejected below this much free space, because ClickHouse needs room to drain the log.
     pub min_free_bytes: u64,
 }
 
-/// Why a record is not acknowledged. The record is not in the log, except after [`LogError::Unknown`].
+/// Why a record was not acknowledged. The record is not in the log, except possibly after [`LogError::Unknown`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LogError {
     #[error(
-        "the ingest log is at its limit, since ClickHouse does not take events: send it again later"
+        "the ingest log is full because ClickHouse does not accept events: retry later"
     )]
     Full,
-    #[error("the server's disk is nearly full: send it again later")]
+    #[error("the server's disk is nearly full: retry later")]
     DiskFull,
-    #[error("too many batches wait for the disk: send it again later")]
+    #[error("too many batches wait for the disk: retry later")]
     Busy,
-    #[error("the batch cannot be made durable now: {0}")]
+    #[error("the batch cannot be written to disk now: {0}")]
     Failed(String),
     /// The only error after which the record may be in the log.
-    #[error("the ingest log ended before it answered: send the batch again")]
+    #[error("the ingest log stopped before it answered: send the batch again")]
     Unknown,
     #[error("the batch is too large for the ingest log: split it")]
     TooLarge,
@@ -68,44 +67,44 @@ struct Inner {
     queue: mpsc::Sender<Command>,
     reader: Mutex<Reader>,
     trimmer: Trimmer,
-    /// When the disk was last found to answer a probe.
+    /// When the disk last answered a probe.
     probed: Mutex<Option<Instant>>,
     state: Arc<State>,
 }
 
-/// What the thread of the log tells everyone else.
+/// The state that the log's thread shares with the handles.
 struct State {
-    /// The last durable record. Never closed, so that the writer drains on when the thread is gone.
+    /// The last durable record. The channel stays open after the thread has ended, so that the writer can drain the rest.
     durable: watch::Sender<Seq>,
-    /// Payload bytes that are durable and not drained.
+    /// Bytes of payload that are durable and not drained.
     pending_bytes: AtomicU64,
-    /// The last record that is drained.
+    /// The last drained record.
     drained: AtomicU64,
     full: AtomicBool,
-    /// Whether the disk took what was last written to it, or why it did not.
+    /// Whether the last write to the disk succeeded, or why it failed.
     verdict: watch::Sender<Result<(), &'static str>>,
-    /// A probe is in the queue.
+    /// Whether a probe is in the queue.
     probe_waits: AtomicBool,
-    /// The thread is gone.
+    /// Cancelled when the thread has ended.
     ended: CancellationToken,
     metrics: LogMetrics,
 }
 
-/// Requests that may wait for the disk at once.
+/// Maximum number of requests that wait for the disk.
 const QUEUE: usize = 1024;
-/// A group that shares a sync ends at this size: what comes later should not wait for it.
+/// A group of appends that share a sync ends at this size, so that it does not have to wait for later ones.
 const GROUP_BYTES: usize = 8 << 20;
 const SEGMENT_BYTES: u64 = 64 << 20;
 
 impl IngestLog {
-    /// Opens the log and runs it on a thread of its own.
+    /// Opens the log and runs it on its own thread.
     pub fn open(settings: LogSettings, metrics: LogMetrics) -> anyhow::Result<Self> {
         let (log, disk) = Self::assemble(DurableFiles::default(), settings, metrics)?;
         disk::start(disk)?;
         Ok(log)
     }
 
-    /// Opens the log. Nothing is appended until somebody runs the [`Disk`].
+    /// Opens the log. Nothing is appended until the caller runs the [`Disk`].
     pub(super) fn assemble(
         files: DurableFiles,
         settings: LogSettings,
@@ -176,22 +175,22 @@ impl IngestLog {
         Ok((log, disk))
     }
 
-    /// Names this log for as long as its folder exists.
+    /// Returns the id of this log, which stays the same as long as the log's folder exists.
     pub fn identity(&self) -> Uuid {
         self.0.identity
     }
 
-    /// The file system that the log is on.
+    /// Returns the file system of the log.
     pub(super) fn files(&self) -> &DurableFiles {
         &self.0.files
     }
 
-    /// The number of the last durable record when the log was opened; 0 if there was never one.
+    /// Returns the number of the last durable record when the log was opened, or 0 if there was none.
     pub fn durable_at_open(&self) -> Seq {
         self.0.durable_at_open
     }
 
-    /// Makes a record durable: returns once it is on disk. After every error but [`LogError::Unknown`] it is not in the log.
+    /// Appends a record and returns once it is on disk. After any error except [`LogError::Unknown`], the record is not in the log.
     pub async fn append(&self, record: Vec<u8>) -> Result<(), LogError> {
         let (done, answer) = oneshot::channel();
         self.0
@@ -208,12 +207,12 @@ impl IngestLog {
         answer.await.unwrap_or(Err(LogError::Unknown))
     }
 
-    /// Resolves when the log's thread is gone: it was closed, or it panicked.
+    /// Resolves when the log's thread has ended because it was closed or has panicked.
     pub async fn ended(&self) {
         self.0.state.ended.cancelled().await;
     }
 
-    /// Ends the log's thread and gives the folder free.
+    /// Ends the log's thread and releases the folder.
     pub async fn close(&self) {
         let (done, answer) = oneshot::channel();
         if self.0.queue.send(Command::Close(done)).await.is_ok() {
@@ -221,7 +220,7 @@ impl IngestLog {
         }
     }
 
-    /// Calls `recall` for every batch still in the log, oldest first, drained or not.
+    /// Calls `recall` for every batch that is still in the log, oldest first, drained or not.
     pub fn recall(&self, mut recall: impl FnMut(&str, Uuid)) -> io::Result<u64> {
         let mut reader = self.reader();
         reader.seek(0);
@@ -238,17 +237,17 @@ impl IngestLog {
         Ok(records)
     }
 
-    /// The number of the last durable record.
+    /// Watches the number of the last durable record.
     pub fn durable(&self) -> watch::Receiver<Seq> {
         self.0.state.durable.subscribe()
     }
 
-    /// Payload bytes that wait to be drained.
+    /// Returns the bytes of payload that wait to be drained.
     pub fn pending_bytes(&self) -> u64 {
         self.0.state.pending_bytes.load(Ordering::Relaxed)
     }
 
-    /// Reads records from `first` on: about `bytes` of them, none past `last`.
+    /// Reads records from `first` to `last`, about `bytes` of them.
     pub async fn read(&self, first: Seq, bytes: usize, last: Seq) -> io::Result<LogRecords> {
         let log = self.clone();
         self.0
@@ -283,7 +282,7 @@ impl IngestLog {
         self.0.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that wait to be drained.
+    /// Returns the number of records that wait to be drained.
     pub fn pending_records(&self) -> u64 {
         self.0
             .state
@@ -292,18 +291,18 @@ impl IngestLog {
             .saturating_sub(self.0.state.drained.load(Ordering::Relaxed))
     }
 
-    /// The last record that is in ClickHouse, and the last one that is durable.
+    /// Returns the numbers of the last drained and the last durable record.
     pub fn drained_and_durable(&self) -> (Seq, Seq) {
         let drained = self.0.state.drained.load(Ordering::Relaxed);
         (drained, *self.0.state.durable.borrow())
     }
 
-    /// What is free on the disk of the log, which is that of the data folder; if it says.
+    /// Returns the free space on the disk of the log, which is also the disk of the data folder. `None` if the system does not report it.
     pub fn disk_free_bytes(&self) -> Option<u64> {
         disk::free_bytes(&self.0.dir)
     }
 
-    /// Records up to `through` were drained by an earlier process. The log's own hint may be behind.
+    /// Skips records up to `through`, which an earlier process has drained. The log's own hint may be behind.
     pub(super) fn resume_at(&self, through: Seq) -> io::Result<()> {
         let mut reader = self.reader();
         reader.seek(self.trimmed() + 1);
@@ -321,7 +320,7 @@ impl IngestLog {
         Ok(())
     }
 
-    /// The last trimmed record.
+    /// Returns the last trimmed record.
     pub(super) fn trimmed(&self) -> Seq {
         self.0.trimmer.trimmed()
     }
@@ -332,11 +331,11 @@ impl IngestLog {
         let _before = pending.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// Everything up to `through` is in ClickHouse: its space comes back, in whole segments.
+    /// Records that everything up to `through` is in ClickHouse, and deletes the segments that are completely drained.
     pub(super) async fn drained(&self, through: Seq, records: &LogRecords) {
         self.0.state.drained.store(through, Ordering::Relaxed);
         self.forget_pending(records.bytes as u64);
-        // To delete a segment takes up to 30 ms.
+        // It takes up to 30 ms to delete a segment.
         let trimmer = self.0.trimmer.clone();
         let trimmed = self.0.files.unblocked(move || trimmer.trim(through)).await;
         let error = match trimmed {
@@ -345,38 +344,38 @@ impl IngestLog {
             Err(error) => Some(error.to_string()),
         };
         if let Some(error) = error {
-            tracing::warn!(%error, "space of the ingest log did not come back; it is tried again with the next range");
+            tracing::warn!(%error, "cannot delete drained segments of the ingest log; the server retries after the next range");
         }
         self.0.state.full.store(false, Ordering::Relaxed);
     }
 }
 
 fn ended() -> LogError {
-    LogError::Failed("the server is ending".to_owned())
+    LogError::Failed("the server is shutting down".to_owned())
 }
 
-/// Says what opening the log found.
+/// Logs what the recovery found.
 fn report(recovery: &Recovery, metrics: &LogMetrics) {
     if recovery.torn_bytes > 0 {
         metrics.torn_bytes.inc_by(recovery.torn_bytes);
         tracing::warn!(
             bytes = recovery.torn_bytes,
-            "what was no whole record was cut from the end of the ingest log: usual after a crash, which interrupts a write before its acknowledgement"
+            "removed an incomplete record from the end of the ingest log: usual after a crash, which interrupts a write before its acknowledgement"
         );
     }
     for damage in &recovery.damaged {
         metrics.damaged_ranges.inc();
         tracing::error!(
             ?damage,
-            "the ingest log is damaged here; what follows is read"
+            "the ingest log is damaged here; the records after the damage are read"
         );
     }
 }
 
-/// Where in a buffer the records are.
+/// The positions of the records in a buffer.
 type Places = Vec<(Seq, Range<usize>)>;
 
-/// Records read, in the buffers they were read into.
+/// Records, in the buffers into which they were read.
 #[derive(Default)]
 pub struct LogRecords {
     chunks: Vec<(Vec<u8>, Places)>,
@@ -392,7 +391,7 @@ impl LogRecords {
         })
     }
 
-    /// Numbers of `first` to `last` without a record, as pairs of first and last.
+    /// Returns the ranges of numbers from `first` to `last` without a record, as pairs of first and last.
     pub(super) fn gaps(&self, first: Seq, last: Seq) -> Vec<(Seq, Seq)> {
         let mut gaps = Vec::new();
         let mut next = first;

@@ -1,4 +1,4 @@
-//! The marks of a month of a roll-up: which folds it has, log by log.
+//! The marks of a month of a roll-up: the folds that it contains, by log.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::destination::Month;
 use super::fold::mark_column;
 use super::number::Number;
 
-/// A mark, and the log that it stands for.
+/// A mark and its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     /// The id of the log, or [`unknown_log`].
@@ -20,7 +20,7 @@ pub(super) struct Mark {
 
 const UNKNOWN: &str = "log ";
 
-/// How a mark names a log of which only the bits in numbers are known.
+/// Returns the name of a log of which only the bits in numbers are known.
 pub(super) fn unknown_log(bits: u32) -> String {
     format!("{UNKNOWN}{bits:08x}")
 }
@@ -32,12 +32,12 @@ fn bits_of(log: &str) -> Option<u32> {
     }
 }
 
-/// The last number that is rolled up, by the 32 bits of the log that are in a number.
+/// The last number that is rolled up, by the 32 bits of the log that are part of a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rolled(pub(super) BTreeMap<u32, Number>);
 
 impl Rolled {
-    /// A condition on raw rows that are rolled up.
+    /// Returns a condition on raw rows that are rolled up.
     pub(super) fn sql(&self) -> String {
         if self.0.is_empty() {
             return "range_id = 0".to_owned();
@@ -52,7 +52,7 @@ impl Rolled {
         )
     }
 
-    /// Takes the later number for each log.
+    /// Keeps the later number for each log.
     pub(super) fn join(&mut self, numbers: impl IntoIterator<Item = (u32, Number)>) {
         for (log, number) in numbers {
             let known = self.0.entry(log).or_default();
@@ -61,7 +61,7 @@ impl Rolled {
     }
 }
 
-/// The newest mark, as SQL says it.
+/// Returns an SQL expression for the newest mark.
 fn newest(table: &str) -> String {
     let mark = mark_column(table);
     if table == "outcomes" {
@@ -72,7 +72,8 @@ fn newest(table: &str) -> String {
 }
 
 impl ClickHouse {
-    /// The marks of all logs in a month (in all months: `None`). A log of `outcomes` that has marks of single ranges only has the number 0.
+    /// Reads the marks of all logs in a month (`None`: in all months). A log of `outcomes` with marks of single ranges only has the
+    /// number 0.
     pub(super) async fn all_marks(
         &self,
         table: &str,

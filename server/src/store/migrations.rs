@@ -49,7 +49,7 @@ struct Applied {
     checksum: u64,
 }
 
-/// Applies what is missing, in order. Answers the names of what was applied.
+/// Applies the missing migrations in order. Returns their names.
 pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failure> {
     let database = clickhouse.database();
     clickhouse
@@ -75,7 +75,7 @@ pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failu
             Some(known) if *known == checksum => continue,
             Some(_) => tracing::warn!(
                 migration = migration.name,
-                "this migration was applied with another text: it is not run again, check the schema by hand"
+                "this migration was applied with a different text and is not run again: check the schema by hand"
             ),
             None => {
                 for statement in statements(migration.sql) {
@@ -97,7 +97,7 @@ pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failu
     Ok(applied)
 }
 
-/// Splits at semicolons that end a line, and drops comments, which may hold any character.
+/// Splits the text at semicolons that end a line, and drops parts that only have comments.
 fn statements(sql: &'static str) -> impl Iterator<Item = &'static str> {
     sql.split(";\n").map(str::trim).filter(|statement| {
         statement

@@ -1,7 +1,7 @@
 //! Joins the frames of one table into one block of ClickHouse's Native format.
 //!
-//! Fixed-width values and strings are copied whole; dictionaries are merged and their indexes renumbered; list offsets are
-//! summed up. One block per INSERT: ClickHouse makes one part of it per partition, all or nothing.
+//! Fixed-width values and strings are copied whole. Dictionaries are merged and their indexes renumbered. List offsets are accumulated. An INSERT
+//! sends one block, from which ClickHouse makes one part per partition, all or nothing.
 
 use hashbrown::HashMap;
 
@@ -9,9 +9,9 @@ use super::columns::{
     EMPTY, Kind, LISTS, Layout, PLAIN, SAME, SYMBOLS, put_indexes, put_string, put_varint,
 };
 
-/// A frame that does not read: damage that the log's checksums missed, or a bug.
+/// A frame that cannot be decoded: damage that the log's checksums missed, or a bug.
 #[derive(Debug, thiserror::Error)]
-#[error("a frame of the ingest log does not read: {0}")]
+#[error("cannot decode a frame of the ingest log: {0}")]
 pub struct BadFrame(pub(crate) &'static str);
 
 /// One frame, split but not decoded.
@@ -40,17 +40,17 @@ impl<'f> Frame<'f> {
         })
     }
 
-    /// The frame as it stands in the log.
+    /// Returns the frame as it is in the log.
     pub fn bytes(&self) -> &'f [u8] {
         self.bytes
     }
 
-    /// Frames with equal keys can be joined: same table, same columns.
+    /// Returns the table and columns. Frames with equal keys can be joined.
     pub fn key(&self) -> &'f [u8] {
         self.schema
     }
 
-    /// One column: its kind, and its values as the log keeps them.
+    /// Returns the kind of a column, and its values as in the log.
     pub(super) fn column(&self, name: &str) -> Result<Option<(Kind, Cursor<'f>)>, BadFrame> {
         let mut rest = Cursor(self.data);
         for (kind, one) in self.columns()? {
@@ -81,7 +81,7 @@ pub(crate) struct Block<'f> {
     parts: Vec<Part<'f>>,
     rows: usize,
     next: usize,
-    /// A column more, the same number in each row.
+    /// An additional column with the same number in each row.
     number: Option<(&'static str, Kind, Vec<u8>)>,
 }
 
@@ -91,7 +91,7 @@ struct Part<'f> {
 }
 
 impl<'f> Block<'f> {
-    /// All of `frames` must have the same key.
+    /// Joins frames, which must all have the same key.
     pub(super) fn join(frames: &[Frame<'f>]) -> Result<Self, BadFrame> {
         let first = frames.first().ok_or(BadFrame("no frames"))?;
         let parts: Vec<_> = frames
@@ -111,19 +111,19 @@ impl<'f> Block<'f> {
         })
     }
 
-    /// The block with one column more, that has the same number in each row.
+    /// Adds a column with the same number in each row.
     pub(super) fn numbered(mut self, column: &'static str, number: u128) -> Self {
         self.number = Some((column, Kind::U128, number.to_le_bytes().to_vec()));
         self
     }
 
-    /// The same with a number of 64 bits.
+    /// Like [`Self::numbered`], for a number of 64 bits.
     pub(super) fn numbered_u64(mut self, column: &'static str, number: u64) -> Self {
         self.number = Some((column, Kind::U64, number.to_le_bytes().to_vec()));
         self
     }
 
-    /// `a, b, c`: for the INSERT statement.
+    /// Returns the columns for the INSERT statement: `a, b, c`.
     pub(super) fn column_list(&self) -> String {
         let names: Vec<String> = self
             .all_columns()
@@ -132,7 +132,7 @@ impl<'f> Block<'f> {
         names.join(", ")
     }
 
-    /// `a UInt8, b String`: for the table function `input`.
+    /// Returns the columns for the table function `input`: `a UInt8, b String`.
     pub(super) fn structure(&self) -> String {
         let columns: Vec<String> = self
             .all_columns()
@@ -146,7 +146,7 @@ impl<'f> Block<'f> {
         self.columns.iter().copied().chain(number)
     }
 
-    /// The next piece of the block, or `None` after the last column.
+    /// Returns the next piece of the block, or `None` after the last column.
     pub(super) fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, BadFrame> {
         let mut out = Vec::with_capacity(64 + self.rows * 8);
         if self.next == 0 {
@@ -180,7 +180,7 @@ fn put_head(out: &mut Vec<u8>, kind: Kind, name: &str) {
 
 type Piece<'f> = (usize, Cursor<'f>);
 
-/// ClickHouse wants the version of every dictionary before the first value of the column.
+/// ClickHouse expects the version of every dictionary before the first value of the column.
 fn put_prefix(out: &mut Vec<u8>, layout: Layout) {
     const SHARED_DICTIONARIES_WITH_ADDITIONAL_KEYS: u64 = 1;
     match layout {
@@ -215,18 +215,18 @@ fn put_fixed(out: &mut Vec<u8>, width: usize, (rows, mut body): Piece<'_>) -> Re
             }
         }
         PLAIN => out.extend_from_slice(body.take(width * rows)?),
-        _ => return Err(BadFrame("a fixed column of another form")),
+        _ => return Err(BadFrame("unknown encoding of a fixed column")),
     }
     Ok(())
 }
 
-/// All marks of what is missing, then all values.
+/// Appends the null markers of all rows, then all values.
 fn put_optional(out: &mut Vec<u8>, width: usize, pieces: &[Piece<'_>]) -> Result<(), BadFrame> {
     for skip_marks in [false, true] {
         for (rows, body) in pieces {
             let mut body = *body;
             if body.u8()? != PLAIN {
-                return Err(BadFrame("an optional column of another form"));
+                return Err(BadFrame("unknown encoding of an optional column"));
             }
             let marks = body.take(*rows)?;
             out.extend_from_slice(if skip_marks {
@@ -247,7 +247,7 @@ fn put_strings(out: &mut Vec<u8>, (rows, mut body): Piece<'_>) -> Result<(), Bad
             }
         }
         PLAIN => out.extend_from_slice(body.0),
-        _ => return Err(BadFrame("a string column of another form")),
+        _ => return Err(BadFrame("unknown encoding of a string column")),
     }
     Ok(())
 }
@@ -269,7 +269,7 @@ fn put_symbols<'f>(out: &mut Vec<u8>, pieces: Vec<Piece<'f>>) -> Result<(), BadF
                 indexes.extend(std::iter::repeat_n(number, rows));
             }
             SYMBOLS => merged.renumber(&mut indexes, rows, body)?,
-            _ => return Err(BadFrame("a symbol column of another form")),
+            _ => return Err(BadFrame("unknown encoding of a symbol column")),
         }
     }
     merged.put(out, &indexes);
@@ -320,7 +320,7 @@ impl<'f> Merged<'f> {
         }
     }
 
-    /// ClickHouse: flags and index width, dictionary, number of rows, indexes.
+    /// Appends the column as ClickHouse expects it: flags and index width, dictionary, number of rows, indexes.
     fn put(&self, out: &mut Vec<u8>, indexes: &[u32]) {
         const HAS_ADDITIONAL_KEYS: u64 = 1 << 9;
         let flags_at = out.len();
@@ -332,7 +332,7 @@ impl<'f> Merged<'f> {
         out.extend_from_slice(&(indexes.len() as u64).to_le_bytes());
         let width_at = out.len();
         put_indexes(out, indexes, self.keys.len());
-        // The index type is the power of two of its width, and stands in the flags.
+        // The flags contain the index type: the power of two that is the width.
         let power = out.remove(width_at).trailing_zeros();
         out[flags_at..flags_at + 8]
             .copy_from_slice(&(HAS_ADDITIONAL_KEYS | u64::from(power)).to_le_bytes());
@@ -353,7 +353,7 @@ fn put_lists(out: &mut Vec<u8>, inner: &[Layout], pieces: Vec<Piece<'_>>) -> Res
                 }
                 filled.push(((offset - before) as usize, body));
             }
-            _ => return Err(BadFrame("a list column of another form")),
+            _ => return Err(BadFrame("unknown encoding of a list column")),
         }
     }
     for layout in inner {
@@ -366,7 +366,7 @@ fn put_lists(out: &mut Vec<u8>, inner: &[Layout], pieces: Vec<Piece<'_>>) -> Res
     Ok(())
 }
 
-/// Reads forward through bytes; every read says when they end too soon.
+/// Reads forward through bytes. Every read fails if the bytes end too soon.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'f>(pub(crate) &'f [u8]);
 
@@ -375,7 +375,7 @@ impl<'f> Cursor<'f> {
         let (head, tail) = self
             .0
             .split_at_checked(len)
-            .ok_or(BadFrame("it ends too soon"))?;
+            .ok_or(BadFrame("unexpected end"))?;
         self.0 = tail;
         Ok(head)
     }
@@ -384,7 +384,7 @@ impl<'f> Cursor<'f> {
         let (head, tail) = self
             .0
             .split_first_chunk::<N>()
-            .ok_or(BadFrame("it ends too soon"))?;
+            .ok_or(BadFrame("unexpected end"))?;
         self.0 = tail;
         Ok(*head)
     }
@@ -406,13 +406,13 @@ impl<'f> Cursor<'f> {
         self.take(len)
     }
 
-    /// A name: one byte of length.
+    /// Reads a name: one byte of length, then the text.
     pub(crate) fn name(&mut self) -> Result<&'f str, BadFrame> {
         let len = usize::from(self.u8()?);
-        std::str::from_utf8(self.take(len)?).map_err(|_| BadFrame("a name that is not text"))
+        std::str::from_utf8(self.take(len)?).map_err(|_| BadFrame("a name is not valid UTF-8"))
     }
 
-    /// A string: a varint length and its bytes.
+    /// Reads a string: a varint length, then the bytes.
     pub(crate) fn string(&mut self) -> Result<&'f [u8], BadFrame> {
         let mut len = 0_u64;
         for shift in (0..35).step_by(7) {
@@ -422,6 +422,6 @@ impl<'f> Cursor<'f> {
                 return self.take(len as usize);
             }
         }
-        Err(BadFrame("a length without end"))
+        Err(BadFrame("a length has too many bytes"))
     }
 }

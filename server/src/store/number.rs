@@ -1,10 +1,9 @@
-//! Numbers of folds, of the ranges in them, and of single records in those: no two are ever the same, whatever server drew them.
+//! Numbers of folds, of ranges in a fold, and of single records in a range. No two are ever equal, on any server.
 //!
 //! ```text
-//! milliseconds since the epoch 48 bits | of the log 32 | random 12 | range in its fold 12 | record in its range 24
+//! milliseconds since the epoch 48 bits | log 32 | random 12 | range in its fold 12 | record in its range 24
 //! ```
-//! A row tells by its number which range brought it, which fold rolls it up, and whose log it was in. Numbers grow with time, so that an
-//! index finds them.
+//! The number of a row identifies its range, its fold and its log. Numbers grow with time, so that an index finds them.
 
 use std::fmt;
 use std::time::Duration;
@@ -27,11 +26,11 @@ const RANDOM_BITS: u32 = 12;
 const LOG_BITS: u32 = 32;
 const TIME_AT: u32 = FOLD_BITS + RANDOM_BITS + LOG_BITS;
 
-/// A fold has room for so many ranges.
+/// Maximum number of ranges in a fold.
 pub(super) const RANGES: u16 = (1 << RANGE_BITS) - 1;
 
 impl Number {
-    /// The number of a new fold, greater than `after`. `at`: microseconds since the epoch.
+    /// Draws the number of a new fold, which is greater than `after`. `at` is in microseconds since the epoch.
     pub(super) fn draw(log_id: Uuid, at: i64, after: Self, random: u64) -> Self {
         let millis = u128::try_from(at / 1_000).unwrap_or_default();
         let earliest = (after.0 >> TIME_AT) + 1;
@@ -41,56 +40,56 @@ impl Number {
         Self((millis.max(earliest) << TIME_AT) | (log_and_random << FOLD_BITS))
     }
 
-    /// A lower bound of all numbers drawn up to `time` before this one.
+    /// Returns a lower bound of all numbers that were drawn in the period `time` before this one.
     pub(super) fn earlier_by(self, time: Duration) -> Self {
         Self(self.0.saturating_sub(time.as_millis() << TIME_AT) >> TIME_AT << TIME_AT)
     }
 
-    /// The fold that the number belongs to.
+    /// Returns the fold to which the number belongs.
     pub(super) fn fold(self) -> Self {
         Self(self.0 >> FOLD_BITS << FOLD_BITS)
     }
 
-    /// The range that the number belongs to.
+    /// Returns the range to which the number belongs.
     pub(super) fn range(self) -> Self {
         Self(self.0 >> RECORD_BITS << RECORD_BITS)
     }
 
-    /// A fold's range, counted from 1.
+    /// Returns the number of a range of the fold, counted from 1.
     pub(super) fn of_range(self, count: u16) -> Self {
         Self(self.fold().0 | (u128::from(count) << RECORD_BITS))
     }
 
-    /// A range's record, when it is sent alone.
+    /// Returns the number of a record of the range that is sent alone.
     pub(super) fn of_record(self, seq: u64) -> Self {
         const RECORDS: u64 = (1 << RECORD_BITS) - 1;
         Self(self.range().0 | u128::from(1 + seq % RECORDS))
     }
 
-    /// SQL: the fold of `range_id`.
+    /// The fold of `range_id` in SQL.
     pub(super) const FOLD_SQL: &str = "bitShiftLeft(bitShiftRight(range_id, 36), 36)";
-    /// The log in a number, as SQL says it of `range_id`.
+    /// The log of `range_id` in SQL.
     pub(super) const LOG_SQL: &str = "toUInt32(bitAnd(bitShiftRight(range_id, 48), 4294967295))";
-    /// The bits of a log as a literal of the type that [`Self::LOG_SQL`] has.
+    /// Returns the bits of a log as a literal of the type of [`Self::LOG_SQL`].
     pub(super) fn sql_of_log(log: u32) -> String {
         format!("toUInt32({log})")
     }
 
-    /// The time in a number, in milliseconds since the epoch.
+    /// The time of `range_id` in SQL, in milliseconds since the epoch.
     pub(super) const MILLIS_SQL: &str = "bitShiftRight(range_id, 80)";
 
-    /// What stands for a log in its numbers.
+    /// Returns the bits that identify a log in its numbers.
     pub(super) fn log_bits(log_id: Uuid) -> u32 {
         (fingerprint(&[log_id.as_bytes()]) >> (u64::BITS - LOG_BITS)) as u32
     }
 
-    /// The bits of the log, see [`Self::log_bits`].
+    /// Returns the bits of the log, see [`Self::log_bits`].
     #[cfg(test)]
     pub(super) fn log(self) -> u32 {
         (self.0 >> (FOLD_BITS + RANDOM_BITS)) as u32
     }
 
-    /// No number is greater whose counts are in when this is the mark of `outcomes`: a range's records, or all of a fold that is one item.
+    /// Returns the last number that is counted if this number is the mark of `outcomes`. The mark is a range, or the fold of a single dead letter.
     pub(super) fn last_counted(self) -> Self {
         if self == self.fold() {
             self.last_of_fold()
@@ -99,18 +98,18 @@ impl Number {
         }
     }
 
-    /// No number that belongs to the fold is greater.
+    /// Returns the last number of the fold.
     pub(super) fn last_of_fold(self) -> Self {
         Self(self.0 | ((1 << FOLD_BITS) - 1))
     }
 
-    /// A lower bound of all numbers drawn from a time on, in seconds since the epoch.
+    /// Returns a lower bound of all numbers that are drawn from this time on. `seconds` is since the epoch.
     pub(super) fn first_at(seconds: i64) -> Self {
         let millis = u128::try_from(seconds.saturating_mul(1_000)).unwrap_or_default();
         Self(millis << TIME_AT)
     }
 
-    /// When the number was drawn, in seconds since the epoch.
+    /// Returns when the number was drawn, in seconds since the epoch.
     pub(super) fn seconds(self) -> i64 {
         i64::try_from((self.0 >> TIME_AT) / 1_000).unwrap_or(i64::MAX)
     }
@@ -123,12 +122,12 @@ impl Number {
         Self(value)
     }
 
-    /// As an SQL literal: a bare one of this size is a float.
+    /// Returns an SQL literal. ClickHouse reads a bare number of this size as a float.
     pub(super) fn sql(self) -> String {
         format!("toUInt128('{}')", self.0)
     }
 
-    /// What an SQL condition says of a column with a number of a record of the range.
+    /// Returns the SQL condition for numbers of single records of the range.
     pub(super) fn sql_of_records(self) -> String {
         format!(
             "BETWEEN {} AND {}",
@@ -137,12 +136,12 @@ impl Number {
         )
     }
 
-    /// No number of a record of the range is greater.
+    /// Returns the last number of the range.
     pub(super) fn last_of_range(self) -> Self {
         Self(self.range().0 | ((1 << RECORD_BITS) - 1))
     }
 
-    /// What an SQL condition says of a column with a number that belongs to the fold.
+    /// Returns the SQL condition for numbers of the fold.
     pub(super) fn sql_of_fold(self) -> String {
         format!(
             "BETWEEN {} AND {}",
@@ -179,7 +178,7 @@ mod tests {
     const LOG: Uuid = Uuid::from_u128(7);
 
     #[test]
-    fn numbers_grow_even_when_the_clock_stands_or_goes_back() {
+    fn numbers_grow_even_if_the_clock_stops_or_goes_back() {
         let first = Number::draw(LOG, 1_000_000, Number::default(), 7);
         let second = Number::draw(
             LOG,
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_tells_its_range_and_its_fold() {
+    fn a_number_identifies_its_range_and_its_fold() {
         let fold = Number::draw(LOG, 1_700_000_000_000_000, Number::default(), u64::MAX);
         let range = fold.of_range(RANGES);
         let record = range.of_record(u64::MAX);
@@ -202,7 +201,7 @@ mod tests {
         assert_ne!(
             range.of_record(0),
             range,
-            "the range itself is nobody's record"
+            "the number of a range is not the number of a record"
         );
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<Number>(&text).unwrap(), record);

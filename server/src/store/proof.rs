@@ -1,4 +1,4 @@
-//! Asks ClickHouse what it has.
+//! Queries what ClickHouse has stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use super::marks::unknown_log;
 use super::number::Number;
 use super::raw::{Day, RawTable};
 
-/// A view of the operator's own that fails holds up nothing: ClickHouse logs it. Raw tables have no views of unjank.
+/// If a view that the operator has added fails, the INSERT still succeeds and ClickHouse logs the failure. unjank has no views on raw tables.
 const IGNORE_VIEWS_OF_OTHERS: (&str, &str) = ("materialized_views_ignore_errors", "1");
 
-/// So many ids fit in one statement: ClickHouse takes 128 KiB of a form's field.
+/// Maximum number of ids in one statement: ClickHouse limits a form field to 128 KiB.
 const ASKED_AT_ONCE: usize = 2_000;
 
 /// The prefix of the query ids of all attempts at a fold or a range.
@@ -229,9 +229,9 @@ impl ClickHouse {
         ids: &[Uuid],
         stored: &mut StoredBatches,
     ) -> Result<(), Failure> {
-        // UUIDs are hex and dashes: they cannot break out of their quotes.
+        // UUIDs consist of hex digits and dashes, so they cannot break out of their quotes.
         let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
-        // One array literal parses in a tenth of the time of as many expressions.
+        // ClickHouse parses one array literal ten times faster than as many expressions.
         let sql = format!(
             "WITH asked AS (SELECT toUInt128(toUUID(arrayJoin([{1}])))) \
              SELECT batch_id, range_id, toUnixTimestamp64Micro(b.received_at) AS micros, false AS is_cut FROM `{0}`.batches AS b \

@@ -1,5 +1,5 @@
-//! What can be asked of the stored signals, and how it is read: subjects with their dimensions and measures, from roll-ups where
-//! these keep what is asked for, else from the raw rows. `crate::query` decides what is asked; the SQL stands here.
+//! The queryable subjects with their dimensions and measures, and the statements that read them: from roll-ups if they keep all
+//! requested dimensions, otherwise from raw rows. `crate::query` resolves queries; only this module has their SQL.
 
 mod aggregate;
 mod csv;

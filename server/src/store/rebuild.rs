@@ -1,20 +1,20 @@
-//! Rebuilds months of roll-ups from raw rows, while rows come in.
+//! Rebuilds months of roll-ups from raw rows, while new rows arrive.
 //!
-//! A part is a month of a roll-up. Its new rows are made in a scratch table: rows of the rebuilt hours by the SELECT of the roll-up over raw
-//! rows, all other rows and the marks as they are. Then one `REPLACE PARTITION` swaps them in, all or nothing.
+//! A part is one month of a roll-up. Its new rows are built in a scratch table: rows of the rebuilt hours by the roll-up's SELECT
+//! over raw rows, all other rows and the marks as they are. One `REPLACE PARTITION` then swaps them in atomically.
 //!
-//! **Which raw rows belong to a part** is decided by the marks, as in [`super::books`]: rows up to the mark of their log. Later rows are
-//! rolled up later, by their fold. Rows whose fold was drawn more than six hours ago are taken over: the part gets a mark for them, so that
-//! a server that comes back does not add them again.
+//! The marks decide **which raw rows belong to a part**, as in [`super::books`]: rows up to the mark of their log. Later rows are
+//! rolled up by their own fold. Rows whose fold was drawn more than six hours ago are adopted: the part gets a mark for them, so
+//! that a server that restarts does not add them again.
 //!
-//! 1. `fill`: rows up to the marks of this moment. Folds go on. This is nearly all of the work.
-//! 2. `hold`: folds into the month wait from now on, see [`super::holds`]. Running ones are waited for.
-//! 3. `catch_up`: rows that folds added since `fill`, and all rows that are kept as they are. These are linked, not copied, so folds do
-//!    not wait for long.
-//! 4. `swap`: only if nothing but the rebuild has written to the month since `hold`, and the hold has lasted. Otherwise the part is done
-//!    again.
+//! 1. `fill`: rolls up rows up to the current marks, while folds go on. This is nearly all of the work.
+//! 2. `hold`: blocks new folds into the month, see [`super::holds`], and waits for running ones.
+//! 3. `catch_up`: adds rows that folds added since `fill`, and all rows that are kept as they are. The latter are linked, not
+//!    copied, so folds do not wait for long.
+//! 4. `swap`: runs only if nothing but the rebuild has written to the month since `hold`, and the hold has not expired. Otherwise
+//!    the part is retried.
 //!
-//! A rebuild that is killed leaves a scratch table, which the next one drops, and a hold, which expires.
+//! A killed rebuild leaves a scratch table, which the next rebuild drops, and a hold, which expires.
 
 mod plan;
 mod raw_rows;
@@ -39,14 +39,14 @@ use super::holds::Holder;
 use super::marks::Rolled;
 use super::raw::RawTable;
 
-/// How long a hold lasts without being renewed.
+/// How long a hold lasts unless it is renewed.
 pub const LIFE: Duration = Duration::from_secs(30);
-/// So many raw rows are rolled up by one statement.
+/// Target number of raw rows per statement.
 const CHUNK: u64 = 5_000_000;
-/// How often a part is done again because something else wrote to its month.
+/// Maximum number of attempts for a part, in case something else writes to its month.
 const ATTEMPTS: u32 = 5;
 
-/// A rebuild steps back for other questions, and may spill to disk.
+/// A rebuild yields to other queries and may spill to disk.
 const SETTINGS: [(&str, &str); 6] = [
     ("max_threads", "2"),
     ("priority", "10"),
@@ -56,7 +56,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("max_partition_size_to_drop", "0"),
 ];
 
-/// A rebuild: the only one of its database while it lasts.
+/// A running rebuild. Only one can run per database.
 pub struct Rebuilder {
     holder: Holder,
     roll_ups: Vec<RollUp>,
@@ -65,21 +65,21 @@ pub struct Rebuilder {
     now: i64,
 }
 
-/// A part whose scratch table has the rows up to some marks.
+/// A part whose scratch table holds the rows up to the marks.
 pub struct Filled {
     scratch: String,
     rolled: Rolled,
     periods: Vec<Period>,
-    /// Logs whose folds are taken over.
+    /// Logs whose folds are adopted.
     adopted: Rolled,
-    /// Rows without a number, which others inserted by hand.
+    /// Number of rows without a number: inserted by hand or by an older server.
     unnumbered: u64,
-    /// Raw rows that were gone when it began.
+    /// Raw rows that were gone when the part began.
     gone: Gone,
     rows: u64,
 }
 
-/// A part that can be swapped in if the month is still the same.
+/// A part that can be swapped in if the month has not changed.
 pub struct Ready {
     scratch: String,
     periods: Vec<Period>,
@@ -88,21 +88,21 @@ pub struct Ready {
     gone: Gone,
 }
 
-/// What a part came to.
+/// The result of rebuilding a part.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rebuilt {
     /// Raw rows of the rebuilt hours.
     pub rows: u64,
-    /// How long folds were held off.
+    /// How long folds were blocked.
     pub held: Duration,
 }
 
-/// Hears how many raw rows of a part are done, and of how many.
+/// Receives the number of raw rows done and the total of a part.
 pub type OnProgress<'p> = &'p (dyn Fn(u64, u64) + Send + Sync);
 
 impl Rebuilder {
-    /// Begins a rebuild, unless another one runs. Removes what a killed one left. `now`: seconds since the epoch. `life`: how long holds
-    /// last without being renewed.
+    /// Starts a rebuild, unless another one is running. Removes the leftovers of a killed one. `now` is in seconds since the epoch.
+    /// `life` is how long a hold lasts unless it is renewed.
     pub async fn begin(clickhouse: &ClickHouse, now: i64, life: Duration) -> Result<Self, Failure> {
         let holder = Holder {
             clickhouse: clickhouse.clone(),
@@ -130,19 +130,19 @@ impl Rebuilder {
         Ok(self)
     }
 
-    /// Does other work while no rebuild runs.
+    /// Does other work while no rebuild can run.
     pub async fn instead<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         self.holder.during(async { Ok(work.await) }).await
     }
 
-    /// Lets the next rebuild begin at once.
+    /// Ends the rebuild, so that the next one can start at once.
     pub async fn end(self) -> Result<(), Failure> {
         let id = self.holder.id.simple().to_string();
         self.drop_scratches(&id).await?;
         self.holder.release(None).await
     }
 
-    /// The roll-ups there are: the signal, and the table.
+    /// Returns signal and table of all roll-ups.
     #[must_use]
     pub fn targets(&self) -> Vec<(&str, &str)> {
         let targets = self.roll_ups.iter().flat_map(RollUp::targets);
@@ -153,7 +153,7 @@ impl Rebuilder {
         targets
     }
 
-    /// The parts of a rebuild of these signals. Refuses a period whose raw rows may be gone in part.
+    /// Plans the parts of these signals. Refuses a period if some of its raw rows may be gone.
     pub fn plan(&self, signals: &BTreeSet<&str>, period: Period) -> Result<Vec<Part>, Refused> {
         let (mut plan, mut refused) = (Vec::new(), Vec::new());
         for (roll_up, target) in self.all() {
@@ -164,7 +164,7 @@ impl Rebuilder {
             let from = since(roll_up, target, (&self.kept, self.now));
             match (from, wanted.first()) {
                 (Some(from), Some(first)) if *first < from => refused.push(format!(
-                    "{}: it can be rebuilt from {} on, because raw rows of `{}` before that are not kept any more",
+                    "{}: can be rebuilt only from {} on: older raw rows of `{}` are no longer stored",
                     target.table,
                     text(from),
                     roll_up.table
@@ -179,8 +179,8 @@ impl Rebuilder {
         }
     }
 
-    /// The parts of a rebuild of periods in which tables differ: the tables by the hour and by the day that are made of the same rows are
-    /// rebuilt together. Hours whose raw rows may be gone are left out.
+    /// Plans the parts of periods in which tables differ. Hourly and daily tables that are made from the same rows are rebuilt
+    /// together. Hours whose raw rows may be gone are skipped.
     #[must_use]
     pub fn plan_repair(&self, differences: &[(&str, Period)]) -> Vec<Part> {
         let mut plan = Vec::new();
@@ -195,8 +195,8 @@ impl Rebuilder {
         plan
     }
 
-    /// The parts that are to be made again because rows of a project were deleted from a raw table. Hours whose raw rows may be gone are
-    /// left out.
+    /// Plans the parts to rebuild after rows of a project were deleted from a raw table. Hours whose raw rows may be gone are
+    /// skipped.
     #[must_use]
     pub fn plan_without(&self, project: &str, raw: &str, periods: &[Period]) -> Vec<Part> {
         let mut plan = Vec::new();
@@ -211,7 +211,7 @@ impl Rebuilder {
         plan
     }
 
-    /// The entries of the periods that can be rebuilt.
+    /// Returns the entries of the periods that can be rebuilt.
     fn entries_kept(&self, roll_up: &RollUp, target: &Target, periods: &[Period]) -> BTreeSet<i64> {
         let mut wanted = entries(target, periods);
         match since(roll_up, target, (&self.kept, self.now)) {
@@ -239,7 +239,7 @@ impl Rebuilder {
     pub async fn rebuild(&self, part: &Part, on: OnProgress<'_>) -> Result<Rebuilt, Failure> {
         for _ in 0..ATTEMPTS {
             let attempt = self.holder.during(self.attempt(part, on)).await;
-            // Folds go on, whatever came of it.
+            // Folds must go on whatever the outcome.
             let released = self.release(part).await;
             if let Some(rebuilt) = attempt? {
                 released?;
@@ -247,13 +247,13 @@ impl Rebuilder {
             }
         }
         Err(Failure::Later(format!(
-            "{} {}: something else writes to it all the time (a server of an older version, or INSERTs by hand): it was left as it is",
+            "{} {}: not rebuilt because something else keeps writing to it (a server of an older version, or INSERTs by hand)",
             part.target, part.month
         )))
     }
 
     async fn attempt(&self, part: &Part, on: OnProgress<'_>) -> Result<Option<Rebuilt>, Failure> {
-        // After a pause of this process, another rebuild may have begun.
+        // If this process was paused, another rebuild may have started.
         self.holder.lock().await?;
         let filled = self.fill(part, on).await?;
         let rows = filled.rows;
@@ -265,12 +265,12 @@ impl Rebuilder {
         Ok(swapped.then_some(Rebuilt { rows, held }))
     }
 
-    /// Step 1: makes the rows of the rebuilt hours, up to the marks of this moment.
+    /// Step 1: builds the rows of the rebuilt hours, up to the current marks.
     pub async fn fill(&self, part: &Part, on: OnProgress<'_>) -> Result<Filled, Failure> {
         let (roll_up, target, raw) = self.found(part)?;
         let scratch = self.new_scratch(part, "").await?;
         let mut rolled = self.rolled(part).await?;
-        // A mark speaks for all projects: rows of one alone are not taken over.
+        // A mark covers all projects, so rows of a single project are not adopted.
         let adopted = match part.project {
             Some(_) => Rolled::default(),
             None => self.stuck(raw, &part.periods, &rolled).await?,
@@ -310,7 +310,7 @@ impl Rebuilder {
         })
     }
 
-    /// Step 2: holds folds off.
+    /// Step 2: blocks folds into the month.
     pub async fn hold(&self, part: &Part) -> Result<(), Failure> {
         let (roll_up, target, _) = self.found(part)?;
         let mut through: Vec<&str> = Vec::new();
@@ -323,7 +323,7 @@ impl Rebuilder {
         self.holder.hold((&part.target, part.month), &through).await
     }
 
-    /// Step 3: adds what folds have rolled up since step 1, and what stays as it is.
+    /// Step 3: adds the rows that folds have rolled up since step 1, and the rows that are kept as they are.
     pub async fn catch_up(&self, part: &Part, filled: Filled) -> Result<Ready, Failure> {
         let (roll_up, target, raw) = self.found(part)?;
         let Filled {
@@ -335,7 +335,7 @@ impl Rebuilder {
             gone,
             ..
         } = filled;
-        // First: whatever is written after this is noticed.
+        // Must be read first, so that any later write is detected.
         let state = self.month_state(part).await?;
         let mut now = self.rolled(part).await?;
         now.join(adopted.0.clone());
@@ -369,12 +369,12 @@ impl Rebuilder {
         })
     }
 
-    /// Reads this for each part, because raw rows may be dropped during a rebuild.
+    /// Read for each part, because raw rows may be dropped during a rebuild.
     async fn gone(&self, raw: &RawTable) -> Result<Gone, Failure> {
         Ok(self.holder.clickhouse.kept().await?.gone(raw.name))
     }
 
-    /// Step 4: swaps the new rows in. Answers false, and changes nothing, when the month is not as it was.
+    /// Step 4: swaps the new rows in. Returns false and changes nothing if the month has changed.
     pub async fn swap(&self, part: &Part, ready: Ready) -> Result<bool, Failure> {
         let (_, _, raw) = self.found(part)?;
         let claim = (&*part.target, part.month);
@@ -387,26 +387,27 @@ impl Rebuilder {
         let swap = if self.has_rows(&ready.scratch).await? {
             format!("REPLACE PARTITION {} FROM {}", part.month, ready.scratch)
         } else {
-            // ClickHouse refuses to replace a partition by nothing.
+            // ClickHouse rejects a REPLACE PARTITION from an empty partition.
             format!("DROP PARTITION {}", part.month)
         };
         let (database, target) = (self.database(), &part.target);
         let swap = format!("ALTER TABLE `{database}`.`{target}` {swap}");
         self.execute(&swap).await?;
-        // The last look and the swap are not one step: a process that was stopped between them may have come too late.
+        // The check before the swap is not atomic with it: if this process was paused in between, the hold may have expired before
+        // the swap.
         let lasted = self.holder.lasts(claim).await?;
         self.drop_scratch(&ready.scratch).await?;
         if !lasted {
             tracing::warn!(
                 target = part.target,
                 month = part.month,
-                "the hold of a rebuild ended while it swapped its rows in: the month is rebuilt again"
+                "the hold of a rebuild expired during the swap; the month will be rebuilt again"
             );
         }
         Ok(lasted)
     }
 
-    /// Lets folds into a part's month again.
+    /// Allows folds into a part's month again.
     pub async fn release(&self, part: &Part) -> Result<(), Failure> {
         let claim = (&*part.target, part.month);
         self.holder.release(Some(claim)).await
@@ -425,7 +426,7 @@ impl Rebuilder {
     }
 }
 
-/// The signal of a roll-up.
+/// Returns the signal of a roll-up.
 fn signal(table: &str) -> &str {
     let hourly = table.strip_suffix("_hourly");
     hourly
@@ -437,7 +438,7 @@ fn text(at: i64) -> String {
     unjank_protocol::Timestamp::from_micros(at.saturating_mul(1_000_000)).to_string()
 }
 
-/// Hours, in their order, and their rows: as many as one statement takes, but one hour at least.
+/// Splits hours into chunks for one statement each, in order: as few hours as reach `CHUNK` rows.
 fn chunks(hours: &BTreeMap<i64, u64>, unit: i64) -> Vec<(Vec<Period>, u64)> {
     let mut chunks = Vec::new();
     let (mut chunk, mut rows) = (BTreeSet::new(), 0);

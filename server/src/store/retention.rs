@@ -1,4 +1,4 @@
-//! How long rows are kept. What is older is dropped by ClickHouse, part by part, when it merges.
+//! How long rows are kept. ClickHouse drops older rows, part by part, when it merges.
 
 use clickhouse::Row;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::clickhouse::{ClickHouse, Failure};
 use super::raw::RawTable;
 
-/// Days; 0 keeps rows for ever.
+/// In days; 0 keeps rows forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     pub raw_days: u64,
@@ -14,9 +14,9 @@ pub struct Retention {
     pub daily_days: u64,
 }
 
-/// Tables whose rows of all ages are in one part.
+/// Tables that are not partitioned by time: a part holds rows of all ages.
 const OF_STACKS: [&str; 2] = ["stacks", "stack_classes"];
-/// A stack in use is stored again each week, and events may arrive a week late.
+/// A stack in use is stored again every week, and events may arrive a week late.
 const STACKS_LONGER: u64 = 14;
 
 #[derive(Row, Deserialize)]
@@ -26,7 +26,7 @@ struct Table {
 }
 
 impl Retention {
-    /// Longer than anything that a stack is part of.
+    /// Returns a retention longer than that of any row that refers to a stack.
     fn stack_days(self) -> u64 {
         let all = [self.raw_days, self.hourly_days, self.daily_days];
         if all.contains(&0) {
@@ -35,10 +35,10 @@ impl Retention {
         all.iter().max().map_or(0, |days| days + STACKS_LONGER)
     }
 
-    /// The days of a table and its column, if rows of it grow old.
+    /// Returns the retention of a table in days and its time column, if its rows expire.
     pub(super) fn of(self, table: &str) -> Option<(u64, &'static str)> {
         match RawTable::of(table) {
-            // A batch is remembered for as long as a retry may come.
+            // `batches` is kept for as long as a retry may arrive, see `keep_batches`.
             Some(raw) if raw.name == "batches" => None,
             Some(raw) => Some((self.raw_days, raw.time)),
             None if table.ends_with("_hourly") => Some((self.hourly_days, "hour")),
@@ -52,7 +52,7 @@ impl Retention {
 }
 
 impl ClickHouse {
-    /// Sets how many days batches are kept after they arrived.
+    /// Sets for how many days after arrival batches are kept.
     pub async fn keep_batches(&self, days: u32) -> Result<(), Failure> {
         for table in ["batches", "split_batches"] {
             let sql = format!(
@@ -66,7 +66,7 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// Drops rows of a log of ClickHouse's own (such as `query_log`) that are older than so many days.
+    /// Deletes rows older than `days` from one of ClickHouse's own logs, such as `query_log`.
     pub(super) async fn forget_log(&self, table: &str, days: u32) -> Result<(), Failure> {
         let sql = format!(
             "ALTER TABLE system.{table} DELETE WHERE event_time < now() - toIntervalDay({days})"
@@ -74,7 +74,7 @@ impl ClickHouse {
         Ok(self.client()?.query_raw(&sql).execute().await?)
     }
 
-    /// Notes which rows may be gone, before the table keeps rows for longer: they do not come back.
+    /// Records which rows may be gone before the retention of a table is extended, because they stay gone.
     async fn note_dropped(&self, table: &Table, days: u64) -> Result<(), Failure> {
         let kept = table.definition.split("toIntervalDay(").nth(1);
         let kept = kept.and_then(|rest| rest.split(')').next()?.parse::<u64>().ok());
@@ -90,7 +90,7 @@ impl ClickHouse {
         Ok(insert.execute().await?)
     }
 
-    /// Has every table keep its rows as long as asked. Answers the tables that kept them for another time before.
+    /// Sets the retention of every table. Returns the tables whose retention changed.
     pub async fn keep(&self, retention: Retention) -> Result<Vec<String>, Failure> {
         let client = self.client()?;
         let sql = "SELECT name, engine_full AS definition FROM system.tables \
@@ -112,7 +112,7 @@ impl ClickHouse {
             if !is_of_stacks {
                 self.note_dropped(&table, days).await?;
             }
-            // Old parts go when they are merged or looked at next: rewriting them all now would cost more than they take.
+            // Old parts are dropped at their next merge: rewriting all of them now would cost more than their disk space.
             let sql = format!(
                 "ALTER TABLE `{}`.`{}` {change}",
                 self.database(),
@@ -122,7 +122,7 @@ impl ClickHouse {
                 .query_raw(&sql)
                 .with_setting("materialize_ttl_after_modify", "0");
             alter.execute().await?;
-            // A part goes when all of it is too old: nothing is rewritten to drop some of its rows. Weeks and months are parts of their own.
+            // A part is dropped when all its rows have expired, so no part is rewritten. Each week or month has its own parts.
             let whole = format!(
                 "ALTER TABLE `{}`.`{}` MODIFY SETTING ttl_only_drop_parts = {}",
                 self.database(),

@@ -1,4 +1,4 @@
-//! Sends a range: every table, then the counts of what became of each row.
+//! Sends a range: every table, then the counts of its rows by outcome.
 
 mod again;
 
@@ -18,10 +18,10 @@ use super::record::Record;
 use super::tally::{Marks, Tally};
 use super::writer::Writer;
 
-/// So many numbers fit in one statement.
+/// Maximum number of numbers in one statement.
 const ASKED_AT_ONCE: usize = 1_000;
 
-/// A frame and whose it is.
+/// A frame with its record and project.
 #[derive(Clone, Copy)]
 struct Sent<'r> {
     seq: u64,
@@ -40,13 +40,13 @@ impl Sent<'_> {
         self.again.unwrap_or(range.number).of_record(self.seq)
     }
 
-    /// The id of the dead letter that these rows become when they are refused.
+    /// Returns the id of the dead letter that these rows become if ClickHouse rejects them.
     fn item_id(&self, range: &Range) -> String {
         format!("{}-{}", self.number(range), self.frame.table)
     }
 }
 
-/// What a range has for the tables, and what it counts.
+/// The rows of a range by table, and its counts.
 #[derive(Default)]
 struct Sorted<'r> {
     tables: BTreeMap<&'r [u8], Vec<Sent<'r>>>,
@@ -55,7 +55,7 @@ struct Sorted<'r> {
 }
 
 impl<D: Destination> Writer<D> {
-    /// Sends every table of the range, then the counts. Answers how many rows went in.
+    /// Sends every table of the range, then the counts. Returns the number of stored rows.
     pub(super) async fn send(
         &mut self,
         range: &Range,
@@ -66,8 +66,8 @@ impl<D: Destination> Writer<D> {
             again,
             mut tally,
         } = self.sort(range, records)?;
-        // A batch belongs to the range whose number it has in `batches`: that is said before anything of it is there. `split_batches` go
-        // first of all: ClickHouse knows that a batch is cut before it has a half of it.
+        // A batch belongs to the range whose number it has in `batches`, so `batches` must be stored before the rest of the batch. `split_batches` is
+        // even earlier, so that ClickHouse knows that a batch is split before it has a half of it.
         let place = |sent: &Vec<Sent<'_>>| match sent.first().map(|sent| sent.frame.table) {
             Some("split_batches") => 0,
             Some("batches") => 1,
@@ -84,12 +84,12 @@ impl<D: Destination> Writer<D> {
         Ok(rows)
     }
 
-    /// Sorts a range by tables.
+    /// Sorts a range by table.
     fn sort<'r>(&self, range: &Range, records: &'r LogRecords) -> Result<Sorted<'r>, Failure> {
         let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
         let again: HashMap<u64, Number> = range.again.iter().copied().collect();
         let mut sorted = Sorted::default();
-        // Records that only count have no number of their own: they were counted with those that came before and after.
+        // Records without rows to send have no number in ClickHouse. They were counted together with the records before and after them.
         let mut passed_by = again
             .iter()
             .filter(|(_, number)| self.counted.has(**number))
@@ -175,7 +175,7 @@ impl<D: Destination> Writer<D> {
                     tracing::warn!(
                         table,
                         error,
-                        "ClickHouse refused a block for its content: its rows go record by record"
+                        "ClickHouse rejected a block because of its content: its rows are sent record by record"
                     );
                     self.send_one_by_one(&layout).await?;
                 }
@@ -189,7 +189,7 @@ impl<D: Destination> Writer<D> {
         Ok(rows)
     }
 
-    /// Whether ClickHouse refused the block before. An older copy of the ledger does not say so.
+    /// Whether ClickHouse rejected the block before. An older copy of the ledger does not record that.
     async fn was_sent_alone(&self, range: &Range, sent: &[Sent<'_>]) -> Result<bool, Failure> {
         let table = sent.first().and_then(|one| RawTable::of(one.frame.table));
         let Some(table) = table.filter(|_| self.in_doubt && range.number != Number::default())
@@ -213,7 +213,7 @@ impl<D: Destination> Writer<D> {
         Ok(false)
     }
 
-    /// Records that the rows of a layout go record by record from now on.
+    /// Records that the rows of a layout are sent record by record from now on.
     async fn send_one_by_one(&mut self, layout: &str) -> Result<(), Failure> {
         let mut next = self.ledger.clone();
         if let Some(range) = &mut next.range {
@@ -222,7 +222,7 @@ impl<D: Destination> Writer<D> {
         self.commit(next).await
     }
 
-    /// Sends a block. What is refused for its content may be there all the same: then it is not refused.
+    /// Sends a block. If ClickHouse rejects it because of its content but has all its rows, the block counts as delivered.
     async fn deliver(&mut self, range: &Range, frames: &[Frame<'_>]) -> Result<(), Failure> {
         if range.number == Number::default() {
             return self
@@ -248,14 +248,14 @@ impl<D: Destination> Writer<D> {
             tracing::warn!(
                 table = table.name,
                 error,
-                "ClickHouse reported an error after it had stored all rows: does a view of your own fail?"
+                "ClickHouse reported an error after it had stored all rows: check the materialized views that you have added"
             );
             return Ok(());
         }
         delivered
     }
 
-    /// One record's rows of one table; what is refused goes to the dead-letter folder.
+    /// Sends one record's rows of one table. Rejected rows go to the dead-letter folder.
     async fn send_alone(
         &mut self,
         range: &Range,
@@ -266,13 +266,13 @@ impl<D: Destination> Writer<D> {
         let number = sent.number(range);
         let id = sent.item_id(range);
         if let Some(item) = self.dead_letters.find(&id)? {
-            // ClickHouse refused these rows before. Only an operator retries them.
+            // ClickHouse rejected these rows before. Only an operator retries them.
             if !sent.was_counted {
                 tally.move_to_dead_letter(&item);
             }
             return Ok(0);
         }
-        // Its rows may be stored already: by the range's block, or by a retry of its dead letter.
+        // The rows may be stored already: by the range's block, or by a retry of their dead letter.
         let earlier = [number.range(), Retry::of(&id, sent.received_at).number()];
         if (self.in_doubt || sent.again.is_some()) && !sent.was_counted {
             self.count_retried(sent, earlier[1], tally).await?;
@@ -324,7 +324,7 @@ impl<D: Destination> Writer<D> {
             rows,
             error,
             id,
-            "rows went to the dead-letter folder"
+            "ClickHouse rejected rows: they are in the dead-letter folder"
         );
         self.metrics.dead_letter_rows.inc_by(rows as u64);
         let item = DeadLetter {
@@ -348,7 +348,7 @@ impl<D: Destination> Writer<D> {
         tracing::error!(
             seq,
             error,
-            "a record of the ingest log does not read: it went to the dead-letter folder"
+            "cannot decode a record of the ingest log: it is in the dead-letter folder"
         );
         let item = DeadLetter {
             id: format!("{}-{seq:016x}-record", self.ledger.log_id),
@@ -379,7 +379,7 @@ impl<D: Destination> Writer<D> {
             .await
     }
 
-    /// As a server did that numbered no ranges: its tokens are all there is to go by.
+    /// Inserts as an older server did, which numbered no ranges: only the tokens prevent duplicates.
     async fn deliver_old(
         &self,
         range: &Range,

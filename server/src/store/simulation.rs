@@ -38,7 +38,7 @@ use super::durable_file::DurableFiles;
 use super::old_fault::{self, OldFault};
 use crate::metrics::Metrics;
 
-/// Seeds that have failed. They run first. A change of the models changes their histories.
+/// Seeds that failed once. They run first. Changes to the models change the histories of seeds.
 const KEPT: &[u64] = &[
     2, 3, 13, 29, 46, 69, 83, 103, 147, 172, 193, 247, 253, 287, 305, 317, 336, 339, 347, 355, 384,
     388, 438, 446, 481, 488, 538, 565, 650, 1042, 1160, 1306, 3172, 3571, 6456, 6467, 13108, 20888,
@@ -73,7 +73,7 @@ fn run(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Metrics>)
 
 async fn live(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Metrics>) -> Outcome {
     let world = World::new(seed, keeps_history, Arc::clone(metrics));
-    // A world of few kinds of faults goes deeper than one of all.
+    // A few kinds of faults lead to deeper states than all kinds at once.
     let faults: Vec<Fault> = faults
         .iter()
         .copied()
@@ -95,7 +95,7 @@ async fn live(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Me
     while log.pending_records() > 0 && Instant::now() < deadline {
         sleep(Duration::from_secs(1)).await;
     }
-    // Longer than any attempt: nothing is under way, and every fold is rolled up.
+    // Longer than any attempt takes, so nothing is in flight and every fold is rolled up.
     sleep(Duration::from_secs(200)).await;
     let retried = retry_dead_letters(Arc::clone(&world), running.files.clone(), usize::MAX);
     wrong.extend(retried.await);
@@ -125,7 +125,7 @@ async fn retry_dead_letters(world: Arc<World>, files: DurableFiles, most: usize)
             .history
             .say(|| format!("dead letter {} is retried", item.id));
         if let Err(error) = letters.retry(&item.id, &connection).await {
-            wrong.push(format!("dead letter {} is not taken: {error}", item.id));
+            wrong.push(format!("dead letter {} cannot be retried: {error}", item.id));
         }
     }
     wrong
@@ -177,11 +177,11 @@ fn run_many(
     ((failed != u64::MAX).then_some(failed), count, all)
 }
 
-/// Replays a seed. Returns its history, and whether everything holds at its end.
+/// Replays a seed. Returns its history, and whether the seed passes.
 fn explain(seed: u64) -> (String, bool) {
     let Outcome { wrong, history, .. } = run(seed, &Fault::ALL, true, &Arc::new(Metrics::new()));
     let text = format!(
-        "seed {seed}\n\n{}\n\nDoes not hold:\n{}\n\nReplay: make simulate SEED={seed}\n",
+        "seed {seed}\n\n{}\n\nViolations:\n{}\n\nReplay: make simulate SEED={seed}\n",
         history.join("\n"),
         wrong.join("\n")
     );
@@ -193,13 +193,13 @@ fn env(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// Runs 2,000 seeds unless the environment variables `FROM`, `SEEDS` or `SEED` say otherwise.
+/// Runs 2,000 seeds unless the environment variables `FROM`, `SEEDS` or `SEED` are set.
 #[test]
 fn seeds_hold() {
     if let Some(seed) = env("SEED") {
         let (text, holds) = explain(seed);
         println!("{text}");
-        assert!(holds, "seed {seed} does not hold");
+        assert!(holds, "seed {seed} fails");
         return;
     }
     for seed in KEPT {
@@ -222,12 +222,12 @@ fn seeds_hold() {
         if let Some(seed) = failed {
             panic!("{}", explain(seed).0);
         }
-        println!("{done} of {seeds} seeds hold, after {:?}", began.elapsed());
+        println!("{done} of {seeds} seeds pass, after {:?}", began.elapsed());
     }
     println!("{all:#?}");
 }
 
-/// Each bug of an earlier version is found with the faults that trigger it.
+/// The simulation finds each bug of an earlier version if it injects the faults that trigger it.
 #[test]
 fn old_faults_are_found() {
     use OldFault as Old;
@@ -254,7 +254,7 @@ fn old_faults_are_found() {
 }
 
 #[test]
-fn a_seed_always_makes_the_same_history() {
+fn a_seed_always_replays_the_same_history() {
     let history = |seed| run(seed, &Fault::ALL, true, &Arc::new(Metrics::new())).history;
     for seed in 0..20 {
         let (one, other) = (history(seed), history(seed));

@@ -1,6 +1,6 @@
-//! Stacks that are stored already: read for new rules to be tried on, and classified anew.
+//! Stored stacks: read to try new rules on, and reclassified.
 //!
-//! Everything here can run twice, and by several servers at once: rows of one stack under one revision replace each other.
+//! All operations can run repeatedly and on several servers at once: rows of one stack under one revision replace each other.
 
 use std::collections::HashMap;
 
@@ -17,24 +17,24 @@ use crate::stacks::{Class, Installs, RulesId, Usage};
 pub struct Classes<'p> {
     pub project: &'p str,
     pub rules: RulesId,
-    /// A class that other rules made under the same revision counts as none: a new release, or another default.
+    /// Ignores classes that other rules made under the same revision, because of a new release or another default.
     pub only_of_these_rules: bool,
 }
 
-/// How many distinct stacks a project has.
+/// The number of distinct stacks of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Row, Deserialize)]
 pub struct StackCounts {
     pub total: u64,
-    /// Those without a class.
+    /// Stacks without a class.
     pub unclassified: u64,
 }
 
-/// A stack as far as rules look at it, innermost frame first.
+/// The parts of a stack that rules use, innermost frame first.
 #[derive(Debug)]
 pub struct StoredStack {
     pub hash: u64,
     pub frames: Vec<Frame<'static>>,
-    /// When it was last classified under the same revision, in microseconds since the epoch; 0: never.
+    /// Time of the last classification under the same revision, in microseconds since the epoch; 0 if there is none.
     pub classified_at: i64,
 }
 
@@ -76,7 +76,7 @@ impl From<FramesRow<'_>> for StoredStack {
 pub struct NewClass {
     pub stack_hash: u64,
     pub class: Class,
-    /// In microseconds since the epoch; later than the class it replaces.
+    /// In microseconds since the epoch; later than that of the class it replaces.
     pub classified_at: i64,
 }
 
@@ -95,11 +95,11 @@ struct ClassRow<'a> {
     classified_at: i64,
 }
 
-/// Stacks in the order of their hashes, as they arrive.
+/// A stream of stacks, ordered by hash.
 pub struct StackCursor(RowCursor<FramesRow<'static>>);
 
 impl StackCursor {
-    /// At most `most` further stacks; none at the end. A stack stored twice may come twice.
+    /// Returns the next `most` stacks at most; none at the end. A stack that is stored twice may appear twice.
     pub async fn next_chunk(&mut self, most: usize) -> Result<Vec<StoredStack>, Failure> {
         let mut stacks = Vec::new();
         while stacks.len() < most
@@ -112,7 +112,7 @@ impl StackCursor {
 }
 
 impl ClickHouse {
-    /// How many stacks have a class, and how many have none yet.
+    /// Counts all stacks and those without a class.
     pub async fn count_stacks(&self, classes: Classes<'_>) -> Result<StackCounts, Failure> {
         let database = self.database();
         let sql = format!(
@@ -134,14 +134,14 @@ impl ClickHouse {
         Ok(counts)
     }
 
-    /// The last of the next `most` stacks after a hash; none when there are no more.
+    /// Returns the last of the next `most` stacks after a hash; `None` at the end.
     pub async fn end_of_stacks(
         &self,
         project: &str,
         after: u64,
         most: u32,
     ) -> Result<Option<u64>, Failure> {
-        // 0 is no stack's hash.
+        // No stack has the hash 0.
         let sql = format!(
             "SELECT max(stack_hash) AS last FROM (SELECT stack_hash FROM `{}`.stacks \
              WHERE project = {{project:String}} AND stack_hash > {{after:UInt64}} ORDER BY stack_hash LIMIT {{most:UInt32}})",
@@ -156,7 +156,7 @@ impl ClickHouse {
         Ok((last > 0).then_some(last))
     }
 
-    /// Stacks without a class of which the hash is above `after` and at most `last`.
+    /// Returns the stacks without a class whose hash is above `after` and at most `last`.
     pub async fn unclassified_stacks(
         &self,
         classes: Classes<'_>,
@@ -191,7 +191,7 @@ impl ClickHouse {
         Ok(stacks)
     }
 
-    /// Writes classes under a revision. What is written twice merges away.
+    /// Inserts classes under a revision. Duplicates disappear when parts are merged.
     pub async fn insert_classes(
         &self,
         project: &str,
@@ -201,7 +201,7 @@ impl ClickHouse {
         let client = self.client()?.with_database(self.database());
         let mut insert = (client.insert::<ClassRow<'_>>("stack_classes").await?)
             .with_setting("async_insert", "0")
-            // An equal block of long ago may have been replaced since.
+            // An equal block inserted long ago may have been replaced since, so this one must not count as a duplicate.
             .with_setting("insert_deduplicate", "0");
         for NewClass {
             stack_hash,
@@ -228,7 +228,7 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// How often each stack occurred since a time: at most `most` stacks, the most frequent, and whether there were more.
+    /// Returns how often each stack occurred since a time, for the `most` most frequent stacks, and whether there are more.
     pub async fn stack_usage(
         &self,
         project: &str,
@@ -272,7 +272,7 @@ impl ClickHouse {
         Ok((usage, false))
     }
 
-    /// The frames of the stacks that occurred since a time.
+    /// Streams the frames of the stacks that occurred since a time.
     pub fn stacks_in_use(&self, project: &str, since: i64) -> Result<StackCursor, Failure> {
         let database = self.database();
         let sql = format!(
@@ -285,13 +285,13 @@ impl ClickHouse {
         let rows = (self.client()?.query(&sql))
             .param("project", project)
             .param("since", since)
-            // No longest time: it takes as long as the rules, which are waited for.
+            // There is no time limit: the query takes as long as the caller's classification, which reads the stream.
             .fetch()?;
         Ok(StackCursor(rows))
     }
 }
 
-/// Above this ClickHouse goes on on disk.
+/// Above this memory use, ClickHouse spills to disk.
 const EXTERNAL_BYTES: &str = "536870912";
-/// Somebody waits for the answer.
+/// A client waits for the answer.
 const LONGEST_S: &str = "60";

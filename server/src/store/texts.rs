@@ -1,26 +1,26 @@
-//! Texts of the last day, to try scrubbing on.
+//! Reads texts of the last day, to try scrubbing rules on.
 
 use clickhouse::Row;
 use serde::Deserialize;
 
 use super::clickhouse::{ClickHouse, Failure};
 
-/// Rows of a table that are looked at, and different texts in all.
+/// Maximum number of rows to read per table, and of distinct texts.
 const ROWS: u32 = 100_000;
 const TEXTS: u32 = 20_000;
 
-/// A text, and how often it was found.
+/// A text and how often it was found.
 #[derive(Row, Deserialize, Clone, Debug)]
 pub struct StoredText {
-    /// What kind of text it is, such as `span` or `attribute`.
+    /// The kind of text, such as `span` or `attribute`.
     pub place: String,
-    /// Of an attribute's value.
+    /// The name of the attribute if the text is an attribute's value.
     pub attribute: String,
     pub text: String,
     pub events: u64,
 }
 
-/// Kind, the attribute, the text, and the table with the column of its time.
+/// Kind, attribute, text, table, and the table's time column.
 const PLACES: [(&str, &str, &str, &str, &str); 8] = [
     ("span", "''", "toString(name)", "spans", "start"),
     ("page", "''", "toString(page)", "spans", "start"),
@@ -57,7 +57,7 @@ const PLACES: [(&str, &str, &str, &str, &str); 8] = [
 ];
 
 impl ClickHouse {
-    /// The most frequent texts that arrived since a time, in microseconds since the epoch.
+    /// Returns the most frequent texts since a time, in microseconds since the epoch.
     pub async fn recent_texts(
         &self,
         project: &str,

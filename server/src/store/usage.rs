@@ -1,7 +1,8 @@
-//! What a project's rows take on the disk, and dropping the old ones.
+//! The disk usage of a project's rows, and the deletion of expired rows.
 //!
-//! ClickHouse drops whole parts by a TTL, which is that of the project that keeps its rows longest. The rows of the other projects are deleted by
-//! mutations. A mutation rewrites parts, so it waits until a whole period (a week, or of roll-ups a month) has grown old.
+//! ClickHouse drops whole parts by a TTL, which is that of the project with the longest retention. Rows of the other projects are
+//! deleted by mutations. A mutation rewrites parts, so it waits until a whole period has expired: a week of raw rows, or a month of
+//! a roll-up.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +18,20 @@ use super::rebuild::of_month;
 use super::retention::Retention;
 
 const DAY: i64 = 86_400;
-/// Marks the mutations that drop old rows.
+/// Marks the mutations that delete expired rows.
 const MARK: &str = "old rows";
 
 /// How long rows are kept.
 #[derive(Clone, Debug)]
 pub struct Keeping {
-    /// The times of the installation.
+    /// The retention of the installation.
     pub default: Retention,
-    /// The times of each project.
+    /// The effective retention of each project.
     pub projects: BTreeMap<String, Retention>,
 }
 
 impl Keeping {
-    /// The longest of all projects.
+    /// Returns the longest retention of all projects.
     #[must_use]
     pub fn longest(&self) -> Retention {
         let longer = |one: u64, other: u64| match (one, other) {
@@ -45,7 +46,7 @@ impl Keeping {
         })
     }
 
-    /// Projects that keep rows for a shorter time than others. Their rows before the time are dropped.
+    /// Returns the projects with a shorter retention than the longest, and the time before which their rows expire.
     fn earlier(&self, table: &Table, now: i64) -> Vec<(String, i64)> {
         let longest = self.longest().of(&table.name).map_or(0, |(days, _)| days);
         let before = |retention: &Retention| {
@@ -59,15 +60,15 @@ impl Keeping {
     }
 }
 
-/// A table with rows of projects that grow old.
+/// A table with rows of projects that expire.
 struct Table {
     name: String,
-    /// The column that dates a row.
+    /// The column with the time of a row.
     time: &'static str,
 }
 
 impl Table {
-    /// The beginning of the period of a time: a week, or of roll-ups a month.
+    /// Returns the start of the period that contains a time: a week of raw rows, or a month of a roll-up.
     fn period(&self, at: i64) -> i64 {
         match RawTable::of(&self.name) {
             // The epoch began on a Thursday.
@@ -81,7 +82,7 @@ impl Table {
     }
 }
 
-/// What a project's rows take in a table.
+/// Disk usage of a project's rows in one table.
 #[derive(Row, Deserialize, Serialize, ToSchema, Clone, Debug, PartialEq, Eq)]
 pub struct TableUse {
     pub table: String,
@@ -106,12 +107,12 @@ impl ClickHouse {
             .collect())
     }
 
-    /// Begins to drop the rows of projects that keep them for a shorter time than others. Answers the tables.
+    /// Starts to delete the expired rows of projects with a shorter retention than others. Returns the affected tables.
     pub async fn drop_old_rows(&self, keeping: &Keeping, now: i64) -> Result<Vec<String>, Failure> {
         let mut dropped = Vec::new();
         for table in self.tables_that_age(keeping.default).await? {
             let earlier = keeping.earlier(&table, now);
-            // Most projects have the same time.
+            // Most projects share the same time.
             let mut times: BTreeMap<i64, Vec<String>> = BTreeMap::new();
             for (project, before) in &earlier {
                 times.entry(*before).or_default().push(text(project));
@@ -131,7 +132,7 @@ impl ClickHouse {
         Ok(dropped)
     }
 
-    /// Drops a project's events before a time, which is the beginning of a day.
+    /// Deletes a project's events before a time, which must be the start of a day.
     pub async fn drop_events(&self, project: &str, before: i64) -> Result<(), Failure> {
         for raw in RAW.iter().filter(|raw| raw.name != "batches") {
             let table = Table {
@@ -145,8 +146,8 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// Notes what is dropped, then begins to drop it. A rebuild reads the note: it must not take the rows that are left for all rows. Answers
-    /// whether there were any rows.
+    /// Records what is dropped, then starts to drop it. A rebuild reads the record, so that it does not mistake the remaining rows
+    /// for all rows. Returns whether there were any rows.
     async fn drop_rows(
         &self,
         table: &Table,
@@ -178,15 +179,15 @@ impl ClickHouse {
         Ok(true)
     }
 
-    /// Whether old rows are still being dropped. Fails when that does not succeed.
+    /// Whether expired rows are still being deleted. Fails if the deletion fails.
     pub async fn drops_old_rows(&self) -> Result<bool, Failure> {
         let sql = format!(
             "SELECT count(), toString(max(latest_fail_reason)) FROM system.mutations \
              WHERE database = '{}' AND NOT is_done AND position(command, '{MARK}') > 0",
             self.database()
         );
-        let asked = self.client()?.query_raw(&sql);
-        let (running, error) = asked.fetch_one::<(u64, String)>().await?;
+        let query = self.client()?.query_raw(&sql);
+        let (running, error) = query.fetch_one::<(u64, String)>().await?;
         if error.is_empty() {
             Ok(running > 0)
         } else {
@@ -194,7 +195,7 @@ impl ClickHouse {
         }
     }
 
-    /// How large a project's events are, compared with those of all projects, by what they were on the wire in the last 30 days.
+    /// Returns the average size of the project's events relative to those of all projects, by their wire size in the last 30 days.
     async fn weight(&self, project: &str) -> Result<f64, Failure> {
         let sql = format!(
             "SELECT ifNotFinite((sumIf(wire_bytes, project = {0}) / sumIf(accepted, project = {0})) / (sum(wire_bytes) / sum(accepted)), 1.) \
@@ -205,7 +206,8 @@ impl ClickHouse {
         Ok(self.reader()?.query_raw(&sql).fetch_one::<f64>().await?)
     }
 
-    /// What a project's rows take, by table, the largest first. An estimate: its part of each table by number and weight of rows.
+    /// Returns the disk usage of a project by table, largest first. It is an estimate: the project's share of each table by number
+    /// and size of rows.
     pub async fn usage(&self, project: &str) -> Result<Vec<TableUse>, Failure> {
         let (database, weight) = (self.database(), self.weight(project).await?);
         let tables = self.tables_of_projects().await?;
@@ -230,7 +232,7 @@ impl ClickHouse {
         Ok(query.fetch_all().await?)
     }
 
-    /// What a project's events take, by day: the beginning of the day in seconds since the epoch, and bytes.
+    /// Returns the disk usage of a project's events by day: the start of the day in seconds since the epoch, and the bytes.
     pub async fn usage_by_day(&self, project: &str) -> Result<BTreeMap<i64, u64>, Failure> {
         let mut days: BTreeMap<i64, u64> = BTreeMap::new();
         let (database, weight) = (self.database(), self.weight(project).await?);
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_keep_rows_for_less_than_the_others_go_earlier() {
+    fn projects_with_a_shorter_retention_expire_earlier() {
         let keeping = Keeping {
             default: days(30),
             projects: [("long", 60), ("other", 30), ("short", 7)]

@@ -1,8 +1,8 @@
-//! Drains the ingest log into ClickHouse: a range at a time, one INSERT per table, exactly once.
+//! Drains the ingest log into ClickHouse: one range at a time, one INSERT per table, exactly once.
 //!
-//! A range is cut and written down before it is sent, see [`super::ledger`]. `batches` go first: a batch that is found there belongs to the
-//! range whose number it has, and that range's rows are completed. Counts of outcomes go last, when it is known what became of each row.
-//! How rows get to their tables is in [`super::delivery`].
+//! A range is cut and recorded before it is sent, see [`super::ledger`]. `batches` is sent first: a batch in `batches` belongs to the range whose
+//! number it has, and that range's rows are completed. The counts of outcomes are sent last, when the outcome of each row is known.
+//! [`super::delivery`] inserts the rows.
 
 mod cut;
 mod folding;
@@ -34,15 +34,15 @@ use crate::metrics::WriterMetrics;
 
 #[derive(Clone, Debug)]
 pub(crate) struct WriterSettings {
-    /// Ranges that are small begin at this interval. The first record after a pause does not wait.
+    /// Time between two small ranges. The first record after a pause does not wait for it.
     pub(crate) flush_interval: Duration,
-    /// A range ends when it has this many bytes of the log …
+    /// A range ends at this many bytes of the log …
     pub(crate) range_bytes: usize,
-    /// … and is sent at once when this many are waiting.
+    /// … and is sent at once when this many bytes are waiting.
     pub(crate) eager_bytes: u64,
     /// `drain.json`.
     pub(crate) state: PathBuf,
-    /// Numbers of folds are drawn by it.
+    /// Fold numbers contain its time.
     pub(crate) clock: Clock,
 }
 
@@ -55,15 +55,15 @@ pub(crate) struct Writer<D = ClickHouse> {
     settings: WriterSettings,
     pub(super) metrics: WriterMetrics,
     pub(super) ledger: Ledger,
-    /// What `outcomes` had when the process started.
+    /// What `outcomes` had counted when the process started.
     pub(super) counted: Counted,
-    /// An attempt at the range may have had an effect that nobody knows.
+    /// Whether an earlier attempt at the range may have had an effect.
     pub(super) in_doubt: bool,
-    /// Tables, with their columns, that have all of the range's rows.
+    /// Layouts (a table and its columns) that have all rows of the range.
     pub(super) delivered: HashSet<String>,
-    /// Roll-ups whose last attempt may have had an effect, by fold.
+    /// Roll-ups, by fold, whose last attempt may have had an effect.
     doubtful_roll_ups: HashSet<(Number, String)>,
-    /// Folds that an earlier process may have rolled up.
+    /// An earlier process may have rolled up folds up to this number.
     pub(super) doubtful_before: Number,
     /// Whether [`Self::learn`] is done.
     pub(super) knows_last: bool,
@@ -73,33 +73,33 @@ pub(crate) struct Writer<D = ClickHouse> {
     fold_begun: Instant,
     /// When the open fold is rolled up unless another range joins.
     quiet_at: Instant,
-    /// After a failure folds wait until then.
+    /// No fold is rolled up before this time, after a failure.
     not_before: Instant,
-    /// The next small range waits until then.
+    /// The next small range waits until this time.
     flush_at: Instant,
 }
 
-/// What there is to do.
+/// The next task of the writer.
 enum Next {
     Learn,
     Range,
     Fold,
-    /// A roll-up of a fold is done or has failed.
+    /// A roll-up of a fold has succeeded or failed.
     Settle(Option<Answer>),
     End,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// A record waits this long for others that arrive with it.
+/// How long a record waits for others that arrive at the same time.
 const GATHER: Duration = Duration::from_millis(20);
-/// After a failure folds wait for so long.
+/// How long folds wait after a failure.
 const FOLD_PAUSE: Duration = Duration::from_secs(2);
-/// After a hold they wait for so long: it is short.
+/// How long folds wait for a hold, which is short.
 const HELD_PAUSE: Duration = Duration::from_millis(300);
-/// So many folds may wait for their roll-ups; then no more rows are stored until one is done. The log keeps them.
+/// Maximum number of folds that wait for their roll-ups. At this number the writer stores no more rows until a fold is done. The log keeps the rows.
 const MOST_FOLDS: usize = 512;
-/// A fold that was drawn so many seconds ago may have been taken over by a rebuild: its marks are checked.
+/// A rebuild may have taken over a fold older than this many seconds, so the fold's marks are checked.
 const OLD_FOLD: i64 = 3_600;
 
 impl<D: Destination> Writer<D> {
@@ -141,12 +141,12 @@ impl<D: Destination> Writer<D> {
         })
     }
 
-    /// With other servers that share the control database.
+    /// Shares the control database with other servers.
     pub(crate) fn sharing(self, claims: Arc<dyn Claims>) -> Self {
         Self { claims, ..self }
     }
 
-    /// Drains until `shutdown`, then what is left without waiting for more, until `give_up`.
+    /// Drains the log until `shutdown`. Then drains the rest without waiting for more records, until `give_up`.
     pub(crate) async fn run(mut self, shutdown: CancellationToken, give_up: CancellationToken) {
         let mut pause = FIRST_PAUSE;
         let mut folding: Option<Folding> = None;
@@ -171,7 +171,7 @@ impl<D: Destination> Writer<D> {
                 continue;
             };
             self.metrics.failures.inc();
-            tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "the ingest log is not drained; events are kept");
+            tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "cannot drain the ingest log; events are kept");
             tokio::select! {
                 biased;
                 () = give_up.cancelled() => return,
@@ -193,7 +193,7 @@ impl<D: Destination> Writer<D> {
         }
     }
 
-    /// Sends a range while ClickHouse works at a fold.
+    /// Sends a range while ClickHouse rolls up a fold.
     async fn drain_beside(&mut self, folding: &mut Option<Folding>) -> Result<(), Failure> {
         let mut answers = Vec::new();
         let drained = {
@@ -217,7 +217,7 @@ impl<D: Destination> Writer<D> {
         drained.and(settled)
     }
 
-    /// Waits until there is something to do. What is on its way goes first; with `shutdown`, all that is left goes at once.
+    /// Waits for the next task. An unfinished range comes first. After `shutdown`, the rest of the log is drained without waiting.
     async fn next(&self, shutdown: &CancellationToken, is_folding: bool) -> Next {
         if !self.knows_last && !shutdown.is_cancelled() {
             return Next::Learn;
@@ -255,10 +255,10 @@ impl<D: Destination> Writer<D> {
         Next::Range
     }
 
-    /// What there is to do when no record comes any more.
+    /// Returns the next task when no more records arrive.
     async fn last(&self, is_folding: bool) -> Next {
         if is_folding {
-            // Its answers come first.
+            // Wait for the answers of the running roll-ups.
             return std::future::pending().await;
         }
         if self.ledger.has_folds() && self.knows_last {
@@ -308,7 +308,7 @@ impl<D: Destination> Writer<D> {
         Ok(())
     }
 
-    /// Reads a range again that was cut before.
+    /// Reads a range that was cut before.
     async fn resume(&mut self, mut range: Range) -> Result<(Range, LogRecords), Failure> {
         let mut records = self.read(range.first, usize::MAX, range.last).await?;
         records.remove(&range.gaps);
@@ -316,7 +316,7 @@ impl<D: Destination> Writer<D> {
         Ok((range, records))
     }
 
-    /// Cuts the next range and writes it down.
+    /// Cuts the next range and records it in the ledger.
     async fn cut(&mut self) -> Result<(Range, LogRecords), Failure> {
         if self.ledger.folds.len() >= MOST_FOLDS {
             return Err(Failure::Later(format!(
@@ -331,7 +331,7 @@ impl<D: Destination> Writer<D> {
             .await?;
         let mut range = Range {
             first,
-            // When nothing reads, there is damage at the end of what was durable: skip to where the log goes on.
+            // If no record can be read, the end of the log is damaged: skip to the place where the log goes on.
             last: durable,
             ..Range::default()
         };
@@ -351,7 +351,7 @@ impl<D: Destination> Writer<D> {
         let known = range.again.iter().map(|(_, number)| *number).max();
         self.ledger.last = self.ledger.last.max(known.unwrap_or_default());
         self.doubtful_before = self.doubtful_before.max(known.unwrap_or_default());
-        // Nothing is sent that is not written down: it counts once it is.
+        // Nothing is sent before the ledger has it on disk. The new ledger takes effect after that.
         let mut next = self.ledger.clone();
         let (now, random) = (self.settings.clock.now(), self.log.files().random());
         join_fold(&mut next, &mut range, &parsed, (now, random));
@@ -370,10 +370,10 @@ impl<D: Destination> Writer<D> {
         self.log
             .read(first, bytes, last)
             .await
-            .map_err(|error| Failure::Later(format!("the ingest log does not read: {error}")))
+            .map_err(|error| Failure::Later(format!("cannot read the ingest log: {error}")))
     }
 
-    /// Makes a ledger durable; only then it counts.
+    /// Saves a ledger, which takes effect once it is durable.
     pub(super) async fn commit(&mut self, next: Ledger) -> Result<(), Failure> {
         if is_back(OldFault::StateBeforeSave) {
             self.ledger = next.clone();

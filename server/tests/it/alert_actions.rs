@@ -1,4 +1,4 @@
-//! The loop closes: an incident raises what its devices send, within a budget, and takes it back when it is over.
+//! Actions of alert rules: an incident raises the rates of its devices within a budget, and removes the override when it ends.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::alerts::{Watched, slow_checkout, spans};
 use crate::server::{Answer, KEY};
 
-/// Those that are slow.
+/// The slow devices.
 const COHORT: &str = "app_id=com.example.shop&app_version=4.12.0";
 const OTHERS: &str = "app_id=com.example.shop&app_version=4.11.0";
-/// What the program does without a configuration.
+/// The default rate of spans.
 const ONE_PERCENT: f64 = 0.01;
 
 fn acting(action: Value) -> Value {
@@ -21,7 +21,7 @@ fn acting(action: Value) -> Value {
     rule
 }
 
-/// A server that knows 20 slow spans, and a rule that acts on them.
+/// Starts a server with 20 slow spans, and a rule with an action that fires on them.
 async fn fired(action: Value) -> Watched {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[800; 20])).await;
@@ -37,19 +37,19 @@ impl Watched {
         Answer::of(request.send().await.unwrap()).await.body
     }
 
-    /// The share of spans `checkout` that a device keeps.
-    async fn share(&self, query: &str) -> f64 {
+    /// Returns the rate of `checkout` spans for a device.
+    async fn rate(&self, query: &str) -> f64 {
         let document = self.config(query).await;
         let spans = &document["sampling"]["spans"];
         let named = spans["overrides"].as_array().unwrap().iter();
         let named = named.clone().find(|one| one["name"] == "checkout");
-        let share = named.map_or(&spans["default"], |one| &one["rate"]);
-        share.as_f64().unwrap()
+        let rate = named.map_or(&spans["default"], |one| &one["rate"]);
+        rate.as_f64().unwrap()
     }
 
-    async fn share_becomes(&self, expected: f64) {
+    async fn rate_becomes(&self, expected: f64) {
         for _ in 0..600 {
-            if (self.share(COHORT).await - expected).abs() < 1e-9 {
+            if (self.rate(COHORT).await - expected).abs() < 1e-9 {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -57,18 +57,18 @@ impl Watched {
         let incidents = self.get("incidents").await;
         panic!(
             "{} is not {expected}: {incidents:#}",
-            self.share(COHORT).await
+            self.rate(COHORT).await
         );
     }
 
-    /// Waits until the action of the only incident is in a state; answers it.
+    /// Waits until the action of the only incident is in a state, and returns it.
     async fn action(&self, state: &str) -> Value {
         let found = self.incidents(|all| all.len() == 1 && all[0]["action"]["state"] == state);
         found.await[0]["action"].clone()
     }
 
     async fn recovers(&self) {
-        // What follows comes after what was, in the audit too.
+        // Give what follows a later time, in the audit log too.
         self.server.pass(Duration::from_secs(1));
         self.send(spans("4.12.0", &[100; 2_000])).await;
         self.incidents(|all| all[0]["state"] == "resolved").await;
@@ -78,7 +78,7 @@ impl Watched {
         self.get("config").await
     }
 
-    /// An operator's change: made from what there is, as often as somebody else is faster.
+    /// Makes an operator's change to the current revision. Retries on conflicts.
     async fn edit(&self, change: impl Fn(&mut Value)) {
         loop {
             let current = self.saved().await;
@@ -101,15 +101,15 @@ fn overrides(revision: &Value) -> &Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_incident_raises_what_its_devices_send_and_takes_it_back_when_it_ends() {
+async fn an_incident_raises_the_rates_of_its_devices_until_it_ends() {
     let watched = fired(json!({"sampling": {"spans": 1.0, "janks": 1.0}})).await;
-    watched.share_becomes(1.0).await;
-    assert!((watched.share(OTHERS).await - ONE_PERCENT).abs() < 1e-9);
+    watched.rate_becomes(1.0).await;
+    assert!((watched.rate(OTHERS).await - ONE_PERCENT).abs() < 1e-9);
     let action = watched.action("placed").await;
     assert_eq!(
         action["rates"],
         json!({"spans": 1.0}),
-        "all janks are sent anyway"
+        "all janks are sent by default"
     );
     assert_eq!(action["installs"], 1);
     let foreseen = action["foreseen_events_per_day"].as_f64().unwrap();
@@ -131,9 +131,9 @@ async fn an_incident_raises_what_its_devices_send_and_takes_it_back_when_it_ends
     );
     assert_eq!(saved["author"], "system:alerts");
     watched.two_rounds().await;
-    assert_eq!(watched.saved().await["revision"], 1, "once is enough");
+    assert_eq!(watched.saved().await["revision"], 1, "placed once");
     watched.recovers().await;
-    watched.share_becomes(ONE_PERCENT).await;
+    watched.rate_becomes(ONE_PERCENT).await;
     let action = watched.action("ended").await;
     assert_eq!(action["because"], "the incident ended: recovered");
     let saved = watched.saved().await;
@@ -151,7 +151,7 @@ async fn an_incident_raises_what_its_devices_send_and_takes_it_back_when_it_ends
     let entries = audit["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 2, "{audit:#}");
     let incident = watched.get("incidents").await["incidents"][0]["id"].clone();
-    for (entry, what) in entries.iter().zip(["taken back", "placed"]) {
+    for (entry, what) in entries.iter().zip(["override removed", "override placed"]) {
         let text = entry.to_string();
         let id = incident.as_str().unwrap();
         assert!(
@@ -163,15 +163,15 @@ async fn an_incident_raises_what_its_devices_send_and_takes_it_back_when_it_ends
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_budget_lowers_the_share_and_what_does_not_fit_is_not_placed() {
+async fn a_budget_lowers_the_rate_and_an_override_that_does_not_fit_is_not_placed() {
     let watched = fired(json!({"sampling": {"spans": 1.0}, "events_per_day": 10})).await;
     let action = watched.action("placed").await;
     let foreseen = action["foreseen_events_per_day"].as_f64().unwrap();
     assert!((9.5..=10.0).contains(&foreseen), "{action:#}");
-    let share = action["rates"]["spans"].as_f64().unwrap();
-    assert!((0.45..0.52).contains(&share), "{share}");
-    watched.share_becomes(share).await;
-    // Another rule has a budget of its own, which not even the smallest raise of so many spans fits.
+    let rate = action["rates"]["spans"].as_f64().unwrap();
+    assert!((0.45..0.52).contains(&rate), "{rate}");
+    watched.rate_becomes(rate).await;
+    // Another rule has its own budget, and even the smallest raise of so many spans exceeds it.
     let mut many = spans("4.13.0", &[900; 50]);
     for span in many["spans"].as_array_mut().unwrap() {
         span["sample_rate"] = json!(0.0001);
@@ -190,26 +190,26 @@ async fn a_budget_lowers_the_share_and_what_does_not_fit_is_not_placed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_has_the_last_word() {
+async fn an_override_that_an_operator_removes_is_not_placed_again() {
     let watched = fired(json!({"sampling": {"spans": 0.5}})).await;
-    watched.share_becomes(0.5).await;
+    watched.rate_becomes(0.5).await;
     watched
         .edit(|configuration| configuration["overrides"] = json!([]))
         .await;
     let action = watched.action("ended").await;
     let because = action["because"].as_str().unwrap();
-    assert!(because.contains("took the override out"), "{because}");
+    assert!(because.contains("removed by hand"), "{because}");
     watched.two_rounds().await;
-    assert!((watched.share(COHORT).await - ONE_PERCENT).abs() < 1e-9);
+    assert!((watched.rate(COHORT).await - ONE_PERCENT).abs() < 1e-9);
     assert_eq!(overrides(&watched.saved().await).len(), 0);
     watched.incidents(|all| all[0]["state"] == "firing").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_override_that_an_operator_changes_is_his() {
+async fn an_override_that_an_operator_changes_is_no_longer_managed() {
     let watched = fired(json!({"sampling": {"spans": 0.5}})).await;
-    watched.share_becomes(0.5).await;
-    // Saved again as a browser does it: nothing was changed.
+    watched.rate_becomes(0.5).await;
+    // A save without changes, in the formatting of a browser.
     watched.edit(|_| {}).await;
     watched.two_rounds().await;
     watched.action("placed").await;
@@ -224,7 +224,7 @@ async fn an_override_that_an_operator_changes_is_his() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_edits_at_the_same_time_loses_nothing_and_is_never_lowered() {
+async fn concurrent_edits_are_not_lost_and_rates_are_never_lowered() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[800; 20])).await;
     watched.server.drained().await;
@@ -244,7 +244,7 @@ async fn whoever_edits_at_the_same_time_loses_nothing_and_is_never_lowered() {
     };
     let rule = watched.rule(acting(json!({"sampling": {"spans": 0.5}})));
     tokio::join!(edits, rule);
-    watched.share_becomes(0.5).await;
+    watched.rate_becomes(0.5).await;
     let saved = watched.saved().await;
     assert_eq!(overrides(&saved).len(), 2);
     let toggles = saved["configuration"]["base"]["toggles"]
@@ -254,11 +254,11 @@ async fn whoever_edits_at_the_same_time_loses_nothing_and_is_never_lowered() {
     let tester = format!("{COHORT}&device_class=low");
     let default = &watched.config(&tester).await["sampling"]["spans"]["default"];
     assert_eq!(default, &json!(0.9));
-    // A base that gives as much needs no override, and is not held back by it.
+    // A higher base makes the override unnecessary, and the override must not lower it.
     watched
         .edit(|configuration| configuration["base"]["sampling"]["spans"]["default"] = json!(0.8))
         .await;
-    watched.share_becomes(0.8).await;
+    watched.rate_becomes(0.8).await;
     watched.action("ended").await;
     let ids: Vec<_> = overrides(&watched.saved().await)
         .iter()
@@ -268,32 +268,32 @@ async fn whoever_edits_at_the_same_time_loses_nothing_and_is_never_lowered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_may_hide_an_override_of_an_incident() {
+async fn an_operators_later_override_takes_precedence() {
     let watched = fired(json!({"sampling": {"spans": 0.5}})).await;
-    watched.share_becomes(0.5).await;
+    watched.rate_becomes(0.5).await;
     watched
         .edit(|configuration| {
             let all = json!({"id": "all", "when": {"all": []}, "patch": {"sampling": {"spans": {"default": 0.02, "overrides": []}}}});
             configuration["overrides"].as_array_mut().unwrap().push(all);
         })
         .await;
-    watched.share_becomes(0.02).await;
+    watched.rate_becomes(0.02).await;
     watched.two_rounds().await;
-    assert!((watched.share(COHORT).await - 0.02).abs() < 1e-9);
+    assert!((watched.rate(COHORT).await - 0.02).abs() < 1e-9);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_after_its_hours_though_the_incident_goes_on() {
+async fn an_override_expires_even_if_the_incident_is_still_open() {
     let watched = fired(json!({"sampling": {"spans": 0.5}, "hours": 1})).await;
-    watched.share_becomes(0.5).await;
+    watched.rate_becomes(0.5).await;
     watched.action("placed").await;
     watched.server.pass(Duration::from_mins(61));
     assert!(
-        (watched.share(COHORT).await - ONE_PERCENT).abs() < 1e-9,
+        (watched.rate(COHORT).await - ONE_PERCENT).abs() < 1e-9,
         "at once"
     );
     let action = watched.action("ended").await;
-    assert_eq!(action["because"], "its time is over");
+    assert_eq!(action["because"], "the override expired");
     assert_eq!(overrides(&watched.saved().await).len(), 0);
     watched.two_rounds().await;
     watched.incidents(|all| all[0]["state"] == "firing").await;
@@ -301,13 +301,13 @@ async fn it_ends_after_its_hours_though_the_incident_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_server_takes_back_what_the_first_placed() {
+async fn another_server_removes_an_override_that_the_first_placed() {
     let url = crate::postgres::postgres().database().await;
     let mut one = Watched::with(&["--database-url", &url]).await;
     one.send(spans("4.12.0", &[800; 20])).await;
     one.server.drained().await;
     let made = one.rule(acting(json!({"sampling": {"spans": 0.5}}))).await;
-    one.share_becomes(0.5).await;
+    one.rate_becomes(0.5).await;
     one.server.restart().await;
     one.server.ready().await;
     one.two_rounds().await;
@@ -324,10 +324,10 @@ async fn another_server_takes_back_what_the_first_placed() {
     ];
     let other = Watched::with(&shared).await;
     one.server.end().await;
-    other.share_becomes(0.5).await;
+    other.rate_becomes(0.5).await;
     let path = format!("alert-rules/{}", made["id"].as_str().unwrap());
     assert_eq!(other.call(Method::DELETE, &path, None).await.status, 204);
-    other.share_becomes(ONE_PERCENT).await;
+    other.rate_becomes(ONE_PERCENT).await;
     let action = other.action("ended").await;
     assert_eq!(
         action["because"],
@@ -336,7 +336,7 @@ async fn another_server_takes_back_what_the_first_placed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_of_an_action_name_the_field() {
+async fn faults_of_an_action_name_their_fields() {
     let watched = Watched::start().await;
     for (action, path) in [
         (json!({}), "action"),

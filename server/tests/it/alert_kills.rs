@@ -1,4 +1,4 @@
-//! Servers that evaluate are killed, again and again: no incident is lost, and none is made twice.
+//! Servers are killed repeatedly while they evaluate rules: no incident is lost or opened twice.
 
 use std::path::Path;
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Pair {
         }
     }
 
-    /// Both in turn, each in the middle of whatever it does. Meanwhile the other goes on.
+    /// Kills and restarts the two servers in turn, while the other one continues.
     async fn kill(&mut self, number: usize) {
         let which = number % 2;
         self.programs[which].kill();
@@ -127,7 +127,7 @@ fn of_rule<'i>(all: &'i [Value], rule: &Value) -> Vec<&'i Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_servers_lose_no_incident_and_make_none_twice() {
+async fn killed_servers_lose_no_incident_and_open_none_twice() {
     let mut pair = Pair::start().await;
     let (mut at_once, mut patient) = (slow_checkout(), slow_checkout());
     at_once["metric"]["filters"] = json!({});
@@ -141,8 +141,8 @@ async fn killed_servers_lose_no_incident_and_make_none_twice() {
         tokio::time::sleep(Duration::from_millis(37 * group as u64)).await;
         pair.kill(group).await;
     }
-    // One waits a minute, over all of these deaths; the other fires.
-    pair.wait("it fires at once", |all| {
+    // One rule waits for a minute, across all of these kills. The other one fires at once.
+    pair.wait("the rule without a wait fires", |all| {
         of_rule(all, &at_once).len() == GROUPS
     })
     .await;

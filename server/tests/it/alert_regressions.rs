@@ -1,4 +1,4 @@
-//! Regressions: a real slow-down is told from an accident, and from another mix of devices.
+//! Regressions: a real slow-down is distinguished from chance and from a shift of the device mix.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use uuid::Uuid;
 use crate::alerts::Watched;
 use crate::server::{batch, span};
 
-/// Ten minutes into an hour, so that versions were first seen before now.
+/// Starts a server ten minutes into an hour, so that the first sightings of versions, which are whole hours, are in the past.
 async fn watched() -> Watched {
     let watched = Watched::start().await;
     watched.server.pass(Duration::from_mins(10));
     watched
 }
 
-/// What an install sends: three spans around so many milliseconds, five minutes ago.
+/// The batch of an install: three spans of about this many milliseconds, five minutes ago.
 fn install(version: &str, class: &str, millis: u64) -> Value {
     let mut batch = batch();
     batch["sent_at"] = json!("2026-11-20T12:10:00Z");
@@ -36,7 +36,7 @@ fn install(version: &str, class: &str, millis: u64) -> Value {
     batch
 }
 
-/// The same with a status.
+/// The batch of an install whose spans have this status.
 fn ended(version: &str, status: &str) -> Value {
     let mut batch = install(version, "high", 100);
     let spans = batch["spans"].as_array_mut().unwrap();
@@ -47,7 +47,7 @@ fn ended(version: &str, status: &str) -> Value {
 }
 
 impl Watched {
-    /// A fleet of a version: each class with how many installs and about how long its spans take.
+    /// Sends the batches of a version: for each device class, the number of installs and the approximate duration of spans.
     async fn fleet(&self, version: &str, classes: &[(&str, u64, u64)]) {
         for (class, installs, millis) in classes {
             for place in 0..*installs {
@@ -58,7 +58,7 @@ impl Watched {
         self.server.drained().await;
     }
 
-    /// How the latest evaluation of the only rule went.
+    /// Returns the outcome of the latest evaluation of the only rule.
     async fn outcome(&self) -> String {
         self.two_rounds().await;
         let rules = self.get("alert-rules").await;
@@ -78,9 +78,9 @@ fn slower(compare: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slower_version_fires_with_both_versions_and_how_sure_it_is() {
+async fn a_slower_version_fires_with_both_versions_and_its_significance() {
     let watched = watched().await;
-    // Hardly anybody has 4.11.5: it is skipped.
+    // 4.11.5 has too few installs and is skipped.
     watched.fleet("4.11.5", &[("high", 3, 100)]).await;
     watched.fleet("4.11.0", &[("high", 100, 100)]).await;
     watched.fleet("4.12.0", &[("high", 100, 130)]).await;
@@ -109,20 +109,20 @@ async fn a_slower_version_fires_with_both_versions_and_how_sure_it_is() {
     );
     assert!(moved["value"].as_f64().unwrap() > moved["base"].as_f64().unwrap() * 1.2);
     let summary = incident["summary"].as_str().unwrap();
-    assert!(summary.contains("4.12.0 against 4.11.0"), "{summary}");
+    assert!(summary.contains("4.12.0 compared with 4.11.0"), "{summary}");
     let link = incident["link"].as_str().unwrap();
     assert!(
         link.contains("app_version=4.12.0&base_app_version=4.11.0"),
         "{link}"
     );
-    // A newer version that is as slow does not end it: it is still slower than 4.11.0.
+    // A newer version that is as slow does not end the incident: it is still slower than 4.11.0.
     watched.fleet("4.13.0", &[("high", 100, 130)]).await;
     watched.server.pass(Duration::from_mins(6));
     watched.two_rounds().await;
     watched
         .incidents(|all| all.len() == 1 && all[0]["state"] == "firing")
         .await;
-    // One that is as fast as before does.
+    // A version that is as fast as 4.11.0 does.
     watched.fleet("4.14.0", &[("high", 100, 100)]).await;
     watched.server.pass(Duration::from_mins(6));
     let ended = watched.incidents(|all| all[0]["state"] == "resolved").await;
@@ -133,13 +133,13 @@ async fn a_slower_version_fires_with_both_versions_and_how_sure_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_speed_is_no_regression_nor_is_what_may_be_an_accident() {
+async fn equal_speed_and_insignificant_changes_are_no_regressions() {
     let watched = watched().await;
     watched.fleet("4.11.0", &[("high", 100, 100)]).await;
     watched.fleet("4.12.0", &[("high", 100, 100)]).await;
     watched.rule(slower("same_days")).await;
     assert_eq!(watched.outcome().await, "ok");
-    // Sixty installs of which a few are much slower: their events are many, but they are few.
+    // A few of sixty installs are much slower: they send many events but are not significant.
     watched
         .fleet("4.13.0", &[("high", 40, 100), ("low", 20, 400)])
         .await;
@@ -151,7 +151,7 @@ async fn the_same_speed_is_no_regression_nor_is_what_may_be_an_accident() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_mix_of_devices_is_taken_down_as_such_and_told_to_nobody() {
+async fn a_shift_of_the_device_mix_is_recorded_once_as_a_resolved_incident() {
     let watched = watched().await;
     watched
         .fleet("4.11.0", &[("high", 100, 100), ("low", 20, 400)])
@@ -177,12 +177,12 @@ async fn another_mix_of_devices_is_taken_down_as_such_and_told_to_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_down_that_stronger_devices_hide_fires() {
+async fn a_slow_down_that_faster_devices_hide_fires() {
     let watched = watched().await;
     watched
         .fleet("4.11.0", &[("high", 20, 100), ("low", 100, 400)])
         .await;
-    // Those of one kind alone are compared with nobody, and are no fault.
+    // Devices of a class that only one side has are not compared.
     let sooner = [("high", 100, 130), ("low", 20, 520), ("mid", 5, 200)];
     watched.fleet("4.12.0", &sooner).await;
     watched.rule(slower("same_days")).await;
@@ -196,7 +196,7 @@ async fn a_slow_down_that_stronger_devices_hide_fires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_shares_it_is_told_too_how_sure_it_is() {
+async fn shares_are_tested_for_significance() {
     let watched = watched().await;
     for (version, status, installs) in [
         ("4.11.0", "error", 5),
@@ -224,7 +224,7 @@ async fn of_shares_it_is_told_too_how_sure_it_is() {
     assert!((1e-6..1e-4).contains(&p), "{p}");
 }
 
-/// What installs send at noon of what they did half an hour before.
+/// Sends batches at noon with spans of half an hour before.
 async fn noon(watched: &Watched, day: &str, (version, installs, millis): (&str, u64, u64)) {
     for place in 0..installs {
         let mut batch = install(version, "high", millis * (80 + place * 37 % 41) / 100);
@@ -239,12 +239,12 @@ async fn noon(watched: &Watched, day: &str, (version, installs, millis): (&str, 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn against_last_week_only_what_is_watched_is_compared() {
+async fn the_comparison_with_last_week_applies_the_filters_to_both_sides() {
     let watched = Watched::start().await;
     noon(&watched, "2026-11-20", ("4.11.0", 150, 100)).await;
     noon(&watched, "2026-11-20", ("4.12.0", 60, 100)).await;
     watched.server.pass(Duration::from_hours(7 * 24));
-    // Most got faster; those that are watched did not.
+    // Most installs got faster, but not those that the rule watches.
     noon(&watched, "2026-11-27", ("4.11.0", 150, 60)).await;
     noon(&watched, "2026-11-27", ("4.12.0", 60, 130)).await;
     watched.server.pass(Duration::from_mins(10));

@@ -1,4 +1,4 @@
-//! Rounds of evaluation: by one server of several, over restarts, on what does not come any more, and on the past.
+//! Evaluation rounds: with several servers, across restarts, on missing data, under mutes, and on past data.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::alerts::{Watched, slow_checkout, spans};
 const ROUNDS: &str = "unjank_alert_rounds_total";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_servers_one_evaluates_and_the_other_goes_on_when_it_ends() {
+async fn one_of_two_servers_evaluates_and_the_other_takes_over_when_it_ends() {
     let url = crate::postgres::postgres().database().await;
     let mut one = Watched::with(&["--database-url", &url]).await;
     one.send(spans("4.12.0", &[800; 20])).await;
@@ -29,10 +29,10 @@ async fn of_two_servers_one_evaluates_and_the_other_goes_on_when_it_ends() {
     one.server.end().await;
     other.two_rounds().await;
     let found = other.incidents(|all| all.len() == 1).await;
-    assert_eq!(found[0]["state"], "firing", "what was found stays");
+    assert_eq!(found[0]["state"], "firing", "the incident is still open");
     let path = format!("alert-rules/{}", made["id"].as_str().unwrap());
     assert_eq!(other.get(&path).await["outcome"], "firing");
-    // One that died leaves its lease behind, and it ends by itself.
+    // The lease of a dead server expires.
     other.server.pass(Duration::from_secs(100));
     other.two_rounds().await;
     assert_eq!(other.incidents(|_| true).await.len(), 1);
@@ -56,7 +56,7 @@ async fn a_restart_between_two_rounds_changes_no_outcome() {
     watched.server.ready().await;
     watched.two_rounds().await;
     assert_eq!(watched.incidents(|_| true).await.len(), 0, "not yet");
-    // It waited since before the restart.
+    // The wait began before the restart.
     watched.server.pass(Duration::from_mins(1));
     watched.incidents(|all| all.len() == 1).await;
     watched.server.restart().await;
@@ -67,7 +67,7 @@ async fn a_restart_between_two_rounds_changes_no_outcome() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_arrive_any_more_is_missed_until_it_does() {
+async fn an_absence_incident_stays_open_until_data_arrives() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[100; 20])).await;
     watched.server.drained().await;
@@ -85,18 +85,18 @@ async fn what_does_not_arrive_any_more_is_missed_until_it_does() {
     let found = watched.incidents(|all| all.len() == 1).await;
     assert_eq!(found[0]["group"], json!({"app_id": "com.example.shop"}));
     assert!(found[0]["link"].as_str().unwrap().starts_with("/spans?"));
-    // Nobody forgets it, however long it takes.
+    // The incident stays open, however long it takes.
     watched.server.pass(Duration::from_hours(24 * 20));
     watched.two_rounds().await;
     watched.incidents(|all| all[0]["state"] == "firing").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_happened_long_ago_but_arrives_now_is_not_missing() {
+async fn late_data_that_arrives_now_is_not_missing() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[100; 20])).await;
     watched.server.pass(Duration::from_mins(40));
-    // Of two hours before: a device that was offline.
+    // The events of a device that was offline.
     let mut late = spans("4.12.0", &[100; 20]);
     late["sent_at"] = json!("2026-11-20T12:40:00Z");
     watched.send(late).await;
@@ -118,7 +118,7 @@ async fn what_happened_long_ago_but_arrives_now_is_not_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mutes_open_no_incidents_until_they_end() {
+async fn no_incident_is_opened_until_a_mute_ends() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[800; 20])).await;
     watched.server.drained().await;
@@ -137,7 +137,7 @@ async fn mutes_open_no_incidents_until_they_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_says_when_a_rule_would_have_fired_and_keeps_nothing() {
+async fn a_preview_shows_when_a_rule_would_have_fired_and_saves_nothing() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[800; 20])).await;
     watched.server.drained().await;
@@ -155,7 +155,7 @@ async fn a_preview_says_when_a_rule_would_have_fired_and_keeps_nothing() {
     let happened = preview["transitions"].as_array().unwrap();
     let what: Vec<&Value> = happened.iter().map(|one| &one["what"]).collect();
     assert_eq!(what, ["fired", "resolved"]);
-    // Not before it happened: the spans are of 11:59, and it is looked every quarter of an hour.
+    // The rule fires at the first step after the spans of 11:59. A step is a quarter of an hour.
     let at = happened[0]["at"].as_i64().unwrap();
     let happened_at = 1_795_176_000_000_000 - 60_000_000;
     assert!(

@@ -1,4 +1,4 @@
-//! Alerts, from the rule that somebody writes to the incident that others read.
+//! Alerts, from creating a rule to reading its incidents.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::server::{Answer, Server, batch, span};
 
 const PROJECT: &str = "/api/v1/projects/default";
 
-/// A server that evaluates all the time, and somebody who may edit.
+/// A server with very short evaluation intervals, and the token of an editor.
 pub(crate) struct Watched {
     pub(crate) server: Server,
     pub(crate) token: String,
@@ -50,7 +50,7 @@ impl Watched {
         made.body
     }
 
-    /// Waits until the incidents are as expected: rounds have no other sign.
+    /// Waits until the incidents are as expected.
     pub(crate) async fn incidents(&self, expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let mut last = Vec::new();
         for _ in 0..600 {
@@ -64,7 +64,7 @@ impl Watched {
         panic!("{last:#?}");
     }
 
-    /// Waits until everything that is stored was looked at twice.
+    /// Waits for two more evaluation rounds.
     pub(crate) async fn two_rounds(&self) {
         let rounds = "unjank_alert_rounds_total";
         let before = self.server.metric(rounds).await;
@@ -74,7 +74,7 @@ impl Watched {
     }
 }
 
-/// Spans of an install that took so many milliseconds, a minute ago.
+/// A batch of an install with spans of these durations, a minute ago.
 pub(crate) fn spans(version: &str, durations_ms: &[u64]) -> Value {
     let mut batch = batch();
     batch["resource"]["app_version"] = json!(version);
@@ -102,7 +102,7 @@ pub(crate) fn slow_checkout() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_threshold_fires_with_its_evidence_and_ends_when_it_is_good_again() {
+async fn a_threshold_fires_with_its_evidence_and_ends_on_recovery() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[800; 20])).await;
     watched.server.drained().await;
@@ -121,7 +121,7 @@ async fn a_threshold_fires_with_its_evidence_and_ends_when_it_is_good_again() {
         link.contains("&app_id=com.example.shop&name=checkout"),
         "{link}"
     );
-    // The question in the evidence gives the number in the evidence.
+    // The query in the evidence returns the number in the evidence.
     let evidence = &incident["evidence"];
     let question = evidence["question"].as_str().unwrap();
     let answer = watched
@@ -153,7 +153,7 @@ async fn a_threshold_fires_with_its_evidence_and_ends_when_it_is_good_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_of_a_rule_name_the_field() {
+async fn faults_of_a_rule_name_their_fields() {
     let watched = Watched::start().await;
     for (change, path) in [
         (
@@ -201,7 +201,7 @@ async fn faults_of_a_rule_name_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_that_is_changed_switched_off_or_deleted_ends_its_incidents() {
+async fn changing_disabling_or_deleting_a_rule_ends_its_incidents() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[800; 20])).await;
     watched.server.drained().await;
@@ -215,7 +215,7 @@ async fn a_rule_that_is_changed_switched_off_or_deleted_ends_its_incidents() {
         json!({"expected_revision": revision, "rule": rule})
     };
     watched.incidents(|all| all.len() == 1).await;
-    // Whose it is changes nothing.
+    // A new owner does not end the incident.
     let saved = watched
         .call(Method::PUT, &path, Some(save(1, json!({"owner": "cart"}))))
         .await;
@@ -237,7 +237,7 @@ async fn a_rule_that_is_changed_switched_off_or_deleted_ends_its_incidents() {
     let off = save(3, json!({"window_minutes": 45, "enabled": false}));
     watched.call(Method::PUT, &path, Some(off)).await;
     let found = watched.incidents(|all| all[0]["state"] == "resolved").await;
-    assert_eq!(found[0]["resolved_because"], "the rule was switched off");
+    assert_eq!(found[0]["resolved_because"], "the rule was disabled");
     watched.two_rounds().await;
     watched.server.pass(Duration::from_secs(1));
     let on = save(4, json!({"window_minutes": 45}));

@@ -1,4 +1,4 @@
-//! Notifications, from an incident to receivers that are real: HTTP servers, an Alertmanager, a mail server.
+//! Notifications, from an incident to real receivers: HTTP servers, an Alertmanager, a mail server.
 
 mod alertmanager;
 mod channels;
@@ -19,7 +19,7 @@ use crate::server::{Answer, Server};
 const CHANNELS: &str = "/api/v1/projects/default/channels";
 const LOG: &str = "/api/v1/projects/default/notifications";
 
-/// A server that may send to this machine, and waits for nothing.
+/// Starts a server that may send to this machine, without a group wait.
 async fn sending() -> Server {
     Server::with(&[
         "--notify-allow",
@@ -58,7 +58,7 @@ async fn log(server: &Server, token: &str) -> Vec<Value> {
     answer.body["notifications"].as_array().unwrap().clone()
 }
 
-/// Waits until the log looks like that.
+/// Waits until the log is as expected.
 async fn logged(server: &Server, token: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     for _ in 0..400 {
         let log = log(server, token).await;

@@ -447,7 +447,7 @@ async fn a_question_that_makes_no_sense_says_what_would() {
         ("query/spans?measure=speed", "they have count"),
         (
             "query/spans?order=-change.count",
-            "something to compare with",
+            "`order` by change requires a base",
         ),
         ("query/spans?from=yesterday", "such as 2026-11-20T12:00:00Z"),
         (

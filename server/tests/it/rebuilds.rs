@@ -342,10 +342,10 @@ async fn what_cannot_be_rebuilt_is_refused_with_the_reason() {
     server.answers(kept, "1").await;
     let (done, text) = rebuild(&server, &["--from", "100d"]);
     assert!(!done);
-    let reason = "spans_daily: it can be rebuilt from 20";
+    let reason = "spans_daily: can be rebuilt only from 20";
     assert!(text.contains(reason), "{text}");
     assert!(
-        text.contains("raw rows of `spans` before that are not kept any more"),
+        text.contains("older raw rows of `spans` are no longer stored"),
         "{text}"
     );
     let (done, text) = rebuild(&server, &["--from", "20d", "--signal", "spans"]);
@@ -360,7 +360,7 @@ async fn what_cannot_be_rebuilt_is_refused_with_the_reason() {
     let first = begin(&server, LIFE).await;
     let (done, text) = rebuild(&server, &["--from", "1d"]);
     assert!(
-        !done && text.contains("another rebuild of roll-ups runs"),
+        !done && text.contains("another rebuild of roll-ups is running"),
         "{text}"
     );
     first.end().await.unwrap();
@@ -383,7 +383,7 @@ async fn hours_whose_raw_rows_went_under_a_shorter_retention_are_not_rebuilt() {
     server.answers(&kept(30), "1").await;
     let (done, text) = rebuild(&server, &["--from", "20d", "--signal", "spans"]);
     assert!(
-        !done && text.contains("raw rows of `spans` before that are not kept any more"),
+        !done && text.contains("older raw rows of `spans` are no longer stored"),
         "{text}"
     );
     let (done, text) = rebuild(&server, &["--from", "5d", "--signal", "spans"]);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use unjank_protocol::Limits;
-use unjank_server::ingest::{Context, Device, KnownStacks, Variety, accept};
+use unjank_server::ingest::{self, Context, Device};
+use unjank_server::recent::{RecentNames, RecentStacks};
 use unjank_server::stacks::RuleSet;
 use unjank_server::store::Record;
 
@@ -21,22 +22,18 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
     };
     let context = Context {
         device: &device,
-        limits: &Limits::default(),
         rules: &RuleSet::built_in(),
-        scrubbing: &unjank_server::ingest::Scrubbing::default(),
-        known_stacks: &KnownStacks::new(8),
-        variety: &Variety::new(100),
-        config_etag: &|_| None,
-        hold_back: None,
+        scrubbing: &ingest::Scrubbing::default(),
+        recent_stacks: &RecentStacks::new(8),
+        recent_names: &RecentNames::new(100),
         received_at: NOW,
         wire_bytes: 1,
-        quick_only: false,
     };
     let mut batch: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
     batch["split_from"] = serde_json::json!([uuid::Uuid::new_v4()]);
-    let record = accept(batch.to_string().as_bytes(), &context)
-        .unwrap()
-        .record;
+    let json = batch.to_string();
+    let checked = ingest::check(json.as_bytes(), &device, &Limits::default(), NOW).unwrap();
+    let record = checked.into_record(&context, None).record;
     let frames = Record::read(&record).unwrap().frames;
     assert_eq!(frames.len(), 13, "a frame for each table");
     for frame in frames {

@@ -5,17 +5,18 @@ use unjank_protocol::{FrameWindow, Histogram};
 use crate::uptime::{millis, millis_u32};
 use crate::{Scene, Uptime};
 
-/// Over this, a frame is frozen.
+/// A frame that takes longer is frozen.
 const FROZEN_US: u64 = 700_000;
 
-/// Lower bounds of the buckets of frame durations, in milliseconds: steps of √2 from one refresh at 60 Hz, both ways,
-/// with 700 in the place of 747 so that the frozen frames are whole buckets.
+/// Lower bounds of the buckets of frame durations, in milliseconds: steps of √2 in both directions from one refresh at 60 Hz. 700
+/// replaces 747, so that frozen frames are whole buckets.
 const BOUNDS_MS: [u32; 28] = [
     0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 33, 47, 66, 93, 132, 187, 264, 373, 528, 700, 1_056, 1_493,
     2_112, 2_987, 4_224, 5_973, 8_448, 11_947,
 ];
 
-/// The bucket of the largest bound that is a power of two or less, by how many bits a duration has: a step or two before the right one.
+/// For each bit length of a duration, the bucket of the largest bound up to the largest power of two it contains: at most a step
+/// or two before the right bucket.
 #[expect(
     clippy::indexing_slicing,
     reason = "runs at build time, where a mistake is an error"
@@ -33,7 +34,7 @@ const FIRST_BUCKETS: [u8; 33] = {
     first
 };
 
-/// The bucket of a duration. Asked for each frame, so it is not searched for.
+/// Returns the bucket of a duration. Runs for every frame, so it avoids a search.
 #[inline]
 fn bucket_of(took_ms: u32) -> usize {
     let bits =
@@ -122,7 +123,7 @@ impl Window {
     }
 }
 
-/// Which refresh rate had the longest run of frames. Rates of a display that varies change too often for a list.
+/// Determines the refresh rate with the longest run of frames. Displays with a variable rate change it too often to keep a list.
 #[derive(Debug, Default)]
 struct Rates {
     now_hz: u16,
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bucket_of_a_duration_is_the_last_whose_bound_it_reaches() {
+    fn a_duration_falls_into_the_last_bucket_whose_bound_it_reaches() {
         let edges = BOUNDS_MS
             .iter()
             .flat_map(|bound| [bound.saturating_sub(1), *bound, bound + 1]);

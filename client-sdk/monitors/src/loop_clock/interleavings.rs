@@ -1,4 +1,4 @@
-//! The clock under every interleaving of a main thread and a watchdog that the memory model allows.
+//! Tests the clock under every interleaving of a main thread and a watchdog that the memory model allows.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -21,7 +21,7 @@ fn run(clock: &LoopClock, messages: u64) {
 }
 
 #[test]
-fn every_end_before_the_running_message_is_seen_once_whole_and_in_order() {
+fn every_end_before_the_running_message_is_seen_once_intact_and_in_order() {
     loom::model(|| {
         let clock = Arc::new(LoopClock::default());
         clock.set_long(500);

@@ -1,4 +1,4 @@
-//! One page that is loading, and the event it becomes.
+//! One page that is loading, and its event.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::PageId;
 use crate::uptime::{millis, millis_u32};
 use crate::{Scene, Uptime};
 
-/// Requests an event may hold.
+/// Maximum number of requests in an event.
 const REQUESTS: usize = 64;
 
 #[derive(Debug)]
@@ -54,17 +54,17 @@ impl OpenPage {
         self.apis.iter().any(|api| api == path)
     }
 
-    /// Whether a request of that path has ended.
+    /// Returns whether a request for the path has ended.
     pub(super) fn has(&self, path: &str) -> bool {
         self.requests.iter().any(|request| request.path == path)
     }
 
-    /// Whether one of each configured path has.
+    /// Returns whether a request for each configured path has ended.
     pub(super) fn has_all(&self) -> bool {
         self.apis.iter().all(|path| self.has(path))
     }
 
-    /// Keeps an ended request, if there is room.
+    /// Keeps an ended request. Returns `false` if there is no room.
     pub(super) fn ended(&mut self, request: Ended) -> bool {
         let room = self.requests.len() < REQUESTS;
         if room {
@@ -73,7 +73,7 @@ impl OpenPage {
         room
     }
 
-    /// Ended attempts are in order, so the last of a path is what the page got.
+    /// Returns whether the last attempt of any path failed. Requests are in the order they ended.
     fn has_failed(&self) -> bool {
         self.apis.iter().any(|path| {
             let mut attempts = self.requests.iter().rev();

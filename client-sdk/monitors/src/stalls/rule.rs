@@ -1,4 +1,4 @@
-//! One strategy and what it has counted: N messages of T within a period.
+//! A strategy and its counts: N messages of at least T within a period.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use crate::Uptime;
 
 #[derive(Debug)]
 pub(super) struct Rule {
-    /// As configured, clamped.
+    /// The configured strategy, clamped.
     pub(super) strategy: JankStrategy,
     /// Starts of the messages that counted within the period, at most N.
     recent: VecDeque<Uptime>,
-    /// The last message that was looked at, which may count once only.
+    /// The last message that reached the threshold. Each message counts only once.
     last: Option<Uptime>,
     quiet_until: Uptime,
 }
@@ -31,8 +31,8 @@ impl Rule {
         }
     }
 
-    /// Whether the message that began at `began` and has lasted that long makes the strategy hold: true once, at most
-    /// once a period.
+    /// Returns whether the message that began at `began` and has lasted `lasted_us` makes the strategy fire. Returns `true` at
+    /// most once per message and once per period.
     pub(super) fn holds(&mut self, began: Uptime, lasted_us: u64) -> bool {
         let threshold_us = u64::from(self.strategy.threshold_ms).saturating_mul(1_000);
         if lasted_us < threshold_us || self.last == Some(began) {

@@ -1,4 +1,4 @@
-//! Sums by day, network and source, with room for only so many.
+//! Sums by day, network and source, in limited space.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Amounts {
 pub(super) struct Rows(BTreeMap<(Day, Network, Arc<str>), Amounts>);
 
 impl Rows {
-    /// Adds amounts; answers how many requests found no room or had to make some.
+    /// Adds amounts. Returns how many requests were dropped, because they did not fit or to make room.
     pub(super) fn add(
         &mut self,
         day: Day,
@@ -71,7 +71,7 @@ impl Rows {
         .collect()
     }
 
-    /// Whether the day may have rows, and how many requests of the oldest day had to go for it.
+    /// Makes room for rows of a day. Returns whether they fit, and how many requests of the oldest day were dropped.
     fn make_room_for(&mut self, day: Day) -> (bool, u64) {
         let mut days: Vec<_> = self.0.keys().map(|(day, _, _)| *day).collect();
         days.dedup();

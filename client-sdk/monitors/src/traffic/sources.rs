@@ -1,4 +1,4 @@
-//! Which source a request belongs to, by its host and the type of its answer.
+//! Maps a request to a source, by its host and the type of its response.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use unjank_protocol::Glob;
 pub(super) const OTHER: &str = "other";
 const WEB: &str = "web";
 
-/// Hosts whose source is remembered.
+/// Maximum number of hosts whose source is cached.
 const HOSTS: usize = 256;
 
-/// The longest host name there is, in bytes. A longer one is no host and not worth matching.
+/// Maximum length of a host name, in bytes. A longer name is not a host and is not matched.
 const LONGEST_HOST: usize = 253;
 
 #[derive(Debug)]

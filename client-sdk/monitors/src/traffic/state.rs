@@ -1,9 +1,9 @@
-//! What a meter keeps across restarts: JSON with a version, rows as on the wire.
+//! The state that a meter keeps across restarts: versioned JSON, with rows as on the wire.
 //!
 //! ```json
 //! {"version":1,"open":[{"day":"2026-11-20","source":"api",…}],"taken":[{"token":"…","rows":[…]}]}
 //! ```
-//! Fields may be added; a change of meaning gets a new version.
+//! Fields may be added. A change of meaning requires a new version.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use unjank_protocol::{Text, Traffic};
 
 const VERSION: u32 = 1;
 
-/// Why saved bytes were not taken.
+/// Why saved bytes were rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateError {
-    /// They are not what a meter wrote.
+    /// A meter did not write them.
     Damaged,
-    /// A newer version wrote them.
+    /// A newer version wrote them. This is that version.
     Version(u32),
 }
 

@@ -8,7 +8,7 @@ fn at(millis: u64) -> Uptime {
 }
 
 #[test]
-fn a_start_has_its_parts_in_order_and_open_ones_end_with_it() {
+fn a_start_has_its_phases_in_order_and_open_ones_end_with_it() {
     let mut timer = AppStartTimer::default();
     timer.phase_begin("too early", at(0));
     timer.begin(AppStartKind::Cold, at(10));
@@ -31,12 +31,16 @@ fn a_start_has_its_parts_in_order_and_open_ones_end_with_it() {
         [("application", 290), ("di", 210), ("first screen", 1_140)]
     );
     assert_eq!((start.kind, start.duration_ms), (AppStartKind::Cold, 1_430));
-    assert_eq!(timer.finish(at(1_500), &Scene::default()), None, "once");
+    assert_eq!(
+        timer.finish(at(1_500), &Scene::default()),
+        None,
+        "reported twice"
+    );
     assert_eq!(timer.take_dropped(), 0);
 }
 
 #[test]
-fn what_is_no_start_is_counted() {
+fn starts_and_phases_that_are_not_reported_are_counted() {
     let mut timer = AppStartTimer::default();
     timer.begin(AppStartKind::Warm, at(0));
     timer.begin(AppStartKind::Hot, at(5));
@@ -47,7 +51,7 @@ fn what_is_no_start_is_counted() {
     assert_eq!(
         timer.finish(at(300_001), &Scene::default()),
         None,
-        "over five minutes"
+        "longer than five minutes"
     );
     assert_eq!(timer.take_dropped(), 1);
     timer.begin(AppStartKind::Cold, at(0));

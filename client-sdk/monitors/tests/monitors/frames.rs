@@ -1,4 +1,4 @@
-//! Frames: the examples of the sources with numbers, then the model against a display that is drawn pulse by pulse.
+//! Frames: worked examples from the sources, then the model compared with a display that is drawn refresh by refresh.
 
 use proptest::prelude::*;
 use unjank_monitors::{FrameMeter, Scene, Uptime, WallClock};
@@ -25,20 +25,20 @@ fn meter(hz: u16) -> FrameMeter {
     FrameMeter::new(&config(3, 10), hz, Scene::new("Feed"))
 }
 
-/// The window of frames given as (pulse, duration), in microseconds.
+/// Returns the window of frames given as (refresh, duration), in microseconds.
 fn window(meter: &mut FrameMeter, frames: &[(u64, u64)]) -> FrameWindow<'static> {
     for (vsync, took) in frames {
         assert_eq!(
             meter.frame(micros(*vsync), micros(vsync + took)),
             None,
-            "one window"
+            "more than one window"
         );
     }
     meter.flush(millis(59_000)).unwrap()
 }
 
 #[test]
-fn a_window_says_all_that_was_seen() {
+fn a_window_reports_all_measurements() {
     let scene = Scene {
         network: Network::Wifi,
         wall: WallClock::new(millis(0), Timestamp::parse("2026-11-20T12:00:00Z").unwrap()),
@@ -54,8 +54,8 @@ fn a_window_says_all_that_was_seen() {
     }
     let window = meter.flush(millis(2_000)).unwrap();
     let text = serde_json::to_value(&window).unwrap();
-    // 60 ms: 4 budgets, 3 dropped; 720 ms: 44 budgets, 43 dropped. The state begins after the third of the first drop:
-    // one budget of it is left, then 44 follow. Over budget: 60 − 16.67 + 720 − 16.67.
+    // 60 ms: 4 budgets, 3 dropped. 720 ms: 44 budgets, 43 dropped. The dropping state begins after the third dropped budget of
+    // the first frame: one budget of that frame is left, then 44 follow. Over budget: 60 − 16.67 + 720 − 16.67.
     let expected = serde_json::json!({
         "page": "FeedActivity", "start": "2026-11-20T12:00:01Z", "duration_ms": 1000, "refresh_hz": 60,
         "frames_drawn": 3, "frames_dropped": 46, "slow_frames": 2, "frozen_frames": 1, "longest_drop": 43,
@@ -112,8 +112,8 @@ fn a_still_screen_drops_nothing() {
 }
 
 #[test]
-fn a_pipelined_renderer_that_keeps_the_pace_drops_only_at_first() {
-    // 30 ms a frame, begun at every pulse: all are late, yet one is shown at each pulse but the first.
+fn a_pipelined_renderer_at_full_rate_drops_only_the_first_frame() {
+    // 30 ms per frame, one begun at every refresh: all are late, yet every refresh but the first shows one.
     let frames: Vec<_> = (0..100).map(|frame| (frame * 16_667, 30_000)).collect();
     let window = window(&mut meter(60), &frames);
     assert_eq!((window.frames_drawn, window.frames_dropped), (100, 1));
@@ -123,7 +123,7 @@ fn a_pipelined_renderer_that_keeps_the_pace_drops_only_at_first() {
 #[test]
 fn the_dropping_state_is_entered_after_e_and_left_after_r() {
     let budget = 16_666;
-    // Two dropped are not enough, three are; then one more drop, and three drawn in a row end it (R = 3).
+    // Two dropped frames are not enough, three are. After one more drop, three drawn in a row end the state (R = 3).
     let takes = [3, 1, 4, 1, 2, 1, 1, 1];
     let mut at = 0;
     let mut frames = Vec::new();
@@ -133,7 +133,7 @@ fn the_dropping_state_is_entered_after_e_and_left_after_r() {
     }
     let mut meter = FrameMeter::new(&config(3, 3), 60, Scene::new("Feed"));
     let window = window(&mut meter, &frames);
-    // From the end of the third dropped budget: 1 in which the frame was shown, 1, 2, 1, 1. The frame that ends a drop is
+    // From the end of the third dropped budget: 1 in which the frame was shown, then 1, 2, 1, 1. The frame that ends a drop is
     // the first of those drawn in a row.
     let expected = 6 * budget / 1_000;
     assert_eq!(u64::from(window.jank_ms), expected);
@@ -141,11 +141,11 @@ fn the_dropping_state_is_entered_after_e_and_left_after_r() {
 }
 
 #[test]
-fn rest_ends_the_dropping_state() {
+fn idle_time_ends_the_dropping_state() {
     let mut meter = FrameMeter::new(&config(3, 10), 60, Scene::new("Feed"));
     let frames = [(0, 66_600), (5_000_000, 5_000), (5_016_667, 5_000)];
     let window = window(&mut meter, &frames);
-    assert_eq!(window.jank_ms, 16, "only the rest of the drop");
+    assert_eq!(window.jank_ms, 16, "only the last budget of the drop");
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn the_budget_follows_the_display() {
 }
 
 #[test]
-fn windows_end_by_time_by_page_and_by_settings() {
+fn windows_end_by_time_page_and_settings() {
     let mut meter = FrameMeter::new(&Frames::default(), 60, Scene::new("Feed"));
-    assert_eq!(meter.flush(millis(1)), None, "no frame, no window");
+    assert_eq!(meter.flush(millis(1)), None, "a window without a frame");
     drop(meter.frame(millis(1_000), millis(1_010)));
     assert_eq!(meter.poll(millis(10_999)), None);
     let by_time = meter.poll(millis(40_000)).unwrap();
@@ -190,7 +190,7 @@ fn windows_end_by_time_by_page_and_by_settings() {
 }
 
 #[test]
-fn ticks_jitter_without_dropping_and_pause_without_dropping() {
+fn neither_jitter_nor_pauses_of_ticks_drop_frames() {
     let mut meter = meter(60);
     let mut at = 0;
     for jitter in [16_300, 17_100, 16_000, 17_400, 16_900] {
@@ -206,7 +206,7 @@ fn ticks_jitter_without_dropping_and_pause_without_dropping() {
 }
 
 #[test]
-fn odd_times_and_settings_do_no_harm() {
+fn extreme_times_and_settings_are_harmless() {
     let nothing = Frames {
         window_ms: 0,
         enter_dropped: 0,
@@ -225,8 +225,9 @@ fn odd_times_and_settings_do_no_harm() {
     }
 }
 
-/// What a user sees: at each pulse either a new frame, or the old one though another is wanted, or a still screen.
-fn pulse_by_pulse(frames: &[(u64, u64)]) -> (u64, u64) {
+/// Returns what a user sees as (drawn, dropped): each refresh shows a new frame, or the old one although another is wanted, or a
+/// still screen.
+fn refresh_by_refresh(frames: &[(u64, u64)]) -> (u64, u64) {
     let end = frames.iter().map(|(at, took)| at + took).max().unwrap_or(0);
     let (mut drawn, mut dropped) = (0, 0);
     for pulse in 1..=end {
@@ -241,7 +242,7 @@ fn pulse_by_pulse(frames: &[(u64, u64)]) -> (u64, u64) {
     (drawn, dropped)
 }
 
-/// Frames in order of their ends, each begun at a pulse, with gaps: (pulse, budgets).
+/// Frames in the order of their ends, each begun at a refresh, with gaps: (refresh, budgets).
 fn some_frames() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let frame = (0_u64..6, prop_oneof![4 => Just(1_u64), 1 => 2_u64..60]);
     prop::collection::vec(frame, 1..60).prop_map(|frames| {
@@ -258,18 +259,18 @@ fn some_frames() -> impl Strategy<Value = Vec<(u64, u64)>> {
 
 proptest! {
     #[test]
-    fn drawn_and_dropped_are_what_is_seen_pulse_by_pulse(frames in some_frames(), hz in prop_oneof![Just(60), Just(90), Just(120)]) {
+    fn drawn_and_dropped_match_a_display_drawn_refresh_by_refresh(frames in some_frames(), hz in prop_oneof![Just(60), Just(90), Just(120)]) {
         prop_assume!(!frames.is_empty());
         let budget = 1_000_000 / u64::from(hz);
         let mut meter = meter(hz);
         let real: Vec<_> = frames.iter().map(|(at, budgets)| (at * budget, budgets * budget)).collect();
         let window = window(&mut meter, &real);
-        let expected = pulse_by_pulse(&frames);
+        let expected = refresh_by_refresh(&frames);
         prop_assert_eq!((u64::from(window.frames_drawn), u64::from(window.frames_dropped)), expected);
     }
 
     #[test]
-    fn the_parts_of_a_window_agree(
+    fn the_fields_of_a_window_are_consistent(
         frames in prop::collection::vec((0_u64..400_000, 0_u64..2_000_000), 1..200),
         enter in 1_u32..6, leave in 1_u32..12, window_ms in 1_000_u32..4_000, hz in 24_u16..240,
     ) {
@@ -283,7 +284,7 @@ proptest! {
         }
         windows.extend(meter.flush(micros(at)));
         let drawn: u32 = windows.iter().map(|window| window.frames_drawn).sum();
-        prop_assert_eq!(drawn as usize, frames.len(), "no frame is lost");
+        prop_assert_eq!(drawn as usize, frames.len(), "a frame is lost");
         for window in &windows {
             prop_assert!(i64::from(window.jank_ms) <= window.duration_ms, "{:?}", window);
             prop_assert!(window.longest_drop <= window.frames_dropped);
@@ -292,7 +293,7 @@ proptest! {
             let counted: u32 = window.frame_time_hist.0.iter().map(|(_, count)| count).sum();
             prop_assert_eq!(counted, window.frames_drawn);
             if window.longest_drop < enter {
-                // The state may have been entered in the window before.
+                // The state may have been entered in the previous window.
                 prop_assert!(window.jank_ms == 0 || windows.len() > 1);
             }
         }

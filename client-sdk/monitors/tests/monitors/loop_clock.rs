@@ -1,4 +1,4 @@
-//! The clock between two real threads. Every interleaving of few steps is tried with loom, beside the clock itself.
+//! The clock between two real threads. A loom test in the crate tries every interleaving of a few steps.
 
 use std::sync::Arc;
 use std::thread;
@@ -7,7 +7,7 @@ use unjank_monitors::{LoopClock, Uptime};
 
 const MESSAGES: u64 = 200_000;
 
-/// Every third message is long; its end says which it was.
+/// Runs one message. Every third is long, and its duration identifies it.
 fn run(clock: &LoopClock, number: u64) {
     let long = number.is_multiple_of(3);
     let took = if long { 500 + number % 7 } else { 10 };
@@ -17,7 +17,7 @@ fn run(clock: &LoopClock, number: u64) {
 }
 
 #[test]
-fn long_messages_are_seen_once_whole_and_in_order_or_counted_as_lost() {
+fn long_messages_are_seen_once_intact_and_in_order_or_counted_as_lost() {
     let clock = Arc::new(LoopClock::default());
     clock.set_long(500);
     let main = thread::spawn({
@@ -53,5 +53,9 @@ fn a_nested_loop_counts_by_its_own_messages() {
     clock.end(Uptime::from_millis(9_000));
     let message = clock.take_finished().unwrap();
     assert_eq!(message.began, Uptime::from_millis(1_000));
-    assert_eq!(clock.take_finished(), None, "the outer one was given up");
+    assert_eq!(
+        clock.take_finished(),
+        None,
+        "the outer message should be dropped"
+    );
 }

@@ -1,4 +1,4 @@
-//! The machines through their public surface: worked examples, and comparisons with simple models.
+//! The state machines through their public API: worked examples, and comparisons with simple models.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod app_start;

@@ -19,7 +19,7 @@ fn windows() -> MetricWindows {
 }
 
 #[test]
-fn one_sample_is_sent_as_it_is_and_several_are_aggregated() {
+fn a_single_sample_is_sent_unchanged_and_several_are_aggregated() {
     let mut windows = windows();
     assert_eq!(windows.sample("cpu", "cpu_percent", 10.0, at(100)), None);
     let one = windows
@@ -43,17 +43,21 @@ fn one_sample_is_sent_as_it_is_and_several_are_aggregated() {
 }
 
 #[test]
-fn a_monitor_that_is_off_measures_nothing() {
+fn samples_of_a_monitor_that_is_off_are_ignored() {
     let mut windows = windows();
     assert_eq!(windows.sample("fps", "fps", 60.0, at(0)), None);
     assert_eq!(windows.sample("cpu", "cpu_percent", 1.0, at(0)), None);
     windows.set_config(&BTreeMap::new());
     assert_eq!(windows.flush(at(10)), []);
-    assert_eq!(windows.take_dropped(), 0, "it was not wanted");
+    assert_eq!(
+        windows.take_dropped(),
+        0,
+        "ignored samples should not be counted"
+    );
 }
 
 #[test]
-fn what_is_no_number_and_what_finds_no_room_is_counted() {
+fn samples_that_are_not_finite_or_do_not_fit_are_counted() {
     let mut windows = windows();
     for value in [f64::NAN, f64::INFINITY] {
         assert_eq!(windows.sample("cpu", "cpu_percent", value, at(0)), None);
@@ -69,7 +73,7 @@ fn what_is_no_number_and_what_finds_no_room_is_counted() {
 
 proptest! {
     #[test]
-    fn no_sample_is_lost_and_the_mean_lies_between(samples in prop::collection::vec((-1e308_f64..1e308, 0_u64..700), 1..100)) {
+    fn no_sample_is_lost_and_the_mean_lies_between_minimum_and_maximum(samples in prop::collection::vec((-1e308_f64..1e308, 0_u64..700), 1..100)) {
         let mut windows = windows();
         let mut now = 0;
         let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! Page loads: the parts with numbers, whose request is whose, and what ends a page.
+//! Page loads: the parts with numbers, the assignment of requests to pages, and what ends a page.
 
 use proptest::prelude::*;
 use unjank_monitors::{PageLoads, Scene, Uptime};
@@ -46,7 +46,11 @@ fn the_example_of_the_protocol() {
         ],
     });
     assert_eq!(serde_json::to_value(&load).unwrap(), expected);
-    assert_eq!(loads.final_draw(page, at(5_700)), None, "it ended");
+    assert_eq!(
+        loads.final_draw(page, at(5_700)),
+        None,
+        "the page has ended"
+    );
 }
 
 #[test]
@@ -82,7 +86,7 @@ fn a_prefetch_begins_before_the_page() {
 }
 
 #[test]
-fn a_request_of_two_open_pages_belongs_to_the_newest_that_has_not_asked() {
+fn a_request_of_two_open_pages_belongs_to_the_newest_one_without_it() {
     let mut loads = loads();
     let main = loads.begin("MainActivity", LaunchKind::Cold, at(0));
     let restaurant = loads.begin("RestaurantActivity", LaunchKind::Cold, at(10));
@@ -104,7 +108,7 @@ fn a_request_of_two_open_pages_belongs_to_the_newest_that_has_not_asked() {
 }
 
 #[test]
-fn the_last_attempt_of_a_path_decides() {
+fn the_last_attempt_of_a_path_decides_the_outcome() {
     for (statuses, outcome) in [
         ([500, 200], PageOutcome::Completed),
         ([200, 0], PageOutcome::Failed),
@@ -128,7 +132,7 @@ fn the_last_attempt_of_a_path_decides() {
 }
 
 #[test]
-fn leaving_and_waiting_too_long_are_no_success() {
+fn leaving_and_timing_out_are_not_successes() {
     let mut loads = loads();
     let left = loads.begin("MainActivity", LaunchKind::Cold, at(0));
     loads.first_draw(left, at(100));
@@ -153,10 +157,10 @@ fn leaving_and_waiting_too_long_are_no_success() {
 }
 
 #[test]
-fn draws_are_told_apart_by_the_requests() {
+fn draws_are_classified_by_the_requests() {
     let mut loads = loads();
     let page = loads.begin("MainActivity", LaunchKind::Cold, at(0));
-    assert_eq!(loads.draw(page, at(50)), None, "the waiting animation");
+    assert_eq!(loads.draw(page, at(50)), None, "the loading animation");
     for path in ["/poi/filter", "/home/head"] {
         let request = loads.request_begin(path, at(60));
         assert_eq!(loads.draw(page, at(70)), None);
@@ -170,7 +174,7 @@ fn draws_are_told_apart_by_the_requests() {
 }
 
 #[test]
-fn what_finds_no_room_is_counted() {
+fn pages_and_requests_beyond_the_bounds_are_counted() {
     let mut loads = loads();
     let pages: Vec<_> = (0..20)
         .map(|_| loads.begin("MainActivity", LaunchKind::Warm, at(0)))
@@ -182,7 +186,7 @@ fn what_finds_no_room_is_counted() {
     for request in requests {
         loads.request_end(request, 200, at(2));
     }
-    // 16 pages got one each; the newest got the other 240, of which 63 fit.
+    // Each of the 16 pages got one; the newest got the other 240, of which 63 fit.
     assert_eq!(loads.take_dropped(), 240 - 63);
     let loads: Vec<_> = pages
         .into_iter()
@@ -193,7 +197,7 @@ fn what_finds_no_room_is_counted() {
 }
 
 #[test]
-fn requests_without_an_end_go_with_their_page_or_with_time() {
+fn requests_without_an_end_are_dropped_with_their_page_or_over_time() {
     let mut loads = loads();
     for number in 0..600 {
         let page = loads.begin("MainActivity", LaunchKind::Warm, at(number));
@@ -271,7 +275,7 @@ proptest! {
             for part in [load.t1_ms, load.t3_ms, load.t2_ms.map(|part| part - begun_before)] {
                 prop_assert!(part.unwrap_or(0) <= load.total_ms, "{:?}", load);
             }
-            // T2 by its definition, from the requests as reported.
+            // T2 by its definition, from the reported requests.
             let begins = load.requests.iter().map(|request| i64::from(request.offset_ms));
             let ends = load.requests.iter().map(|request| i64::from(request.offset_ms) + i64::from(request.duration_ms));
             let t2 = begins.min().zip(ends.clone().max()).map(|(first, last)| last - first);

@@ -8,7 +8,7 @@ fn at(millis: u64) -> Uptime {
 }
 
 #[test]
-fn causes_are_told_apart_and_a_page_ends_the_window() {
+fn causes_are_counted_separately_and_a_new_page_ends_the_window() {
     let mut redraws = Recompositions::new(10_000, Scene::new("Cart"));
     for (function, cause, time) in [
         ("List", "items", 100),

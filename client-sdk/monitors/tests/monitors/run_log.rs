@@ -18,10 +18,10 @@ fn the_last_lines_and_screens_are_kept_in_order() {
     assert_eq!(
         lines[57].message.as_str(),
         "CartActivity",
-        "in order even if the clock was set"
+        "order should not depend on the clock"
     );
     (0..100).for_each(|number| log.screen(Timestamp::from_micros(number), "Screen"));
-    assert_eq!(log.lines().len(), 64, "what an event may hold");
+    assert_eq!(log.lines().len(), 64, "the limit of an event");
     log.clear();
     assert_eq!(log.lines(), []);
 }

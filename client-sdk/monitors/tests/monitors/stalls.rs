@@ -1,4 +1,4 @@
-//! Stalls: the two strategies of Hertz with numbers, then any messages under any looks against a simple model.
+//! Stalls: the two strategies of Hertz with numbers, then arbitrary messages and checks compared with a simple model.
 
 use proptest::prelude::*;
 use unjank_monitors::{FinishedStall, LoopClock, Samples, Scene, StallWatch, Uptime};
@@ -21,7 +21,7 @@ fn strategy(threshold_ms: u32, count: u32, period_ms: u32) -> JankStrategy {
     }
 }
 
-/// Runs a message under looks each 10 ms: the offsets of the stacks that were due, and the stall.
+/// Runs a message and checks it every 10 ms. Returns the offsets of the stacks that were due, and the stall.
 fn run(watch: &mut StallWatch, began: u64, took: u64) -> (Vec<u32>, Option<FinishedStall>) {
     let looks = (began..began + took).step_by(10);
     let due = looks.filter_map(|now| watch.due(at(began), at(now)));
@@ -57,9 +57,13 @@ fn the_fifth_short_stall_in_a_minute_is_caught_and_none_after_it() {
     assert_eq!(stall.unwrap().jank.strategy, strategy(300, 5, 60_000));
     for number in 5..63 {
         let (offsets, stall) = run(&mut watch, number * 1_000, 350);
-        assert_eq!((offsets, stall), (vec![], None), "caught once a period");
+        assert_eq!(
+            (offsets, stall),
+            (vec![], None),
+            "more than one stall in a period"
+        );
     }
-    // The period is over at 64 s: counting begins anew.
+    // The period is over at 64 s, and counting starts again.
     let caught: Vec<_> = (64..80)
         .filter(|number| run(&mut watch, number * 1_000, 350).1.is_some())
         .collect();
@@ -67,7 +71,7 @@ fn the_fifth_short_stall_in_a_minute_is_caught_and_none_after_it() {
 }
 
 #[test]
-fn five_short_stalls_in_more_than_a_minute_are_none() {
+fn five_short_stalls_over_more_than_a_minute_do_not_count() {
     let mut watch = watch(&Janks::default());
     for number in 0..40 {
         assert_eq!(run(&mut watch, number * 15_000, 350).1, None);
@@ -75,7 +79,7 @@ fn five_short_stalls_in_more_than_a_minute_are_none() {
 }
 
 #[test]
-fn a_stall_for_which_both_hold_is_one_event_with_the_higher_threshold() {
+fn a_stall_for_which_both_strategies_fire_is_one_event_with_the_higher_threshold() {
     let mut watch = watch(&Janks::default());
     for number in 0..4 {
         run(&mut watch, number * 1_000, 350);
@@ -86,7 +90,7 @@ fn a_stall_for_which_both_hold_is_one_event_with_the_higher_threshold() {
 }
 
 #[test]
-fn five_seconds_are_an_anr_whatever_the_strategies() {
+fn five_seconds_are_an_anr_whatever_strategies_are_set() {
     let (_, stall) = run(&mut watch(&Janks::default()), 0, 5_000);
     let jank = stall.unwrap().jank;
     assert_eq!(
@@ -106,18 +110,18 @@ fn five_seconds_are_an_anr_whatever_the_strategies() {
 }
 
 #[test]
-fn a_stall_found_too_late_has_no_stack() {
+fn a_stall_detected_too_late_has_no_stack() {
     let mut watch = watch(&Janks::default());
     let stall = watch.finished(at(0), at(2_100)).unwrap();
     assert_eq!(stall.requested, 0);
     for now in [2_200, 9_000] {
-        assert_eq!(watch.due(at(0), at(now)), None, "it is over");
+        assert_eq!(watch.due(at(0), at(now)), None, "the message is over");
     }
-    assert_eq!(watch.finished(at(0), at(2_100)), None, "told once");
+    assert_eq!(watch.finished(at(0), at(2_100)), None, "reported twice");
 }
 
 #[test]
-fn further_stacks_leave_half_of_the_session_to_first_ones() {
+fn further_stacks_leave_half_of_the_sessions_stacks_to_first_ones() {
     let config = Janks {
         max_stacks_per_session: 10,
         ..Janks::default()
@@ -136,7 +140,7 @@ fn further_stacks_leave_half_of_the_session_to_first_ones() {
 }
 
 #[test]
-fn a_stall_under_way_can_be_kept_on_disk() {
+fn a_stall_in_progress_can_be_saved() {
     let mut watch = watch(&Janks::default());
     assert_eq!(watch.so_far(at(0)), None);
     assert!(watch.due(at(0), at(6_000)).is_some());
@@ -145,7 +149,10 @@ fn a_stall_under_way_can_be_kept_on_disk() {
         (so_far.jank.kind, so_far.jank.duration_ms),
         (JankKind::Anr, 6_000)
     );
-    assert!(watch.finished(at(0), at(7_000)).is_some(), "and still ends");
+    assert!(
+        watch.finished(at(0), at(7_000)).is_some(),
+        "the stall should still end"
+    );
 }
 
 #[test]
@@ -170,18 +177,22 @@ fn settings_change_during_a_stall() {
         ..Janks::default()
     };
     watch.set_config(&rare);
-    assert_eq!(watch.watch(&clock, at(3_150)).capture, None, "100 ms apart");
+    assert_eq!(
+        watch.watch(&clock, at(3_150)).capture,
+        None,
+        "less than 100 ms apart"
+    );
     clock.end(at(3_300));
     let finished = watch.watch(&clock, at(3_400)).finished;
     assert_eq!(
         finished.len(),
         1,
-        "it was found before and is not forgotten"
+        "a stall detected earlier should be reported"
     );
     assert_eq!(watch.shortest_us(), 5_000_000);
 }
 
-/// Which messages are stalls, by the definition: (start, duration) → highest threshold that held.
+/// Returns which messages are stalls by the definition, as (start, highest threshold that fired).
 fn model(config: &Janks, messages: &[(u64, u64)]) -> Vec<(u64, u32)> {
     let mut stalls = Vec::new();
     let mut counted: Vec<Vec<u64>> = vec![Vec::new(); config.strategies.len()];
@@ -226,7 +237,7 @@ fn some_config() -> impl Strategy<Value = Janks> {
 
 proptest! {
     #[test]
-    fn stalls_are_those_of_the_definition_however_the_watchdog_looks(
+    fn stalls_match_the_definition_whenever_the_watchdog_checks(
         config in some_config(),
         messages in prop::collection::vec((1_u64..500, prop_oneof![3 => 0_u64..900, 1 => 0_u64..4_000]), 1..60),
         pauses in prop::collection::vec(1_u64..700, 1..20),
@@ -252,7 +263,7 @@ proptest! {
                 next_look += pauses.next().unwrap();
             }
             clock.end(at(start + took));
-            // So rare a look that the ring runs over is another test.
+            // Avoid checks so rare that the ring overflows, which another test covers.
             if next_look > start + 3_000 {
                 stalls.extend(watch.watch(&clock, at(start + took)).finished);
             }
@@ -265,8 +276,8 @@ proptest! {
         prop_assert!(captures.len() <= config.max_stacks_per_session as usize);
         for capture in &captures {
             let (start, took) = messages.iter().find(|(start, _)| at(*start) == capture.began).unwrap();
-            prop_assert!(u64::from(capture.offset_ms) <= *took, "while {} lasts", start);
-            prop_assert!(stalls.iter().any(|stall| stall.began == capture.began), "only of what is reported");
+            prop_assert!(u64::from(capture.offset_ms) <= *took, "after message {} has ended", start);
+            prop_assert!(stalls.iter().any(|stall| stall.began == capture.began), "a stack of an unreported message");
         }
         for stall in &stalls {
             let taken = captures.iter().filter(|capture| capture.began == stall.began).count();

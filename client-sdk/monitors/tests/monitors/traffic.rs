@@ -1,4 +1,4 @@
-//! Traffic: sources, days, bounds, and "exactly once" against a server that forgets no batch.
+//! Traffic: sources, days, bounds, and exactly-once delivery to a server that remembers every batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ fn to<'a>(host: &'a str, mime_type: &'a str) -> Transfer<'a> {
 }
 
 #[test]
-fn hosts_decide_in_order_unless_the_answer_is_a_page() {
+fn sources_match_hosts_in_order_unless_the_response_is_a_page() {
     let mut config = config();
     for (host, mime_type, source) in [
         ("waimai.meituan.com", "application/json", "api"),
@@ -89,7 +89,7 @@ fn the_day_is_the_devices_own() {
 }
 
 #[test]
-fn a_request_that_was_never_answered_costs_bytes_and_counts_as_failed() {
+fn a_request_without_a_response_counts_its_bytes_and_as_failed() {
     let mut meter = TrafficMeter::new(&config());
     let lost = Transfer {
         rx_bytes: 0,
@@ -109,7 +109,7 @@ fn a_request_that_was_never_answered_costs_bytes_and_counts_as_failed() {
 }
 
 #[test]
-fn many_sources_become_other_and_the_oldest_day_goes() {
+fn excess_sources_become_other_and_the_oldest_day_is_dropped() {
     let sources = (0..100).map(|number| config::TrafficSource {
         source: format!("s{number}"),
         hosts: vec![format!("h{number}")],
@@ -139,11 +139,7 @@ fn many_sources_become_other_and_the_oldest_day_goes() {
         meter.count(&to("h1", ""), day(20_000 + number), 0);
     }
     meter.count(&to("h1", ""), day(3), 0);
-    assert_eq!(
-        meter.take_dropped(),
-        5,
-        "four old days, and one that is older still"
-    );
+    assert_eq!(meter.take_dropped(), 5, "four old days and one even older");
     assert_eq!(meter.take_deltas("u").len(), 16);
 }
 
@@ -158,7 +154,7 @@ fn saved_bytes_have_a_version() {
     drop(meter.take_deltas("batch-1"));
     meter.count(&to("p0.meituan.net", ""), time("2026-11-20T13:00:00Z"), 0);
     let saved = meter.save();
-    // Written by version 1: every later one has to read it.
+    // Written by version 1: every later version has to read it.
     let expected = r#"{"version":1,"open":[{"day":"2026-11-20","source":"cdn","network":"wifi","tx_bytes":100,"rx_bytes":1000,"requests":1,"failed_requests":0}],"taken":[{"token":"batch-1","rows":[{"day":"2026-11-20","source":"api","network":"wifi","tx_bytes":100,"rx_bytes":1000,"requests":1,"failed_requests":0}]}]}"#;
     assert_eq!(std::str::from_utf8(&saved).unwrap(), expected);
     let restored = TrafficMeter::restore(&config(), &saved).unwrap();
@@ -175,10 +171,10 @@ fn saved_bytes_have_a_version() {
 enum Step {
     Count(u64, usize, i64),
     Save,
-    /// Where the process dies on the way: never, before the save, before the queue, before the confirmation, before the
-    /// save after it; or the queue refuses.
+    /// Where the process dies during an upload: nowhere, before the save, before queueing, before the confirmation, or before the
+    /// save after it. Or the queue rejects the batch.
     Upload(Fate),
-    /// The oldest queued batch is sent; the answer may be lost.
+    /// The oldest queued batch is sent, and the response may be lost.
     Send {
         answer: bool,
     },
@@ -195,7 +191,7 @@ enum Fate {
     Refused,
 }
 
-/// A device: what is in memory, what is on its disk, and what the server has.
+/// A device: its memory, its disk, and what the server has.
 struct Device {
     meter: TrafficMeter,
     disk: Vec<u8>,
@@ -214,7 +210,7 @@ impl Device {
         self.unsaved = 0;
     }
 
-    /// The process dies and starts again, and does with what is outstanding as documented.
+    /// The process dies, restarts, and handles outstanding tokens as documented.
     fn restart(&mut self) {
         self.lost += self.unsaved;
         self.unsaved = 0;
@@ -255,7 +251,7 @@ impl Device {
         }
         self.meter.confirm(&token);
         if fate == Fate::DiesConfirmed {
-            // Uploaded at once: only the server remembers the batch when the process comes back.
+            // Uploaded at once: when the process restarts, only the server knows the batch.
             self.send(true);
             return self.restart();
         }
@@ -298,7 +294,7 @@ fn some_step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn what_was_counted_arrives_once_but_for_what_a_crash_found_unsaved(steps in prop::collection::vec(some_step(), 1..80)) {
+    fn every_count_arrives_once_except_those_unsaved_at_a_crash(steps in prop::collection::vec(some_step(), 1..80)) {
         let meter = TrafficMeter::new(&config());
         let mut device = Device {
             disk: meter.save(), meter, queue: BTreeMap::new(), stored: BTreeMap::new(), seen: BTreeSet::new(),

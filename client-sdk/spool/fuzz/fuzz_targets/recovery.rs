@@ -1,7 +1,7 @@
-//! Opens folders nobody would write. Run with `cargo +nightly fuzz run recovery` in `client-sdk/spool`.
+//! Opens arbitrary folders. Run with `cargo +nightly fuzz run recovery` in `client-sdk/spool`.
 //!
-//! The input is a small program that makes segments out of raw bytes and of records with right checksums,
-//! so that the fuzzer gets behind the checksums. The format is written down a second time here on purpose.
+//! The input is a small program that builds segments from raw bytes and from records with valid checksums, so that the fuzzer
+//! gets past the checksums. The format is deliberately implemented a second time here.
 #![no_main]
 
 use std::fs;
@@ -83,7 +83,7 @@ impl<'a> Program<'a> {
                 0 => break,
                 1 => content.extend(segment_header(1, tag, first_seq)),
                 2 => content.extend(segment_header(u32::from(self.byte()), tag, self.word())),
-                // A good record, mostly.
+                // Usually a valid record.
                 3..=120 => {
                     let length = usize::from(self.byte() % 40);
                     let payload = self.bytes(length);
@@ -92,7 +92,7 @@ impl<'a> Program<'a> {
                     content.extend(payload);
                     *seq = seq.wrapping_add(1);
                 }
-                // A good header of whatever kind.
+                // An arbitrary header with a valid checksum.
                 121..=140 => {
                     let (seq, length) = (self.word(), self.word() as u32);
                     content.extend(record_header(tag, seq, length, 0));
@@ -174,7 +174,11 @@ fuzz_target!(|data: &[u8]| {
         recovery.first_seq,
         records.first().map_or(recovery.next_seq, |(seq, _)| *seq)
     );
-    assert_eq!(records, read_all(&log, 1 << 20), "the same in other chunks");
+    assert_eq!(
+        records,
+        read_all(&log, 1 << 20),
+        "chunk sizes should not matter"
+    );
 
     for content in [&b"one"[..], b"", &[0xf5; 100]] {
         let seq = log.append(content).unwrap().seq;
@@ -185,7 +189,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(read_all(&log, max_bytes), records);
     drop(log);
 
-    let (log, recovery) = open(folder.path()).expect("it was opened before");
+    let (log, recovery) = open(folder.path()).expect("the log should open again");
     assert_eq!((recovery.torn_bytes, recovery.next_seq), (0, durable + 1));
     assert_eq!(read_all(&log, max_bytes), records);
     log.trimmer().trim(durable - 1).unwrap();

@@ -1,4 +1,4 @@
-//! Makes the disk of one test thread fail on command.
+//! Makes the disk of one test thread fail as planned.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -6,16 +6,16 @@ use std::io::{self, IoSlice};
 use super::Operation;
 use crate::file_system::OpenFile;
 
-/// Operations are counted from 0; those in `from..until` fail.
+/// Operations are numbered from 0. Those in `from..until` fail.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     pub(crate) from: usize,
     pub(crate) until: usize,
-    /// How many bytes a failing write gets onto the disk first.
+    /// How many bytes a failing write puts on disk first.
     pub(crate) bytes: usize,
-    /// How many operations were tried.
+    /// How many operations were attempted.
     pub(crate) tried: usize,
-    /// What failed.
+    /// The operations that failed.
     pub(crate) failed: Vec<&'static str>,
 }
 
@@ -23,7 +23,7 @@ thread_local! {
     static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` with a disk that fails as planned, and returns what came of the plan.
+/// Runs `work` on a disk that fails as planned. Returns its result and the plan with its counts.
 pub(crate) fn with<T>(plan: Plan, work: impl FnOnce() -> T) -> (T, Plan) {
     PLAN.with_borrow_mut(|slot| *slot = Some(plan));
     let result = work();
@@ -33,7 +33,7 @@ pub(crate) fn with<T>(plan: Plan, work: impl FnOnce() -> T) -> (T, Plan) {
     )
 }
 
-/// `Some(bytes)` if the next operation is to fail.
+/// Returns `Some(bytes)` if the next operation has to fail.
 fn failing(what: &'static str) -> Option<usize> {
     PLAN.with_borrow_mut(|plan| {
         let plan = plan.as_mut()?;

@@ -1,5 +1,5 @@
-//! Every single disk operation of a small script fails in turn: alone, or with those after it, and writes
-//! after any part of them. Whatever was reported durable stays, whatever was given up is never read.
+//! Makes every single disk operation of a small script fail: alone or together with the following ones, and writes after any part
+//! of their bytes. Everything reported as durable is kept, and nothing that was given up is ever read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Caller {
         ));
         self.errors += usize::from(all.error.is_some());
         for (seq, payload) in (all.first_seq..).zip(payloads.into_iter().take(all.count)) {
-            assert!(seq > self.last_seq, "numbers are never used twice");
+            assert!(seq > self.last_seq, "a number was reused");
             self.last_seq = seq;
             self.records.insert(seq, payload);
         }
@@ -52,7 +52,7 @@ impl Caller {
             }
             Err(_) => {
                 self.errors += 1;
-                // Told with the next append otherwise.
+                // The next append would report these otherwise.
                 let dropped = std::mem::take(&mut log.dropped);
                 self.drop_oldest(dropped.records, log.trimmer().trimmed());
             }
@@ -152,7 +152,7 @@ fn folder() -> tempfile::TempDir {
     dir.unwrap()
 }
 
-/// The disk fails as planned while the script runs and works again afterwards.
+/// Runs the script on a disk that fails as planned and then works again.
 fn fails_and_recovers(when_full: WhenFull, plan: Plan) -> Plan {
     let dir = folder();
     let what = format!("{when_full:?}, {plan:?}");
@@ -167,7 +167,10 @@ fn fails_and_recovers(when_full: WhenFull, plan: Plan) -> Plan {
     caller.append_one(&mut log);
     caller.append(&mut log, 5);
     caller.sync(&mut log);
-    assert_eq!(caller.errors, errors, "{what}: the log stays usable");
+    assert_eq!(
+        caller.errors, errors,
+        "{what}: the log should remain usable"
+    );
     let trimmed = log.trimmer().trimmed();
     let expected = caller.records.split_off(&(trimmed + 1));
     assert_eq!(read_all(&log), expected, "{what}");
@@ -181,7 +184,7 @@ fn fails_and_recovers(when_full: WhenFull, plan: Plan) -> Plan {
     plan
 }
 
-/// The disk fails as planned, and the process dies without another word.
+/// Runs the script on a disk that fails as planned. Then the process dies.
 fn fails_and_dies(when_full: WhenFull, plan: Plan) {
     let dir = folder();
     let what = format!("{when_full:?}, {plan:?}");
@@ -243,7 +246,7 @@ fn every_operation_fails(when_full: WhenFull) {
 }
 
 #[test]
-fn a_log_that_refuses_survives_the_failure_of_any_operation() {
+fn a_log_that_rejects_when_full_survives_the_failure_of_any_operation() {
     every_operation_fails(WhenFull::Refuse);
 }
 
@@ -253,7 +256,7 @@ fn a_log_that_drops_the_oldest_survives_the_failure_of_any_operation() {
 }
 
 #[test]
-fn a_full_disk_costs_the_record_and_nothing_else() {
+fn a_full_disk_loses_only_the_record_being_appended() {
     let dir = folder();
     let (mut log, _) = Log::open(options(dir.path(), WhenFull::Refuse)).unwrap();
     log.append(b"before").unwrap();
@@ -275,7 +278,7 @@ fn a_full_disk_costs_the_record_and_nothing_else() {
 }
 
 #[test]
-fn a_failed_sync_gives_up_what_was_not_synced_even_if_the_next_sync_succeeds() {
+fn a_failed_sync_gives_up_unsynced_records_even_if_the_next_sync_succeeds() {
     let dir = folder();
     let (mut log, _) = Log::open(options(dir.path(), WhenFull::Refuse)).unwrap();
     log.append(b"durable").unwrap();
@@ -308,7 +311,7 @@ fn a_sync_covers_every_segment_written_since_the_last_one() {
         synced.unwrap();
         (log.segments(), plan.tried)
     };
-    // Four records fit into a segment.
+    // A segment holds four records.
     assert_eq!(syncs(10), (3, 3));
     assert_eq!(syncs(0), (3, 0));
     assert_eq!(syncs(1), (3, 1));
@@ -316,10 +319,10 @@ fn a_sync_covers_every_segment_written_since_the_last_one() {
 }
 
 #[test]
-fn what_went_for_an_append_that_failed_is_told_with_the_next() {
+fn records_dropped_for_a_failed_append_are_reported_with_the_next() {
     let dir = folder();
     let (mut log, _) = Log::open(options(dir.path(), WhenFull::DropOldest)).unwrap();
-    let mut told = 0;
+    let mut reported = 0;
     let mut appended = 0;
     for _ in 0..100 {
         for from in 0..8 {
@@ -329,7 +332,7 @@ fn what_went_for_an_append_that_failed_is_told_with_the_next() {
                 ..Plan::default()
             };
             if let (Ok(done), _) = fault::with(plan, || log.append(&[1; 60])) {
-                told += done.dropped.records;
+                reported += done.dropped.records;
                 appended += 1;
             }
         }
@@ -337,13 +340,13 @@ fn what_went_for_an_append_that_failed_is_told_with_the_next() {
     log.sync().unwrap();
     assert_eq!(
         read_all(&log).len() as u64,
-        appended - told - log.dropped.records
+        appended - reported - log.dropped.records
     );
 }
 
 #[test]
-fn what_a_failed_write_left_behind_is_never_read() {
-    // With the cut that follows it working, and failing as well.
+fn remains_of_a_failed_write_are_never_read() {
+    // Once with the following truncation succeeding, once with it failing as well.
     for until in [1, 2] {
         let dir = folder();
         let (mut log, _) = Log::open(options(dir.path(), WhenFull::Refuse)).unwrap();

@@ -1,4 +1,4 @@
-//! What the writer does around appending: making room, starting segments, and recovering from a failing disk.
+//! The writer's work around appending: making room, starting segments, and recovering from a failing disk.
 
 use std::io::IoSlice;
 
@@ -21,16 +21,16 @@ impl Log {
         }
     }
 
-    /// Sees to it that a payload of this length can be written. Returns how many bytes can.
+    /// Makes room for a payload of this length. Returns how many bytes can be written.
     pub(super) fn make_room(
         &mut self,
         length: u32,
         dropped: &mut DropReport,
     ) -> Result<u64, AppendError> {
         let max_bytes = self.options.max_bytes;
-        // Opening the log starts a segment, full or not: its header has its place.
+        // Opening the log starts a segment, even if the log is full, so reserve space for its header.
         let usable = max_bytes.saturating_sub(EMPTY);
-        // A quarter: a quiet log whose every record is done at once would otherwise start a segment for each.
+        // A quarter, because a quiet log whose records are finished at once would otherwise start a segment for each of them.
         if self.written.bytes >= self.segment_bytes / 4 && self.active_is_done() {
             self.replace_active()?;
         }
@@ -64,13 +64,13 @@ impl Log {
         Ok(in_segment.min(usable.saturating_sub(self.bytes())))
     }
 
-    /// Does the active segment have room for a payload of this length? A new one always has.
+    /// Returns whether the active segment has room for a payload of this length. A new segment always has.
     fn fits(&self, length: u32) -> bool {
         let after = self.written.bytes.saturating_add(framed(length));
         self.written.bytes <= EMPTY || after <= self.segment_bytes
     }
 
-    /// Has the active segment records, and are all of them trimmed?
+    /// Returns whether the active segment has records and all of them are trimmed.
     fn active_is_done(&self) -> bool {
         let table = self.shared.table();
         self.written.records > 0
@@ -80,7 +80,7 @@ impl Log {
                 .is_some_and(|active| table.is_done(active))
     }
 
-    /// Starts a segment and deletes the one before, which is done.
+    /// Starts a segment and deletes the previous one, whose records are finished.
     fn replace_active(&mut self) -> Result<(), DiskError> {
         self.rotate()?;
         self.shared.delete_done()
@@ -117,7 +117,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes framed records behind what is there, or leaves what is there.
+    /// Appends framed records. After an error, the segment is unchanged.
     pub(super) fn write(
         &mut self,
         records: &[([u8; RECORD_HEADER], &[u8])],
@@ -151,7 +151,7 @@ impl Log {
         }
     }
 
-    /// Shows readers what was synced.
+    /// Makes synced records visible to readers.
     pub(super) fn publish(&mut self) -> Seq {
         self.unsynced.clear();
         let mut table = self.shared.table();
@@ -166,7 +166,7 @@ impl Log {
         durable
     }
 
-    /// Gives up what is not synced. Returns how many records that is.
+    /// Gives up everything that is not synced. Returns the number of these records.
     pub(super) fn condemn(&mut self) -> u64 {
         let mut table = self.shared.table();
         let unsynced: Vec<(u64, Extent, u64)> = table
@@ -193,14 +193,14 @@ impl Log {
         lost_records
     }
 
-    /// Finishes what an earlier failure left to do.
+    /// Completes the repair after an earlier failure.
     pub(super) fn repair(&mut self) -> Result<(), DiskError> {
         match self.health {
             Health::Good => return Ok(()),
             Health::Overlong => self.active.cut(self.written.bytes)?,
             Health::Condemned => {
                 for (id, sealed) in &mut self.unsynced {
-                    // Gone from the table: dropped to make room.
+                    // A missing entry was dropped to make room.
                     let end = self
                         .shared
                         .table()
@@ -229,8 +229,8 @@ impl Log {
 
 fn cut_back(segment: &mut SegmentFile, end: u64) -> Result<(), DiskError> {
     segment.cut(end)?;
-    // Best effort: if a power cut undoes the cut, records that were reported lost are read after all, which
-    // is better than not appending any more.
+    // Best effort: if a power cut undoes the truncation, records that were reported lost are read after all. That is better than
+    // refusing to append.
     drop(segment.sync());
     Ok(())
 }

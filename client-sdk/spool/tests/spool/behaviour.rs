@@ -1,4 +1,4 @@
-//! What the documentation promises, one promise a test.
+//! The guarantees of the documentation, one per test.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn a_new_log_is_empty_and_starts_at_one() {
 }
 
 #[test]
-fn readers_see_synced_records_only_and_what_is_synced_is_there_after_reopening() {
+fn readers_see_only_synced_records_which_survive_reopening() {
     let folder = Folder::new();
     let (mut log, _) = folder.open();
     let mut reader = log.reader();
@@ -62,7 +62,7 @@ fn many_records_are_appended_across_segments_at_once() {
 }
 
 #[test]
-fn a_second_log_in_the_same_folder_is_refused() {
+fn a_second_log_in_the_same_folder_is_rejected() {
     let folder = Folder::new();
     let (log, _) = folder.open();
     let refused = Log::open(folder.options()).unwrap_err();
@@ -75,7 +75,7 @@ fn a_second_log_in_the_same_folder_is_refused() {
 }
 
 #[test]
-fn a_full_log_refuses_at_once_and_takes_records_again_once_they_are_trimmed() {
+fn a_full_log_rejects_at_once_and_accepts_records_again_after_a_trim() {
     let folder = Folder::new();
     let options = Options {
         max_bytes: 1600,
@@ -97,7 +97,7 @@ fn a_full_log_refuses_at_once_and_takes_records_again_once_they_are_trimmed() {
         Err(AppendError::Full { .. })
     ));
     assert_eq!((folder.segments(), log.bytes()), (before, bytes));
-    // A smaller record may still fit: what is full is measured in bytes.
+    // A smaller record may still fit, because the limit is in bytes.
     let durable = log.sync().unwrap();
     log.trimmer().trim(durable).unwrap();
     assert_eq!(log.append(&[0; 90]).unwrap().seq, durable + 1);
@@ -134,7 +134,7 @@ fn a_log_that_drops_the_oldest_stays_under_its_limit_and_counts() {
 }
 
 #[test]
-fn a_record_that_is_too_large_is_refused_and_those_before_it_are_kept() {
+fn a_record_that_is_too_large_is_rejected_and_those_before_it_are_kept() {
     let folder = Folder::new();
     let (mut log, _) = folder.open();
     let all = log.append_all(&[vec![1; 10], vec![2; 101], vec![3; 10]]);
@@ -167,7 +167,7 @@ fn trimming_deletes_whole_segments_and_is_remembered() {
     drop(log);
     assert!(
         trimmer.trim(20).is_err(),
-        "the folder may belong to another log now"
+        "another log may use the folder now"
     );
     let (log, recovery) = folder.open();
     assert_eq!(
@@ -178,7 +178,7 @@ fn trimming_deletes_whole_segments_and_is_remembered() {
 }
 
 #[test]
-fn a_lost_hint_means_reading_again_and_never_skipping() {
+fn a_lost_hint_causes_rereading_and_never_skipping() {
     let folder = Folder::new();
     let (mut log, _) = folder.open();
     assert!(log.append_all(&[[1; 10], [2; 10]]).error.is_none());
@@ -215,7 +215,7 @@ fn numbers_never_go_back_even_if_everything_was_trimmed() {
 }
 
 #[test]
-fn a_reader_starts_where_it_is_told() {
+fn a_reader_starts_at_the_given_number() {
     let folder = Folder::new();
     let (mut log, _) = folder.open();
     let payloads: Vec<_> = (1..=30).map(|seq| payload(seq, 50)).collect();
@@ -266,7 +266,7 @@ fn foreign_files_are_left_alone() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_not_touched() {
+fn a_newer_format_is_rejected_and_not_touched() {
     let folder = Folder::new();
     drop(folder.open());
     let path = folder.segments().remove(0);
@@ -284,7 +284,7 @@ fn a_newer_format_is_refused_and_not_touched() {
 }
 
 #[test]
-fn options_that_do_not_fit_together_are_refused_with_advice() {
+fn inconsistent_options_are_rejected_with_advice() {
     let folder = Folder::new();
     let advice = |options: Options| Log::open(options).unwrap_err().to_string();
     assert_eq!(
@@ -292,7 +292,7 @@ fn options_that_do_not_fit_together_are_refused_with_advice() {
             segment_bytes: 155,
             ..folder.options()
         }),
-        "the log's options do not fit together: \
+        "the log's options are inconsistent: \
          segment_bytes is 155, but a record of max_record_bytes needs 156"
     );
     assert_eq!(
@@ -300,7 +300,7 @@ fn options_that_do_not_fit_together_are_refused_with_advice() {
             max_bytes: 623,
             ..folder.options()
         }),
-        "the log's options do not fit together: max_bytes is 623, but has to hold four segments of \
+        "the log's options are inconsistent: max_bytes is 623, but has to hold four segments of \
          at least 156 bytes each: raise it or lower max_record_bytes"
     );
     assert!(
@@ -313,7 +313,7 @@ fn options_that_do_not_fit_together_are_refused_with_advice() {
 }
 
 #[test]
-fn a_quiet_log_whose_records_are_done_at_once_does_not_start_a_segment_for_each() {
+fn a_quiet_log_whose_records_are_finished_at_once_does_not_start_a_segment_for_each() {
     let folder = Folder::new();
     let options = Options {
         segment_bytes: 10_000,
@@ -325,7 +325,10 @@ fn a_quiet_log_whose_records_are_done_at_once_does_not_start_a_segment_for_each(
     for _ in 0..1000 {
         log.append(&[1; 72]).unwrap();
         trimmer.trim(log.sync().unwrap()).unwrap();
-        assert!(log.bytes() <= 2600, "done records are given back");
+        assert!(
+            log.bytes() <= 2600,
+            "space of finished records should be released"
+        );
         names.extend(folder.segments());
     }
     assert!(names.len() <= 41, "{}", names.len());

@@ -1,4 +1,4 @@
-//! One thread appends, one reads, one trims: the way it is used.
+//! One thread appends, one reads and one trims, as in real use.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -9,7 +9,7 @@ use crate::folder::{Folder, payload};
 
 const RECORDS: u64 = 30_000;
 
-fn append_all_of_them(log: &mut Log) {
+fn append_everything(log: &mut Log) {
     let mut next = 1;
     while next <= RECORDS {
         let group: Vec<_> = (next..=RECORDS)
@@ -27,7 +27,7 @@ fn append_all_of_them(log: &mut Log) {
     }
 }
 
-fn read_all_of_them(reader: &mut Reader, done: &SyncSender<Seq>) {
+fn read_everything(reader: &mut Reader, done: &SyncSender<Seq>) {
     let (mut expected, mut chunk) = (1, Chunk::default());
     while expected <= RECORDS {
         if !reader.read_into(&mut chunk, 3000).unwrap() {
@@ -45,7 +45,7 @@ fn read_all_of_them(reader: &mut Reader, done: &SyncSender<Seq>) {
 }
 
 #[test]
-fn every_record_passes_once_and_in_order_through_a_log_that_is_often_full() {
+fn every_record_is_read_once_and_in_order_from_a_log_that_is_often_full() {
     let folder = Folder::new();
     let options = Options {
         segment_bytes: 4000,
@@ -56,8 +56,8 @@ fn every_record_passes_once_and_in_order_through_a_log_that_is_often_full() {
     let (mut reader, trimmer) = (log.reader(), log.trimmer());
     let (done, to_trim) = sync_channel(4);
     thread::scope(|scope| {
-        scope.spawn(|| append_all_of_them(&mut log));
-        scope.spawn(move || read_all_of_them(&mut reader, &done));
+        scope.spawn(|| append_everything(&mut log));
+        scope.spawn(move || read_everything(&mut reader, &done));
         scope.spawn(move || {
             to_trim.iter().for_each(|seq| trimmer.trim(seq).unwrap());
         });

@@ -1,4 +1,4 @@
-//! A folder for one test, and what can be done to it from outside.
+//! A folder for one test, and external changes to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// In memory where the system has a folder for that: what is tested here is not the disk.
+    /// In memory if the system has a folder for that, because these tests are not about the disk.
     pub(crate) fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let dir = if memory.is_dir() {
@@ -45,7 +45,7 @@ impl Folder {
         Log::open(self.options()).unwrap()
     }
 
-    /// All segments, oldest first.
+    /// Returns all segments, oldest first.
     pub(crate) fn segments(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path()).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());
@@ -56,7 +56,7 @@ impl Folder {
         segments
     }
 
-    /// The same files in another folder.
+    /// Returns a copy of the folder.
     pub(crate) fn copy(&self) -> Self {
         let copy = Self::new();
         for entry in fs::read_dir(self.path()).unwrap() {
@@ -69,7 +69,7 @@ impl Folder {
 
 pub(crate) type Records = Vec<(Seq, Vec<u8>)>;
 
-/// Everything a new reader sees.
+/// Returns everything a new reader sees.
 pub(crate) fn read_all(log: &Log) -> Records {
     let mut reader = log.reader();
     let mut records = Vec::new();
@@ -83,7 +83,7 @@ pub(crate) fn read_all(log: &Log) -> Records {
     records
 }
 
-/// What the record with this number holds in most tests: no two are alike.
+/// Returns the content of the record with this number in most tests. Each number has a different one.
 pub(crate) fn payload(seq: Seq, length: usize) -> Vec<u8> {
     let mut word = seq;
     (0..length)
@@ -91,7 +91,7 @@ pub(crate) fn payload(seq: Seq, length: usize) -> Vec<u8> {
             word = word
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            // Never zero: writing zeros over it changes it.
+            // Never zero, so that overwriting it with zeros changes it.
             word.to_be_bytes()[0] | 1
         })
         .collect()

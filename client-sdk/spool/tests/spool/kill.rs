@@ -1,4 +1,4 @@
-//! A process is killed while it appends. What it said was synced is there.
+//! A process is killed while it appends. Everything it reported as synced is there.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::folder::{Folder, payload, read_all};
 const FOLDER: &str = "SPOOL_TEST_KILL_FOLDER";
 const LENGTH: usize = 90;
 
-/// Not a test by itself: the process that is killed is this binary running only this.
+/// Not a test of its own: the killed process is this binary running only this function.
 #[test]
 fn the_process_that_is_killed() {
     let Some(dir) = std::env::var_os(FOLDER) else {
@@ -52,7 +52,7 @@ fn everything_that_was_synced_survives_being_killed() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // The lines still in the pipe when it dies count as well: it said so.
+        // Lines still in the pipe when the process dies count as well.
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         for (line, number) in lines.map_while(Result::ok).zip(0..) {
             if let Some(seq) = line.strip_prefix("synced ") {

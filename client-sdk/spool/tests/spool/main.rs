@@ -1,4 +1,4 @@
-//! The log through its public surface, on real files, as one binary.
+//! Tests of the log through its public API, on real files, in one binary.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod behaviour;

@@ -1,4 +1,4 @@
-//! Random operations against a model that is a list in memory.
+//! Random operations, compared with a model that is a list in memory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -18,7 +18,7 @@ enum Step {
         lengths: Vec<usize>,
     },
     Sync,
-    /// Through this part (in 256ths) of what there is.
+    /// Up to this fraction (in 256ths) of the records.
     Trim {
         part: u8,
     },
@@ -27,7 +27,7 @@ enum Step {
     },
     /// The process ends without a sync; the files stay as written.
     Reopen,
-    /// The power fails: of what was not synced, any beginning of each file is left.
+    /// The power fails: of the unsynced data, any prefix of each file remains.
     PowerCut {
         parts: Vec<u8>,
     },
@@ -52,14 +52,14 @@ struct Model {
     options: Options,
     log: Option<Log>,
     reader: Option<Reader>,
-    /// The last number the reader returned.
+    /// The last number that the reader returned.
     read: Seq,
-    /// What was appended and neither trimmed nor dropped.
+    /// Records that were appended and neither trimmed nor dropped.
     records: BTreeMap<Seq, Vec<u8>>,
     durable: Seq,
     trimmed: Seq,
     next_seq: Seq,
-    /// How long each segment was at the last sync.
+    /// The length of each segment at the last sync.
     synced: BTreeMap<PathBuf, u64>,
     power_was_cut: bool,
 }
@@ -167,7 +167,7 @@ impl Model {
         self.records = self.records.split_off(&(self.trimmed + 1));
     }
 
-    /// The reader that lives on: what it returns is right, and what it leaves out is not there any more.
+    /// Reads with a long-lived reader. What it returns is correct, and what it skips no longer exists.
     fn read(&mut self, max_bytes: usize) {
         let Some(chunk) = self.reader.as_mut().unwrap().next_chunk(max_bytes).unwrap() else {
             let unread = self
@@ -177,11 +177,11 @@ impl Model {
                 .map(|(seq, _)| *seq);
             assert!(
                 unread.is_none_or(|seq| seq > self.durable),
-                "{unread:?} was left out"
+                "{unread:?} was skipped"
             );
             return;
         };
-        // A power cut can cut an older segment inside a record.
+        // A power cut can truncate an older segment inside a record.
         assert!(!chunk.is_empty() || !chunk.damage().is_empty());
         assert!(chunk.damage().is_empty() || self.power_was_cut);
         for record in chunk.iter() {
@@ -231,9 +231,9 @@ impl Model {
     }
 }
 
-/// Opening starts a segment: a log that is full has room for its header.
+/// Opening starts a segment, so a full log has room for its header.
 #[test]
-fn a_full_log_keeps_its_limit_when_it_is_opened_again() {
+fn a_full_log_stays_under_its_limit_when_it_is_reopened() {
     for when_full in [WhenFull::Refuse, WhenFull::DropOldest] {
         for length in 0..100 {
             let mut model = Model::new(when_full);
@@ -256,13 +256,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_log_that_refuses_is_a_list(steps in steps()) {
+    fn a_log_that_rejects_when_full_behaves_like_a_list(steps in steps()) {
         let mut model = Model::new(WhenFull::Refuse);
         steps.iter().for_each(|step| model.step(step));
     }
 
     #[test]
-    fn a_log_that_drops_the_oldest_is_a_list(steps in steps()) {
+    fn a_log_that_drops_the_oldest_behaves_like_a_list(steps in steps()) {
         let mut model = Model::new(WhenFull::DropOldest);
         steps.iter().for_each(|step| model.step(step));
     }

@@ -1,5 +1,5 @@
-//! Every byte of a small log is damaged in every way that occurs. Whatever the damage did not touch is read,
-//! with the same content and number; nothing else is.
+//! Damages every byte of a small log in every way that occurs in practice. Everything the damage did not touch is read with the
+//! same content and number, and nothing else is.
 
 use std::fs;
 use std::ops::Range;
@@ -7,14 +7,14 @@ use std::path::Path;
 
 use crate::folder::{Folder, HEADER, Records, payload, read_all};
 
-/// A record and where its bytes are.
+/// A record and the position of its bytes.
 struct Place {
     segment: usize,
     bytes: Range<usize>,
     record: (u64, Vec<u8>),
 }
 
-/// A log of several segments, closed, and where everything in it is.
+/// Creates and closes a log of several segments. Returns the positions of its records.
 fn small_log() -> (Folder, Vec<Place>) {
     let folder = Folder::new();
     let (mut log, _) = folder.open();
@@ -39,8 +39,8 @@ fn small_log() -> (Folder, Vec<Place>) {
     (folder, places)
 }
 
-/// Opens a damaged log and checks that exactly `expected` is read, that it can be appended to, and that all
-/// of it is there after another restart.
+/// Opens a damaged log. Checks that exactly `expected` is read, that records can be appended, and that all of them are there
+/// after another restart.
 fn check(folder: &Folder, mut expected: Records, what: &str) {
     let (mut log, recovery) = folder.open();
     assert_eq!(read_all(&log), expected, "{what}");
@@ -55,7 +55,10 @@ fn check(folder: &Folder, mut expected: Records, what: &str) {
     assert_eq!(read_all(&log), expected, "{what}");
     drop(log);
     let (log, recovery) = folder.open();
-    assert_eq!(recovery.torn_bytes, 0, "{what}: what was cut stays cut");
+    assert_eq!(
+        recovery.torn_bytes, 0,
+        "{what}: truncated bytes should not reappear"
+    );
     assert_eq!(read_all(&log), expected, "{what}");
 }
 
@@ -74,7 +77,7 @@ fn damage(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[test]
-fn a_log_cut_at_any_byte_keeps_every_record_before_the_cut_and_in_other_segments() {
+fn a_log_truncated_at_any_byte_keeps_every_record_before_it_and_in_other_segments() {
     let (original, places) = small_log();
     for (segment, path) in original.segments().iter().enumerate() {
         for cut in 0..fs::read(path).unwrap().len() {
@@ -118,7 +121,7 @@ fn a_log_with_any_byte_changed_loses_at_most_the_record_it_belongs_to() {
 }
 
 #[test]
-fn a_stretch_of_zeros_anywhere_costs_only_the_records_it_touches() {
+fn zeros_anywhere_lose_only_the_records_they_touch() {
     let (original, places) = small_log();
     for (segment, path) in original.segments().iter().enumerate() {
         let length = fs::read(path).unwrap().len();
@@ -143,7 +146,7 @@ fn a_stretch_of_zeros_anywhere_costs_only_the_records_it_touches() {
 }
 
 #[test]
-fn whatever_follows_the_last_record_is_cut() {
+fn anything_after_the_last_record_is_truncated() {
     let (original, places) = small_log();
     let last = original.segments().len() - 1;
     for length in (1..200).chain([5000, 3_000_000]) {
@@ -166,7 +169,7 @@ fn whatever_follows_the_last_record_is_cut() {
 }
 
 #[test]
-fn a_payload_that_quotes_a_log_is_never_taken_for_one() {
+fn a_payload_that_quotes_a_log_is_never_read_as_one() {
     let (original, _) = small_log();
     let quoted = fs::read(&original.segments()[0]).unwrap();
     let folder = Folder::new();
@@ -177,7 +180,7 @@ fn a_payload_that_quotes_a_log_is_never_taken_for_one() {
     log.sync().unwrap();
     drop(log);
     let expected = vec![(first, b"first".to_vec()), (last, b"last".to_vec())];
-    // With the quoting record's header gone, its payload is scanned for records.
+    // Without the header of the quoting record, its payload is scanned for records.
     damage(&folder.segments()[0], |bytes| {
         bytes[HEADER * 2 + 5 + 3] ^= 1;
     });
@@ -185,7 +188,7 @@ fn a_payload_that_quotes_a_log_is_never_taken_for_one() {
 }
 
 #[test]
-fn a_record_that_is_there_twice_is_read_once() {
+fn a_duplicate_record_is_read_once() {
     let (original, places) = small_log();
     let segments = original.segments();
     let last = segments.len() - 1;

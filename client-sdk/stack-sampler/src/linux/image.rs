@@ -1,4 +1,4 @@
-//! An ELF image: where it lies in memory, its build id, its unwind tables.
+//! An ELF image: its position in memory, its build id and its unwind tables.
 
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -14,10 +14,10 @@ use object::read::{ReadCache, ReadCacheRange};
 
 use super::maps::{Mapping, VDSO};
 
-/// Tables larger than this are not read; the frames of such a module are found by frame pointers.
+/// Larger tables are not read. The frames of such a module are unwound by frame pointers.
 const MAX_TABLE_BYTES: u64 = 64 << 20;
 
-/// So much of the start of an image must be the same in memory and in the file.
+/// How much of the start of an image has to be the same in memory and in the file.
 const COMPARED_BYTES: usize = 4096;
 
 pub(super) type Header = FileHeader64<LittleEndian>;
@@ -30,13 +30,13 @@ pub(super) trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// Where the bytes of an image are.
+/// The location of an image's bytes.
 #[derive(Debug)]
 pub(super) struct Source {
     path: Arc<str>,
-    /// Where in the file the image starts.
+    /// The offset of the image in the file.
     start: u64,
-    /// The address that the start of the image is mapped to, and how many bytes of it can be looked at there.
+    /// The address that the start of the image is mapped to, and how many bytes of it can be read there.
     address: u64,
     length: u64,
 }
@@ -61,7 +61,7 @@ impl Source {
         })
     }
 
-    /// The bytes, or `None` when they cannot be had or are no longer what is mapped.
+    /// Opens the image. Returns `None` if its bytes are unavailable or no longer match the mapping.
     pub(super) fn open(&self) -> Option<Cache> {
         if &*self.path == VDSO {
             let mut bytes = vec![0; usize::try_from(self.length).ok()?];
@@ -69,7 +69,7 @@ impl Source {
             memory.read_exact_at(&mut bytes, self.address).ok()?;
             return Some(ReadCache::new(Box::new(Cursor::new(bytes))));
         }
-        // An executable that was deleted or replaced while it runs can still be read by its link.
+        // An executable that was deleted or replaced while it runs can still be read through its link.
         let mut paths = [&*self.path, "/proc/self/exe"].into_iter();
         let file = paths.find_map(|path| {
             let file = File::open(path).ok()?;
@@ -78,13 +78,13 @@ impl Source {
         Some(ReadCache::new(Box::new(file)))
     }
 
-    /// The part of the file that is the image.
+    /// Returns the part of the file that is the image.
     pub(super) fn data<'c>(&self, cache: &'c Cache) -> Data<'c> {
         cache.range(self.start, u64::MAX.saturating_sub(self.start))
     }
 
-    /// Whether the file starts like the memory: an update replaces files under running programs, and tables of
-    /// another build are worse than none. Holds when memory may not be looked at.
+    /// Returns whether the file starts with the same bytes as the memory. An update replaces files under running programs, and
+    /// tables of another build are worse than none. Returns `true` if the memory cannot be read.
     fn is_mapped_from(&self, file: &File) -> bool {
         let (mut mapped, mut stored) = ([0; COMPARED_BYTES], [0; COMPARED_BYTES]);
         let length =
@@ -118,12 +118,12 @@ impl Source {
 pub(super) struct Image {
     pub(super) source: Source,
     pub(super) build_id: Arc<str>,
-    /// The address of the start of the image, here and as it says itself.
+    /// The address of the start of the image, in this process and according to the image itself.
     pub(super) base: u64,
     pub(super) own_base: u64,
 }
 
-/// The tables that the unwinder takes.
+/// The tables that the unwinder needs.
 pub(super) type Tables = ExplicitModuleSectionInfo<Vec<u8>>;
 
 impl Image {
@@ -141,14 +141,15 @@ impl Image {
         let own_base = loaded().map(|one| one.p_vaddr(LittleEndian)).min()?;
         let offset = mapping.offset.checked_sub(source.start)?;
         let length = mapping.end.saturating_sub(mapping.start);
-        // Segments meet within a page, which is then mapped for both: only one of them holds code.
+        // Segments may share a page, which is then mapped for both. Only one of them contains code.
         let segment = loaded().find(|segment| {
             let start = segment.p_offset(LittleEndian);
             let end = start.saturating_add(segment.p_filesz(LittleEndian));
             let is_code = segment.p_flags(LittleEndian) & elf::PF_X != 0;
             is_code && offset < end && start < offset.saturating_add(length)
         })?;
-        // The mapping starts at a page, the segment somewhere in it; both have the same distance to the image.
+        // The mapping starts at a page boundary, and the segment somewhere in that page. Both have the same distance to the
+        // image.
         let own_start = segment
             .p_vaddr(LittleEndian)
             .wrapping_add(offset)

@@ -1,6 +1,6 @@
-//! Which files the process has mapped as code, from `/proc/self/maps`.
+//! Lists the files that are mapped as code, from `/proc/self/maps`.
 //!
-//! Not from `dl_iterate_phdr`, which takes the loader's lock: a thread that is blocked in `dlopen` holds it.
+//! `dl_iterate_phdr` is not an option: it takes the loader's lock, which a thread that is blocked in `dlopen` holds.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use std::sync::Arc;
 /// The path of the code that the kernel maps into every process.
 pub(super) const VDSO: &str = "[vdso]";
 
-/// One range of executable addresses that belongs to a file.
+/// A range of executable addresses that belongs to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Where in the file the range starts.
+    /// The offset of the range in the file.
     pub(super) offset: u64,
     inode: u64,
     pub(super) path: Arc<str>,
-    /// Address and offset of this and the ranges of the same file right before it. One of them is where the image
-    /// starts: the first for a library, but a package (an APK) holds many images.
+    /// Addresses and offsets of this range and of the ranges of the same file right before it. One of them is the start of the
+    /// image: the first for a library, but a package (an APK) contains many images.
     pub(super) candidates: Vec<(u64, u64)>,
 }
 
-/// The executable mappings of this process, by address.
+/// Returns the executable mappings of this process, by address.
 pub(super) fn executable() -> Option<Vec<Mapping>> {
     let maps = fs::read("/proc/self/maps").ok()?;
     Some(parse(&String::from_utf8_lossy(&maps)))
@@ -66,7 +66,7 @@ struct Range<'a> {
 }
 
 impl<'a> Range<'a> {
-    /// `7f0c00000000-7f0c00021000 r-xp 00026000 fd:01 1055 /usr/lib/libc.so.6`; the path may hold spaces.
+    /// Parses `7f0c00000000-7f0c00021000 r-xp 00026000 fd:01 1055 /usr/lib/libc.so.6`; the path may contain spaces.
     fn parse(line: &'a str) -> Option<Self> {
         let mut fields = line.splitn(6, ' ');
         let (start, end) = fields.next()?.split_once('-')?;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_of_files_is_found_with_the_ranges_before_it() {
+    fn code_of_files_is_listed_with_the_ranges_before_it() {
         let maps = "\
 5500-5600 r--p 00000000 fd:01 10     /data/app/my game/base.apk
 5600-5700 r-xp 00010000 fd:01 10     /data/app/my game/base.apk

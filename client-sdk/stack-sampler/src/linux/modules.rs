@@ -1,4 +1,4 @@
-//! The modules of the process: which there are, and what is known about those that were seen in stacks.
+//! The modules of the process, and the data about those that occurred in stacks.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,29 +16,29 @@ use crate::RawFrame;
 type NativeUnwinder = UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>;
 type NativeCache = CacheNative<MayAllocateDuringUnwind>;
 
-/// Return addresses that are remembered.
+/// Maximum number of return addresses that are cached.
 const MAX_TRAMPOLINES: usize = 4096;
 
-/// All executable mappings, and the unwinder that knows the ones in use.
+/// All executable mappings, and the unwinder with the ones in use.
 pub(super) struct Modules {
     /// By address.
     mapped: Vec<Mapped>,
     unwinder: NativeUnwinder,
     cache: NativeCache,
-    /// Return addresses that were looked at, and whether they are where signal handlers return to.
+    /// Return addresses that were checked, and whether signal handlers return to them.
     trampolines: HashMap<u64, bool>,
     no_text: Arc<str>,
 }
 
 struct Mapped {
     mapping: Mapping,
-    /// `None` until an address in it is met.
+    /// `None` until an address in it occurs.
     seen: Option<Seen>,
 }
 
 struct Seen {
     name: Arc<str>,
-    /// `None` when the file is gone or is not what it should be.
+    /// `None` if the file is missing or does not match the mapping.
     image: Option<(Image, Symbols)>,
 }
 
@@ -53,7 +53,7 @@ impl Modules {
         }
     }
 
-    /// Learns what was loaded and unloaded since the last call. What is still mapped stays known.
+    /// Updates the list of modules after loads and unloads. Keeps the data about modules that are still mapped.
     pub(super) fn refresh(&mut self) {
         let Some(now) = maps::executable() else {
             return;
@@ -93,7 +93,7 @@ impl Modules {
         }
     }
 
-    /// The frame of the code at `address`. Makes the module known to the unwinder.
+    /// Returns the frame of the code at `address`, and adds the module to the unwinder.
     pub(super) fn frame(&mut self, address: u64) -> RawFrame {
         let mut frame = RawFrame {
             address,
@@ -123,8 +123,8 @@ impl Modules {
         frame
     }
 
-    /// Whether the code at `address` is what signal handlers return to. The unwind tables that describe it need
-    /// more than the unwinder can do.
+    /// Returns whether signal handlers return to the code at `address`. The unwinder does not support the unwind tables that
+    /// describe it.
     pub(super) fn is_trampoline(&mut self, address: u64) -> bool {
         if self.trampolines.len() >= MAX_TRAMPOLINES {
             self.trampolines.clear();
@@ -138,18 +138,18 @@ impl Modules {
         })
     }
 
-    /// The highest address that any module has code at.
+    /// Returns the highest address of any module's code.
     pub(super) fn highest_address(&self) -> u64 {
         self.mapped.last().map_or(0, |one| one.mapping.end)
     }
 
-    /// What unwinds one frame whose module was made known by [`Self::frame`].
+    /// Returns the unwinder for one frame whose module was added by [`Self::frame`].
     pub(super) fn unwinder(&mut self) -> (&NativeUnwinder, &mut NativeCache) {
         (&self.unwinder, &mut self.cache)
     }
 }
 
-/// Reads what there is to know about a module that was met for the first time.
+/// Reads the data about a module that occurs for the first time.
 fn see(mapping: &Mapping, unwinder: &mut NativeUnwinder) -> Seen {
     let path = mapping.path.trim_end_matches(" (deleted)");
     let name: Arc<str> = path.rsplit('/').next().unwrap_or(path).into();

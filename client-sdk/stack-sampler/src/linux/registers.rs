@@ -1,10 +1,10 @@
-//! The registers of the interrupted code that unwinding needs.
+//! The registers of the interrupted code that are needed for unwinding.
 
 use std::mem::offset_of;
 
 use framehop::UnwindRegsNative;
 
-/// Instruction pointer, stack pointer, frame pointer, and where the architecture has one, the link register.
+/// The instruction pointer, stack pointer, frame pointer and, on architectures that have one, the link register.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers {
     pub(super) pc: u64,
@@ -14,7 +14,7 @@ pub(super) struct Registers {
     link: u64,
 }
 
-/// Where the kernel puts this, which the C library's type must agree with.
+/// The kernel's layout, which the type of the C library has to match.
 #[cfg(target_arch = "x86_64")]
 const _: () = assert!(offset_of!(libc::ucontext_t, uc_mcontext.gregs) == 40);
 
@@ -26,7 +26,7 @@ impl Registers {
         fp: 0,
     };
 
-    /// What the kernel saved when it interrupted the thread. Async-signal-safe.
+    /// Returns the registers that the kernel saved when it interrupted the thread. Async-signal-safe.
     pub(super) fn of(context: &libc::ucontext_t) -> Self {
         let register = |number: libc::c_int| {
             let index = usize::try_from(number).unwrap_or(usize::MAX);
@@ -43,7 +43,7 @@ impl Registers {
     /// The code that a handler returns to: `mov $15, %rax; syscall`.
     pub(super) const TRAMPOLINE: &[u8] = &[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
 
-    /// What the kernel saved when it interrupted a thread to run a handler, if the handler returned to the
+    /// Reads the registers that the kernel saved when it interrupted a thread to run a handler, if the handler returned to the
     /// trampoline with the stack pointer `sp`.
     pub(super) fn saved_at(sp: u64, read: impl Fn(u64) -> Option<u64>) -> Option<Self> {
         const SAVED: usize = offset_of!(libc::ucontext_t, uc_mcontext.gregs);
@@ -58,13 +58,13 @@ impl Registers {
         })
     }
 
-    /// In the form that the unwinder takes.
+    /// Converts the registers for the unwinder.
     pub(super) fn for_unwinding(self, _highest_address: u64) -> UnwindRegsNative {
         UnwindRegsNative::new(self.pc, self.sp, self.fp)
     }
 }
 
-/// Where the kernel puts these, which the C library's types must agree with.
+/// The kernel's layout, which the types of the C library have to match.
 #[cfg(target_arch = "aarch64")]
 const _: () = {
     assert!(size_of::<libc::siginfo_t>() == 128);
@@ -81,7 +81,7 @@ impl Registers {
         link: 0,
     };
 
-    /// What the kernel saved when it interrupted the thread. Async-signal-safe.
+    /// Returns the registers that the kernel saved when it interrupted the thread. Async-signal-safe.
     pub(super) fn of(context: &libc::ucontext_t) -> Self {
         let register = |index: usize| {
             let value = context.uc_mcontext.regs.get(index).copied();
@@ -98,10 +98,10 @@ impl Registers {
     /// The code that a handler returns to: `mov x8, #139; svc #0`.
     pub(super) const TRAMPOLINE: &[u8] = &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
 
-    /// What the kernel saved when it interrupted a thread to run a handler, if the handler returned to the
+    /// Reads the registers that the kernel saved when it interrupted a thread to run a handler, if the handler returned to the
     /// trampoline with the stack pointer `sp`.
     pub(super) fn saved_at(sp: u64, read: impl Fn(u64) -> Option<u64>) -> Option<Self> {
-        // The frame of a handler starts with the information about the signal; the context follows.
+        // The frame of a handler starts with the information about the signal, followed by the context.
         const CONTEXT: usize = size_of::<libc::siginfo_t>();
         const SAVED: usize = CONTEXT + offset_of!(libc::ucontext_t, uc_mcontext);
         let word = |offset: usize| {
@@ -117,8 +117,8 @@ impl Registers {
         })
     }
 
-    /// In the form that the unwinder takes. Return addresses may be signed in the bits that no address uses; which
-    /// these are follows from the highest address that is in use, the top of the stack or of the code.
+    /// Converts the registers for the unwinder. Return addresses may be signed in the bits that no address uses. These bits
+    /// follow from the highest address in use, which is the top of the stack or of the code.
     pub(super) fn for_unwinding(self, highest_address: u64) -> UnwindRegsNative {
         let mask = framehop::aarch64::PtrAuthMask::from_max_known_address(highest_address.max(1));
         UnwindRegsNative::new_with_ptr_auth_mask(mask, self.link, self.sp, self.fp)

@@ -1,4 +1,4 @@
-//! Capturing: ask the thread, wait for it, unwind what it left.
+//! Captures: signals the thread, waits for it, and unwinds the copy.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,11 +17,11 @@ use super::thread::{Bounds, end_of_this_thread, this_stack, this_thread};
 use super::unwinding::unwind;
 use crate::{CaptureError, Options, SamplerError, Stack, StackSource};
 
-/// The first pause between looks whether the handler is done; each is twice as long as the one before.
+/// The first pause between checks for the end of the handler. Each pause is twice as long as the previous one.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// What all captures of the process share, one at a time.
+/// State shared by all captures of the process, which use it one at a time.
 static CAPTURING: LazyLock<Mutex<Capturing>> = LazyLock::new(|| {
     Mutex::new(Capturing {
         watching: Watching::new(),
@@ -34,7 +34,7 @@ struct Capturing {
     modules: Modules,
 }
 
-/// Takes the stack of one thread. See the documentation of the crate for what is guaranteed.
+/// Captures the stack of one thread. The documentation of the crate lists the guarantees.
 #[derive(Debug)]
 pub struct Sampler {
     process: u32,
@@ -43,28 +43,28 @@ pub struct Sampler {
     signal: Signal,
     timeout: Duration,
     ended: Arc<AtomicBool>,
-    /// Whether the last signal may still be on its way.
+    /// Whether the last signal may still be pending.
     unanswered: AtomicBool,
 }
 
 impl Sampler {
-    /// A sampler of the calling thread.
+    /// Creates a sampler for the calling thread.
     ///
     /// # Errors
-    /// When there is no free signal, or the system does not tell where the thread's stack is.
+    /// If there is no unused signal, or the system does not report the bounds of the thread's stack.
     pub fn for_this_thread() -> Result<Self, SamplerError> {
         Self::with_options(Options::default())
     }
 
-    /// A sampler of the calling thread, with a signal and a patience of your choice.
+    /// Creates a sampler for the calling thread with the given signal and timeout.
     ///
     /// # Errors
-    /// When the signal is taken, or the system does not tell where the thread's stack is.
+    /// If the signal is in use, or the system does not report the bounds of the thread's stack.
     pub fn with_options(options: Options) -> Result<Self, SamplerError> {
         let stack = this_stack()?;
         let signal = Signal::claim(options.signal)?;
         signal.unblock_here()?;
-        // The thread to watch must not wait here. Whoever captures right now has touched the buffer already.
+        // The watched thread must not wait here. If a capture is running, it has already touched the buffer.
         if let Ok(mut capturing) = CAPTURING.try_lock() {
             capturing.watching.touch();
         }
@@ -79,21 +79,22 @@ impl Sampler {
         })
     }
 
-    /// The stack of the thread as it is now: at most `depth` frames, innermost first.
+    /// Captures the current stack of the thread: at most `depth` frames, innermost first.
     ///
-    /// The first capture that meets a module reads its unwind tables and symbols: milliseconds, on the calling thread.
+    /// The first capture that encounters a module reads its unwind tables and symbols, which takes milliseconds on the calling
+    /// thread.
     ///
     /// # Errors
-    /// When the thread has ended or does not answer in time.
+    /// If the thread has ended or does not run the handler in time. See [`CaptureError`] for the other reasons.
     pub fn capture(&self, depth: usize) -> Result<Stack, CaptureError> {
-        // In a child made by `fork` the thread does not exist, and the mutex may be locked for ever.
+        // In a child created by `fork`, the thread does not exist, and the mutex may stay locked forever.
         if self.process != process::id() || self.ended.load(Ordering::Acquire) {
             return Err(CaptureError::ThreadEnded);
         }
         let mut capturing = CAPTURING.lock().unwrap_or_else(PoisonError::into_inner);
         let Capturing { watching, modules } = &mut *capturing;
-        // The thread of a capture that timed out may be in the middle of its handler, waiting for a processor.
-        if !self.look_until(|| watching.arm(self.thread, self.stack).is_ok()) {
+        // The thread of a capture that timed out may be inside its handler, waiting for CPU time.
+        if !self.poll_until(|| watching.arm(self.thread, self.stack).is_ok()) {
             return Err(CaptureError::Busy);
         }
         let asked = now();
@@ -104,8 +105,7 @@ impl Sampler {
         self.wait(watching)?;
         let sample = watching.sample().ok_or(CaptureError::Busy)?;
         let since = Instant::now();
-        // Tables come from files that anybody may have made. A defect in reading them costs this stack, not the
-        // thread of the caller.
+        // The tables come from files of any origin. A defect in reading them costs this stack, not the calling thread.
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             modules.refresh();
             unwind(sample, self.stack, modules, depth)
@@ -144,7 +144,7 @@ impl Sampler {
         })
     }
 
-    /// Whether a signal of ours waits for the thread to take it.
+    /// Returns whether our signal is pending for the thread.
     fn is_pending(&self) -> bool {
         let status = fs::read_to_string(format!("/proc/self/task/{}/status", self.thread));
         let pending = status.ok().and_then(|status| {
@@ -156,12 +156,12 @@ impl Sampler {
         pending.is_some_and(|mask| mask & self.signal.bit() != 0)
     }
 
-    /// Looks again and again whether it is so, for as long as the patience lasts. Being woken would be quicker, but
-    /// give the handler one thing more to do, and the thread that waits is in no hurry.
-    fn look_until(&self, mut is_so: impl FnMut() -> bool) -> bool {
+    /// Polls a condition until it holds or the timeout has passed. A wake-up would be faster, but it would add work to the
+    /// handler, and the waiting thread is in no hurry.
+    fn poll_until(&self, mut condition: impl FnMut() -> bool) -> bool {
         let since = Instant::now();
         let mut pause = FIRST_PAUSE;
-        while !is_so() {
+        while !condition() {
             if since.elapsed() >= self.timeout {
                 return false;
             }
@@ -173,7 +173,7 @@ impl Sampler {
 
     /// Waits until there is a sample.
     fn wait(&self, watching: &mut Watching) -> Result<(), CaptureError> {
-        if self.look_until(|| watching.progress() == Progress::Done) {
+        if self.poll_until(|| watching.progress() == Progress::Done) {
             self.unanswered.store(false, Ordering::Relaxed);
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The signal: taking one that nobody has, sending it, and its handler.
+//! The signal: claiming an unused one, sending it, and its handler.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -13,10 +13,10 @@ use super::slot::SLOT;
 use super::thread::{Bounds, this_thread};
 use crate::SamplerError;
 
-/// Where the search for a free signal starts. The first few are the ones that others use without asking.
+/// Where the search for an unused signal starts. Other code often uses the first few without checking.
 const FIRST_CHOICE: c_int = 8;
 
-/// Signals whose handler is ours. A handler once installed stays for the life of the process.
+/// Signals that have our handler. Once installed, a handler stays as long as the process.
 static OURS: Mutex<Vec<Signal>> = Mutex::new(Vec::new());
 
 /// A signal whose handler is [`on_signal`].
@@ -24,7 +24,7 @@ static OURS: Mutex<Vec<Signal>> = Mutex::new(Vec::new());
 pub(super) struct Signal(c_int);
 
 impl Signal {
-    /// Takes `SIGRTMIN + offset`, or any that nobody has. One that was taken before is used again.
+    /// Claims `SIGRTMIN + offset`, or any unused signal. Reuses a signal that was claimed before.
     pub(super) fn claim(offset: Option<u8>) -> Result<Self, SamplerError> {
         let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, last) = (libc::SIGRTMIN(), libc::SIGRTMAX());
@@ -58,17 +58,17 @@ impl Signal {
         Err(SamplerError::NoFreeSignal)
     }
 
-    /// The bit of this signal in the masks of `/proc`.
+    /// Returns the bit of this signal in the masks of `/proc`.
     pub(super) fn bit(self) -> u64 {
         let place = u32::try_from(self.0.saturating_sub(1)).unwrap_or(u32::MAX);
         1u64.checked_shl(place).unwrap_or_default()
     }
 
-    /// Whether the handler is ours now.
-    #[expect(unsafe_code, reason = "asks the kernel who handles the signal")]
+    /// Returns whether the handler is currently ours.
+    #[expect(unsafe_code, reason = "queries the handler of the signal")]
     pub(super) fn is_ours(self) -> bool {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: changes nothing; the kernel fills in the action, and zeros are a valid one, should it not.
+        // SAFETY: changes nothing. The kernel fills in the action; if it does not, zeros are a valid one.
         let action = unsafe {
             libc::sigaction(self.0, ptr::null(), action.as_mut_ptr());
             action.assume_init()
@@ -76,7 +76,7 @@ impl Signal {
         action.sa_sigaction == handler()
     }
 
-    /// Installs the handler if nobody has one. Answers whether it did.
+    /// Installs the handler if the signal has none. Returns whether it did.
     #[expect(unsafe_code, reason = "installs a handler")]
     fn install(self) -> Result<bool, SamplerError> {
         let failed = || SamplerError::System {
@@ -84,9 +84,9 @@ impl Signal {
             source: io::Error::last_os_error(),
         };
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: zeros are a valid action (default, no flags, empty mask), and every field that matters is set. The
-        // handler is async-signal-safe and of the type that SA_SIGINFO asks for. What was there before is looked
-        // at first and put back if somebody installed theirs in between, so nobody's handler is lost.
+        // SAFETY: zeros are a valid action (default, no flags, empty mask), and every field that matters is set. The handler is
+        // async-signal-safe and has the type that SA_SIGINFO requires. The previous action is checked first, and restored if
+        // other code installed a handler in between, so no handler is lost.
         unsafe {
             if libc::sigaction(self.0, ptr::null(), before.as_mut_ptr()) != 0 {
                 return Err(failed());
@@ -108,12 +108,12 @@ impl Signal {
         }
     }
 
-    /// Lets the calling thread receive the signal, which it may have inherited as blocked.
+    /// Lets the calling thread receive the signal, which may be blocked by inheritance.
     #[expect(unsafe_code, reason = "changes the signal mask of the thread")]
     pub(super) fn unblock_here(self) -> Result<(), SamplerError> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: the set is initialised by `sigemptyset` before it is used. The handler of the signal is
-        // installed, so a pending one cannot end the process.
+        // SAFETY: `sigemptyset` initialises the set before it is used. The handler is installed, so a pending signal cannot end
+        // the process.
         let code = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), self.0);
@@ -131,8 +131,8 @@ impl Signal {
     /// Sends the signal to one thread of this process.
     #[expect(unsafe_code, reason = "a system call without a safe wrapper here")]
     pub(super) fn send(self, thread: i32) -> io::Result<()> {
-        // SAFETY: touches no memory. A thread that is gone is an error; one of another process cannot be meant,
-        // since the process is named too.
+        // SAFETY: touches no memory. If the thread no longer exists, the call fails. A thread of another process cannot be
+        // reached, because the call names this process.
         let code = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, self.0) };
         if code == 0 {
             Ok(())
@@ -147,21 +147,21 @@ fn handler() -> libc::sighandler_t {
     function as libc::sighandler_t
 }
 
-/// Runs on the watched thread, in the middle of anything. Everything in here must be async-signal-safe.
-#[expect(unsafe_code, reason = "a signal handler is handed raw pointers")]
+/// Runs on the watched thread at any point of its execution. Everything in here must be async-signal-safe.
+#[expect(unsafe_code, reason = "a signal handler receives raw pointers")]
 extern "C" fn on_signal(_number: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
     let errno = errno_place();
-    // SAFETY: the C library's place of `errno` of this thread, which lives as long as the thread.
+    // SAFETY: the C library's location of this thread's `errno`, which lives as long as the thread.
     let saved = unsafe { errno.read() };
     let started = now();
-    // SAFETY: with SA_SIGINFO the kernel passes a context that is valid until the handler returns, and nobody else
-    // writes to it meanwhile.
+    // SAFETY: with SA_SIGINFO, the kernel passes a context that is valid until the handler returns, and no other code writes to
+    // it until then.
     if let Some(context) = unsafe { context.cast::<libc::ucontext_t>().as_ref() } {
         SLOT.fill(this_thread(), |bounds, sample| {
             let registers = Registers::of(context);
             let bounds = stack_in_use(registers.sp, bounds, context);
-            // SAFETY: the bounds are of this thread, which runs this handler and therefore has not ended; what is
-            // above the stack pointer on its own stack, or on the alternate stack it is on, is mapped.
+            // SAFETY: the bounds belong to this thread, which runs this handler and so has not ended. The memory above the stack
+            // pointer is mapped, on the thread's own stack as well as on the alternate stack it is using.
             unsafe { sample.copy(registers, bounds) };
             sample.started = started;
             sample.ended = now();
@@ -171,14 +171,14 @@ extern "C" fn on_signal(_number: c_int, _info: *mut libc::siginfo_t, context: *m
     unsafe { errno.write(saved) };
 }
 
-/// The stack that the interrupted code is on: the thread's own, the alternate one, or neither.
+/// Returns the stack that the interrupted code is on: the thread's own, the alternate one, or `None` for any other.
 fn stack_in_use(sp: u64, own: Bounds, context: &libc::ucontext_t) -> Option<Bounds> {
     let low = context.uc_stack.ss_sp.expose_provenance();
     let alternate = Bounds {
         low,
         high: low.saturating_add(context.uc_stack.ss_size),
     };
-    // A disabled alternate stack may still have its old bounds, of memory that is gone.
+    // A disabled alternate stack may still have its old bounds, whose memory is gone.
     let enabled = context.uc_stack.ss_flags & libc::SS_DISABLE == 0;
     if own.above(sp) > 0 {
         Some(own)
@@ -189,14 +189,17 @@ fn stack_in_use(sp: u64, own: Bounds, context: &libc::ucontext_t) -> Option<Boun
     }
 }
 
-/// The monotonic clock. Async-signal-safe.
-#[expect(unsafe_code, reason = "std's Instant promises nothing to handlers")]
+/// Reads the monotonic clock. Async-signal-safe.
+#[expect(
+    unsafe_code,
+    reason = "std's Instant is not guaranteed to be async-signal-safe"
+)]
 pub(super) fn now() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes to the local only.
+    // SAFETY: writes only to the local variable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     let seconds = Duration::from_secs(time.tv_sec.cast_unsigned());
     let nanos = Duration::from_nanos(time.tv_nsec.cast_unsigned());
@@ -205,12 +208,12 @@ pub(super) fn now() -> Duration {
 
 #[expect(unsafe_code, reason = "a function of the C library")]
 fn errno_place() -> *mut c_int {
-    // SAFETY: no arguments; the C library answers a valid place for every thread.
+    // SAFETY: takes no arguments; the C library returns a valid location for every thread.
     #[cfg(target_os = "android")]
     unsafe {
         libc::__errno()
     }
-    // SAFETY: no arguments; the C library answers a valid place for every thread.
+    // SAFETY: takes no arguments; the C library returns a valid location for every thread.
     #[cfg(not(target_os = "android"))]
     unsafe {
         libc::__errno_location()

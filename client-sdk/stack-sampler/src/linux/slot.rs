@@ -1,10 +1,9 @@
-//! The one buffer that handlers write into, and the protocol that says whose it is.
+//! The one buffer that handlers write into, and the protocol that governs its ownership.
 //!
-//! The state is a number and a phase. The watching side *arms* the slot for a thread under a new number; the handler
-//! on that thread moves `Armed` to `Writing` under the same number, writes, and ends with `Done`. The watching side
-//! may take `Armed` back, and from then on a late handler finds nothing to do. It never takes `Writing` back: the
-//! slot stays busy until the handler is through. Numbers are never used twice, so a handler cannot mistake a later
-//! capture for its own half-way.
+//! The state is a number and a phase. The watching side *arms* the slot for a thread under a new number. The handler on that
+//! thread moves `Armed` to `Writing` under the same number, writes, and ends with `Done`. The watching side may take `Armed`
+//! back; from then on a late handler finds nothing to do. It never takes `Writing` back: the slot stays busy until the handler is
+//! done. Numbers are never reused, so a handler cannot mistake a later capture for its own.
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use super::registers::Registers;
 use super::thread::Bounds;
 
-/// Bytes of stack that are copied at most.
+/// Maximum number of bytes of stack that are copied.
 pub(super) const MAX_STACK_BYTES: usize = 256 << 10;
 
 const IDLE: u64 = 0;
@@ -26,25 +25,25 @@ const PHASE_BITS: u32 = 2;
 
 pub(super) static SLOT: Slot = Slot::new();
 
-/// What a handler saw.
+/// The result of a handler.
 pub(super) struct Sample {
     pub(super) registers: Registers,
     /// When the handler started and ended, on the monotonic clock.
     pub(super) started: Duration,
     pub(super) ended: Duration,
-    /// How many of the bytes are of this sample. They start at the stack pointer.
+    /// How many of the bytes belong to this sample. They start at the stack pointer.
     len: usize,
     bytes: [u8; MAX_STACK_BYTES],
 }
 
 impl Sample {
-    /// The copied stack, starting at the stack pointer.
+    /// Returns the copied stack, starting at the stack pointer.
     pub(super) fn stack(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// Copies what lies between the stack pointer and the end of `bounds`, as far as it fits. Copies nothing when
-    /// the stack pointer is elsewhere.
+    /// Copies the memory between the stack pointer and the end of `bounds`, as far as it fits. Copies nothing if the stack
+    /// pointer is outside `bounds`.
     ///
     /// Called in the handler: async-signal-safe.
     ///
@@ -61,14 +60,14 @@ impl Sample {
             return;
         }
         let from = ptr::with_exposed_provenance::<u8>(address);
-        // SAFETY: `len` bytes from the stack pointer on are readable (the contract above) and no longer than the
-        // buffer. The two do not overlap: the buffer is a static. The bytes belong to frames that are interrupted
-        // and cannot change, since this handler runs on their thread; they are copied as bytes, never as values.
+        // SAFETY: `len` bytes from the stack pointer on are readable (the contract above) and fit into the buffer. The two do not
+        // overlap, because the buffer is a static. The bytes belong to interrupted frames and cannot change, because this handler
+        // runs on their thread. They are copied as bytes, never as values.
         unsafe { ptr::copy_nonoverlapping(from, self.bytes.as_mut_ptr(), self.len) }
     }
 }
 
-/// See the head of the file.
+/// The slot that the module documentation describes.
 pub(super) struct Slot {
     state: AtomicU64,
     thread: AtomicI32,
@@ -77,24 +76,24 @@ pub(super) struct Slot {
     sample: UnsafeCell<Sample>,
 }
 
-// SAFETY: `sample` is the only part that is not atomic. It is written by the handler that moved the state from `Armed`
-// to `Writing`, of which there is one per number, and read by the holder of `Watching` after it saw `Done`, which the
-// handler stores last, with Release. Nobody arms the slot again before that reader let go of its borrow.
+// SAFETY: only `sample` is not atomic. It is written by the handler that moved the state from `Armed` to `Writing`, of which
+// there is one per number. It is read by the holder of `Watching` after that saw `Done`, which the handler stores last, with
+// Release. The slot is not armed again before that reader has released its borrow.
 #[expect(
     unsafe_code,
-    reason = "a handler has no other way to hand over its result"
+    reason = "a handler has no other way to return its result"
 )]
 unsafe impl Sync for Slot {}
 
-/// The right of the watching side to use the slot. There is one, in a mutex.
+/// The watching side's right to use the slot. There is only one, in a mutex.
 pub(super) struct Watching {
     number: u64,
 }
 
-/// Why the slot could not be had.
+/// The slot cannot be armed, because a handler is still writing.
 pub(super) struct StillWriting;
 
-/// How a capture stands.
+/// The progress of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// No handler has started yet.
@@ -122,7 +121,7 @@ impl Slot {
         }
     }
 
-    /// Lets `fill` write the sample if the slot is armed for `thread`. Answers whether it was.
+    /// Lets `fill` write the sample if the slot is armed for `thread`. Returns whether it was.
     ///
     /// Called in the handler: async-signal-safe if `fill` is.
     #[expect(unsafe_code, reason = "hands out the buffer to its one writer")]
@@ -132,8 +131,8 @@ impl Slot {
             return false;
         }
         let number = armed & !PHASE;
-        // When the slot was armed anew since the load above, the number is another and this fails: what was read
-        // about the thread belongs to this number.
+        // If the slot was armed again since the load above, the number differs and this fails. Otherwise, the thread that was
+        // read belongs to this number.
         let writing = self.state.compare_exchange(
             armed,
             number | WRITING,
@@ -147,8 +146,8 @@ impl Slot {
             low: self.low.load(Ordering::Relaxed),
             high: self.high.load(Ordering::Relaxed),
         };
-        // SAFETY: this handler moved the state from `Armed` to `Writing`, so nobody else writes, and nobody reads
-        // before `Done`. The signal is blocked while its handler runs, so the handler does not interrupt itself.
+        // SAFETY: this handler moved the state from `Armed` to `Writing`, so there is no other writer, and no reader before
+        // `Done`. The signal is blocked while its handler runs, so the handler does not interrupt itself.
         fill(bounds, unsafe { &mut *self.sample.get() });
         self.state.store(number | DONE, Ordering::Release);
         true
@@ -156,7 +155,7 @@ impl Slot {
 }
 
 impl Watching {
-    /// The only one; `super::sampler` keeps it in a mutex.
+    /// Creates the only instance; `super::sampler` keeps it in a mutex.
     pub(super) const fn new() -> Self {
         Self { number: 0 }
     }
@@ -186,7 +185,7 @@ impl Watching {
         }
     }
 
-    /// Closes the slot to handlers that have not started. Answers how the capture stood.
+    /// Closes the slot to handlers that have not started. Returns the progress of the capture.
     pub(super) fn disarm(&mut self) -> Progress {
         let closed =
             SLOT.state
@@ -197,25 +196,25 @@ impl Watching {
         }
     }
 
-    /// The sample of the last capture, once it is [`Progress::Done`].
-    #[expect(unsafe_code, reason = "reads what the handler left")]
+    /// Returns the sample of the last capture once it is [`Progress::Done`].
+    #[expect(unsafe_code, reason = "reads what the handler wrote")]
     pub(super) fn sample(&self) -> Option<&Sample> {
         if self.progress() != Progress::Done {
             return None;
         }
-        // SAFETY: `Done` was seen with Acquire, so the handler's writes are visible and over. No handler writes
-        // again before the slot is armed, which takes `&mut self` and so waits for the end of this borrow.
+        // SAFETY: `Done` was read with Acquire, so the handler's writes are visible and complete. No handler writes again before
+        // the slot is armed, which takes `&mut self` and so requires the end of this borrow.
         Some(unsafe { &*SLOT.sample.get() })
     }
 
-    /// Touches every page of the buffer, so that the first handler need not wait for the kernel to find memory.
+    /// Touches every page of the buffer, so that the first handler does not wait for the kernel to allocate memory.
     #[expect(unsafe_code, reason = "writes to the buffer before any handler may")]
     pub(super) fn touch(&mut self) {
         if SLOT.state.load(Ordering::Acquire) & PHASE != IDLE {
             return;
         }
-        // SAFETY: the slot is idle and only the holder of `&mut self` can arm it, so no handler has access. The
-        // pointer is to bytes of a static. Volatile, since writing zeros over zeros would be removed.
+        // SAFETY: the slot is idle, and only the holder of `&mut self` can arm it, so no handler has access. The pointer is to
+        // bytes of a static. The writes are volatile, because the compiler would remove writes of zeros over zeros.
         unsafe {
             let bytes = &raw mut (*SLOT.sample.get()).bytes;
             for page in (0..MAX_STACK_BYTES).step_by(4096) {
@@ -242,12 +241,12 @@ mod tests {
         })
     }
 
-    /// One test, since there is one slot.
+    /// A single test, because there is only one slot.
     #[test]
-    fn a_sample_belongs_to_the_capture_that_asked() {
+    fn a_sample_belongs_to_the_capture_that_requested_it() {
         let mut watching = Watching::new();
         watching.touch();
-        assert!(!fill_with(1), "nobody asked");
+        assert!(!fill_with(1), "no capture is armed");
 
         assert!(watching.arm(US, STACK).is_ok());
         assert!(!SLOT.fill(US + 1, |_, _| unreachable!()), "another thread");
@@ -268,18 +267,18 @@ mod tests {
         assert!(watching.arm(US, STACK).is_ok());
         let filled = SLOT.fill(US, |_, sample| {
             assert_eq!(watching.disarm(), Progress::Writing);
-            assert!(watching.sample().is_none(), "not before it is whole");
+            assert!(watching.sample().is_none(), "not before it is complete");
             assert!(watching.arm(US, STACK).is_err(), "not while it is written");
             sample.len = 5;
         });
         assert!(filled);
         assert!(watching.arm(US, STACK).is_ok());
-        assert!(watching.sample().is_none(), "that was of another capture");
+        assert!(watching.sample().is_none(), "the sample of another capture");
         watching.disarm();
     }
 
     #[test]
-    fn nothing_lies_above_an_address_outside_the_stack() {
+    fn an_address_outside_the_stack_has_no_bytes_above_it() {
         assert_eq!(STACK.above(0x1000), 0x1000);
         assert_eq!(STACK.above(0x1fff), 1);
         for outside in [0, 0xfff, 0x2000, u64::MAX] {

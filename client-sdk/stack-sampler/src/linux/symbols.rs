@@ -1,6 +1,6 @@
-//! Names of the functions of an image, as far as the device has them.
+//! The names of an image's functions, as far as the device has them.
 //!
-//! Kept are twelve bytes per function; a name is read from the file when a stack first holds it.
+//! Keeps twelve bytes per function. A name is read from the file when it first occurs in a stack.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,35 +11,35 @@ use object::{LittleEndian, SectionIndex};
 
 use super::image::{Data, Header, Image, Sections};
 
-/// Images with more functions than this get no names here: 12 MiB is enough to ask of an app.
+/// Images with more functions get no names on the device: 12 MiB is enough memory to use in an app.
 const MAX_FUNCTIONS: usize = 1 << 20;
 
-/// Longer names are not read. The longest of real programs are a tenth of it.
+/// Longer names are not read. The longest names of real programs are a tenth of this.
 const MAX_NAME_BYTES: u64 = 8 << 10;
 
-/// Names that are kept per image. When they are more, all are forgotten and read again as needed.
+/// Maximum number of cached names per image. When it is exceeded, the cache is cleared.
 const MAX_NAMES: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     /// By start.
     functions: Vec<Function>,
-    /// Where in the image the names are.
+    /// The offset of the names in the image.
     names_start: u64,
     names: HashMap<u32, Option<Arc<str>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Function {
-    /// From the start of the image.
+    /// Relative to the start of the image.
     start: u32,
     length: u32,
-    /// From the start of the names.
+    /// Relative to the start of the names.
     name: u32,
 }
 
 impl Symbols {
-    /// Reads the table of functions: that of the linker, or if it was stripped, that of the loader.
+    /// Reads the table of functions: the linker's, or if that was stripped, the loader's.
     pub(super) fn read(image: &Image) -> Self {
         let read = || {
             let cache = image.source.open()?;
@@ -69,7 +69,7 @@ impl Symbols {
         if functions.len() > MAX_FUNCTIONS {
             functions = Vec::new();
         }
-        // Of several names for one place the one of the longest function comes last, where the search looks.
+        // Of several names for one address, the one of the longest function comes last, where the lookup finds it.
         functions.sort_by_key(|one| (one.start, one.length));
         functions.dedup_by(|next, kept| {
             let same = next.start == kept.start;
@@ -84,12 +84,12 @@ impl Symbols {
         })
     }
 
-    /// The name of the function that holds the byte `offset` of the image.
+    /// Returns the name of the function that contains the byte `offset` of the image.
     pub(super) fn name(&mut self, image: &Image, offset: u64) -> Option<Arc<str>> {
         let offset = u32::try_from(offset).ok()?;
         let after = self.functions.partition_point(|one| one.start <= offset);
         let function = self.functions.get(after.checked_sub(1)?)?;
-        // Functions of assembly may have no length; they last until the next one.
+        // Assembly functions may have no length; they extend to the next function.
         let within = offset.saturating_sub(function.start);
         if function.length != 0 && within >= function.length {
             return None;

@@ -1,4 +1,4 @@
-//! What is asked of the calling thread: who it is, where its stack is, when it ends.
+//! Properties of the calling thread: its id, its stack, and its end.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::SamplerError;
 
-/// Where a stack lies: from `low` to before `high`.
+/// The bounds of a stack: from `low` (inclusive) to `high` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) low: usize,
@@ -17,7 +17,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// How many bytes of the stack are at `address` and above; none when it is not on this stack.
+    /// Returns how many bytes of the stack are at `address` and above; 0 if the address is not on this stack.
     pub(super) fn above(self, address: u64) -> usize {
         match usize::try_from(address) {
             Ok(address) if address >= self.low => self.high.saturating_sub(address),
@@ -26,7 +26,7 @@ impl Bounds {
     }
 }
 
-/// The kernel's number of the calling thread. Async-signal-safe.
+/// Returns the kernel's id of the calling thread. Async-signal-safe.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper here")]
 pub(super) fn this_thread() -> i32 {
     // SAFETY: takes no arguments, cannot fail, touches no memory. Not `libc::gettid`, which older systems lack.
@@ -34,11 +34,11 @@ pub(super) fn this_thread() -> i32 {
     i32::try_from(id).unwrap_or_default()
 }
 
-/// The bounds of the calling thread's stack, without the guard page.
+/// Returns the bounds of the calling thread's stack, without the guard page.
 #[expect(unsafe_code, reason = "the C library knows where stacks are")]
 pub(super) fn this_stack() -> Result<Bounds, SamplerError> {
     let failed = |code| SamplerError::System {
-        doing: "ask for the bounds of the stack",
+        doing: "get the bounds of the stack",
         source: io::Error::from_raw_os_error(code),
     };
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -48,8 +48,8 @@ pub(super) fn this_stack() -> Result<Bounds, SamplerError> {
         return Err(failed(code));
     }
     let (mut start, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the call above succeeded, so the attributes are initialised; both results are locals. They are
-    // destroyed once, after the last use.
+    // SAFETY: the call above succeeded, so the attributes are initialised. Both results are locals. The attributes are destroyed
+    // once, after their last use.
     let code = unsafe {
         let code = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut start, &raw mut size);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
@@ -65,8 +65,8 @@ pub(super) fn this_stack() -> Result<Bounds, SamplerError> {
     })
 }
 
-/// Set when the thread that asked for it ends. A number of a thread is used again after its end, so a signal to
-/// the number alone could reach a stranger.
+/// Returns a flag that is set when the calling thread ends. The system reuses thread ids, so a signal sent to an id alone could
+/// reach an unrelated thread.
 pub(super) fn end_of_this_thread() -> Arc<AtomicBool> {
     let ended = Arc::new(AtomicBool::new(false));
     let kept = Arc::clone(&ended);

@@ -1,4 +1,4 @@
-//! From a sample to frames, on the watching thread.
+//! Turns a sample into frames, on the watching thread.
 
 use framehop::{FrameAddress, Unwinder};
 
@@ -8,7 +8,7 @@ use super::slot::Sample;
 use super::thread::Bounds;
 use crate::RawFrame;
 
-/// At most `depth` frames, innermost first, and whether outer ones are missing.
+/// Returns at most `depth` frames, innermost first, and whether outer ones are missing.
 pub(super) fn unwind(
     sample: &Sample,
     bounds: Bounds,
@@ -22,10 +22,10 @@ pub(super) fn unwind(
     let mut read_stack = |address| word(sample, address).ok_or(());
     let mut address = FrameAddress::from_instruction_pointer(sample.registers.pc);
     while frames.len() < depth {
-        // Loads what is known about the module, which the unwinder needs for the step out of this frame.
+        // Loads the data about the module, which the unwinder needs to leave this frame.
         frames.push(modules.frame(address.address_for_lookup()));
         if address.is_return_address() && modules.is_trampoline(address.address()) {
-            // The code behind it was interrupted, it did not call: everything is where the kernel saved it.
+            // The code behind a trampoline was interrupted and made no call: its registers are where the kernel saved them.
             let Some(saved) = Registers::saved_at(registers.sp(), |place| word(sample, place))
             else {
                 return (frames, true);
@@ -45,7 +45,7 @@ pub(super) fn unwind(
     (frames, true)
 }
 
-/// The eight bytes at an address of the stack, if they were copied.
+/// Returns the eight bytes at an address of the stack, if they were copied.
 fn word(sample: &Sample, address: u64) -> Option<u64> {
     let start = usize::try_from(address.checked_sub(sample.registers.sp)?).ok()?;
     let bytes = sample.stack().get(start..start.checked_add(8)?)?;

@@ -1,4 +1,4 @@
-//! Threads that wait for something: the stack says for what.
+//! Threads that wait for something: the stack shows for what.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -24,7 +24,7 @@ fn inner_work(wait: impl FnOnce()) -> u32 {
 }
 
 #[test]
-fn a_sleeping_thread_is_seen_in_its_sleep() {
+fn a_sleeping_thread_is_captured_in_its_sleep() {
     let watched = watch(|| outermost_work(|| thread::sleep(Duration::from_millis(700))));
     let stack = capture_until(&watched.sampler, |stack| {
         has(stack, &["nanosleep", "inner_work", "outermost_work"])
@@ -32,12 +32,12 @@ fn a_sleeping_thread_is_seen_in_its_sleep() {
     assert!(!stack.truncated, "{stack:#?}");
     assert!(!has(&stack, &["outermost_work", "inner_work"]));
     assert!(stack.suspended < Duration::from_millis(5), "{stack:#?}");
-    // The sleep lasts as long as it should, although the signal interrupts it.
+    // The sleep is not shortened, although the signal interrupts it.
     watched.thread.join().unwrap();
 }
 
 #[test]
-fn a_thread_that_waits_for_a_mutex_is_seen_there() {
+fn a_thread_that_waits_for_a_mutex_is_captured_there() {
     let mutex = Arc::new(Mutex::new(0));
     let held = mutex.lock().unwrap();
     let theirs = Arc::clone(&mutex);
@@ -55,7 +55,7 @@ fn a_thread_that_waits_for_a_mutex_is_seen_there() {
 }
 
 #[test]
-fn a_thread_that_waits_for_a_condition_is_seen_there() {
+fn a_thread_that_waits_for_a_condition_is_captured_there() {
     let pair = Arc::new((Mutex::new(false), Condvar::new()));
     let theirs = Arc::clone(&pair);
     let watched = watch(move || {
@@ -73,12 +73,12 @@ fn a_thread_that_waits_for_a_condition_is_seen_there() {
 }
 
 #[test]
-fn a_thread_that_reads_is_seen_there_and_the_read_goes_on() {
+fn a_thread_that_reads_is_captured_there_and_the_read_continues() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let watched = watch(move || {
         outermost_work(move || {
             let mut byte = [0];
-            // One call of `read`, so that an EINTR would be seen.
+            // One call of `read`, so that an EINTR would show.
             let read = reader.read(&mut byte);
             assert_eq!(read.unwrap(), 0);
         })
@@ -93,7 +93,7 @@ fn a_thread_that_reads_is_seen_there_and_the_read_goes_on() {
 }
 
 #[test]
-fn two_threads_are_watched_at_once() {
+fn two_threads_can_be_watched_at_once() {
     let (keep_one, one) = sync_channel::<()>(0);
     let (keep_two, two) = sync_channel::<()>(0);
     let one = watch(move || outermost_work(|| wait_for(&one)));
@@ -118,7 +118,7 @@ fn two_threads_are_watched_at_once() {
 }
 
 #[test]
-fn many_may_ask_about_one_thread() {
+fn several_threads_can_capture_one_thread() {
     let (keep, end) = sync_channel::<()>(0);
     let watched = watch(move || outermost_work(|| wait_for(&end)));
     capture_until(&watched.sampler, |stack| has(stack, &["wait_for"]));
@@ -138,7 +138,7 @@ fn many_may_ask_about_one_thread() {
 }
 
 #[test]
-fn frames_go_over_the_wire_with_module_build_id_and_offset() {
+fn frames_have_a_module_a_build_id_and_an_offset_on_the_wire() {
     let (keep, end) = sync_channel::<()>(0);
     let watched = watch(move || outermost_work(|| wait_for(&end)));
     capture_until(&watched.sampler, |stack| has(stack, &["wait_for"]));
@@ -157,13 +157,13 @@ fn frames_go_over_the_wire_with_module_build_id_and_offset() {
 }
 
 #[inline(never)]
-fn ask_about_myself() -> Stack {
+fn own_stack() -> Stack {
     let sampler = Sampler::for_this_thread().unwrap();
     black_box(sampler.capture(128).unwrap())
 }
 
 #[test]
-fn a_thread_may_ask_about_itself() {
-    let stack = ask_about_myself();
-    assert!(has(&stack, &["capture", "ask_about_myself"]), "{stack:#?}");
+fn a_thread_can_capture_itself() {
+    let stack = own_stack();
+    assert!(has(&stack, &["capture", "own_stack"]), "{stack:#?}");
 }

@@ -1,4 +1,4 @@
-//! Threads that are interrupted in the middle of anything: allocating, opening files, ending.
+//! Threads that are interrupted at arbitrary points: while they allocate, open files or end.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ use unjank_stack_sampler::{CaptureError, Options, Sampler};
 
 use crate::watched::{has, watch};
 
-/// Allocates, frees, formats, opens and reads files, and expects nothing to fail.
+/// Allocates, frees, formats, opens and reads files, and expects everything to succeed.
 fn work_hard(round: u64, kept: &mut HashMap<u64, String>) {
     kept.insert(round % 97, format!("{round}").repeat(round as usize % 700));
     let big = vec![round; 1 << (round % 16)];
@@ -50,16 +50,16 @@ fn ten_thousand_captures_disturb_nothing() {
                 let mut here = functions.filter(|one| one.contains("churn_until"));
                 ours += usize::from(here.next().is_some());
             }
-            // On a machine that does other things too the thread may not run for a while.
+            // On a busy machine, the thread may not run for a while.
             Err(CaptureError::Timeout { .. } | CaptureError::Busy) => late += 1,
             Err(error) => panic!("{error}"),
         }
     }
     stop.store(true, Ordering::Relaxed);
     assert!(watched.thread.join().unwrap() > 100);
-    assert!(late < 100, "{late} of 10000 came too late");
+    assert!(late < 100, "{late} of 10000 were too late");
     assert!(frames > 50_000, "{frames} frames in 10000 stacks");
-    // Nearly every instruction is covered by unwind tables, the prologues of functions too.
+    // Unwind tables cover nearly every instruction, including the prologues of functions.
     assert!(
         ours > 9_800,
         "only {ours} of 10000 stacks reach the outermost function"
@@ -109,7 +109,7 @@ fn spin_until(stop: &AtomicBool) {
     }
 }
 
-/// A thread with samplers of no patience, of little and of much.
+/// Starts a thread with three samplers: with no timeout, a short one and a long one.
 fn work_for(work: fn(&AtomicBool), stop: &Arc<AtomicBool>) -> ([Sampler; 3], JoinHandle<()>) {
     let (give, take) = sync_channel(1);
     let stop = Arc::clone(stop);
@@ -125,7 +125,7 @@ fn work_for(work: fn(&AtomicBool), stop: &Arc<AtomicBool>) -> ([Sampler; 3], Joi
     (take.recv().unwrap(), thread)
 }
 
-/// Captures that give up at once leave their signals behind, which then arrive while another is under way.
+/// Captures that time out at once leave their signals behind, which then arrive during another capture.
 #[test]
 fn late_signals_never_reach_another_capture() {
     let stop = Arc::new(AtomicBool::new(false));
@@ -159,7 +159,7 @@ fn late_signals_never_reach_another_capture() {
 }
 
 #[test]
-fn threads_that_end_meanwhile_are_an_error() {
+fn a_thread_that_ends_during_captures_is_an_error() {
     for round in 0_u32..200 {
         let watched = watch(move || {
             for _ in 0..round {

@@ -1,4 +1,4 @@
-//! Libraries that come and go while the process runs.
+//! Libraries that are loaded and unloaded while the process runs.
 #![expect(unsafe_code, reason = "libraries are loaded by hand")]
 
 use std::hint::black_box;
@@ -10,12 +10,12 @@ use libloading::{Library, Symbol};
 
 use crate::watched::{capture_until, has, watch};
 
-/// A function of the C library of mathematics that takes as long as its first argument is large.
+/// A function of the C math library that takes longer the larger its first argument is.
 type Bessel = unsafe extern "C" fn(i32, f64) -> f64;
 
 #[inline(never)]
 fn compute_in_a_library(stop: &AtomicBool) -> bool {
-    // SAFETY: the C library of mathematics does nothing when it is loaded, and the type is that of `jn`.
+    // SAFETY: loading the C math library has no side effects, and the type is that of `jn`.
     unsafe {
         let Ok(library) = Library::new("libm.so.6") else {
             return false;
@@ -29,7 +29,7 @@ fn compute_in_a_library(stop: &AtomicBool) -> bool {
 }
 
 #[test]
-fn a_library_loaded_later_is_known_by_name_and_left_behind_when_it_goes() {
+fn a_library_loaded_later_is_named_and_forgotten_when_it_is_unloaded() {
     let stop = Arc::new(AtomicBool::new(false));
     let theirs = Arc::clone(&stop);
     let (give, loaded) = std::sync::mpsc::sync_channel::<()>(0);
@@ -39,7 +39,7 @@ fn a_library_loaded_later_is_known_by_name_and_left_behind_when_it_goes() {
         std::thread::sleep(Duration::from_millis(500));
         had_library
     });
-    // Look before, so that the modules are known already when one more comes.
+    // Capture once before, so that the other modules are already known when the library is loaded.
     capture_until(&watched.sampler, |stack| has(stack, &["recv"]));
     give.send(()).unwrap();
     let stack = capture_until(&watched.sampler, |stack| {

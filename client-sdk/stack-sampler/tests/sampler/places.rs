@@ -1,4 +1,4 @@
-//! Stacks that are deep, of a signal handler, or unknown.
+//! Stacks that are deep, that belong to a signal handler, or that are unknown.
 #![expect(unsafe_code, reason = "signals and stacks are made with the C library")]
 
 use std::hint::black_box;
@@ -25,7 +25,7 @@ fn recurse(depth: usize, end: &Receiver<()>) -> u64 {
 }
 
 #[test]
-fn a_stack_is_cut_at_the_depth_asked_for() {
+fn a_stack_is_cut_at_the_requested_depth() {
     let (keep, end) = sync_channel::<()>(0);
     let watched = watch(move || recurse(300, &end));
     capture_until(&watched.sampler, |stack| has(stack, &["wait_for"]));
@@ -55,7 +55,7 @@ fn a_stack_deeper_than_the_buffer_keeps_its_inner_frames() {
     watched.thread.join().unwrap();
 }
 
-/// The pipe that handlers of these tests read from, and so block until its other end is closed.
+/// The pipe that the handlers of these tests read from. They block until its other end is closed.
 struct Gate(AtomicI32);
 
 impl Gate {
@@ -125,7 +125,7 @@ extern "C" fn handler_on_other_stack(_: i32) {
 }
 
 #[test]
-fn a_thread_on_its_alternate_stack_is_seen_there() {
+fn a_thread_on_its_alternate_stack_is_captured_there() {
     let (reader, writer) = ON_OTHER_STACK.open();
     let signal = libc::SIGRTMIN() + 3;
     handle(
@@ -156,11 +156,11 @@ extern "C" fn wait_in_coroutine() {
     });
 }
 
-/// Runs [`wait_in_coroutine`] on a stack of its own that ends where nothing is mapped.
+/// Runs [`wait_in_coroutine`] on a stack of its own that ends at unmapped memory.
 fn run_coroutine() {
     const SIZE: usize = 256 << 10;
-    // SAFETY: the stack is fresh memory followed by a page without access; both contexts live on this frame until
-    // the coroutine returned to it.
+    // SAFETY: the stack is fresh memory followed by a page without access. Both contexts live on this frame until the coroutine
+    // has returned to it.
     unsafe {
         let (all, none) = (SIZE + 4096, libc::PROT_NONE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -180,7 +180,7 @@ fn run_coroutine() {
 }
 
 #[test]
-fn nothing_is_read_from_a_stack_that_nobody_knows() {
+fn nothing_is_read_from_an_unknown_stack() {
     let (reader, writer) = std::io::pipe().unwrap();
     let watched = watch(move || {
         BLOCKED_IN_COROUTINE.set(Some(reader));

@@ -1,4 +1,4 @@
-//! Signals that are blocked, taken or taken away.
+//! Signals that are blocked, in use, or replaced.
 #![expect(unsafe_code, reason = "signals are set up with the C library")]
 
 use std::mem;
@@ -75,7 +75,7 @@ fn unanswered_signals_do_not_pile_up() {
             },
         );
         let mut pending = 0;
-        // SAFETY: takes pending signals of this thread, and answers at once.
+        // SAFETY: takes pending signals of this thread and returns at once.
         while unsafe { libc::sigtimedwait(&raw const set, ptr::null_mut(), &raw const at_once) } > 0
         {
             pending += 1;
@@ -93,7 +93,7 @@ fn unanswered_signals_do_not_pile_up() {
 
 extern "C" fn theirs(_: i32) {}
 
-fn somebody_handles(offset: u8) {
+fn install_foreign_handler(offset: u8) {
     // SAFETY: the handler does nothing.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
@@ -107,8 +107,8 @@ fn somebody_handles(offset: u8) {
 }
 
 #[test]
-fn a_signal_of_somebody_else_is_not_taken() {
-    somebody_handles(22);
+fn a_signal_in_use_is_not_claimed() {
+    install_foreign_handler(22);
     let error = Sampler::with_options(with_signal(22)).unwrap_err();
     assert!(
         matches!(error, SamplerError::SignalTaken { offset: 22 }),
@@ -122,11 +122,11 @@ fn a_signal_of_somebody_else_is_not_taken() {
 }
 
 #[test]
-fn a_signal_that_was_taken_away_is_not_sent() {
+fn a_signal_whose_handler_was_replaced_is_not_sent() {
     let (keep, end) = sync_channel::<()>(0);
     let watched = watch_with(with_signal(23), move || wait_for(&end));
     capture_until(&watched.sampler, |stack| has(stack, &["wait_for"]));
-    somebody_handles(23);
+    install_foreign_handler(23);
     let error = watched.sampler.capture(64).unwrap_err();
     assert!(matches!(error, CaptureError::HandlerReplaced), "{error:?}");
     drop(keep);

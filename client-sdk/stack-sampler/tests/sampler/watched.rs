@@ -1,4 +1,4 @@
-//! A thread that is watched, and what is asked about its stack.
+//! A watched thread, and checks of its stack.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -8,13 +8,13 @@ use unjank_stack_sampler::{CaptureError, Options, Sampler, Stack};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A thread, and its sampler.
+/// A thread and its sampler.
 pub(crate) struct Watched<T> {
     pub(crate) sampler: Sampler,
     pub(crate) thread: JoinHandle<T>,
 }
 
-/// Starts a thread that makes a sampler of itself and goes on with `work`.
+/// Starts a thread that creates a sampler for itself and then runs `work`.
 pub(crate) fn watch<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Watched<T> {
     watch_with(Options::default(), work)
 }
@@ -32,7 +32,7 @@ pub(crate) fn watch_with<T: Send + 'static>(
     Watched { sampler, thread }
 }
 
-/// Captures until the stack is as wanted: the thread needs a moment to get where it will be.
+/// Captures until the stack is as wanted, because the thread takes a moment to get there.
 pub(crate) fn capture_until(sampler: &Sampler, wanted: impl Fn(&Stack) -> bool) -> Stack {
     let since = Instant::now();
     let mut last = None;
@@ -43,10 +43,10 @@ pub(crate) fn capture_until(sampler: &Sampler, wanted: impl Fn(&Stack) -> bool) 
             other => last = Some(other),
         }
     }
-    panic!("never as wanted; last: {last:#?}");
+    panic!("no stack was as wanted; last: {last:#?}");
 }
 
-/// Whether functions whose mangled names contain `names` are on the stack in this order, innermost first.
+/// Returns whether functions whose mangled names contain `names` are on the stack in this order, innermost first.
 pub(crate) fn has(stack: &Stack, names: &[&str]) -> bool {
     let functions = stack.frames.iter().filter_map(|one| one.function.as_ref());
     let mut names = names.iter().peekable();

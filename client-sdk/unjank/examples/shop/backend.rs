@@ -1,4 +1,4 @@
-//! The shop's own server, on loopback, and requests to it that are counted to the byte.
+//! The shop's own server on loopback, and requests to it with exact byte counts.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ pub(crate) struct Backend {
     received: AtomicU64,
 }
 
-/// Bytes of one request and its answer.
+/// Bytes of one request and its response.
 pub(crate) struct Exchange {
     pub(crate) sent: u64,
     pub(crate) received: u64,
@@ -21,8 +21,8 @@ pub(crate) struct Exchange {
 
 impl Backend {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = listener.local_addr().expect("it is bound");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback should have a free port");
+        let address = listener.local_addr().expect("the listener should be bound");
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 answer(stream);
@@ -36,12 +36,17 @@ impl Backend {
     }
 
     pub(crate) fn get(&self, path: &str) -> Exchange {
-        let mut stream = TcpStream::connect(self.address).expect("the shop's server runs");
+        let mut stream =
+            TcpStream::connect(self.address).expect("the shop's server should be running");
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).expect("it reads");
+        stream
+            .write_all(request.as_bytes())
+            .expect("the server should read the request");
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("it answers");
+        stream
+            .read_to_end(&mut answer)
+            .expect("the server should respond");
         let exchange = Exchange {
             sent: request.len() as u64,
             received: answer.len() as u64,
@@ -61,7 +66,7 @@ impl Backend {
     }
 }
 
-/// 80 ms, then 20 kB of JSON.
+/// Responds with 20 kB of JSON after 80 ms.
 fn answer(mut stream: TcpStream) {
     let mut request = [0; 1_024];
     let read = stream.read(&mut request).unwrap_or_default();
@@ -71,6 +76,6 @@ fn answer(mut stream: TcpStream) {
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
-    // A client that is gone wants no answer.
+    // The client may have disconnected.
     let _gone = stream.write_all(answer.as_bytes()).is_err();
 }

@@ -1,13 +1,14 @@
-//! A shop in a terminal: a main loop, pages, requests to a server of its own, and three stalls that happen for real.
+//! A shop in a terminal: a main loop, pages, requests to its own server, and three real stalls.
 //!
-//! With `make run` beside it: `cargo run -p unjank --example shop`. What it did is printed as JSON, so that it can be compared with
-//! what arrived. With `--report FILE` it is a test run without a server, to be compared with one of another build: `shop_slow.rs`.
+//! Run `make run`, and then `cargo run -p unjank --example shop`. The example prints as JSON what it did, to compare with what
+//! arrived at the server. With `--report FILE` it is a test run without a server, to compare with one of another build: see
+//! `shop_slow.rs`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::exit,
     clippy::expect_used,
-    reason = "it is an example, and shows what it did"
+    reason = "an example that prints its results"
 )]
 
 mod backend;
@@ -23,7 +24,7 @@ use unjank::{AppStartKind, Config, Device, LaunchKind, MainLoop, Mode, Network, 
 
 use crate::backend::Backend;
 
-/// `--server URL --key KEY --data-dir FOLDER`, each with a default that fits `make run`; with `--report FILE` it is a test run.
+/// `--server URL --key KEY --data-dir FOLDER`, with defaults that match `make run`. `--report FILE` makes it a test run.
 struct Arguments {
     report: Option<PathBuf>,
     server: String,
@@ -64,7 +65,7 @@ fn main() {
     } = arguments();
     if let Some(report) = report {
         let written = rehearsal::run(&report, &data_dir, prices::total);
-        assert!(written, "{} was not written", report.display());
+        assert!(written, "cannot write {}", report.display());
         return;
     }
     let config = Config::new(server, key)
@@ -81,16 +82,16 @@ fn main() {
         .data_dir(&data_dir);
     let guard = unjank::init(config);
     if let Some(problem) = guard.problem() {
-        eprintln!("nothing is measured: {problem}");
+        eprintln!("nothing is collected: {problem}");
     }
     unjank::set_network(Network::Wifi);
     let start = unjank::app_start(AppStartKind::Cold);
     let backend = start.phase("backend", Backend::start);
     let main_loop = MainLoop::of_this_thread();
-    // Let the watchdog get up: a real app does not stall in its first millisecond.
+    // Give the watchdog time to start: a real app does not stall in its first millisecond.
     std::thread::sleep(Duration::from_millis(100));
     start.finish();
-    // The first configuration says which requests belong to a page; a real app has that of its last run.
+    // The configuration lists the requests of each page. A real app has it from its last run.
     unjank::flush(Duration::from_secs(5));
 
     let page = open_main_page(&backend);
@@ -104,7 +105,7 @@ fn main() {
     drop(guard);
 }
 
-/// Two requests, a first draw while they run, a final draw after. Answers the parts by the clock of this program.
+/// Makes two requests with a first draw before them and a final draw after. Returns the parts as timed by this program.
 fn open_main_page(backend: &Backend) -> Value {
     let _span = unjank::span("open_main_page");
     let begun = Instant::now();
@@ -136,7 +137,8 @@ fn open_main_page(backend: &Backend) -> Value {
     })
 }
 
-/// 120 frames at 60 Hz, two of which take 100 ms: each shows the frame before it six times instead of once.
+/// Draws 120 frames at 60 Hz, two of which take 100 ms: each leaves the previous frame on screen for six refreshes instead of
+/// one.
 fn scroll_feed(main_loop: &MainLoop) -> Value {
     unjank::set_page("FeedActivity");
     let budget = Duration::from_nanos(16_666_667);
@@ -150,7 +152,7 @@ fn scroll_feed(main_loop: &MainLoop) -> Value {
         main_loop.begin();
         wait_until(vsync);
         wait_until(vsync + work);
-        // The display takes what was there at its pulse, to the microsecond as the program meant it.
+        // The display shows what is ready at its refresh; these are the exact times this program aimed for.
         unjank::frame(vsync, vsync + work);
         main_loop.end();
         while vsync < Instant::now() {
@@ -164,7 +166,7 @@ fn wait_until(time: Instant) {
     std::thread::sleep(time.saturating_duration_since(Instant::now()));
 }
 
-/// Three messages that take over two seconds each.
+/// Handles three messages that take more than two seconds each.
 fn stall(main_loop: &MainLoop) -> Value {
     unjank::set_page("CartActivity");
     let culprits: [(&str, fn()); 3] = [
@@ -172,15 +174,15 @@ fn stall(main_loop: &MainLoop) -> Value {
         ("save_order", stalls::save_order),
         ("wait_for_cache", stalls::wait_for_cache),
     ];
-    let mut told = Vec::new();
+    let mut stalls = Vec::new();
     for (culprit, message) in culprits {
         unjank::breadcrumb(culprit);
         let begun = Instant::now();
         main_loop.begin();
         message();
         main_loop.end();
-        told.push(json!({"culprit": culprit, "duration_ms": begun.elapsed().as_millis()}));
+        stalls.push(json!({"culprit": culprit, "duration_ms": begun.elapsed().as_millis()}));
         std::thread::sleep(Duration::from_millis(300));
     }
-    Value::Array(told)
+    Value::Array(stalls)
 }

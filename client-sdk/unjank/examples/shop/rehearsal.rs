@@ -1,22 +1,22 @@
-//! A test run of the shop, for a comparison of builds: the cart is opened again and again, and everything that was measured goes into
-//! a report file. It needs no server.
+//! A test run of the shop, to compare builds: opens the cart repeatedly and writes all measurements to a report file. Needs no
+//! server.
 
 use std::path::Path;
 use std::time::Duration;
 
 use unjank::{AppStartKind, Config, Device, LaunchKind, Mode, ReportFile};
 
-/// Times that the cart is opened.
+/// Number of times the cart is opened.
 const TIMES: u32 = 25;
-/// What lies in the cart.
+/// Number of articles in the cart.
 const ARTICLES: u64 = 400;
 
-/// Opens the cart with the prices as this build reckons them. Answers whether the report was written.
+/// Opens the cart with this build's way to compute the total. Returns whether the report was written.
 pub(crate) fn run(report: &Path, data_dir: &Path, total: fn(&[u64]) -> u64) -> bool {
     let Ok(file) = ReportFile::create(report) else {
         return false;
     };
-    // Nobody listens there: what is measured stays on this machine.
+    // No server listens there: the measurements stay on this machine.
     let config = Config::new("http://127.0.0.1:9", "nobody")
         .app("com.example.shop", "4.12.0")
         .device(Device {
@@ -39,7 +39,11 @@ pub(crate) fn run(report: &Path, data_dir: &Path, total: fn(&[u64]) -> u64) -> b
         let reckoning = unjank::span("total_price");
         let sum = std::hint::black_box(total(std::hint::black_box(&prices)));
         reckoning.end();
-        assert_eq!(sum, ARTICLES * (ARTICLES + 1) / 2, "prices add up");
+        assert_eq!(
+            sum,
+            ARTICLES * (ARTICLES + 1) / 2,
+            "the prices should add up"
+        );
         page.final_draw();
     }
     let written = guard.problem().is_none() && unjank::flush(Duration::from_secs(30));

@@ -1,4 +1,4 @@
-//! What should not be done on the main thread, done there.
+//! Work that does not belong on the main thread.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
-/// Each takes at least so long.
+/// Minimum duration of each stall.
 const TOO_LONG: Duration = Duration::from_millis(2_400);
 
-/// Reads a large document, again and again.
+/// Parses a large document repeatedly.
 #[inline(never)]
 pub(crate) fn parse_catalog() {
     let article = r#"{"id": 7, "name": "Lamp", "tags": ["light", "home"], "price": {"amount": 1999, "currency": "EUR"}}"#;
@@ -18,7 +18,7 @@ pub(crate) fn parse_catalog() {
     let begun = Instant::now();
     let mut articles = 0;
     while begun.elapsed() < TOO_LONG {
-        let read: Value = serde_json::from_str(&catalog).expect("it is JSON");
+        let read: Value = serde_json::from_str(&catalog).expect("the catalog should be JSON");
         articles += read.as_array().map_or(0, Vec::len);
     }
     assert!(articles > 0);
@@ -27,10 +27,10 @@ pub(crate) fn parse_catalog() {
 /// Writes to a real SQLite database and waits for it.
 #[inline(never)]
 pub(crate) fn save_order() {
-    let folder = tempfile::tempdir().expect("a folder for the shop's database");
+    let folder = tempfile::tempdir().expect("cannot create a folder for the shop's database");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
-        .expect("a runtime");
+        .expect("cannot start the runtime");
     let saved: Result<(), sqlx::Error> = runtime.block_on(async {
         let options = SqliteConnectOptions::new()
             .filename(folder.path().join("shop.sqlite"))
@@ -50,7 +50,7 @@ pub(crate) fn save_order() {
         }
         Ok(())
     });
-    saved.expect("the order is saved");
+    saved.expect("cannot save the order");
 }
 
 /// Waits for a lock that another thread holds.
@@ -61,11 +61,11 @@ pub(crate) fn wait_for_cache() {
     let (locked, is_locked) = mpsc::sync_channel(1);
     let holder = std::thread::spawn(move || {
         let _guard = held.lock();
-        // The main thread is gone: nobody waits.
+        // The main thread may be gone, and then nothing waits.
         let _gone = locked.send(()).is_err();
         std::thread::sleep(TOO_LONG);
     });
-    is_locked.recv().expect("the cache is locked");
+    is_locked.recv().expect("the cache should be locked");
     drop(cache.lock());
-    holder.join().expect("the holder ends");
+    holder.join().expect("the holder should end");
 }

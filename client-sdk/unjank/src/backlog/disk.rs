@@ -14,7 +14,7 @@ use crate::batch::{Sealed, parts_of};
 use crate::clock::{Setting, age_us};
 use crate::losses::{Losses, Reason, Told};
 
-/// What stands before each batch on disk.
+/// The header before each batch on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Label {
     pub(super) batch_id: Uuid,
@@ -42,7 +42,7 @@ impl Label {
         losses.add_told(&self.told);
     }
 
-    /// Whether it is this batch or was cut from it.
+    /// Returns whether this is the batch or a part of it.
     pub(super) fn is_of(&self, batch_id: Uuid) -> bool {
         self.batch_id == batch_id || self.split_from.contains(&batch_id)
     }
@@ -61,15 +61,15 @@ pub(super) struct Found {
     pub(super) label: Label,
     pub(super) seq: Seq,
     pub(super) bytes: u64,
-    /// Records before it that do not read.
+    /// Unreadable records before it.
     pub(super) lost_before: u64,
 }
 
-/// What is in a folder.
+/// The content of a folder.
 pub(super) struct Opened {
     pub(super) disk: Disk,
     pub(super) found: Vec<Found>,
-    /// Records behind the last batch that do not read.
+    /// Unreadable records after the last batch.
     pub(super) lost: u64,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Opened {
 pub(super) enum Trouble {
     /// Another process uses it, or a newer version wrote it.
     NotOurs,
-    /// The disk fails, maybe only now.
+    /// The disk fails, maybe only for now.
     Disk,
 }
 
@@ -92,7 +92,7 @@ impl From<OpenError> for Trouble {
 }
 
 impl Disk {
-    /// Opens the folder and reads what is in it.
+    /// Opens the folder and lists the batches in it.
     pub(super) fn open(folder: &Path, most_bytes: u64) -> Result<Opened, Trouble> {
         let (log, _) = Log::open(Options {
             segment_bytes: u64::from(MOST_RECORD) * 2,
@@ -111,7 +111,7 @@ impl Disk {
         Ok(Opened { disk, found, lost })
     }
 
-    /// Durably, or not at all.
+    /// Writes a batch durably. Returns `None` if that fails.
     pub(super) fn write(&mut self, label: &Label, body: &[u8]) -> Option<Seq> {
         let label = serde_json::to_vec(label).ok()?;
         let length = u16::try_from(label.len()).ok()?;
@@ -124,7 +124,7 @@ impl Disk {
         Some(appended.seq)
     }
 
-    /// Nothing when the record is not there or is damaged: that stays so. An error may pass.
+    /// Reads a batch. Returns `None` if the record is missing or damaged, which is permanent; an error may be temporary.
     pub(super) fn read(&mut self, seq: Seq) -> io::Result<Option<Sealed>> {
         self.reader.seek(seq);
         let chunk = self.reader.next_chunk(1)?;
@@ -143,11 +143,11 @@ impl Disk {
     }
 }
 
-/// All batches, and how many records behind them do not read.
+/// Returns all batches, and the number of unreadable records after the last one.
 fn scan(log: &Log) -> io::Result<(Vec<Found>, u64)> {
     let mut reader = log.reader();
     let (mut found, mut lost) = (Vec::new(), 0_u64);
-    // Numbers that are missing where there is no damage were never durable.
+    // Missing sequence numbers without damage belong to records that were never durable.
     let (mut next, mut was_damaged) = (log.oldest_seq(), false);
     while let Some(chunk) = reader.next_chunk(1 << 20)? {
         let is_damaged = !chunk.damage().is_empty();
@@ -171,8 +171,8 @@ fn scan(log: &Log) -> io::Result<(Vec<Found>, u64)> {
     Ok((found, lost))
 }
 
-/// Each batch once, and none beside both of its halves: it was to go when they were there, and may be stored under their ids. Also how
-/// many records behind the last one do not read.
+/// Removes duplicates, and batches whose halves are both present: they were about to be deleted, and the server may have stored
+/// them under the ids of the halves. Also returns the number of unreadable records after the last batch.
 pub(super) fn without_repetitions(found: Vec<Found>) -> (Vec<Found>, u64) {
     let ids: HashSet<Uuid> = found.iter().map(|found| found.label.batch_id).collect();
     let ancestors = found.iter().flat_map(|found| &found.label.split_from);
@@ -191,7 +191,7 @@ pub(super) fn without_repetitions(found: Vec<Found>) -> (Vec<Found>, u64) {
     (kept, lost)
 }
 
-/// Whether both halves are there, each whole or in its own halves.
+/// Returns whether both halves are present, each whole or as its own halves.
 fn has_parts(ids: &HashSet<Uuid>, batch_id: Uuid, depth: usize) -> bool {
     let is_there = |half: Uuid| ids.contains(&half) || has_parts(ids, half, depth + 1);
     depth < Batch::MAX_SPLIT_FROM && parts_of(batch_id).into_iter().all(is_there)
@@ -203,7 +203,7 @@ fn read_record(record: &[u8]) -> Option<(Label, &[u8])> {
     Some((serde_json::from_slice(label).ok()?, body))
 }
 
-/// Whether a folder that cannot be opened may hold batches.
+/// Returns whether a folder that cannot be opened may hold batches.
 pub(super) fn may_hold(folder: &Path) -> bool {
     match segments(folder) {
         Ok(segments) => !segments.is_empty(),
@@ -211,7 +211,8 @@ pub(super) fn may_hold(folder: &Path) -> bool {
     }
 }
 
-/// Deletes what cannot be read once all of it is older than this: the server would not take it any more. Answers how many files went.
+/// Deletes the segments of an unreadable folder once all of them are older than the server accepts. Returns the number of deleted
+/// files.
 pub(super) fn delete_older(folder: &Path, longest_us: i64) -> io::Result<u64> {
     let segments = segments(folder)?;
     for segment in &segments {
@@ -223,7 +224,7 @@ pub(super) fn delete_older(folder: &Path, longest_us: i64) -> io::Result<u64> {
     Ok(segments.len() as u64)
 }
 
-/// Deletes what is in a folder.
+/// Deletes the segments of a folder.
 pub(super) fn delete_all(folder: &Path) -> io::Result<()> {
     delete(&segments(folder)?)
 }

@@ -27,7 +27,7 @@ fn ids(backlog: &mut Backlog, losses: &Losses) -> Vec<u128> {
 }
 
 #[test]
-fn what_an_earlier_process_left_is_found_in_order_and_what_was_done_is_not() {
+fn unfinished_batches_of_an_earlier_process_are_found_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let losses = Losses::default();
     let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
@@ -47,7 +47,7 @@ fn what_an_earlier_process_left_is_found_in_order_and_what_was_done_is_not() {
 }
 
 #[test]
-fn the_oldest_make_room_and_are_counted() {
+fn the_oldest_batches_make_room_and_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let losses = Losses::default();
     let mut backlog = Backlog::open(folder.path(), LEAST_BYTES, &losses);
@@ -62,7 +62,7 @@ fn the_oldest_make_room_and_are_counted() {
 }
 
 #[test]
-fn without_a_disk_memory_holds_as_much() {
+fn without_a_disk_the_limit_applies_to_memory() {
     let losses = Losses::default();
     let mut backlog = Backlog::in_memory(250);
     for number in 0..4 {
@@ -73,7 +73,7 @@ fn without_a_disk_memory_holds_as_much() {
 }
 
 #[test]
-fn what_is_too_old_is_given_up() {
+fn expired_batches_are_given_up() {
     let losses = Losses::default();
     let mut backlog = Backlog::in_memory(1_000);
     for number in 0..4 {
@@ -88,7 +88,7 @@ fn what_is_too_old_is_given_up() {
 }
 
 #[test]
-fn losses_that_a_lost_batch_told_are_told_again() {
+fn losses_reported_by_a_lost_batch_are_reported_again() {
     let losses = Losses::default();
     let mut backlog = Backlog::in_memory(150);
     let telling = Sealed {
@@ -97,13 +97,13 @@ fn losses_that_a_lost_batch_told_are_told_again() {
     };
     backlog.push(telling, &losses);
     backlog.push(sealed(2, 100), &losses);
-    let told = losses.take();
-    let told: Vec<_> = told
+    let reported = losses.take();
+    let reported: Vec<_> = reported
         .iter()
         .map(|one| (one.signal, &*one.reason, one.count))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (Signal::Spans, "disk_full", 2),
             (Signal::Janks, "refused", 3)
@@ -111,12 +111,12 @@ fn losses_that_a_lost_batch_told_are_told_again() {
     );
 }
 
-/// A batch of this many metrics.
+/// Seals a batch of this many metrics.
 fn of_metrics(metrics: usize) -> Sealed {
     pending(metrics).seal(1).unwrap()
 }
 
-/// Takes out all that waits, in order.
+/// Removes and returns all waiting batches, in order.
 fn taken(backlog: &mut Backlog, losses: &Losses) -> Vec<Sealed> {
     let mut taken = Vec::new();
     while let First::Batch(sealed) = backlog.first(losses) {
@@ -130,9 +130,9 @@ fn ids_of(batches: &[Sealed]) -> Vec<Uuid> {
     batches.iter().map(|batch| batch.batch_id).collect()
 }
 
-fn told(losses: &Losses) -> Vec<(Signal, String, u64)> {
-    let told = losses.take().into_iter();
-    told.map(|one| (one.signal, one.reason.to_string(), one.count))
+fn reported(losses: &Losses) -> Vec<(Signal, String, u64)> {
+    let lost = losses.take().into_iter();
+    lost.map(|one| (one.signal, one.reason.to_string(), one.count))
         .collect()
 }
 
@@ -140,7 +140,7 @@ fn other_lost(count: u64) -> Vec<(Signal, String, u64)> {
     vec![(Signal::Other, "disk_failed".to_owned(), count)]
 }
 
-/// A folder of batches that an earlier process left.
+/// Creates a folder of batches that an earlier process left.
 fn left(batches: &[Sealed]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let losses = Losses::default();
@@ -183,7 +183,7 @@ impl Drop for Unreadable {
 }
 
 #[test]
-fn halves_take_the_place_of_a_batch_that_fills_the_room() {
+fn halves_replace_a_batch_that_fills_the_limit() {
     let losses = Losses::default();
     let whole = of_metrics(40);
     let halves = whole.split().unwrap();
@@ -192,17 +192,17 @@ fn halves_take_the_place_of_a_batch_that_fills_the_room() {
     backlog.push(whole.clone(), &losses);
     backlog.split(&whole, &losses);
     assert_eq!(ids_of(&taken(&mut backlog, &losses)), ids_of(&halves));
-    assert_eq!(told(&losses), [], "what the halves hold is not lost");
+    assert_eq!(reported(&losses), [], "the halves lose nothing");
 }
 
 #[test]
-fn whatever_a_kill_left_of_cutting_a_batch_each_part_waits_once() {
+fn each_part_waits_once_whenever_a_split_is_killed() {
     let whole = of_metrics(8);
     let halves = whole.split().unwrap();
     let quarters = halves[0].split().unwrap();
     let [first, second] = halves;
     let [left_quarter, right_quarter] = quarters;
-    // What is there, and what waits after the batch was refused again as too large.
+    // What is on disk, and what waits after the server has refused the batch again as too large.
     let cases = [
         (vec![whole.clone()], vec![&first, &second]),
         (vec![whole.clone(), first.clone()], vec![&first, &second]),
@@ -216,15 +216,15 @@ fn whatever_a_kill_left_of_cutting_a_batch_each_part_waits_once() {
         let (folder, losses) = (left(&before), Losses::default());
         let mut backlog = opened(&folder, &losses);
         let First::Batch(again) = backlog.first(&losses) else {
-            panic!("it waits");
+            panic!("the batch should wait");
         };
         assert_eq!(again.batch_id, whole.batch_id);
         backlog.split(&again, &losses);
         let after: Vec<_> = after.into_iter().cloned().collect();
         assert_eq!(ids_of(&taken(&mut backlog, &losses)), ids_of(&after));
-        assert_eq!(told(&losses), []);
+        assert_eq!(reported(&losses), []);
     }
-    // Both halves are there, so the batch is not sent again.
+    // Both halves are on disk, so the batch is not sent again.
     for before in [
         vec![whole.clone(), first, second.clone()],
         vec![whole, left_quarter, right_quarter, second],
@@ -232,12 +232,12 @@ fn whatever_a_kill_left_of_cutting_a_batch_each_part_waits_once() {
         let (folder, losses) = (left(&before), Losses::default());
         let mut backlog = opened(&folder, &losses);
         assert_eq!(ids_of(&taken(&mut backlog, &losses)), ids_of(&before[1..]));
-        assert_eq!(told(&losses), []);
+        assert_eq!(reported(&losses), []);
     }
 }
 
 #[test]
-fn halves_that_were_read_from_the_disk_name_all_they_were_cut_from() {
+fn halves_read_from_disk_name_all_their_ancestors() {
     let whole = of_metrics(8);
     let folder = left(&[]);
     let losses = Losses::default();
@@ -247,7 +247,7 @@ fn halves_that_were_read_from_the_disk_name_all_they_were_cut_from() {
     drop(backlog);
     let mut backlog = opened(&folder, &losses);
     let First::Batch(half) = backlog.first(&losses) else {
-        panic!("a half waits");
+        panic!("a half should wait");
     };
     assert_eq!(half.split_from, [whole.batch_id]);
     assert!(backlog.holds(whole.batch_id) && !backlog.may_lose(whole.batch_id));
@@ -265,7 +265,7 @@ fn halves_that_were_read_from_the_disk_name_all_they_were_cut_from() {
 }
 
 #[test]
-fn what_cannot_be_read_now_is_kept_and_what_can_be_is_sent() {
+fn unreadable_batches_are_kept_and_readable_ones_are_sent() {
     let batches: Vec<_> = (1..=4).map(|number| sealed(number, 500_000)).collect();
     let (folder, losses) = (left(&batches), Losses::default());
     let mut backlog = opened(&folder, &losses);
@@ -277,17 +277,17 @@ fn what_cannot_be_read_now_is_kept_and_what_can_be_is_sent() {
     drop(unreadable);
     backlog.begin(false, 7 * DAY_US, &losses);
     let soon = backlog.first(&losses);
-    assert!(matches!(soon, First::Unreadable), "not at once: {soon:?}");
+    assert!(matches!(soon, First::Unreadable), "too early: {soon:?}");
     backlog.begin(true, 7 * DAY_US, &losses);
     let mut all = ids(&mut backlog, &losses);
     assert!(matches!(backlog.first(&losses), First::Nothing));
     all.extend(readable);
     assert_eq!(all, [1, 2, 3, 4]);
-    assert_eq!(told(&losses), []);
+    assert_eq!(reported(&losses), []);
 }
 
 #[test]
-fn what_was_done_with_behind_a_batch_that_does_not_read_leaves_it_there() {
+fn finishing_later_batches_keeps_an_unreadable_one_on_disk() {
     let batches: Vec<_> = (1..=4).map(|number| sealed(number, 500_000)).collect();
     let (folder, losses) = (left(&batches), Losses::default());
     let mut backlog = opened(&folder, &losses);
@@ -300,7 +300,7 @@ fn what_was_done_with_behind_a_batch_that_does_not_read_leaves_it_there() {
 }
 
 #[test]
-fn a_batch_that_never_reads_is_counted_as_lost_to_the_disk_and_others_are_not() {
+fn an_unreadable_batch_counts_as_lost_to_the_disk_once_it_expires() {
     let (folder, losses) = (left(&[sealed(1, 100)]), Losses::default());
     let mut backlog = opened(&folder, &losses);
     let _unreadable = Unreadable::make(&segments(&folder)[0]);
@@ -308,18 +308,18 @@ fn a_batch_that_never_reads_is_counted_as_lost_to_the_disk_and_others_are_not() 
         backlog.begin(true, 7 * DAY_US, &losses);
         assert!(matches!(backlog.first(&losses), First::Unreadable));
     }
-    assert_eq!(told(&losses), []);
+    assert_eq!(reported(&losses), []);
     backlog.waiting[0].label.sealed_at -= 8 * DAY_US;
     backlog.begin(true, 7 * DAY_US, &losses);
     assert!(matches!(backlog.first(&losses), First::Nothing));
     assert_eq!(
-        told(&losses),
+        reported(&losses),
         [(Signal::Spans, "disk_failed".to_owned(), 2)]
     );
 }
 
 #[test]
-fn damaged_records_are_counted_once_however_often_the_app_starts() {
+fn damaged_records_are_counted_once_over_several_starts() {
     let batches: Vec<_> = (1..=4).map(|number| sealed(number, 100)).collect();
     let (folder, losses) = (left(&batches), Losses::default());
     let path = segments(&folder).remove(0);
@@ -333,16 +333,16 @@ fn damaged_records_are_counted_once_however_often_the_app_starts() {
     for _ in 0..3 {
         drop(opened(&folder, &losses));
     }
-    assert_eq!(told(&losses), []);
+    assert_eq!(reported(&losses), []);
     let mut backlog = opened(&folder, &losses);
     assert_eq!(ids(&mut backlog, &losses), [1, 4]);
-    assert_eq!(told(&losses), other_lost(2));
+    assert_eq!(reported(&losses), other_lost(2));
     drop((backlog, opened(&folder, &losses)));
-    assert_eq!(told(&losses), []);
+    assert_eq!(reported(&losses), []);
 }
 
 #[test]
-fn a_folder_that_cannot_be_opened_is_not_taken_for_an_empty_one_and_is_tried_again() {
+fn a_folder_that_cannot_be_opened_does_not_count_as_empty_and_is_retried() {
     let (folder, losses) = (left(&[sealed(1, 100), sealed(2, 100)]), Losses::default());
     let unreadable = Unreadable::make(&folder.path().join("trimmed"));
     let mut backlog = opened(&folder, &losses);
@@ -355,11 +355,11 @@ fn a_folder_that_cannot_be_opened_is_not_taken_for_an_empty_one_and_is_tried_aga
     drop(backlog);
     let mut backlog = opened(&folder, &losses);
     assert_eq!(ids(&mut backlog, &losses), [1, 2, 3]);
-    assert_eq!(told(&losses), []);
+    assert_eq!(reported(&losses), []);
 }
 
 #[test]
-fn a_folder_that_never_opens_is_begun_anew_when_the_server_would_not_take_what_is_in_it() {
+fn a_folder_that_never_opens_is_emptied_once_its_batches_have_expired() {
     let (folder, losses) = (left(&[sealed(1, 100)]), Losses::default());
     let unreadable = Unreadable::make(&folder.path().join("trimmed"));
     let mut backlog = opened(&folder, &losses);
@@ -373,12 +373,12 @@ fn a_folder_that_never_opens_is_begun_anew_when_the_server_would_not_take_what_i
         .unwrap();
     backlog.begin(true, 7 * DAY_US, &losses);
     assert!(matches!(backlog.first(&losses), First::Nothing));
-    assert_eq!(told(&losses), other_lost(1));
+    assert_eq!(reported(&losses), other_lost(1));
     drop(unreadable);
 }
 
 #[test]
-fn what_cannot_be_opened_when_consent_ends_is_not_sent_later() {
+fn batches_in_a_closed_folder_are_not_sent_after_consent_is_withdrawn() {
     let (folder, losses) = (left(&[sealed(1, 100)]), Losses::default());
     let unreadable = Unreadable::make(&folder.path().join("trimmed"));
     let mut backlog = opened(&folder, &losses);

@@ -28,21 +28,21 @@ struct Entry<'e> {
     dur: Option<i64>,
     pid: u32,
     tid: usize,
-    /// How far the line of an instant reaches: `t`hread or `p`rocess.
+    /// The scope of an instant: `t`hread or `p`rocess.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'e str>,
     args: Value,
 }
 
-/// Writes events in the Trace Event Format (JSON), one to a line, which opens in `ui.perfetto.dev` and `chrome://tracing`.
+/// Writes events in the Trace Event Format (JSON), one per line, which `ui.perfetto.dev` and `chrome://tracing` open.
 ///
-/// * Spans are complete events (`ph` is `X`) on a track for each thread; those that overlap without one being inside the other,
-///   as spans of `async` code do, come on further tracks of the thread, `worker (2)`. What happened inside is an instant (`i`).
-/// * Stalls, page loads and starts have tracks of their own; the stack of a stall is in its arguments.
-/// * Frame windows and metrics are counters (`C`), redrawn functions are instants.
-/// * Traffic, which is of whole days, is left out.
+/// * Spans are complete events (`ph` is `X`), on a track for each thread. Spans that overlap without nesting, as in `async` code,
+///   go to further tracks of the thread, such as `worker (2)`. Events inside a span are instants (`i`).
+/// * Stalls, page loads and starts have their own tracks; the stack of a stall is in its arguments.
+/// * Frame windows and metrics are counters (`C`), and redrawn functions are instants.
+/// * Traffic is left out, because it covers whole days.
 ///
-/// Times are microseconds since the first event; `otherData.start` says when that was.
+/// Times are in microseconds since the first event; `otherData.start` is the time of that event.
 ///
 /// ```
 /// let mut file = Vec::new();
@@ -53,7 +53,7 @@ struct Entry<'e> {
 /// ```
 ///
 /// # Errors
-/// When it cannot be written.
+/// If `out` cannot be written.
 pub fn chrome_trace<'e>(
     events: impl IntoIterator<Item = &'e Event>,
     mut out: impl Write,
@@ -109,7 +109,7 @@ fn named<'e>(what: &'e str, tid: usize, args: Value) -> Entry<'e> {
     }
 }
 
-/// When something began, where it says so.
+/// Returns when an event began; `None` for traffic.
 fn start(event: &Event) -> Option<Timestamp> {
     match event {
         Event::Span(span) => Some(span.start),
@@ -123,7 +123,7 @@ fn start(event: &Event) -> Option<Timestamp> {
     }
 }
 
-/// Counters and instants, which are on no track.
+/// Returns the entry of a counter or an instant, which are on no track.
 fn point(event: &Event, first: Timestamp) -> Option<Entry<'_>> {
     let (name, cat, ph, args) = match event {
         Event::FrameWindow(window) => {

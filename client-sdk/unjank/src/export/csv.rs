@@ -6,21 +6,21 @@ use std::io::{self, Write};
 use super::tree::nodes;
 use crate::event::Event;
 
-/// Writes all spans as CSV (RFC 4180 with bare line feeds), in the order of their beginnings.
+/// Writes all spans as CSV (RFC 4180 with bare line feeds), ordered by their start.
 ///
 /// | column | meaning |
 /// |---|---|
 /// | `method` | the name of the span |
 /// | `kind` | `manual`, `method`, `init`, … |
 /// | `thread`, `main` | the thread it began on; whether that is the main thread |
-/// | `start_us` | since the first span of the file, in microseconds |
-/// | `duration_us` | in microseconds |
-/// | `self_us` | the part of it in which none of its children ran, on whatever thread |
-/// | `depth` | recorded spans above it, from 0 |
-/// | `count` | spans of this name in the file |
+/// | `start_us` | microseconds since the first span of the file |
+/// | `duration_us` | microseconds |
+/// | `self_us` | microseconds in which none of its children ran, on any thread |
+/// | `depth` | number of recorded spans above it, from 0 |
+/// | `count` | number of spans with this name in the file |
 /// | `status`, `page` | how it ended; the screen it ran on |
-/// | `class`, `function`, `file`, `line` | where in the source |
-/// | `trace_id`, `span_id`, `parent_span_id` | its place in the tree, in hexadecimal digits |
+/// | `class`, `function`, `file`, `line` | location in the source |
+/// | `trace_id`, `span_id`, `parent_span_id` | position in the tree, in hexadecimal digits |
 ///
 /// ```
 /// let mut table = Vec::new();
@@ -30,7 +30,7 @@ use crate::event::Event;
 /// ```
 ///
 /// # Errors
-/// When it cannot be written.
+/// If `out` cannot be written.
 pub fn csv<'e>(events: impl IntoIterator<Item = &'e Event>, mut out: impl Write) -> io::Result<()> {
     let nodes = nodes(events.into_iter());
     let mut counts: HashMap<&str, u64> = HashMap::new();

@@ -1,12 +1,12 @@
-//! Tracks of a drawing: bars of one track lie side by side or inside each other, never across.
+//! Places bars in lanes. Bars of one lane lie side by side or inside each other, and never overlap partially.
 
-/// Where a bar is drawn: its lane, from 0, and its end.
+/// The lane of a bar, from 0, and the end that is drawn.
 pub(super) type Drawn = (usize, i64);
 
-/// Finds a lane for each bar, given as start and end in the order of their beginnings, longest first. What overlaps, as spans of
-/// `async` code and of threads with one name do, comes into another lane.
+/// Finds a lane for each bar. Bars are given as start and end, ordered by start, longest first. Bars that overlap partially, as
+/// spans of `async` code and of threads with the same name do, go to different lanes.
 pub(super) fn lanes(bars: &[(i64, i64)]) -> Vec<Drawn> {
-    /// Times are cut to microseconds, so a child may seem to end so much after its parent.
+    /// Times are truncated to microseconds, so a child may seem to end this much after its parent.
     const ROUNDING_US: i64 = 1;
     // Ends of the bars that are open in each lane, innermost last.
     let mut open: Vec<Vec<i64>> = Vec::new();
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_that_seems_to_outlive_its_parent_by_rounding_stays_inside() {
+    fn a_child_that_outlives_its_parent_by_rounding_stays_inside() {
         assert_eq!(
             lanes(&[(0, 10), (4, 11), (10, 12)]),
             [(0, 10), (0, 10), (0, 12)]
@@ -45,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bar_of_a_lane_lies_across_another(
+        fn bars_of_a_lane_never_overlap_partially(
             mut bars in proptest::collection::vec((0..60_i64, 0..40_i64), 0..20),
         ) {
             bars.sort_by_key(|(start, long)| (*start, -long));

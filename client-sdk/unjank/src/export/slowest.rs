@@ -1,4 +1,4 @@
-//! The names that took most time, for people.
+//! A table of the names that took the most time.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ impl Sum {
         }
     }
 
-    /// By nearest rank.
+    /// The 95th percentile, by nearest rank.
     fn p95(&mut self) -> i64 {
         self.durations.sort_unstable();
         let rank = self.durations.len().saturating_mul(95).div_ceil(100);
@@ -38,16 +38,16 @@ impl Sum {
         self.durations.iter().copied().max().unwrap_or_default()
     }
 
-    /// Per cent of its time on the main thread.
+    /// The percentage of the time that was spent on the main thread.
     fn main_share(&self) -> i64 {
         let share = self.main_us.saturating_mul(100).checked_div(self.total_us);
         share.unwrap_or_default()
     }
 }
 
-/// The names whose spans took most time together, most first, as a table: how many spans, their total and own time, the longest and
-/// the 95th percentile (nearest rank) in milliseconds, and which part of the total was on the main thread. A function that calls
-/// itself counts in its total as often as it runs.
+/// Returns a table of the names whose spans took the most time in total, longest first. The columns are the number of spans,
+/// their total and self time, the longest and the 95th percentile (nearest rank), all in milliseconds, and the percentage of the
+/// total on the main thread. Nested calls of a recursive function each add to its total.
 ///
 /// ```
 /// assert!(unjank::export::slowest(&[], 10).starts_with("     count"));

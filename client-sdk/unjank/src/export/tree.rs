@@ -1,4 +1,4 @@
-//! Spans as a tree: how deep each is, and how much of its time is its own.
+//! The tree of spans: the depth and the self time of each.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,19 @@ use unjank_protocol::Span;
 
 use crate::event::Event;
 
-/// A span and what follows from the others.
+/// A span, and what follows from the other spans.
 #[derive(Debug)]
 pub(super) struct Node<'e> {
     pub(super) span: &'e Span<'static>,
-    /// Since the Unix epoch, in microseconds.
+    /// Microseconds since the Unix epoch.
     pub(super) start_us: i64,
-    /// Recorded spans above it.
+    /// Number of recorded spans above it.
     pub(super) depth: usize,
     /// Time in which none of its children ran, in microseconds.
     pub(super) self_us: i64,
 }
 
-/// All spans in the order of their beginnings, parents before their children.
+/// Returns all spans ordered by start, parents before their children.
 pub(super) fn nodes<'e>(events: impl Iterator<Item = &'e Event>) -> Vec<Node<'e>> {
     let spans = events.filter_map(|event| match event {
         Event::Span(span) => Some(span),
@@ -42,7 +42,7 @@ pub(super) fn nodes<'e>(events: impl Iterator<Item = &'e Event>) -> Vec<Node<'e>
         }
     }
     let depth = |span: &Span<'static>| {
-        // Parents that go in a circle, as an interceptor could make them, end with the number of spans.
+        // `before_send` may have made a cycle of parents, so the walk ends after as many steps as there are spans.
         let above = std::iter::successors(parent(span), |at| parent(spans.get(*at)?));
         above.take(spans.len()).count()
     };
@@ -61,7 +61,7 @@ fn interval(span: &Span<'_>) -> (i64, i64) {
     (start, start.saturating_add(span.duration_us.max(0)))
 }
 
-/// How much of a time is in none of its children's, which may overlap and reach out of it.
+/// Returns the part of a span that none of its children covers. Children may overlap, and may extend beyond the span.
 fn self_time((start, end): (i64, i64), children: &mut [(i64, i64)]) -> i64 {
     children.sort_unstable();
     let (mut own, mut reached) = (0_i64, start);
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Microsecond by microsecond.
+    /// The same, microsecond by microsecond.
     fn by_counting((start, end): (i64, i64), children: &[(i64, i64)]) -> i64 {
         let free = |at: &i64| !children.iter().any(|(from, to)| (from..to).contains(&at));
         i64::try_from((start..end).filter(free).count()).unwrap()
@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn own_time_is_what_no_child_covers(
+        fn self_time_is_what_no_child_covers(
             whole in an_interval(),
             mut children in proptest::collection::vec(an_interval(), 0..8),
         ) {

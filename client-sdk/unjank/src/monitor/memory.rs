@@ -4,13 +4,13 @@
 //! |---|---|---|
 //! | Linux, Android | `VmRSS` of `/proc/self/status` | `VmHWM` |
 //! | macOS | physical footprint (`proc_pid_rusage`): what Activity Monitor shows | the largest footprint |
-//! | iOS and its kin | resident size (`task_info`): the footprint is in no public interface of `libc` | the largest |
+//! | other Apple systems | resident size (`task_info`): the footprint is in no public interface of `libc` | the largest |
 //!
-//! Elsewhere nothing is told.
+//! Other systems report nothing.
 
 use super::MetricProvider;
 
-/// Asks the system at each interval.
+/// Reads the memory use from the system at each interval.
 pub(super) struct Memory;
 
 /// In bytes.
@@ -51,7 +51,7 @@ fn usage() -> Option<Usage> {
 #[expect(unsafe_code, reason = "the only way to ask this system")]
 fn usage() -> Option<Usage> {
     let mut answer = std::mem::MaybeUninit::<libc::rusage_info_v4>::zeroed();
-    // SAFETY: the buffer is as large as the flavour says, and the system writes nowhere else.
+    // SAFETY: the buffer is as large as the flavour requires, and the system writes nowhere else.
     let status = unsafe {
         libc::proc_pid_rusage(
             libc::getpid(),
@@ -62,7 +62,7 @@ fn usage() -> Option<Usage> {
     if status != 0 {
         return None;
     }
-    // SAFETY: all of its fields are numbers, for which zeroes are values, whatever the system wrote.
+    // SAFETY: all fields are numbers, for which zero is a valid value, whatever the system wrote.
     let answer = unsafe { answer.assume_init() };
     Some(Usage {
         used: answer.ri_phys_footprint,
@@ -72,11 +72,12 @@ fn usage() -> Option<Usage> {
 
 #[cfg(all(target_vendor = "apple", not(target_os = "macos")))]
 #[expect(unsafe_code, reason = "the only way to ask this system")]
-#[expect(deprecated, reason = "a crate more for one function")]
+#[expect(deprecated, reason = "avoids another crate for one function")]
 fn usage() -> Option<Usage> {
     let mut answer = std::mem::MaybeUninit::<libc::mach_task_basic_info>::zeroed();
     let mut words = libc::MACH_TASK_BASIC_INFO_COUNT;
-    // SAFETY: the port of this task is set before `main`; the buffer has as many words as are said, and the system writes no more.
+    // SAFETY: the port of this task is set before `main`. The buffer has as many words as `words` says, and the system writes no
+    // more.
     let status = unsafe {
         libc::task_info(
             libc::mach_task_self(),
@@ -88,7 +89,7 @@ fn usage() -> Option<Usage> {
     if status != libc::KERN_SUCCESS {
         return None;
     }
-    // SAFETY: all of its fields are numbers, for which zeroes are values, whatever the system wrote.
+    // SAFETY: all fields are numbers, for which zero is a valid value, whatever the system wrote.
     let answer = unsafe { answer.assume_init() };
     Some(Usage {
         used: answer.resident_size,
@@ -106,16 +107,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_system_tells_what_is_used_and_what_was_most() {
-        let mut told = Vec::new();
-        Memory.sample(&mut |name, value| told.push((name, value)));
+    fn the_system_reports_current_and_peak_use() {
+        let mut values = Vec::new();
+        Memory.sample(&mut |name, value| values.push((name, value)));
         if cfg!(any(target_os = "linux", target_vendor = "apple")) {
-            let [(used, now), (peak, most)] = told[..] else {
-                panic!("two values: {told:?}");
+            let [(used, now), (peak, most)] = values[..] else {
+                panic!("expected two values: {values:?}");
             };
             assert_eq!((used, peak), ("memory_used_bytes", "memory_peak_bytes"));
-            // More than a page, less than a tebibyte, and the peak was not below.
-            assert!(now > 4_096.0 && most < 1e12 && most >= now, "{told:?}");
+            // More than a page, less than a terabyte, and the peak is not lower.
+            assert!(now > 4_096.0 && most < 1e12 && most >= now, "{values:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Spans of no thread: they end elsewhere than they began.
+//! Spans that are not bound to a thread.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -9,7 +9,8 @@ use unjank_protocol::SpanStatus;
 use super::{Open, SpanContext, add_attribute, add_event, close, finish, push};
 use crate::event::SpanRecord;
 
-/// A span of no thread: for `async` code and for operations that end elsewhere than they began. It ends when it is dropped.
+/// A span that is not bound to a thread, for `async` code and for operations that end elsewhere than they began. It ends when it
+/// is dropped.
 ///
 /// ```
 /// let mut download = unjank::span("download").detach();
@@ -20,7 +21,7 @@ use crate::event::SpanRecord;
 ///     unjank::span("connect").end(); // its child
 /// }
 /// download.event("connected");
-/// let answered = true; // … some callback, on whatever thread …
+/// let answered = true; // … in a callback, on any thread …
 /// if answered { download.end_ok() } else { download.end_error() }
 /// # drop(context);
 /// ```
@@ -32,10 +33,10 @@ pub struct DetachedSpan {
 }
 
 impl DetachedSpan {
-    /// Makes it the parent of what begins on this thread, as long as the answer lives. A future enters anew at each poll: an
-    /// [`Entered`] must not be held over an `.await`, and cannot be sent to another thread.
+    /// Makes this span the parent of spans that begin on this thread, until the returned value is dropped. A future has to enter
+    /// on every poll: an [`Entered`] must not be held across an `.await`, and cannot be sent to another thread.
     pub fn enter(&self) -> Entered {
-        // One that began while nothing was collected stands for nothing.
+        // A span that began while nothing was collected has no entry.
         if self.open.key == 0 {
             return Entered {
                 open: None,
@@ -48,30 +49,30 @@ impl DetachedSpan {
         }
     }
 
-    /// Adds an attribute; at most 64 are kept, names and values are cut at 1 KiB each.
+    /// Adds an attribute. A span keeps at most 64; names and values are cut at 1 KiB each.
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
         add_attribute(self.record.as_deref_mut(), name, &value);
     }
 
-    /// Notes that something happened now; at most 64 are kept, of 1 KiB each.
+    /// Adds an event with the current time. A span keeps at most 64; each is cut at 1 KiB.
     pub fn event(&mut self, name: impl Into<Cow<'static, str>>) {
         add_event(self.record.as_deref_mut(), name);
     }
 
-    /// Where children belong.
+    /// Returns the place of the span in its trace, to begin children.
     #[must_use]
     pub fn context(&self) -> SpanContext {
         SpanContext(self.open)
     }
 
-    /// Ends it with the status `ok`: as intended. One that is dropped has the status `unset`.
+    /// Ends the span with the status `ok`. A span that is dropped has the status `unset`.
     pub fn end_ok(mut self) {
         if let Some(record) = &mut self.record {
             record.status = SpanStatus::Ok;
         }
     }
 
-    /// Ends it with the status `error`.
+    /// Ends the span with the status `error`.
     pub fn end_error(mut self) {
         if let Some(record) = &mut self.record {
             record.status = SpanStatus::Error;
@@ -85,7 +86,7 @@ impl Drop for DetachedSpan {
     }
 }
 
-/// A [`DetachedSpan`] that is the parent of what begins on this thread, until this is dropped.
+/// Keeps a [`DetachedSpan`] the parent of spans that begin on this thread, until it is dropped.
 ///
 /// ```
 /// let download = unjank::span("download").detach();
@@ -94,7 +95,7 @@ impl Drop for DetachedSpan {
 /// drop(entered);
 /// ```
 #[derive(Debug)]
-#[must_use = "it holds as long as this value: bind it to a name, not to `_`"]
+#[must_use = "the span is left when this is dropped: bind it to a name, not to `_`"]
 pub struct Entered {
     open: Option<Open>,
     not_send: PhantomData<*const ()>,

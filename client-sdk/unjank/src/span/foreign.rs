@@ -1,4 +1,4 @@
-//! Spans that others begin, enter and end in their own way: what they need of the stack of open spans.
+//! Gives spans that another library begins, enters and ends access to the stack of open spans.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::{DEEPEST, DetachedSpan, LOCAL, MOST, Open, SpanContext, begin, close}
 use crate::event::Place;
 
 impl SpanContext {
-    /// Above a root whose draw is known.
+    /// Returns the context above a root whose draw is known.
     pub(crate) fn root(draw: f64) -> Self {
         Self(Open {
             draw,
@@ -17,7 +17,7 @@ impl SpanContext {
         })
     }
 
-    /// Of the span that is open on this thread.
+    /// Returns the context of the span that is open on this thread.
     pub(crate) fn innermost() -> Option<Self> {
         LOCAL
             .try_with(|local| local.try_borrow().ok()?.stack.last().copied())
@@ -26,14 +26,14 @@ impl SpanContext {
             .map(Self)
     }
 
-    /// Whether spans below are the same under both.
+    /// Returns whether both contexts give the same trace, parent and draw to spans below them.
     pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        let told = |open: &Open| (open.trace_id, open.span_id, open.draw.to_bits());
-        told(&self.0) == told(&other.0)
+        let identity = |open: &Open| (open.trace_id, open.span_id, open.draw.to_bits());
+        identity(&self.0) == identity(&other.0)
     }
 
-    /// Makes it the parent of what begins on this thread, until [`leave`] is called with the key: an even number, since those of
-    /// our own spans are odd.
+    /// Makes this context the parent of spans that begin on this thread, until [`leave`] is called with the key. The key has to
+    /// be even, because the keys of our own spans are odd.
     pub(crate) fn enter_as(&self, key: u64) {
         let entered = LOCAL.try_with(|local| {
             if let Ok(mut local) = local.try_borrow_mut()
@@ -42,17 +42,17 @@ impl SpanContext {
                 local.stack.push(Open { key, ..self.0 });
             }
         });
-        // A thread that ends begins nothing.
+        // A thread that is ending begins nothing.
         entered.unwrap_or_default();
     }
 }
 
-/// The end of [`SpanContext::enter_as`].
+/// Ends [`SpanContext::enter_as`].
 pub(crate) fn leave(key: u64) {
     close(key);
 }
 
-/// Begins a span; nothing when nothing is collected, or too many are open.
+/// Begins a span. Returns `None` if nothing is collected or too many spans are open.
 pub(crate) fn begin_under(
     metadata: &'static Metadata<'static>,
     above: &SpanContext,
@@ -67,7 +67,7 @@ impl DetachedSpan {
         self.record.is_some()
     }
 
-    /// Whether another event is kept.
+    /// Returns whether the span would keep another event.
     pub(crate) fn takes_events(&self) -> bool {
         let record = self.record.as_deref();
         record.is_some_and(|record| {
@@ -76,7 +76,7 @@ impl DetachedSpan {
         })
     }
 
-    /// Adds an attribute, in the place of one of the same name.
+    /// Adds an attribute, or replaces one of the same name.
     pub(crate) fn set_attribute(&mut self, name: &'static str, value: String) {
         let Some(record) = self.record.as_deref_mut() else {
             return;

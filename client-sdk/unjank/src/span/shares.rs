@@ -1,19 +1,19 @@
-//! What a thread remembers of names: which share of their spans is kept.
+//! A cache, per thread, of the share of spans that is kept for each name.
 
 use std::borrow::Cow;
 
 use crate::client::Shared;
 use crate::settings::Share;
 
-/// The shares of names this thread asked for lately: matching patterns costs more than a span.
+/// The shares of names that this thread used lately. Matching patterns costs more than a span.
 pub(super) struct Rates {
-    /// The client and the edition of its settings that they are of.
+    /// The client and the edition of its settings that the shares were computed from.
     of: (u32, u32),
-    /// By where the text and the tags are, and how long the text is.
+    /// By the addresses of the text and the tags, and the length of the text.
     known: [Option<([usize; 3], Kept)>; Self::SLOTS],
 }
 
-/// The share of a name, and what those that are kept carry of it.
+/// The share of a name, and the sample rate that its spans carry.
 #[derive(Clone, Copy)]
 pub(super) struct Kept {
     pub(super) share: Share,
@@ -31,40 +31,40 @@ impl Kept {
     }
 }
 
-/// A name: of the program, which is always at the same place, or made at run time.
+/// A name: a constant of the program, which is always at the same address, or a string built at run time.
 #[derive(Clone, Copy)]
 pub(super) enum Name<'n> {
-    OfProgram(&'static str),
-    Made(&'n str),
+    Constant(&'static str),
+    Built(&'n str),
 }
 
 impl<'n> Name<'n> {
     #[expect(clippy::ptr_arg, reason = "what counts is which of the two it is")]
     pub(super) fn of(name: &'n Cow<'static, str>) -> Self {
         match name {
-            Cow::Borrowed(text) => Self::OfProgram(text),
-            Cow::Owned(text) => Self::Made(text),
+            Cow::Borrowed(text) => Self::Constant(text),
+            Cow::Owned(text) => Self::Built(text),
         }
     }
 
     fn text(self) -> &'n str {
         match self {
-            Self::OfProgram(text) => text,
-            Self::Made(text) => text,
+            Self::Constant(text) => text,
+            Self::Built(text) => text,
         }
     }
 }
 
 impl Rates {
     const SLOTS: usize = 64;
-    /// Clients are counted from 1.
+    /// Client ids start at 1, so the first lookup replaces this.
     pub(super) const NONE: Self = Self {
         of: (0, 0),
         known: [None; Self::SLOTS],
     };
 
     pub(super) fn share(&mut self, shared: &Shared, name: Name<'_>, tags: &[&str]) -> Kept {
-        let Name::OfProgram(text) = name else {
+        let Name::Constant(text) = name else {
             return Kept::of(shared, name.text(), tags);
         };
         let of = (shared.id, shared.edition());
@@ -72,7 +72,7 @@ impl Rates {
             *self = Self { of, ..Self::NONE };
         }
         let (place, length) = (text.as_ptr().addr(), text.len());
-        // Names of the program stay where they are, so their place names them. One name may stand for functions with other tags.
+        // Constants do not move, so the address identifies the name. The same name may belong to functions with other tags.
         let key = [place, length, tags.as_ptr().addr()];
         let slot = (place >> 3 ^ place >> 11 ^ length) % Self::SLOTS;
         match self.known.get_mut(slot) {

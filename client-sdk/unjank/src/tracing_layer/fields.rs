@@ -1,15 +1,15 @@
-//! Fields of `tracing` as text, no more of it than is sent.
+//! Formats fields of `tracing` as text, up to the length that is sent.
 
 use std::fmt::{self, Debug, Write};
 
 use tracing_core::field::{Field, Visit};
 
-/// Bytes of a value; the rest is cut.
+/// Maximum length of a value in bytes. The rest is cut.
 const MOST_BYTES: usize = 1_024;
-/// Fields of a span.
+/// Maximum number of fields of a span.
 const MOST_FIELDS: usize = 64;
 
-/// The fields of a span, in the order in which they were recorded.
+/// The fields of a span, in the order they were recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Fields(pub(crate) Vec<(&'static str, String)>);
 
@@ -39,7 +39,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The line; nothing when there is nothing to say.
+    /// Returns the line, or `None` if it is empty.
     pub(crate) fn text(self) -> Option<String> {
         let Self {
             message: mut line,
@@ -68,13 +68,13 @@ impl Visit for Line {
     }
 }
 
-/// Text that takes no more than is sent, and stops whoever writes more: a value may be as large as a response.
+/// Text up to the length that is sent. When it is full, it stops the formatter, because a value may be as large as a response.
 #[derive(Debug, Default)]
 struct Bounded(String);
 
 impl Bounded {
     fn add(&mut self, value: fmt::Arguments<'_>) {
-        // An error says that it is full, or that the value does not print: what there is stays.
+        // An error means that the text is full or that the value failed to format. What was written until then is kept.
         self.write_fmt(value).unwrap_or_default();
     }
 }

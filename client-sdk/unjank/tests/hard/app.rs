@@ -1,4 +1,4 @@
-//! The app: this binary again, running only [`the_app`], which does what it is told on its standard input.
+//! The app: this binary, started again to run only [`the_app`], which executes the commands on its standard input.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -9,12 +9,12 @@ use unjank::{Config, Mode};
 
 const SERVER: &str = "HARD_APP_SERVER";
 const FOLDER: &str = "HARD_APP_FOLDER";
-/// What each request of the app costs.
+/// Bytes sent by each request of the app.
 pub(crate) const BYTES: u64 = 7;
-/// No call of the app takes longer, whatever happens. Generous: machines that run tests are busy.
+/// The limit for every call of the app, whatever happens. Generous, because machines that run tests are busy.
 const LONGEST_CALL: Duration = Duration::from_secs(1);
 
-/// Not a test by itself: the process that the others start.
+/// Not a test of its own: the process that the tests start.
 #[test]
 fn the_app() {
     let (Some(server), Some(folder)) = (std::env::var_os(SERVER), std::env::var_os(FOLDER)) else {
@@ -50,7 +50,10 @@ fn the_app() {
                 unjank::testing::move_wall_clock(number(2));
                 std::thread::sleep(Duration::from_millis(50));
             }
-            "flush" => assert!(unjank::flush(Duration::from_secs(30)), "a flush ends"),
+            "flush" => assert!(
+                unjank::flush(Duration::from_secs(30)),
+                "the flush did not finish"
+            ),
             "storm" => storm(number(1)),
             _ => break,
         }
@@ -65,7 +68,7 @@ fn say(line: &str) {
     writeln!(out, "{line}").unwrap();
 }
 
-/// Calls of the app, and how long the longest took.
+/// Calls of the app, with the duration of the longest.
 #[derive(Default)]
 struct Calls {
     longest: Duration,
@@ -81,13 +84,13 @@ impl Calls {
 
     fn spans(&mut self, numbers: std::ops::Range<i64>, noise: i64) {
         for number in numbers {
-            // Made before: what the app does with its time is not the SDK's.
+            // Prepared outside the timing, because it is not a call of the SDK.
             let texts: Vec<String> = (0..noise).map(|_| self.text()).collect();
             self.time(|| work(number, texts));
         }
     }
 
-    /// A kibibyte that does not compress well.
+    /// Returns a kibibyte that does not compress well.
     fn text(&mut self) -> String {
         const LETTERS: &[u8; 64] =
             b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
@@ -131,7 +134,7 @@ pub(crate) fn next(state: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Works until it is killed. Says first what it is going to make, and afterwards what is on disk or with the server.
+/// Works until it is killed. Prints what it is about to record, and then what is on disk or with the server.
 fn storm(first: i64) {
     let mut calls = Calls::default();
     for round in 0.. {
@@ -147,14 +150,14 @@ fn storm(first: i64) {
     }
 }
 
-/// An app that runs.
+/// A running app.
 pub(crate) struct App {
     child: Child,
     input: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-/// What an app said that was killed in a storm: numbers below, and requests.
+/// What an app that was killed in a storm had printed: upper bounds of the numbers, and requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Life {
     pub(crate) first: u64,
@@ -173,7 +176,7 @@ impl App {
         )
     }
 
-    /// `program`: what runs this binary with the arguments it is given.
+    /// `program` runs this binary with the arguments it is given.
     pub(crate) fn start_by(mut program: Command, server: &str, folder: &Path) -> Self {
         let mut child = program
             .args(["app::the_app", "--exact", "--nocapture"])
@@ -197,14 +200,14 @@ impl App {
     fn hear(&mut self, begin: &str) -> String {
         let mut lines = self.lines.by_ref().map_while(Result::ok);
         let heard = lines.find(|line| line.starts_with(begin));
-        heard.expect("the app lives")
+        heard.expect("the app ended")
     }
 
     fn tell(&mut self, order: &str) {
         writeln!(self.input, "{order}").unwrap();
     }
 
-    /// Tells it something and waits until it is done. None of its calls took long.
+    /// Sends a command and waits until it is done. Checks that no call took long.
     pub(crate) fn does(&mut self, order: &str) {
         self.tell(order);
         let done = self.hear("done ");
@@ -228,7 +231,7 @@ impl App {
         assert!(self.child.wait().unwrap().success());
     }
 
-    /// Kills it. What it said in a storm that began with this number.
+    /// Kills the app. Returns what it printed in a storm that began with this number.
     pub(crate) fn killed(mut self, first: u64) -> Life {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -238,7 +241,7 @@ impl App {
             kept: first,
             ..Life::default()
         };
-        // The lines still in the pipe when it died count as well: it said so.
+        // Lines still in the pipe when it died count as well.
         for line in self.lines.by_ref().map_while(Result::ok) {
             let words: Vec<&str> = line.split(' ').collect();
             let number = |place: usize| words[place].parse::<u64>().unwrap();
@@ -254,7 +257,7 @@ impl App {
 
 impl Drop for App {
     fn drop(&mut self) {
-        // It ended, or the test failed.
+        // The app has ended, or the test failed.
         self.child.kill().unwrap_or_default();
         self.child.wait().map(drop).unwrap_or_default();
     }

@@ -1,4 +1,4 @@
-//! The server is away for longer than an app waits between uploads, and comes back on the same port.
+//! The server is away for longer than the app waits between uploads, and comes back on the same port.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ fn restart(server: &mut Server) {
 }
 
 #[test]
-fn a_server_that_was_killed_and_an_app_that_was_too_agree_on_what_happened() {
+fn after_kills_of_both_server_and_app_their_counts_agree() {
     let mut server = Server::start(RULES);
     server.configure(&json!({"base": {"upload": {"interval_s": 10, "max_batch_events": 50}}}));
     let data = server.folder.path().join("app");
@@ -39,7 +39,7 @@ fn a_server_that_was_killed_and_an_app_that_was_too_agree_on_what_happened() {
         std::thread::sleep(Duration::from_millis(300));
         app.does("flush");
     }
-    // It is killed as well: what it had is on disk.
+    // Kill the app as well: its events are on disk.
     app.killed(0);
     let mut app = App::start(&server.url(), &data);
     app.storms(10_000);
@@ -51,7 +51,7 @@ fn a_server_that_was_killed_and_an_app_that_was_too_agree_on_what_happened() {
     let mut app = App::start(&server.url(), &data);
     app.does("flush");
     app.ends();
-    server.wait("the log is drained", || server.is_drained());
+    server.wait("draining the log", || server.is_drained());
 
     let number = "toUInt64(attributes['number'])";
     let stored = server.sql(&format!(
@@ -65,8 +65,8 @@ fn a_server_that_was_killed_and_an_app_that_was_too_agree_on_what_happened() {
         .split('\t')
         .map(|count| count.parse().unwrap())
         .collect();
-    assert_eq!(stored[0], stored[1], "each is stored once");
-    assert_eq!(stored[0], stored[2] - life.first, "without a gap");
+    assert_eq!(stored[0], stored[1], "each span should be stored once");
+    assert_eq!(stored[0], stored[2] - life.first, "there should be no gap");
     assert!(
         life.kept <= stored[2] && stored[2] <= life.made,
         "{life:?} {stored:?}"
@@ -83,7 +83,7 @@ fn a_server_that_was_killed_and_an_app_that_was_too_agree_on_what_happened() {
 }
 
 #[test]
-fn what_nobody_flushes_is_sent_when_the_server_is_back_and_meanwhile_it_is_asked_now_and_then() {
+fn without_a_flush_events_are_sent_when_the_server_is_back_and_retries_are_rare_until_then() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({"interval_s": 1, "max_batch_events": 50}));
     let attempts = Arc::new(AtomicUsize::new(0));
@@ -100,7 +100,7 @@ fn what_nobody_flushes_is_sent_when_the_server_is_back_and_meanwhile_it_is_asked
         std::thread::sleep(Duration::from_millis(100));
     }
     let attempts = attempts.load(Ordering::Relaxed);
-    // Once a second, and the HTTP client may try once more.
+    // One attempt per second, which the HTTP client may repeat once.
     let most = usize::try_from(begun.elapsed().as_secs() * 3).unwrap();
     assert!((3..=most).contains(&attempts), "{attempts}");
     server.answer(|_| Answer::Take);
@@ -110,7 +110,10 @@ fn what_nobody_flushes_is_sent_when_the_server_is_back_and_meanwhile_it_is_asked
         if stored.numbers().len() == 1_200 && stored.traffic("requests") == 60 {
             break;
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "all arrives");
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "events are missing"
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
     app.ends();

@@ -1,4 +1,4 @@
-//! A server that keeps what it takes, on a real port: it may refuse, and it may vanish before or after it took something.
+//! A server on a real port that keeps the batches it accepts. It can reject a batch, and disconnect before or after accepting it.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What becomes of a batch.
+/// What happens to a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
     Take,
-    /// The device never learns that it was taken.
+    /// The device never learns that the batch was accepted.
     TakeAndVanish,
     Vanish,
     Status(u16),
@@ -36,13 +36,13 @@ struct Asked {
 }
 
 impl Collecting {
-    /// `upload`: that part of the configuration.
+    /// `upload` is that part of the configuration.
     pub(crate) fn start(upload: &Value) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let state = State {
             taken: Vec::new(),
             answering: Box::new(|_| Answer::Take),
-            // Monitors of the system would tell on their own.
+            // The SDK's own monitors would add events.
             document: json!({"revision": 1, "monitors": {}, "upload": upload}),
         };
         let server = Self {
@@ -68,7 +68,7 @@ impl Collecting {
         self.state.lock().unwrap().answering = Box::new(answering);
     }
 
-    /// Every batch that was taken, as often as it was.
+    /// Returns every accepted batch, repeated if it was accepted repeatedly.
     pub(crate) fn taken(&self) -> Vec<Value> {
         self.state.lock().unwrap().taken.clone()
     }
@@ -103,7 +103,7 @@ impl Collecting {
     }
 }
 
-/// One request; nothing at the end of the connection.
+/// Reads one request. Returns `None` at the end of the connection.
 fn read(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

@@ -15,7 +15,7 @@ fn bytes(folder: &Path) -> u64 {
         .sum()
 }
 
-/// An app that knows its configuration: the disk is opened with the limit of the one before.
+/// Returns an app that has its configuration on disk: the log is opened with the limit of the last one.
 fn configured(server: &Collecting, folder: &Path) -> App {
     let mut app = App::start(&server.url(), folder);
     app.does("flush");
@@ -29,7 +29,7 @@ fn ten_megabytes_are_sent_once_when_the_server_is_back() {
     let server = Collecting::start(&json!({"max_batch_events": 50, "max_queue_bytes": 30_000_000}));
     let mut app = configured(&server, folder.path());
     server.answer(|_| Answer::Vanish);
-    // Eight texts of a kibibyte each.
+    // Each span carries eight texts of a kibibyte.
     for round in 0..8 {
         app.does(&format!("spans {} 200 8", round * 200));
         app.does("metrics 50");
@@ -37,7 +37,7 @@ fn ten_megabytes_are_sent_once_when_the_server_is_back() {
     }
     let waiting = bytes(folder.path());
     assert!(waiting > 9_500_000, "{waiting}");
-    // Half of what is taken is not acknowledged at first.
+    // At first, every second accepted batch is not acknowledged.
     let mut times = 0;
     server.answer(move |_| {
         times += 1;
@@ -59,24 +59,24 @@ fn ten_megabytes_are_sent_once_when_the_server_is_back() {
     assert!(stored.dropped("spans").is_empty());
     assert!(
         server.taken().len() > stored.batches().count(),
-        "some came twice"
+        "some batches should arrive twice"
     );
 }
 
 #[test]
-fn what_made_room_is_counted_to_the_last_event() {
+fn events_dropped_to_make_room_are_counted_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({"max_batch_events": 50, "max_queue_bytes": 5_000_000}));
     let mut app = configured(&server, folder.path());
     server.answer(|_| Answer::Vanish);
-    // Each flush tells the losses so far in a batch, which later makes room itself.
+    // Each flush reports the losses so far in a batch, which later makes room itself.
     for round in 0..10 {
         app.does(&format!("spans {} 200 8", round * 200));
         app.does("metrics 50");
         app.does("flush");
     }
     assert!(bytes(folder.path()) < 6_000_000);
-    // What the last of them cost is told by those after them: a killed process loses no counts that are written down.
+    // These batches report the losses of the last ones: a killed process loses no counts that are on disk.
     for number in 2_000..2_003 {
         app.does(&format!("spans {number} 1 0"));
         app.does("flush");
@@ -95,5 +95,5 @@ fn what_made_room_is_counted_to_the_last_event() {
         assert!(lost > made / 4, "{signal}: {lost}");
     }
     let newest = stored.numbers().into_iter().next_back();
-    assert_eq!(newest, Some(2_002), "the oldest went");
+    assert_eq!(newest, Some(2_002), "the newest should be kept");
 }

@@ -1,4 +1,4 @@
-//! The disk is full: no file may grow any more, which every write of the app's process meets as it would a full disk.
+//! A full disk: no file of the app's process may grow, so every write fails as it would on a full disk.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::app::{App, BYTES};
 use crate::collecting::{Answer, Collecting};
 use crate::truth::Stored;
 
-/// Its files may be as long as this, or as long as they like.
+/// Limits the size of the app's files, or removes the limit.
 fn limit_files(app: &App, bytes: Option<u64>) {
     let pid = Pid::from_raw(i32::try_from(app.pid()).unwrap());
     let limit = Rlimit {
@@ -26,10 +26,10 @@ fn longest_file(folder: &Path) -> u64 {
     lengths.max().unwrap()
 }
 
-/// `full`: no file may grow from its first moment on.
+/// With `full`, no file may grow from the start.
 fn start(server: &Collecting, folder: &Path, full: bool) -> App {
     let limit = if full { "ulimit -S -f 0; " } else { "" };
-    // A shell that ignores the signal which would end the process at its first write too many: the write fails then.
+    // A shell that ignores the signal that would otherwise kill the process, so that the write fails instead.
     let script = format!("trap '' XFSZ; {limit}exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]);
@@ -38,7 +38,7 @@ fn start(server: &Collecting, folder: &Path, full: bool) -> App {
 }
 
 #[test]
-fn a_full_disk_costs_the_oldest_which_are_counted_and_nothing_twice() {
+fn a_full_disk_drops_and_counts_the_oldest_events_and_stores_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({
         "interval_s": 1, "max_batch_events": 50, "max_queue_bytes": 4_500_000
@@ -47,7 +47,7 @@ fn a_full_disk_costs_the_oldest_which_are_counted_and_nothing_twice() {
     let mut app = start(&server, folder.path(), false);
     app.does("spans 0 100 4");
     app.does("flush");
-    // The next write fails in its middle, those after it at once.
+    // The next write fails in the middle, and later ones at once.
     limit_files(&app, Some(longest_file(folder.path()) + 100));
     for round in 0..10 {
         app.does(&format!("spans {} 200 4", 100 + round * 200));
@@ -55,7 +55,7 @@ fn a_full_disk_costs_the_oldest_which_are_counted_and_nothing_twice() {
         app.does("flush");
     }
     app.does("traffic 10");
-    // The server is back first: what is in memory goes from there, traffic as well.
+    // The server comes back before the disk: batches in memory are sent from there, and so is traffic.
     server.answer(|_| Answer::Take);
     for round in 0..10 {
         app.does(&format!("spans {} 10 4", 2_100 + round * 10));
@@ -68,7 +68,7 @@ fn a_full_disk_costs_the_oldest_which_are_counted_and_nothing_twice() {
     app.does("traffic 10");
     app.does("flush");
     app.ends();
-    // Whoever comes after finds nothing that was not sent.
+    // The next process finds nothing that was not sent.
     let mut app = start(&server, folder.path(), false);
     app.does("flush");
     app.ends();
@@ -87,14 +87,14 @@ fn a_full_disk_costs_the_oldest_which_are_counted_and_nothing_twice() {
 }
 
 #[test]
-fn traffic_that_may_have_been_sent_is_not_sent_again_by_an_app_that_starts_on_a_full_disk() {
+fn traffic_that_may_have_been_sent_is_not_sent_again_after_a_start_on_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({"max_queue_bytes": 4_500_000}));
     server.answer(|_| Answer::Vanish);
     let mut app = start(&server, folder.path(), false);
     app.does("spans 0 100 1");
     app.does("flush");
-    // Enough to note which rows a batch takes, not enough for the batch, which the server gets from memory.
+    // Enough to record which rows a batch takes, but not for the batch, which is sent from memory.
     limit_files(&app, Some(10_000));
     app.does("traffic 10");
     server.answer(|batch| {
@@ -123,7 +123,7 @@ fn traffic_that_may_have_been_sent_is_not_sent_again_by_an_app_that_starts_on_a_
 }
 
 #[test]
-fn an_app_that_is_killed_while_it_cuts_a_batch_on_a_full_disk_loses_nothing_and_doubles_nothing() {
+fn a_kill_during_a_split_on_a_full_disk_loses_and_duplicates_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({"max_queue_bytes": 4_500_000, "max_batch_events": 60}));
     server.answer(|_| Answer::Vanish);
@@ -134,7 +134,7 @@ fn an_app_that_is_killed_while_it_cuts_a_batch_on_a_full_disk_loses_nothing_and_
     let begins = |batch: &serde_json::Value, number: &str| {
         batch["spans"][0]["attributes"]["number"] == number
     };
-    // Neither half finds room; the first one arrives.
+    // Neither half fits on the disk; the first one arrives.
     limit_files(&app, Some(longest_file(folder.path()) + 100));
     server.answer(move |batch| match (is_large(batch), begins(batch, "0")) {
         (true, _) => Answer::Status(413),
@@ -158,7 +158,7 @@ fn an_app_that_is_killed_while_it_cuts_a_batch_on_a_full_disk_loses_nothing_and_
 }
 
 #[test]
-fn what_a_full_disk_did_not_take_outlives_the_app_once_there_is_room() {
+fn batches_kept_in_memory_outlive_the_app_once_the_disk_has_room() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({"max_queue_bytes": 4_500_000, "max_batch_events": 10}));
     server.answer(|_| Answer::Vanish);

@@ -9,11 +9,11 @@ use crate::collecting::{Answer, Collecting};
 use crate::truth::Stored;
 
 const LIVES: u64 = 15;
-/// Between the first numbers of two lives.
+/// Distance between the first numbers of two lives.
 const APART: u64 = 1_000_000;
 
 #[test]
-fn an_app_that_is_killed_again_and_again_doubles_nothing_and_loses_only_what_was_in_memory() {
+fn repeated_kills_duplicate_nothing_and_lose_only_what_was_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let upload = json!({"interval_s": 1, "max_batch_events": 20, "max_queue_bytes": 50_000_000});
     let server = Collecting::start(&upload);
@@ -31,7 +31,7 @@ fn an_app_that_is_killed_again_and_again_doubles_nothing_and_loses_only_what_was
         .map(|life| {
             let mut app = App::start(&server.url(), folder.path());
             app.storms(life * APART);
-            // Some before the first batch, some after many.
+            // Some are killed before the first batch, some after many.
             std::thread::sleep(Duration::from_millis(5 + next(life) % 500));
             app.killed(life * APART)
         })
@@ -44,13 +44,13 @@ fn an_app_that_is_killed_again_and_again_doubles_nothing_and_loses_only_what_was
     let stored = Stored::of(server.taken());
     let numbers = stored.numbers();
     for life in &lives {
-        // Events go to disk in order: all up to one are there, and those behind it were in memory.
+        // Events reach the disk in order: everything up to some number is stored, and the rest was in memory.
         let arrived: Vec<u64> = numbers
             .range(life.first..life.first + APART)
             .copied()
             .collect();
         let end = arrived.last().map_or(life.first, |last| last + 1);
-        assert!((life.first..end).eq(arrived), "no gaps: {life:?} {end}");
+        assert!((life.first..end).eq(arrived), "gaps: {life:?} {end}");
         assert!(end >= life.kept && end <= life.made, "{life:?} {end}");
     }
     let made: u64 = lives.iter().map(|life| life.made_requests).sum();
@@ -63,5 +63,8 @@ fn an_app_that_is_killed_again_and_again_doubles_nothing_and_loses_only_what_was
     assert_eq!(stored.traffic("tx_bytes"), requests * BYTES);
     assert!(stored.dropped("spans").is_empty() && stored.dropped("traffic").is_empty());
     let kept_spans: u64 = lives.iter().map(|life| life.kept - life.first).sum();
-    assert!(kept_spans > 1_000, "they had the time to work: {lives:?}");
+    assert!(
+        kept_spans > 1_000,
+        "the apps had too little time: {lives:?}"
+    );
 }

@@ -1,5 +1,5 @@
-//! The SDK when things go wrong around it: an app in a process of its own, that is killed, with a real folder and real HTTP.
-//! Whatever happens, nothing is stored twice, what is lost is counted, and the app does not wait.
+//! The SDK under faults: an app in a process of its own that is killed, with a real folder and real HTTP. Whatever happens,
+//! nothing is stored twice, losses are counted, and the app never blocks.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod app;

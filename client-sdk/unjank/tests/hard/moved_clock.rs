@@ -1,4 +1,4 @@
-//! Somebody sets the clock.
+//! The wall clock is changed.
 
 use serde_json::{Value, json};
 use unjank::protocol::Timestamp;
@@ -15,14 +15,14 @@ fn time(text: &Value) -> Timestamp {
 }
 
 #[test]
-fn a_clock_that_is_set_back_and_forth_costs_nothing_and_every_event_keeps_its_age() {
+fn changing_the_clock_loses_nothing_and_every_event_keeps_its_age() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({"interval_s": 1}));
     server.answer(|_| Answer::Vanish);
     let mut app = App::start(&server.url(), folder.path());
     app.does("spans 0 10 0");
     app.does("traffic 10");
-    // The first was not sealed yet, the second not begun when the clock goes back.
+    // When the clock goes back, the first spans are not sealed yet, and those after it have not begun.
     app.does(&format!("span_over 10 {}", -3 * DAY));
     app.does("spans 11 9 0");
     app.does("traffic 10");
@@ -31,7 +31,7 @@ fn a_clock_that_is_set_back_and_forth_costs_nothing_and_every_event_keeps_its_ag
     app.does("spans 21 9 0");
     app.does("traffic 10");
     app.does("flush");
-    // So far that everything would be too old.
+    // So far ahead that everything would be too old.
     app.does(&format!("span_over 30 {}", 30 * DAY));
     app.does("spans 31 9 0");
     app.does("traffic 10");
@@ -41,7 +41,10 @@ fn a_clock_that_is_set_back_and_forth_costs_nothing_and_every_event_keeps_its_ag
     app.ends();
 
     let stored = Stored::of(server.taken());
-    assert!(stored.numbers().into_iter().eq(0..40), "nothing is lost");
+    assert!(
+        stored.numbers().into_iter().eq(0..40),
+        "no event should be lost"
+    );
     assert!(stored.dropped("spans").is_empty());
     assert_eq!(stored.traffic("requests"), 40);
     assert_eq!(stored.traffic("tx_bytes"), 40 * BYTES);
@@ -50,12 +53,12 @@ fn a_clock_that_is_set_back_and_forth_costs_nothing_and_every_event_keeps_its_ag
         .iter()
         .map(|row| row["day"].as_str().unwrap())
         .collect();
-    assert_eq!(days.len(), 4, "each on the day that the device believed in");
+    assert_eq!(days.len(), 4, "each on the day that the device showed");
     let mut clocks = std::collections::BTreeSet::new();
     for batch in stored.batches() {
         let sent_at = time(&batch["sent_at"]);
         for span in batch["spans"].as_array().into_iter().flatten() {
-            // What the server corrects times by is right for every event of the batch.
+            // The server corrects times by `sent_at`, so it has to fit every event of the batch.
             let age = sent_at.micros_since(time(&span["start"]));
             let number = number(span);
             assert!((0..60_000_000).contains(&age), "{number} is {age} µs old");
@@ -77,7 +80,7 @@ fn a_clock_that_is_set_back_and_forth_costs_nothing_and_every_event_keeps_its_ag
 }
 
 #[test]
-fn events_are_of_the_user_in_whose_turn_they_were_made() {
+fn events_belong_to_the_user_at_the_time_they_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let server = Collecting::start(&json!({}));
     let mut app = App::start(&server.url(), folder.path());

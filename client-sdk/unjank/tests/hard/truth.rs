@@ -1,4 +1,4 @@
-//! What a server knows of what it took.
+//! What a server knows about the batches it accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const SIGNALS: [&str; 8] = [
     "recompositions",
 ];
 
-/// Batches as a server stores them: each id once. The same id always comes with the same events.
+/// Batches as a server stores them: each id once. Checks that the same id always comes with the same events.
 pub(crate) struct Stored(BTreeMap<String, Value>);
 
 impl Stored {
@@ -25,7 +25,10 @@ impl Stored {
             let batch_id = batch["batch_id"].as_str().unwrap().to_owned();
             let known = stored.entry(batch_id).or_insert_with(|| batch.clone());
             for signal in SIGNALS {
-                assert_eq!(known[signal], batch[signal], "the same batch");
+                assert_eq!(
+                    known[signal], batch[signal],
+                    "a retry should be the same batch"
+                );
             }
         }
         let stored = Self(stored);
@@ -34,7 +37,7 @@ impl Stored {
             .iter()
             .map(|span| span["span_id"].as_str().unwrap())
             .collect();
-        assert_eq!(ids.len(), spans.len(), "each span is stored once");
+        assert_eq!(ids.len(), spans.len(), "each span should be stored once");
         stored
     }
 
@@ -47,11 +50,15 @@ impl Stored {
         lists.flatten().collect()
     }
 
-    /// The numbers of spans, each once.
+    /// Returns the numbers of the spans. Checks that each is stored once.
     pub(crate) fn numbers(&self) -> BTreeSet<u64> {
         let spans = self.events("spans");
         let numbers: BTreeSet<u64> = spans.iter().map(|span| number(span)).collect();
-        assert_eq!(numbers.len(), spans.len(), "each number is stored once");
+        assert_eq!(
+            numbers.len(),
+            spans.len(),
+            "each number should be stored once"
+        );
         numbers
     }
 
@@ -60,7 +67,7 @@ impl Stored {
         rows.iter().map(|row| row[amount].as_u64().unwrap()).sum()
     }
 
-    /// Losses of a signal, by reason.
+    /// Returns the losses of a signal by reason.
     pub(crate) fn dropped(&self, signal: &str) -> BTreeMap<String, u64> {
         let mut dropped = BTreeMap::new();
         let lists = self

@@ -1,4 +1,5 @@
-//! A transport that keeps what it is given and answers what a test wants, one test at a time: the SDK is one for the whole process.
+//! A transport that keeps what it receives and responds as a test requires. Tests run one at a time, because a process has one
+//! SDK.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use unjank::{Config, Guard, Mode, Request, Response, Transport, TransportError};
 
-/// Answers a batch.
+/// Responds to a batch.
 type Answering = dyn FnMut(&Value) -> Result<Response, TransportError> + Send;
 
 #[derive(Clone)]
@@ -15,7 +16,7 @@ pub(crate) struct Collector(Arc<Mutex<State>>);
 struct State {
     batches: Vec<Value>,
     polls: Vec<String>,
-    /// The revision that the last poll was answered.
+    /// The revision in the response to the last poll.
     answered: u64,
     /// Whether receipts carry the `ETag` of the configuration.
     tells: bool,
@@ -91,7 +92,7 @@ impl Collector {
             polls: Vec::new(),
             answered: 0,
             tells: false,
-            // Monitors of the system would tell on their own.
+            // The SDK's own monitors would add events.
             document: json!({"revision": 1, "monitors": {}}),
             revision: 1,
             answer: Box::new(|batch| Ok(receipt(batch))),
@@ -110,7 +111,7 @@ impl Collector {
         self.lock().answer = Box::new(answer);
     }
 
-    /// What the next poll is answered.
+    /// Sets the configuration that the next poll returns.
     pub(crate) fn configure(&self, mut document: Value) {
         let mut state = self.lock();
         state.revision += 1;
@@ -121,13 +122,13 @@ impl Collector {
         state.document = document;
     }
 
-    /// Whether the app was told the latest configuration.
+    /// Returns whether the app has received the latest configuration.
     fn is_known(&self) -> bool {
         let state = self.lock();
         state.answered == state.revision
     }
 
-    /// Receipts say from now on which configuration there is.
+    /// From now on, receipts carry the `ETag` of the configuration.
     pub(crate) fn tell(&self) {
         self.lock().tells = true;
     }
@@ -144,7 +145,7 @@ impl Collector {
         self.lock().batches.clone()
     }
 
-    /// All events of a signal that arrived.
+    /// Returns all events of a signal that arrived.
     pub(crate) fn events(&self, signal: &str) -> Vec<Value> {
         let batches = self.batches();
         let lists = batches.iter().filter_map(|batch| batch[signal].as_array());
@@ -154,7 +155,7 @@ impl Collector {
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The SDK as a test runs it.
+/// The SDK, running for one test.
 pub(crate) struct Running {
     pub(crate) guard: Option<Guard>,
     pub(crate) collector: Collector,
@@ -171,7 +172,7 @@ pub(crate) fn config(collector: &Collector) -> Config {
 }
 
 impl Running {
-    /// In test mode: everything is collected.
+    /// Starts in test mode, which collects everything.
     pub(crate) fn start() -> Self {
         Self::with(|config| config.mode(Mode::Test))
     }
@@ -196,17 +197,20 @@ impl Running {
         }
     }
 
-    /// Ends the SDK and starts it again, as another process would.
+    /// Stops the SDK and starts it again, as another process would.
     pub(crate) fn restart(&mut self, change: impl FnOnce(Config) -> Config) {
         drop(self.guard.take());
         self.guard = Some(unjank::init(change(config(&self.collector))));
     }
 
     pub(crate) fn flush(&self) {
-        assert!(unjank::flush(Duration::from_secs(10)), "the flush is done");
+        assert!(
+            unjank::flush(Duration::from_secs(10)),
+            "the flush did not finish"
+        );
     }
 
-    /// Changes the configuration. The running app learns it from the receipt of its next batch, and polls.
+    /// Changes the configuration. The running app learns of it from the receipt of its next batch, and polls.
     pub(crate) fn learns(&self, document: Value) {
         self.collector.configure(document);
         self.collector.tell();
@@ -216,17 +220,17 @@ impl Running {
         });
         let begun = std::time::Instant::now();
         while !self.collector.is_known() {
-            assert!(begun.elapsed() < Duration::from_secs(10), "no poll came");
+            assert!(begun.elapsed() < Duration::from_secs(10), "no poll");
             self.flush();
         }
         self.flush();
     }
 
-    /// Waits until a poll was answered and its configuration is in force.
+    /// Waits until a poll was served and its configuration is in force.
     pub(crate) fn polled(&self, polls: usize) {
         let begun = std::time::Instant::now();
         while self.collector.polls() < polls {
-            assert!(begun.elapsed() < Duration::from_secs(10), "no poll came");
+            assert!(begun.elapsed() < Duration::from_secs(10), "no poll");
             std::thread::yield_now();
         }
         self.flush();

@@ -1,4 +1,4 @@
-//! Delivery: what the server does not have yet stays, is sent once, and what is lost is counted.
+//! Delivery: batches stay on the device until the server has them, each is stored once, and losses are counted.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ fn dropped(running: &Running) -> Vec<(String, String, u64)> {
 }
 
 #[test]
-fn every_retry_is_the_same_batch() {
+fn every_retry_sends_the_same_batch() {
     let running = Running::start();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (ids, mut failures) = (Arc::clone(&seen), 0);
@@ -51,7 +51,7 @@ fn every_retry_is_the_same_batch() {
 }
 
 #[test]
-fn what_was_not_sent_is_sent_by_the_next_process() {
+fn unsent_batches_are_sent_by_the_next_process() {
     let folder = tempfile::tempdir().unwrap();
     let test = |config: unjank::Config| config.mode(Mode::Test).data_dir(folder.path());
     let mut running = Running::with(test);
@@ -78,12 +78,12 @@ fn what_was_not_sent_is_sent_by_the_next_process() {
     assert_eq!(
         running.collector.events("spans").len(),
         3,
-        "nothing is sent twice"
+        "nothing should be sent twice"
     );
 }
 
 #[test]
-fn a_key_that_does_not_hold_keeps_the_data_and_is_not_asked_often() {
+fn an_invalid_key_keeps_the_data_and_backs_off() {
     let running = Running::start();
     let attempts = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&attempts);
@@ -100,7 +100,7 @@ fn a_key_that_does_not_hold_keeps_the_data_and_is_not_asked_often() {
 }
 
 #[test]
-fn what_the_server_refuses_is_counted_and_told() {
+fn rejected_events_are_counted_and_reported() {
     let running = Running::start();
     let mut refused = false;
     running.collector.answer(move |batch| {
@@ -121,7 +121,7 @@ fn what_the_server_refuses_is_counted_and_told() {
 }
 
 #[test]
-fn a_signal_that_is_held_back_is_dropped_and_the_others_go_on() {
+fn a_rate_limited_signal_is_dropped_and_the_others_are_sent() {
     let running = Running::start();
     running.collector.answer(|batch| {
         let body = json!({"batch_id": batch["batch_id"], "accepted": 1,
@@ -145,7 +145,7 @@ fn a_signal_that_is_held_back_is_dropped_and_the_others_go_on() {
 }
 
 #[test]
-fn a_flood_never_waits_and_what_does_not_fit_is_counted() {
+fn a_flood_never_blocks_and_events_that_do_not_fit_are_counted() {
     let running = Running::with(|config| config.mode(Mode::Test).queue_events(64));
     let blocked = Arc::new(Mutex::new(()));
     let hold = blocked.lock().unwrap();
@@ -155,7 +155,7 @@ fn a_flood_never_waits_and_what_does_not_fit_is_counted() {
         Ok(receipt(batch))
     });
     unjank::span("first").end();
-    // The background thread is at the gate, or on its way to it.
+    // The background thread is blocked in the transport, or about to be.
     assert!(!unjank::flush(Duration::from_millis(200)));
     for _ in 0..10_000 {
         unjank::span("flood").end();
@@ -170,7 +170,7 @@ fn a_flood_never_waits_and_what_does_not_fit_is_counted() {
 }
 
 #[test]
-fn before_consent_nothing_is_written_or_sent_and_after_its_end_nothing_is_left() {
+fn nothing_is_written_or_sent_before_consent_and_nothing_is_left_after_it_is_withdrawn() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("unjank");
     let running =
@@ -202,7 +202,7 @@ fn before_consent_nothing_is_written_or_sent_and_after_its_end_nothing_is_left()
 }
 
 #[test]
-fn whoever_said_no_sends_nothing_at_the_end_and_nothing_of_before() {
+fn without_consent_nothing_is_sent_at_the_end_and_nothing_collected_before() {
     let folder = tempfile::tempdir().unwrap();
     let mut running = Running::with(|config| config.mode(Mode::Test).data_dir(folder.path()));
     running.flush();
@@ -236,7 +236,7 @@ fn whoever_said_no_sends_nothing_at_the_end_and_nothing_of_before() {
 }
 
 #[test]
-fn traffic_that_was_counted_before_the_first_look_at_the_disk_counts() {
+fn traffic_counted_before_the_ledger_is_read_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let test = |config: unjank::Config| config.mode(Mode::Test).data_dir(folder.path());
     let count = || {
@@ -263,11 +263,11 @@ fn traffic_that_was_counted_before_the_first_look_at_the_disk_counts() {
 }
 
 #[test]
-fn interceptors_change_and_drop_and_may_panic() {
+fn before_send_can_change_and_drop_events_and_may_panic() {
     let running = Running::with(|config| {
         config.mode(Mode::Test).before_send(|event| {
             if let unjank::Event::Span(span) = event {
-                assert!(span.name.as_str() != "panic", "the app's own mistake");
+                assert!(span.name.as_str() != "panic", "a bug in the app");
                 span.attributes.0.clear();
                 return span.name.as_str() != "secret";
             }
@@ -284,7 +284,7 @@ fn interceptors_change_and_drop_and_may_panic() {
     assert_eq!(
         spans.len(),
         1,
-        "what made the interceptor panic might hold what it keeps back"
+        "an event that makes the filter panic should be dropped"
     );
     assert!(spans.iter().all(|span| {
         span["attributes"]
@@ -298,7 +298,7 @@ fn interceptors_change_and_drop_and_may_panic() {
 }
 
 #[test]
-fn a_test_run_leaves_a_report() {
+fn a_test_run_writes_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
     let running = Running::with(|config| {
@@ -326,7 +326,7 @@ fn a_test_run_leaves_a_report() {
 }
 
 #[test]
-fn a_backlog_of_many_batches_is_sent_once_when_the_server_is_back() {
+fn a_long_backlog_is_sent_once_when_the_server_is_back() {
     let folder = tempfile::tempdir().unwrap();
     let test = |config: unjank::Config| config.mode(Mode::Test).data_dir(folder.path());
     let mut running = Running::with(test);
@@ -361,7 +361,7 @@ fn a_backlog_of_many_batches_is_sent_once_when_the_server_is_back() {
 }
 
 #[test]
-fn a_batch_speaks_for_one_user() {
+fn a_batch_belongs_to_one_user() {
     let running = Running::start();
     unjank::span("nobody").end();
     running.flush();
@@ -378,7 +378,7 @@ fn a_batch_speaks_for_one_user() {
 }
 
 #[test]
-fn a_receipt_of_another_batch_acknowledges_nothing() {
+fn a_receipt_for_another_batch_acknowledges_nothing() {
     let running = Running::start();
     let mut mixed_up = true;
     running.collector.answer(move |batch| {
@@ -394,12 +394,12 @@ fn a_receipt_of_another_batch_acknowledges_nothing() {
     running.flush();
     let batches = running.collector.batches();
     let ids: Vec<&Value> = batches.iter().map(|batch| &batch["batch_id"]).collect();
-    assert_eq!(ids.len(), 2, "it is sent again");
+    assert_eq!(ids.len(), 2, "the batch should be sent again");
     assert_eq!(ids[0], ids[1]);
 }
 
 #[test]
-fn what_a_server_did_not_keep_is_counted_when_only_the_second_receipt_arrives() {
+fn losses_in_the_receipt_of_a_duplicate_are_counted() {
     let running = Running::start();
     let mut attempts = 0;
     running.collector.answer(move |batch| {
@@ -412,7 +412,7 @@ fn what_a_server_did_not_keep_is_counted_when_only_the_second_receipt_arrives() 
             ..receipt(batch)
         };
         match attempts {
-            1 => Err(TransportError("the answer is lost".to_owned())),
+            1 => Err(TransportError("the response is lost".to_owned())),
             2 => Ok(duplicate),
             _ => Ok(receipt(batch)),
         }
@@ -422,7 +422,7 @@ fn what_a_server_did_not_keep_is_counted_when_only_the_second_receipt_arrives() 
     for _ in 0..3 {
         running.flush();
     }
-    let told = |signal: &str, reason: &str| (signal.to_owned(), reason.to_owned(), 1);
-    let expected = [told("metrics", "rate_limited"), told("spans", "refused")];
+    let once = |signal: &str, reason: &str| (signal.to_owned(), reason.to_owned(), 1);
+    let expected = [once("metrics", "rate_limited"), once("spans", "refused")];
     assert_eq!(dropped(&running), expected);
 }

@@ -1,15 +1,15 @@
-//! Every public item has an example: those who add one see here that it is missing.
+//! Every public item has an example. A new item without one fails this test.
 //!
-//! A function, type or trait has an example of its own. A method may share that of its type, which then calls it.
+//! A function, type or trait has an example of its own. A method may share that of its type if it is called there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// An item with what was written about it.
+/// An item with its documentation.
 #[derive(Debug)]
 struct Item {
     place: String,
-    /// The type a method is of.
+    /// The type that a method belongs to.
     of: Option<String>,
     name: String,
     docs: String,
@@ -41,7 +41,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The name in `pub fn name…`, `pub struct Name…`, if the line declares something public.
+/// Returns the name in `pub fn name…` or `pub struct Name…` if the line declares something public.
 fn declared(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("pub ")?;
     let rest = rest
@@ -53,7 +53,7 @@ fn declared(line: &str) -> Option<&str> {
     rest.get(..end.unwrap_or(rest.len()))
 }
 
-/// The type in `impl Type {`, `impl Type<'_> {`: blocks of traits have the docs of the trait.
+/// Returns the type in `impl Type {` or `impl Type<'_> {`. Methods of trait impls are documented at the trait.
 fn inherent(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("impl ")?;
     let end = rest.find([' ', '<'])?;
@@ -97,17 +97,17 @@ fn every_public_item_has_an_example() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
     sources(&folder.join("src"), &mut paths);
-    // What is re-exported by name.
+    // Items that the crate re-exports by name.
     for file in ["source.rs", "error.rs"] {
         paths.push(folder.join("../stack-sampler/src").join(file));
     }
     let items: Vec<Item> = paths.iter().flat_map(|path| items(path)).collect();
-    assert!(items.len() > 80, "the sources read: {items:#?}");
+    assert!(items.len() > 80, "too few items found: {items:#?}");
     let bare = items.iter().filter(|item| {
         item.example().is_empty() && !items.iter().any(|other| item.is_in_example_of(other))
     });
     let bare: Vec<String> = bare
         .map(|item| format!("{} {}", item.place, item.name))
         .collect();
-    assert_eq!(bare, [] as [String; 0], "without an example");
+    assert_eq!(bare, [] as [String; 0], "items without an example");
 }

@@ -1,4 +1,5 @@
-//! Every key of the remote configuration, from the answer of the server to the running app, which learns of it from a receipt.
+//! Every key of the remote configuration, from the server's response to its effect in the running app. The app learns of a change
+//! from a receipt.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use unjank::{LaunchKind, MainLoop, Network, Transferred};
 
 use crate::collector::Running;
 
-/// In production, where the server decides, with all that the first configuration would keep.
+/// Starts in production mode, where the server decides, with a default configuration.
 fn running() -> Running {
     let running = Running::with(|config| config);
     running.learns(json!({}));
@@ -35,7 +36,7 @@ fn sources(running: &Running) -> Vec<String> {
         .collect()
 }
 
-/// A message of the main loop that takes so long.
+/// Blocks the main loop for one message.
 fn stall(main_loop: &MainLoop, millis: u64) {
     main_loop.begin();
     std::thread::sleep(Duration::from_millis(millis));
@@ -43,7 +44,7 @@ fn stall(main_loop: &MainLoop, millis: u64) {
     std::thread::sleep(Duration::from_millis(600));
 }
 
-/// Answers as many frames as it is asked for.
+/// Returns as many frames as requested.
 struct Deep;
 
 impl unjank::StackSource for Deep {
@@ -59,7 +60,7 @@ fn janks(running: &Running) -> Vec<Value> {
     arrived(running, "janks")
 }
 
-/// Frames that take so many budgets of 60 Hz each.
+/// Draws frames that each take this many budgets of 60 Hz.
 fn frames(budgets: &[u32]) {
     let budget = Duration::from_nanos(16_666_667);
     let mut vsync = Instant::now();
@@ -91,12 +92,12 @@ fn revision() {
 #[test]
 fn poll_interval_s() {
     let running = running();
-    // The least there is; the answer of the poll before said 900.
+    // The minimum; the previous poll returned 900.
     running.learns(json!({"poll_interval_s": 30}));
     let polls = running.collector.polls();
     std::thread::sleep(Duration::from_millis(50));
     running.flush();
-    assert_eq!(running.collector.polls(), polls, "it is not time yet");
+    assert_eq!(running.collector.polls(), polls, "polled too early");
 }
 
 #[test]
@@ -104,7 +105,7 @@ fn sampling_session_rate() {
     let running = running();
     running.learns(json!({"sampling": {"session_rate": 0.0, "spans": {"default": 1.0}}}));
     assert!(!unjank::span("a").is_recorded());
-    // A session that sends nothing has no receipts: what comes next it learns at its next poll.
+    // A session that sends nothing gets no receipts, so it learns of the next change from its next poll.
 }
 
 #[test]
@@ -260,7 +261,7 @@ fn frames_enter_dropped_and_leave_drawn() {
     let jank_ms = |enter: u32, leave: u32| {
         running.learns(json!({"sampling": {"frame_windows": 1.0}, "frames": {"enter_dropped": enter, "leave_drawn": leave}}));
         frames(&[1, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
-        // The display is done with these before others come.
+        // Let these frames end before the next ones.
         std::thread::sleep(Duration::from_millis(400));
         let windows = arrived(&running, "frame_windows");
         windows.last().unwrap()["jank_ms"].as_u64().unwrap()
@@ -345,13 +346,13 @@ fn upload_max_batch_events() {
 fn upload_interval_s() {
     let running = running();
     running.learns(json!({"sampling": {"metrics": 1.0}, "upload": {"interval_s": 1}}));
-    // The flush of `learns` was the upload before.
+    // The flush in `learns` was the previous upload.
     unjank::metric("m", 1.0);
     let begun = Instant::now();
     while running.collector.events("metrics").is_empty() {
         assert!(
             begun.elapsed() < Duration::from_secs(15),
-            "nobody flushed, and it was time"
+            "no upload without a flush"
         );
         std::thread::sleep(Duration::from_millis(20));
     }

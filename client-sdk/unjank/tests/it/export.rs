@@ -1,4 +1,4 @@
-//! Recordings as files: what is written for a small trace, and what holds for any.
+//! Exports of recordings: the exact output for a small trace, and properties of any.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,12 +9,12 @@ use unjank::{Event, Reporter};
 
 use crate::collector::Running;
 
-/// Events borrow from their text, which lives as long as the tests here.
+/// Events borrow from their text, so it is leaked.
 fn read<T: Deserialize<'static>>(json: &Value) -> T {
     serde_json::from_str(json.to_string().leak()).unwrap()
 }
 
-/// A span of trace 7, at microseconds after noon.
+/// A span of trace 7. Times are in microseconds after noon.
 fn span(id: u64, parent: Option<u64>, name: &str, (start, duration): (u32, i64)) -> Value {
     json!({
         "trace_id": format!("{:032x}", 7), "span_id": format!("{id:016x}"),
@@ -31,7 +31,7 @@ fn on_thread(mut span: Value, thread: &str) -> Value {
     span
 }
 
-/// Two calls of `pay` in `checkout`, the second of which seems to end after it by rounding, and two spans at once on a worker.
+/// Two calls of `pay` in `checkout`, the second of which ends after it by rounding, and two overlapping spans on a worker.
 fn small() -> Vec<Event> {
     let mut first = span(2, Some(1), "pay", (100, 200));
     first["attributes"] = json!({"items": "3"});
@@ -84,7 +84,7 @@ fn a_small_summary_is_written_as_ever() {
 }
 
 #[test]
-fn what_was_really_recorded_is_a_trace_that_viewers_read() {
+fn a_real_recording_exports_a_well_formed_trace() {
     let recorder = Recorder::new();
     let reporter = recorder.clone();
     let running = Running::with(|config| config.mode(unjank::Mode::Test).reporter(reporter));
@@ -135,7 +135,7 @@ fn what_was_really_recorded_is_a_trace_that_viewers_read() {
 }
 
 #[test]
-fn a_recorder_forgets_the_oldest() {
+fn a_recorder_drops_the_oldest_events() {
     let recorder = Recorder::with_capacity(3);
     for event in small() {
         recorder.report(&event);
@@ -147,7 +147,7 @@ fn a_recorder_forgets_the_oldest() {
 }
 
 #[test]
-fn parents_that_go_in_a_circle_end() {
+fn a_cycle_of_parents_does_not_hang() {
     let spans = [span(1, Some(2), "a", (0, 5)), span(2, Some(1), "b", (0, 5))];
     let events: Vec<_> = spans.iter().map(|span| Event::Span(read(span))).collect();
     assert!(trace(&events).contains("\"b\""));

@@ -1,4 +1,4 @@
-//! Batches that are too large go in halves, and nothing of them is stored twice.
+//! Batches that are too large are sent in halves, and no event is stored twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -25,12 +25,12 @@ fn is_large(batch: &Value, most: usize) -> bool {
     batch["spans"].as_array().map_or(0, Vec::len) > most
 }
 
-/// What a server stores that knows batches by their ids, and by those of the batches they were cut from.
+/// A server's store. It deduplicates batches by their ids and by those of their ancestors.
 #[derive(Clone, Default)]
 struct Store(Arc<Mutex<BTreeMap<String, Value>>>);
 
 impl Store {
-    /// Stores a batch unless it is there; answers its receipt.
+    /// Stores a batch unless it is a duplicate. Returns its receipt.
     fn take(&self, batch: &Value) -> unjank::Response {
         let mut stored = self.0.lock().unwrap();
         let ancestors = batch["split_from"].as_array().into_iter().flatten();
@@ -54,7 +54,7 @@ impl Store {
 }
 
 #[test]
-fn a_batch_that_is_too_large_comes_in_halves() {
+fn a_batch_that_is_too_large_is_sent_in_halves() {
     let running = Running::start();
     running.collector.answer(|batch| {
         Ok(if is_large(batch, 2) {
@@ -71,7 +71,7 @@ fn a_batch_that_is_too_large_comes_in_halves() {
 }
 
 #[test]
-fn a_batch_that_was_stored_without_an_answer_and_is_too_large_later_is_stored_once() {
+fn a_batch_stored_without_a_receipt_and_split_later_is_stored_once() {
     let folder = tempfile::tempdir().unwrap();
     let test = |config: unjank::Config| config.mode(Mode::Test).data_dir(folder.path());
     let mut running = Running::with(test);
@@ -79,11 +79,11 @@ fn a_batch_that_was_stored_without_an_answer_and_is_too_large_later_is_stored_on
     let storing = store.clone();
     running.collector.answer(move |batch| {
         storing.take(batch);
-        Err(TransportError("the answer is lost".to_owned()))
+        Err(TransportError("the response is lost".to_owned()))
     });
     spans(0..7);
     running.flush();
-    // A proxy that takes less stands before the server now, and goes away while the halves are sent.
+    // A proxy with a lower limit is in front of the server now, and disconnects while the halves are sent.
     running.collector.answer(|batch| match is_large(batch, 4) {
         true => Ok(status(413)),
         false => Err(TransportError("unplugged".to_owned())),
@@ -100,13 +100,16 @@ fn a_batch_that_was_stored_without_an_answer_and_is_too_large_later_is_stored_on
     });
     running.flush();
     running.flush();
-    assert!(running.collector.batches().len() >= 7, "single spans came");
+    assert!(
+        running.collector.batches().len() >= 7,
+        "spans should arrive one by one"
+    );
     let stored = store.numbers();
     assert_eq!(stored.len(), 7, "{stored:?}");
 }
 
 #[test]
-fn an_event_that_is_too_large_alone_is_counted_and_the_others_arrive() {
+fn a_single_event_that_is_too_large_is_counted_and_the_others_arrive() {
     let running = Running::start();
     running.collector.answer(|batch| {
         let huge = numbers(std::slice::from_ref(batch)).contains(&"\"3\"".to_owned());

@@ -1,4 +1,4 @@
-//! The SDK through its public surface.
+//! Tests of the SDK through its public API.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod collector;

@@ -1,4 +1,4 @@
-//! The remote configuration: from the answer of the server to what the running app does.
+//! The remote configuration, from the server's response to its effect in the running app.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::collector::{Running, receipt};
 
 #[test]
-fn a_receipt_tells_of_a_change_and_the_next_span_follows_it() {
+fn a_receipt_announces_a_change_and_the_next_span_follows_it() {
     let running = Running::with(|config| config);
     running
         .collector
@@ -41,7 +41,7 @@ fn a_receipt_tells_of_a_change_and_the_next_span_follows_it() {
 }
 
 #[test]
-fn the_last_good_configuration_holds_at_the_next_start_before_any_poll() {
+fn the_last_configuration_applies_at_the_next_start_before_any_poll() {
     let folder = tempfile::tempdir().unwrap();
     let mut running = Running::with(|config| config.data_dir(folder.path()));
     running.collector.configure(json!({"sampling": {"spans": {"default": 1.0}}, "toggles": {"new_cart": true}, "poll_interval_s": 60}));
@@ -69,6 +69,6 @@ fn switched_off_remotely_nothing_is_collected_and_switched_on_it_goes_on() {
     running.collector.configure(json!({"enabled": false}));
     running.polled(1);
     running.flush();
-    // The first poll may have been answered before the change.
+    // The first poll may have been served before the change.
     assert_eq!(unjank::toggle("x"), None);
 }

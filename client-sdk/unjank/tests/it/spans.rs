@@ -1,4 +1,4 @@
-//! Spans: their tree, their place, their fields.
+//! Spans: their tree, their location and their fields.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ fn named<'s>(spans: &'s [Value], name: &str) -> &'s Value {
 }
 
 #[test]
-fn spans_of_a_thread_make_a_tree() {
+fn spans_of_a_thread_form_a_tree() {
     let running = Running::start();
     unjank::set_page("Cart");
     {
@@ -83,7 +83,7 @@ fn spans_that_end_out_of_order_and_on_other_threads_keep_their_parents() {
 
 #[test]
 fn without_the_sdk_every_call_is_harmless() {
-    // Ended, and nobody starts it meanwhile.
+    // Ended. No other test can start it while this one runs.
     let mut running = Running::start();
     drop(running.guard.take());
     let mut span = unjank::span("nothing");
@@ -95,10 +95,10 @@ fn without_the_sdk_every_call_is_harmless() {
 }
 
 #[test]
-fn a_second_start_says_that_one_runs() {
+fn a_second_start_reports_that_one_is_running() {
     let running = Running::start();
     let second = unjank::init(crate::collector::config(&running.collector));
-    assert!(second.problem().unwrap().contains("runs already"));
+    assert!(second.problem().unwrap().contains("already running"));
     drop(second);
     unjank::span("still on").end();
     running.flush();
@@ -106,7 +106,7 @@ fn a_second_start_says_that_one_runs() {
 }
 
 #[test]
-fn a_context_of_before_the_start_stands_for_nothing() {
+fn a_context_from_before_the_start_has_no_effect() {
     let context = unjank::SpanContext::default();
     let running = Running::with(|config| config);
     running.learns(serde_json::json!({"sampling": {"spans": {"default": 0.01}}}));
@@ -117,7 +117,7 @@ fn a_context_of_before_the_start_stands_for_nothing() {
 }
 
 #[test]
-fn long_texts_are_cut_where_they_come_in() {
+fn long_texts_are_cut() {
     let running = Running::start();
     let mut span = unjank::span("n".repeat(5_000));
     span.attribute("body", "é".repeat(5_000));

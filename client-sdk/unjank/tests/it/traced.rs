@@ -1,4 +1,4 @@
-//! `#[traced]`: names, places, kinds, errors, futures.
+//! `#[traced]`: names, locations, kinds, errors and futures.
 
 use std::future::Future;
 use std::pin::pin;
@@ -15,7 +15,7 @@ impl Wake for Idle {
     fn wake(self: Arc<Self>) {}
 }
 
-/// Polls until it is ready: the futures here wake nobody.
+/// Polls a future until it is ready, without waiting for its waker.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Idle));
     let mut future = pin!(future);
@@ -49,7 +49,7 @@ fn named<'s>(spans: &'s [Value], name: &str) -> &'s Value {
     found.unwrap_or_else(|| panic!("no span {name} in {spans:#?}"))
 }
 
-/// Where the function below is.
+/// The line of the function below.
 const TWICE: u32 = line!() + 3;
 
 #[unjank::traced]
@@ -61,7 +61,7 @@ where
 }
 
 #[test]
-fn a_function_is_named_and_placed() {
+fn a_function_has_a_name_and_a_location() {
     let running = Running::start();
     assert_eq!(twice(&1, [0, 0]), (1, 1));
     let spans = spans(&running);
@@ -122,7 +122,7 @@ impl<T> Drop for Cart<'_, T> {
 }
 
 #[test]
-fn methods_have_their_type_and_constructors_are_of_kind_init() {
+fn methods_are_named_after_their_type_and_constructors_have_kind_init() {
     let running = Running::start();
     {
         let mut cart = Cart::new("mine");
@@ -159,7 +159,7 @@ fn methods_have_their_type_and_constructors_are_of_kind_init() {
     );
     assert_eq!(spans[2]["code"]["class"], "it::traced::Cart");
     assert_eq!(spans[2]["code"]["function"], "add(&mut self, T)");
-    // Each has its own line, though the attribute stands on the block.
+    // Each method has its own line, although the attribute is on the block.
     assert_eq!(spans[2]["code"]["line"], Cart::<()>::ADD);
 }
 
@@ -175,7 +175,7 @@ fn parse(text: &str) -> Result<Box<dyn std::fmt::Display>, Box<dyn std::error::E
 #[expect(unsafe_code, reason = "unsafe functions are traced too")]
 #[unjank::traced]
 /// # Safety
-/// None is needed.
+/// There are no requirements.
 unsafe fn daring(mut number: u8) -> u8 {
     number += 1;
     number
@@ -192,11 +192,11 @@ fn lines(text: &str) -> Result<impl Iterator<Item = &str> + use<'_>, ()> {
 
 #[test]
 #[expect(unsafe_code, reason = "unsafe functions are traced too")]
-fn errors_are_told_where_wanted_however_a_function_returns() {
+fn errors_set_the_status_if_requested_however_a_function_returns() {
     let running = Running::start();
     assert_eq!(parse("7").unwrap().to_string(), "7");
     assert!(parse("").is_err() && parse("x").is_err());
-    // SAFETY: it needs nothing.
+    // SAFETY: the function has no requirements.
     assert_eq!(unsafe { daring(1) }, 2);
     assert!(lines("").is_err());
     assert_eq!(lines("a\nb").unwrap().count(), 2);
@@ -234,7 +234,7 @@ fn boxed(number: u8) -> std::pin::Pin<Box<dyn Future<Output = u8> + Send>> {
 async fn nothing() {}
 
 #[test]
-fn futures_are_entered_while_they_are_polled() {
+fn futures_enter_their_span_while_they_are_polled() {
     fn sendable<F: Future + Send>(future: F) -> F {
         future
     }
@@ -279,7 +279,7 @@ fn a_future_that_is_dropped_ends_its_span_and_one_never_polled_has_none() {
         let mut future = Box::pin(fetch("/cancelled", false));
         let mut context = Context::from_waker(&waker);
         assert!(future.as_mut().poll(&mut context).is_pending());
-        // It is no parent of what begins between its polls.
+        // The future's span is not the parent of spans between its polls.
         unjank::span("between").end();
     }
     let spans = spans(&running);
@@ -289,7 +289,7 @@ fn a_future_that_is_dropped_ends_its_span_and_one_never_polled_has_none() {
 }
 
 #[test]
-fn a_future_that_began_before_the_sdk_is_no_span_and_its_children_are_roots() {
+fn a_future_first_polled_before_the_start_has_no_span_and_its_children_are_roots() {
     let waker = Waker::from(Arc::new(Idle));
     let mut context = Context::from_waker(&waker);
     let mut running = Running::start();
@@ -318,7 +318,7 @@ impl Engine {
 }
 
 #[test]
-fn what_is_traced_is_decided_by_names_and_tags_at_run_time() {
+fn names_and_tags_select_what_is_traced_at_run_time() {
     let running = Running::with(|config| config);
     running.collector.configure(serde_json::json!({
         "sampling": {"session_rate": 1.0, "spans": {"default": 1.0}},
@@ -332,7 +332,7 @@ fn what_is_traced_is_decided_by_names_and_tags_at_run_time() {
     cart.add(1);
     assert!(cart.first().is_ok());
     twice(&1, [0, 0]);
-    // One name, but tags of their own.
+    // The same name, but different tags.
     let (Engine, Engine) = (Engine::cold(), Engine::warm());
     let spans = spans(&running);
     let names: Vec<_> = spans

@@ -1,4 +1,4 @@
-//! Spans of `tracing` through the layer, among ours.
+//! Spans of `tracing` recorded by the layer, among spans of the SDK.
 
 use std::future::Future;
 use std::pin::pin;
@@ -77,7 +77,7 @@ fn spans_nest_with_fields_places_and_events() {
 }
 
 #[test]
-fn a_future_is_one_span_on_whatever_thread_it_is_polled() {
+fn a_future_is_one_span_whichever_threads_poll_it() {
     let running = Running::start();
     let dispatch = dispatch();
     let future = async {
@@ -124,7 +124,7 @@ fn a_future_is_one_span_on_whatever_thread_it_is_polled() {
 }
 
 #[test]
-fn parents_are_ours_or_theirs_whichever_is_innermost_unless_the_code_names_one() {
+fn the_parent_is_the_innermost_span_of_either_library_unless_the_code_names_one() {
     let running = Running::start();
     tracing::dispatcher::with_default(&dispatch(), || {
         let _ours = unjank::span("ours");
@@ -158,7 +158,7 @@ fn configured(document: Value) -> Running {
 }
 
 #[test]
-fn the_remote_configuration_chooses_by_name() {
+fn the_remote_configuration_selects_spans_by_name() {
     let running = configured(json!({
         "sampling": {"session_rate": 1.0, "spans": {"default": 0.0, "overrides": [{"name": "kept*", "rate": 1.0}]}},
     }));
@@ -193,7 +193,7 @@ fn a_trace_is_sampled_as_a_whole() {
 }
 
 #[test]
-fn the_level_is_that_of_this_layer_alone() {
+fn the_level_applies_to_this_layer_alone() {
     let running = Running::start();
     let layer = unjank::tracing_layer_up_to(LevelFilter::WARN);
     let dispatch = Dispatch::new(tracing_subscriber::registry().with(layer));

@@ -1,4 +1,4 @@
-//! A disk that cannot be read is not taken for an empty one.
+//! An unreadable disk does not count as an empty one.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use unjank::{Mode, TransportError};
 use crate::collector::{Running, receipt};
 
 #[test]
-fn a_flush_does_not_say_that_all_is_sent_while_the_disk_cannot_be_read() {
+fn a_flush_fails_while_the_disk_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::with(|config| config.mode(Mode::Test).data_dir(folder.path()));
     running
@@ -21,12 +21,15 @@ fn a_flush_does_not_say_that_all_is_sent_while_the_disk_cannot_be_read() {
     let mut paths = files.map(|file| file.unwrap().path());
     let path = paths.find(|path| path.extension().is_some_and(|end| end == "segment"));
     let (path, aside) = (path.unwrap(), folder.path().join("aside"));
-    // A folder in its place cannot be read.
+    // A directory in place of the file makes it unreadable.
     std::fs::rename(&path, &aside).unwrap();
     std::fs::create_dir(&path).unwrap();
     let begun = std::time::Instant::now();
     assert!(!unjank::flush(Duration::from_secs(10)));
-    assert!(begun.elapsed() < Duration::from_secs(5), "it does not wait");
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it should not wait"
+    );
     assert!(running.collector.events("spans").is_empty());
     std::fs::remove_dir(&path).unwrap();
     std::fs::rename(&aside, &path).unwrap();
@@ -34,13 +37,13 @@ fn a_flush_does_not_say_that_all_is_sent_while_the_disk_cannot_be_read() {
     running.flush();
     assert_eq!(running.collector.events("spans").len(), 1);
     let batches = running.collector.batches();
-    let told = |batch: &serde_json::Value| batch["sdk_health"]["dropped"].is_array();
-    assert!(!batches.iter().any(told), "nothing is lost");
+    let has_losses = |batch: &serde_json::Value| batch["sdk_health"]["dropped"].is_array();
+    assert!(!batches.iter().any(has_losses), "no losses");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_an_earlier_process_kept_is_not_overwritten_because_the_disk_does_not_give_it() {
+fn unreadable_files_of_an_earlier_process_are_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let test = |config: unjank::Config| config.mode(Mode::Test).data_dir(folder.path());
     let count = || {
@@ -53,7 +56,7 @@ fn what_an_earlier_process_kept_is_not_overwritten_because_the_disk_does_not_giv
     let mut running = Running::with(test);
     unjank::span("first").end();
     running.flush();
-    // Counted after the last upload: only the ledger has it.
+    // Counted after the last upload, so only the ledger has it.
     running
         .collector
         .configure(json!({"upload": {"wifi_only": true}}));
@@ -66,7 +69,7 @@ fn what_an_earlier_process_kept_is_not_overwritten_because_the_disk_does_not_giv
     let files = ["traffic.json", "install-id"].map(|name| folder.path().join(name));
     for file in &files {
         std::fs::rename(file, file.with_extension("aside")).unwrap();
-        // A link to itself cannot be read, and can be replaced.
+        // A link to itself cannot be read but can be replaced.
         std::os::unix::fs::symlink(file, file).unwrap();
     }
     running.restart(test);

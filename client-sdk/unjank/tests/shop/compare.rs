@@ -1,4 +1,4 @@
-//! Two builds of the shop, compared: one has a real slow-down.
+//! Compares two builds of the shop, one of which has a real slow-down.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::server::program;
 
-/// Other programs run on this machine too, and a sleep of 5 ms took 11 beside ten compilers: what doubles counts, by more than any wait for a
-/// processor, and only in the middle.
+/// Other programs run on this machine as well: a sleep of 5 ms took 11 ms next to ten compilers. So only the median fails the
+/// gate, and only if it more than doubles by more than any wait for a processor.
 const BUDGETS: &str = r#"
 [defaults]
 allow_percent = 100
@@ -37,7 +37,7 @@ gate = "warn"
 "#;
 const RUNS: usize = 3;
 
-/// Two runs of the shop and one of its slow build, so many times in turns, so that a busy minute hits all of them.
+/// Runs of the shop, of the same build again, and of its slow build. They alternate, so that a busy minute affects all of them.
 struct Rehearsed {
     base: Vec<PathBuf>,
     again: Vec<PathBuf>,
@@ -90,7 +90,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn the_build_that_got_slower_fails_the_gate_and_the_same_build_does_not() {
+fn a_slower_build_fails_the_gate_and_the_same_build_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let Rehearsed { base, again, slow } = rehearse(folder);
@@ -130,7 +130,7 @@ fn the_build_that_got_slower_fails_the_gate_and_the_same_build_does_not() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_neither_fine_nor_a_regression() {
+fn a_failed_comparison_is_neither_a_pass_nor_a_regression() {
     let folder = tempfile::tempdir().unwrap();
     let gone = [folder.path().join("gone.jsonl")];
     let output = compare(folder.path(), &gone, &gone, &[]);

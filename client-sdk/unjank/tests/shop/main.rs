@@ -1,4 +1,4 @@
-//! The example beside a real server: what it says it did is what arrives.
+//! The example with a real server: what it reports to have done matches what arrives.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 mod compare;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Server, program};
 
-/// Whose code it is, and what blocks main threads in it.
+/// Rules that mark the app's own code, and the categories of code that block main threads.
 const RULES: &str = r#"
 version = 2
 built_in = true
@@ -64,7 +64,7 @@ fn within(row: &str, truth: &[&Value], tolerance: i64) {
 }
 
 #[test]
-fn what_the_shop_did_is_what_arrives() {
+fn the_server_stores_what_the_shop_did() {
     let server = Server::start(RULES);
     server.configure(&json!({"base": {
         "pages": [{"page": "MainActivity", "api": ["/home/head", "/poi/filter"]}],
@@ -73,7 +73,7 @@ fn what_the_shop_did_is_what_arrives() {
     let data = server.folder.path().join("shop");
     let truth = shop(&server, &data);
     assert_eq!(truth["sent"], true, "{truth}");
-    server.wait("the log is drained", || server.is_drained());
+    server.wait("draining the log", || server.is_drained());
 
     let page = server.sql("SELECT t1_ms, t2_ms, t3_ms, total_ms FROM page_loads");
     let parts = ["t1_ms", "t2_ms", "t3_ms", "total_ms"].map(|part| &truth["page"][part]);

@@ -1,4 +1,4 @@
-//! The server's own program, as a test starts it, kills it and asks it.
+//! The server's program: starts, stops and queries it.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// `target/debug`, where `cargo build --workspace` and `cargo test` put programs.
+/// Returns `target/debug`, where `cargo build --workspace` and `cargo test` put programs.
 fn programs() -> PathBuf {
     let this = std::env::current_exe().unwrap();
     this.parent().unwrap().parent().unwrap().to_owned()
@@ -17,7 +17,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
     let program = programs().join(name);
     assert!(
         program.exists(),
-        "{} is missing: `make test` builds it, or `cargo build --workspace`",
+        "{} is missing: build it with `make test` or `cargo build --workspace`",
         program.display()
     );
     program
@@ -31,7 +31,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `rules`: a classification rule file.
+    /// `rules` is the content of a classification rule file.
     pub(crate) fn start(rules: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("rules.toml"), rules).unwrap();
@@ -52,7 +52,7 @@ impl Server {
         server
     }
 
-    /// Starts the program on the folder and the ports of before.
+    /// Starts the program on an existing folder and given ports.
     pub(crate) fn serve(folder: &Path, listen: SocketAddr, admin: SocketAddr) -> Child {
         let log = folder.join("server.log");
         let mut log_options = std::fs::OpenOptions::new();
@@ -76,7 +76,7 @@ impl Server {
     }
 
     pub(crate) fn wait_until_ready(&self) {
-        self.wait("the server is ready", || {
+        self.wait("waiting for the server", || {
             let answer = ureq::get(format!("{}/readyz", self.url())).call();
             answer.is_ok_and(|mut answer| {
                 answer
@@ -92,7 +92,7 @@ impl Server {
         let begun = Instant::now();
         while !done() {
             assert!(
-                // On a fresh machine the engine's library is fetched first.
+                // On a new machine, the engine's library is downloaded first.
                 begun.elapsed() < Duration::from_secs(600),
                 "{what}: {}",
                 self.log()
@@ -149,8 +149,8 @@ impl Server {
             .header("content-type", "application/json")
             .send(body.to_string());
         assert_eq!(saved.unwrap().status(), 201);
-        // A change is served within a second, and the shop asks once.
-        self.wait("the configuration is served", || {
+        // The server serves a change within a second, and the shop polls only once.
+        self.wait("waiting for the configuration", || {
             let url = format!("{}/v1/config", self.url());
             let answer = ureq::get(url).header("authorization", "Bearer demo").call();
             let text = answer.unwrap().body_mut().read_to_string().unwrap();
@@ -161,7 +161,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Its engine ends with it.
+        // The engine is part of the process.
         self.child.kill().unwrap_or_default();
         self.child.wait().map(drop).unwrap_or_default();
     }

@@ -1,12 +1,12 @@
-//! Where messages may go. Whoever sets up a channel chooses an address that this server then asks from within its own network: only
-//! public addresses are, and those that the operator allows.
+//! Restricts the targets of notifications. The server requests the URL of a channel from within its own network, so only public
+//! addresses are allowed, and those that the operator lists.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
 
-/// Addresses and hosts that are allowed beside the public ones, as the setting has them: `10.0.0.0/8,alertmanager.internal`.
+/// Addresses and hosts that are allowed in addition to public ones, from a setting such as `10.0.0.0/8,alertmanager.internal`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedTargets {
     networks: Vec<IpNet>,
@@ -30,7 +30,7 @@ impl FromStr for AllowedTargets {
             let named = entry.bytes().any(|byte| byte.is_ascii_alphabetic());
             if !named || !entry.bytes().all(plain) {
                 return Err(format!(
-                    "`{entry}` is no host, address or network such as alertmanager.internal, 10.0.0.5 or 10.0.0.0/8"
+                    "`{entry}` is not a host, address or network such as alertmanager.internal, 10.0.0.5 or 10.0.0.0/8"
                 ));
             }
             allowed.hosts.push(entry.to_ascii_lowercase());
@@ -40,7 +40,7 @@ impl FromStr for AllowedTargets {
 }
 
 impl AllowedTargets {
-    /// Whether a connection to this address may be made, for this host of the URL.
+    /// Whether a URL with this host may connect to this address.
     #[must_use]
     pub fn allows(&self, host: &str, address: IpAddr) -> bool {
         let address = unwrapped(address);
@@ -56,7 +56,7 @@ impl AllowedTargets {
 }
 
 impl AllowedTargets {
-    /// Whether a name may be resolved at all. Names of an internal network are not: the answer would say whether they exist.
+    /// Whether a name may be resolved. Internal names may not, because the answer would reveal whether they exist.
     #[must_use]
     pub fn resolves(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
@@ -68,7 +68,7 @@ impl AllowedTargets {
     }
 }
 
-/// Domains that the public name system does not have.
+/// Domains that no public host has.
 const INTERNAL: [&str; 10] = [
     "arpa",
     "corp",
@@ -82,8 +82,8 @@ const INTERNAL: [&str; 10] = [
     "private",
 ];
 
-/// IPv4 in IPv6 clothes is judged as what it is: mapped (`::ffff:0:0/96`), NAT64 (`64:ff9b::/96`), 6to4 (`2002::/16`) and the
-/// long dead "compatible" ones (`::/96`).
+/// Returns the IPv4 address that an IPv6 address embeds: mapped (`::ffff:0:0/96`), NAT64 (`64:ff9b::/96`), 6to4 (`2002::/16`) and the
+/// deprecated "compatible" addresses (`::/96`). Other addresses are returned as they are.
 fn unwrapped(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address else {
         return address;
@@ -126,11 +126,11 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         }
         _ => false,
     };
-    // Azure's "wire server" has a public address, and is none.
+    // Azure's "wire server" is internal, although its address is public.
     !special && address != Ipv4Addr::new(168, 63, 129, 16)
 }
 
-/// Only what is given out as global unicast, `2000::/3`, without what is for special use there.
+/// Public is global unicast, `2000::/3`, without its special-purpose blocks.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         // Protocol assignments with Teredo and ORCHID; examples.
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_not_public_are_refused_each() {
+    fn addresses_that_are_not_public_are_refused() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_setting_allows_networks_and_hosts_and_nothing_beside_them() {
+    fn the_setting_allows_the_listed_networks_and_hosts_only() {
         let setting = "127.0.0.1, 10.1.0.0/16,Alertmanager.Internal,fd00::/8";
         assert!(allowed(setting, "127.0.0.1", "127.0.0.1"));
         assert!(allowed(setting, "x", "::ffff:127.0.0.1"));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_names_nothing_is_refused() {
+    fn a_malformed_setting_is_refused() {
         for wrong in ["10.0.0.0/33", "http://host", "10.0.0.1-10.0.0.9", "*"] {
             let refused = wrong.parse::<AllowedTargets>().unwrap_err();
             assert!(refused.contains(wrong), "{refused}");

@@ -1,15 +1,15 @@
-//! Alerts pushed to an Alertmanager, which forgets what it does not hear again: each firing alert says until when it is to be
-//! believed, and is sent again before that.
+//! Pushes alerts to an Alertmanager, which forgets alerts that are not repeated. Each firing alert carries an end time and is sent
+//! again before it.
 
 use serde_json::{Value, json};
 
 use super::SECOND;
 use super::message::{Message, Parcel, time};
 
-/// How long an Alertmanager believes that an alert fires when it hears nothing more: when this server is gone for longer, all its
-/// alerts are over there, and come back with it.
-const BELIEVED: i64 = 1_800 * SECOND;
-/// How often it hears of what still fires.
+/// How long an Alertmanager keeps a firing alert that is not repeated. If this server is down for longer, its alerts resolve there
+/// and fire again once it is back.
+const LIFETIME: i64 = 1_800 * SECOND;
+/// How often firing alerts are repeated.
 pub(super) const REFRESH: i64 = 300 * SECOND;
 
 /// The body of `POST /api/v2/alerts`.
@@ -21,7 +21,7 @@ pub(super) fn body(parcel: &Parcel<'_>) -> Value {
         json!({
             "labels": parcel.labels(incident), "annotations": parcel.annotations(incident),
             "startsAt": time(incident.started_at),
-            "endsAt": time(incident.resolved_at.unwrap_or(parcel.now + BELIEVED)),
+            "endsAt": time(incident.resolved_at.unwrap_or(parcel.now + LIFETIME)),
             "generatorURL": parcel.link(incident),
         })
     });

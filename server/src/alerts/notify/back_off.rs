@@ -1,4 +1,4 @@
-//! When a message that did not arrive is tried again: soon at first, then ever more rarely, for about a day.
+//! The back-off of deliveries: the waits between attempts grow to an hour, and end after about a day.
 
 use std::time::UNIX_EPOCH;
 
@@ -6,10 +6,10 @@ use super::SECOND;
 
 const FIRST: i64 = 10 * SECOND;
 const LONGEST: i64 = 3_600 * SECOND;
-/// Nine that grow to an hour, then one an hour: about a day.
+/// Nine waits that grow to an hour, then one per hour: about a day.
 const MOST_ATTEMPTS: i64 = 32;
 
-/// How long a receiver wants to be left alone.
+/// How long a receiver asks senders to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// In microseconds.
@@ -18,7 +18,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// `Retry-After`: seconds, or a date.
+    /// Parses `Retry-After`: seconds, or a date.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if let Ok(seconds) = text.trim().parse::<u32>() {
             return Some(Self::For(i64::from(seconds) * SECOND));
@@ -29,15 +29,15 @@ impl Wait {
     }
 }
 
-/// When to try again after so many attempts; never when that was the last. `dice` is 0 to 1: messages that failed together come
-/// apart.
+/// Returns when to try again after this many attempts, or `None` after the last. `dice`, 0 to 1, spreads the retries of messages that
+/// failed together.
 pub(super) fn next_attempt(attempts: i64, now: i64, wait: Option<Wait>, dice: f64) -> Option<i64> {
     if attempts >= MOST_ATTEMPTS {
         return None;
     }
     let doublings = u32::try_from(attempts - 1).unwrap_or_default().min(20);
     let full = (FIRST << doublings).min(LONGEST);
-    // Half of it for sure.
+    // Half of the wait is fixed, the other half is jitter.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "less than an hour in microseconds"
@@ -49,7 +49,7 @@ pub(super) fn next_attempt(attempts: i64, now: i64, wait: Option<Wait>, dice: f6
         Some(Wait::For(micros)) => now + micros,
         Some(Wait::Until(at)) => at,
     };
-    // Nobody is left alone for longer than an hour: whoever waits for the message is a person.
+    // Wait an hour at most, whatever the receiver asks for: a person waits for the message.
     Some(asked.clamp(own, now + LONGEST))
 }
 
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_become_rarer_and_end_after_about_a_day() {
+    fn waits_grow_and_attempts_end_after_about_a_day() {
         let (mut now, mut waits) = (0, Vec::new());
         let mut attempts = 1;
         while let Some(next) = next_attempt(attempts, now, None, 0.5) {

@@ -1,4 +1,4 @@
-//! Sending what is written, until it arrives: a few at a time, one of each channel.
+//! Sends saved messages until they are delivered: a few at a time, one per channel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,32 +15,32 @@ use crate::store::control::{Attempt, ControlError, Notification};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const AT_A_TIME: usize = 16;
-/// A claim outlives its attempt, so that nobody else sends what is still being sent.
+/// A claim outlives its attempt, so that no other server sends a message in flight.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(20);
 const CLAIM: i64 = 30 * SECOND;
 
-/// Until `shutdown`; what is under way then is finished.
+/// Runs until `shutdown`, then finishes the attempts in flight.
 pub async fn deliver(notifier: Arc<Notifier>, shutdown: CancellationToken) {
-    // Tasks, not futures of this one: an attempt that holds a connection of the database goes on while the next ones are claimed.
-    let mut under_way = JoinSet::new();
+    // Attempts are tasks, because one that holds a database connection must make progress while this loop claims the next ones.
+    let mut in_flight = JoinSet::new();
     loop {
-        for claimed in notifier.claim(AT_A_TIME - under_way.len()).await {
+        for claimed in notifier.claim(AT_A_TIME - in_flight.len()).await {
             let notifier = Arc::clone(&notifier);
-            under_way.spawn(async move { notifier.attempt(claimed).await });
+            in_flight.spawn(async move { notifier.attempt(claimed).await });
         }
         tokio::select! {
             () = shutdown.cancelled() => break,
-            Some(ended) = under_way.join_next() => say(ended),
+            Some(ended) = in_flight.join_next() => log_failure(ended),
             () = sleep(LOOK_EVERY) => {}
         }
     }
-    while let Some(ended) = under_way.join_next().await {
-        say(ended);
+    while let Some(ended) = in_flight.join_next().await {
+        log_failure(ended);
     }
 }
 
-/// Its claim ends, then it is tried again.
-fn say(ended: Result<(), JoinError>) {
+/// Logs a failed attempt. The message is retried when its claim ends.
+fn log_failure(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "an attempt to send a notification failed");
     }
@@ -54,15 +54,15 @@ impl Notifier {
         };
         let claimed = self.control.claim(now, now + CLAIM, free).await;
         claimed.unwrap_or_else(|error| {
-            tracing::warn!(%error, "notifications wait");
+            tracing::warn!(%error, "failed to claim notifications");
             Vec::new()
         })
     }
 
     async fn attempt(&self, claimed: Notification) {
         if let Err(error) = self.try_attempt(&claimed).await {
-            // The claim ends, then it is sent again, with the same key.
-            tracing::warn!(notification = %claimed.id, %error, "what became of a notification cannot be noted");
+            // The message is sent again with the same key when its claim ends.
+            tracing::warn!(notification = %claimed.id, %error, "failed to read the channel of a notification or to save the outcome");
         }
     }
 
@@ -74,7 +74,7 @@ impl Notifier {
         let message: Result<Message, _> = serde_json::from_value(claimed.body.clone());
         let outcome = match &message {
             Ok(_) if !channel.fields.enabled => {
-                Outcome::Never("the channel is switched off".to_owned())
+                Outcome::Never("the channel is disabled".to_owned())
             }
             Ok(message) => {
                 let parcel = Parcel {
@@ -86,15 +86,17 @@ impl Notifier {
                     now: self.clock.now(),
                 };
                 let sent = timeout(LONGEST_ATTEMPT, self.send(&channel, &parcel)).await;
-                sent.unwrap_or_else(|_| Outcome::later("it took too long"))
+                sent.unwrap_or_else(|_| Outcome::later("the attempt timed out"))
             }
-            Err(error) => Outcome::Never(format!("another version wrote it: {error}")),
+            Err(error) => Outcome::Never(format!(
+                "this version of the server cannot read the message: {error}"
+            )),
         };
         self.metrics.count(channel.kind.as_str(), outcome.name());
         let now = self.clock.now();
         let attempt = settled(claimed, outcome, now);
         if let Attempt::Later { error, .. } | Attempt::GivenUp { error } = &attempt {
-            tracing::warn!(channel = channel.fields.name, attempts = claimed.attempts, %error, "a notification did not arrive");
+            tracing::warn!(channel = channel.fields.name, attempts = claimed.attempts, %error, "a notification was not delivered");
         }
         self.control.settle(claimed, &attempt, now).await?;
         Ok(())

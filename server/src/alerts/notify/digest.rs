@@ -1,5 +1,5 @@
-//! The daily digest: what one day of UTC looked like against the day before. Numbers are those of the query engine; nothing here is
-//! tested for significance, which is what alert rules are for.
+//! The daily digest: a UTC day compared with the day before. The numbers come from the query engine. They are not tested for
+//! significance, unlike those of alert rules.
 
 mod html;
 mod text;
@@ -20,14 +20,14 @@ pub(super) use self::text::traffic_csv;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Digest {
     pub project: String,
-    /// Of UTC: `2026-11-20`.
+    /// A UTC day: `2026-11-20`.
     #[schema(format = Date)]
     pub day: String,
-    /// What got worse by a tenth or more, the worst first.
+    /// Measures that got worse by 10 % or more, worst first.
     pub regressions: Vec<Regression>,
-    /// Groups of janks that did not occur in the four weeks before.
+    /// Jank groups that did not occur in the four weeks before.
     pub new_groups: Vec<NewGroup>,
-    /// The hundred installs with most traffic.
+    /// The hundred installs with the most traffic.
     pub traffic: Vec<InstallTraffic>,
     pub health: Health,
 }
@@ -43,7 +43,7 @@ pub struct Regression {
     pub unit: String,
     pub before: f64,
     pub now: f64,
-    /// Relatively: 0.1 is a tenth more.
+    /// The relative change: 0.1 is 10 % more.
     pub change: f64,
     pub samples: f64,
 }
@@ -65,18 +65,18 @@ pub struct InstallTraffic {
     pub requests: f64,
 }
 
-/// What was lost, and what measuring cost.
+/// Lost events, and the cost of measuring.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = DigestHealth)]
 pub struct Health {
-    /// Those that sent something.
+    /// Installs that sent something.
     pub installs: f64,
     pub events_accepted: f64,
-    /// Events that the server did not take, by signal and reason.
+    /// Events that the server did not store, by signal and reason.
     pub not_stored: Vec<Lost>,
-    /// Events that devices gave up before they were sent, by signal and reason.
+    /// Events that devices dropped before sending, by signal and reason.
     pub dropped: Vec<Lost>,
-    /// Time that the SDK took, by its own account.
+    /// The CPU time of the SDK per install, as measured by itself.
     pub overhead_us_per_install: f64,
     pub upload_bytes: f64,
 }
@@ -94,19 +94,19 @@ impl Digest {
     pub fn subject(&self) -> String {
         let Self { project, day, .. } = self;
         let (worse, new) = (self.regressions.len(), self.new_groups.len());
-        format!("unjank: {project} on {day}: {worse} regressions, {new} new groups of janks")
+        format!("unjank: {project} on {day}: {worse} regressions, {new} new jank groups")
     }
 }
 
 const DAYS: i64 = 86_400_000_000;
-/// Fewer samples move by themselves.
+/// With fewer samples, a measure varies by chance.
 const FEWEST: u64 = 100;
 const LEAST_CHANGE: f64 = 0.1;
 const MOST_REGRESSIONS: usize = 10;
 const MOST_NEW_GROUPS: usize = 10;
 const LOOK_BACK: i64 = 28 * DAYS;
 
-/// What is compared with the day before: signal, dimension, measure, its unit, and where samples are counted.
+/// What is compared with the day before: signal, dimension, measure, unit, and the measure that counts samples.
 const COMPARED: [[&str; 5]; 4] = [
     ["spans", "name", "p95_us", "us", "samples"],
     ["page_loads", "page", "t3_p75_ms", "ms", "samples"],
@@ -114,7 +114,7 @@ const COMPARED: [[&str; 5]; 4] = [
     ["app_starts", "kind", "p75_ms", "ms", "count"],
 ];
 
-/// Asks for everything.
+/// Queries the digest of a day.
 pub async fn digest_of(
     clickhouse: &ClickHouse,
     project: &str,
@@ -283,7 +283,7 @@ fn lost(row: TableRow) -> Option<Lost> {
     })
 }
 
-/// JSON has no NaN: what was not measured is zero here.
+/// Returns a value, or 0 if it was not measured, because JSON has no NaN.
 fn number(values: &[f64], place: usize) -> f64 {
     let value = values.get(place).copied().unwrap_or_default();
     if value.is_finite() { value } else { 0.0 }

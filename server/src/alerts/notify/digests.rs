@@ -1,4 +1,4 @@
-//! When a digest is due: once for each channel and day, at the channel's hour of the day after.
+//! Creates the daily digests: one per channel and day, at the channel's hour on the following day.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,15 +19,15 @@ const EVERY: Duration = Duration::from_secs(5);
 const LEASE: i64 = 120 * SECOND;
 const HOUR: i64 = 3_600 * SECOND;
 const DAY: i64 = 24 * HOUR;
-/// 1970-01-01.
+/// The Julian day of 1970-01-01.
 const EPOCH: i32 = 2_440_588;
 
-/// A day of UTC, written `2026-11-20`.
+/// A UTC day, written `2026-11-20`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Day(i32);
 
 impl Day {
-    /// The last one that is over.
+    /// Returns the last day that was over at a time.
     #[must_use]
     pub fn before(now: i64) -> Self {
         Self(i32::try_from(now.div_euclid(DAY) - 1).unwrap_or_default())
@@ -59,11 +59,11 @@ impl FromStr for Day {
     fn from_str(text: &str) -> Result<Self, String> {
         let date = Date::parse(text, format_description!("[year]-[month]-[day]"));
         date.map(|date| Self(date.to_julian_day() - EPOCH))
-            .map_err(|_| "a day is written 2026-11-20".to_owned())
+            .map_err(|_| "`day` must be a date such as 2026-11-20".to_owned())
     }
 }
 
-/// Until `shutdown`.
+/// Runs until `shutdown`.
 pub async fn digests(notifier: Arc<Notifier>, shutdown: CancellationToken) {
     let mut every = interval(EVERY);
     loop {
@@ -76,7 +76,7 @@ pub async fn digests(notifier: Arc<Notifier>, shutdown: CancellationToken) {
             sent = notifier.send_digests() => sent,
         };
         if let Err(error) = sent {
-            tracing::warn!(%error, "the daily digest waits");
+            tracing::warn!(%error, "failed to create the daily digests");
         }
     }
 }
@@ -85,7 +85,7 @@ impl Notifier {
     async fn send_digests(&self) -> anyhow::Result<()> {
         let now = self.clock.now();
         let due = self.due(now).await?;
-        // Two servers that make the same digest would write one message, but ask twice.
+        // Without the lease, two servers would still save one message, but both would query it.
         if due.is_empty()
             || !self
                 .control
@@ -102,7 +102,7 @@ impl Notifier {
                 None => match digest_of(&self.clickhouse, &channel.project, day, now).await {
                     Ok(digest) => digest,
                     Err(error) => {
-                        tracing::warn!(%error, project = channel.project, "the daily digest of a project waits");
+                        tracing::warn!(%error, project = channel.project, "failed to query the daily digest of a project");
                         continue;
                     }
                 },
@@ -121,7 +121,8 @@ impl Notifier {
         Ok(())
     }
 
-    /// Channels that should have the digest of yesterday by now, and have not. The first comes the day after a channel was made.
+    /// Returns the channels for which yesterday's digest is due and not yet saved. A new channel gets its first digest at its next
+    /// digest hour.
     async fn due(&self, now: i64) -> anyhow::Result<Vec<Channel>> {
         let day = Day::before(now);
         let mut due = Vec::new();
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_those_of_utc() {
+    fn days_are_in_utc() {
         let now = 1_795_176_000_000_000;
         let day = Day::before(now);
         assert_eq!(day.to_string(), "2026-11-19");

@@ -1,4 +1,4 @@
-//! Mail, by the operator's own mail server: as text, and as HTML that `maud` escapes.
+//! Sends mail through the operator's mail server, as text and as HTML that `maud` escapes.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,10 +13,10 @@ use super::message::{Message, Parcel};
 use super::sending::Outcome;
 use super::signature::hex;
 
-/// Of each step of the conversation.
+/// The timeout of each SMTP command.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The mail server of the settings, if there is one. Does not print.
+/// The mail server of the settings, if there is one. Its `Debug` output hides the password.
 #[derive(Clone)]
 pub struct Mailer(Option<(AsyncSmtpTransport<Tokio1Executor>, Mailbox)>);
 
@@ -31,43 +31,45 @@ impl std::fmt::Debug for Mailer {
 }
 
 impl Mailer {
-    /// `url`: `smtps://user:password@host`, `smtp://host:587?tls=required`.
+    /// Takes a URL such as `smtps://user:password@host` or `smtp://host:587?tls=required`.
     pub fn new(url: Option<&str>, from: &str) -> anyhow::Result<Self> {
         let Some(url) = url else {
             return Ok(Self(None));
         };
-        // Neither error quotes the URL, which has a password in it.
+        // No error may quote the URL, which contains a password.
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| {
             anyhow::anyhow!(
-                "the mail server's URL is like smtps://user:password@mail.example.com or smtp://mail.example.com:587?tls=required"
+                "the URL of the mail server must have a form such as smtps://user:password@mail.example.com or smtp://mail.example.com:587?tls=required"
             )
         })?;
         let from = from
             .parse()
-            .map_err(|error| anyhow::anyhow!("the sender of mail, `{from}`: {error}"))?;
+            .map_err(|error| anyhow::anyhow!("invalid sender of mail `{from}`: {error}"))?;
         Ok(Self(Some((transport.timeout(Some(LONGEST)).build(), from))))
     }
 }
 
 pub(super) async fn send(mailer: &Mailer, to: &[String], parcel: &Parcel<'_>) -> Outcome {
     let Some((transport, from)) = &mailer.0 else {
-        return Outcome::later("this server has no mail server: the operator sets UNJANK_SMTP_URL");
+        return Outcome::later(
+            "no mail server is configured: the operator must set UNJANK_SMTP_URL",
+        );
     };
     let mail = match written(from.clone(), to, parcel) {
         Ok(mail) => mail,
-        Err(error) => return Outcome::Never(format!("the mail cannot be written: {error}")),
+        Err(error) => return Outcome::Never(format!("the mail cannot be composed: {error}")),
     };
     match transport.send(mail).await {
         Ok(_) => Outcome::Delivered,
         Err(error) if error.is_permanent() => {
-            Outcome::Never(format!("the mail server refused: {error}"))
+            Outcome::Never(format!("the mail server refused the mail: {error}"))
         }
-        Err(error) => Outcome::later(format!("the mail server: {error}")),
+        Err(error) => Outcome::later(format!("the mail could not be sent: {error}")),
     }
 }
 
 fn written(from: Mailbox, to: &[String], parcel: &Parcel<'_>) -> anyhow::Result<lettre::Message> {
-    // The same message has the same id, so that a mailbox may drop what comes twice.
+    // Every attempt has the same id, so that mailboxes can drop duplicates.
     let id = hex(&Sha256::digest(parcel.key));
     let domain = from.email.domain().to_owned();
     let sent_at = UNIX_EPOCH + Duration::from_micros(u64::try_from(parcel.now).unwrap_or_default());
@@ -122,7 +124,7 @@ fn page(parcel: &Parcel<'_>) -> Markup {
                             p {
                                 strong { (one.title) } " (" (one.severity) ")" br;
                                 (one.summary) br;
-                                a href=(parcel.link(one)) { "Show it" }
+                                a href=(parcel.link(one)) { "Open" }
                             }
                         }
                     }

@@ -1,4 +1,4 @@
-//! A message before it has the form of a channel, and what all forms have in common.
+//! A message before it is formatted for a channel, and what all formats share.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::digest::Digest;
 use super::signature::hex;
 use crate::store::control::ToldIncident;
 
-/// What a notification is about, as its body keeps it.
+/// The content of a notification, as saved in its body.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Message {
@@ -28,23 +28,23 @@ pub struct Told {
     pub incidents: Vec<ToldIncident>,
 }
 
-/// A message on its way.
+/// A message to send.
 pub struct Parcel<'a> {
     pub project: &'a str,
-    /// The same for the same message, each time it is sent.
+    /// The idempotency key, the same for every attempt.
     pub key: &'a str,
     pub subject: &'a str,
     pub message: &'a Message,
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     pub public_url: &'a str,
     pub now: i64,
 }
 
-/// A test's alert ends by itself.
+/// The alert of a test message ends after this time.
 const TEST_LASTS: i64 = 300 * SECOND;
 
 impl Message {
-    /// What a channel is tried with.
+    /// Returns the message that tests a channel.
     #[must_use]
     pub fn test(project: &str, now: i64) -> Self {
         let labels = [
@@ -62,7 +62,8 @@ impl Message {
             labels: labels
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
-            summary: "Nothing is wrong: somebody tried whether messages arrive.".to_owned(),
+            summary: "Nothing is wrong: this message tests whether notifications arrive."
+                .to_owned(),
             link: "/".to_owned(),
             started_at: now,
             resolved_at: Some(now + TEST_LASTS),
@@ -75,12 +76,12 @@ impl Message {
 }
 
 impl Parcel<'_> {
-    /// Where people see the same numbers.
+    /// Returns the URL of the screen with the same numbers.
     pub(super) fn link(&self, incident: &ToldIncident) -> String {
         format!("{}{}", self.public_url, incident.link)
     }
 
-    /// The labels of Prometheus: names it knows, and those that tell one project from another.
+    /// Returns the labels with names that are valid in Prometheus, including name, severity and project.
     pub(super) fn labels(&self, incident: &ToldIncident) -> BTreeMap<String, String> {
         let mut labels: BTreeMap<String, String> = incident
             .labels
@@ -130,7 +131,7 @@ fn label_name(name: &str) -> String {
     }
 }
 
-/// The same for the same labels.
+/// Returns a hash of the labels.
 pub(super) fn fingerprint(labels: &BTreeMap<String, String>) -> String {
     let digest = Sha256::digest(json!(labels).to_string());
     hex(digest.get(..8).unwrap_or_default())
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_labels_are_those_that_prometheus_knows() {
+    fn label_names_are_valid_in_prometheus() {
         assert_eq!(label_name("device_class"), "device_class");
         assert_eq!(label_name("http.status-code"), "http_status_code");
         assert_eq!(label_name("5g"), "_5g");

@@ -1,4 +1,4 @@
-//! HTTP to the outside: one connection to an address that was checked, no redirects, no proxies, little time, little read.
+//! Outgoing HTTP: one connection to a checked address, no redirects, no proxies, short timeouts, and little of the response is read.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use super::sending::Outcome;
 
 const LONGEST: Duration = Duration::from_secs(10);
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
-/// As much of an answer is read to say what is wrong.
+/// How much of an error response is read.
 const MOST_READ: usize = 4 << 10;
 const MOST_QUOTED: usize = 200;
 
-/// Sends requests only where that is allowed.
+/// Sends requests to allowed targets only.
 #[derive(Clone, Debug)]
 pub struct Outbound {
     client: Client,
     allowed: Arc<AllowedTargets>,
 }
 
-/// The names that a URL may have are resolved here, and nowhere else: what is connected to is what was checked.
+/// Resolves and checks the hosts of URLs. There is no other resolver, so a connection always goes to a checked address.
 struct Guard(Arc<AllowedTargets>);
 
 impl Resolve for Guard {
@@ -38,7 +38,7 @@ impl Resolve for Guard {
             let fit = found.filter(|one| allowed.allows(name.as_str(), one.ip()));
             let fit: Vec<SocketAddr> = fit.collect();
             if fit.is_empty() {
-                // The address is not said: it may be one of an internal network.
+                // Do not reveal the address, which may be internal.
                 return Err(Refused::Name(name.as_str().to_owned()).into());
             }
             Ok(Box::new(fit.into_iter()) as Addrs)
@@ -49,13 +49,9 @@ impl Resolve for Guard {
 /// A target that is not allowed.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
-    #[error(
-        "{0} is not a public address: nothing is sent there unless the operator allows it (--notify-allow)"
-    )]
+    #[error("{0} is not a public address: ask the operator to allow it with --notify-allow")]
     Address(IpAddr),
-    #[error(
-        "{0} has no public address: nothing is sent there unless the operator allows it (--notify-allow)"
-    )]
+    #[error("{0} has no public address: ask the operator to allow it with --notify-allow")]
     Name(String),
 }
 
@@ -68,24 +64,29 @@ impl Outbound {
             .no_proxy()
             .timeout(LONGEST)
             .connect_timeout(LONGEST_CONNECT)
-            // Deliveries are rare: a connection that is kept would only be one that breaks.
+            // Deliveries are rare, so an idle connection would most likely break before it is used again.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("unjank/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(Self { client, allowed })
     }
 
-    /// A URL that something may be sent to, as far as the URL itself tells.
+    /// Parses a URL and checks whether its target is allowed, without resolving its host.
     pub fn target(&self, url: &str) -> Result<Url, String> {
-        let url: Url = url.parse().map_err(|error| format!("the URL: {error}"))?;
+        let url: Url = url
+            .parse()
+            .map_err(|error| format!("the URL is invalid: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err("the URL begins with https:// or http://".to_owned());
+            return Err("the URL must begin with https:// or http://".to_owned());
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("the URL has a name and password in it: give them apart".to_owned());
+            return Err(
+                "the URL must not contain a user name or password: use `username` and `password`"
+                    .to_owned(),
+            );
         }
-        let host = url.host_str().ok_or("the URL names no host")?;
-        // An address is not resolved, so it is checked here. Odd spellings (`0x7f.1`) were made plain by the parser.
+        let host = url.host_str().ok_or("the URL has no host")?;
+        // A literal address is not resolved, so check it here. The parser has normalized odd spellings (`0x7f.1`).
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse();
         match literal {
             Ok(address) if !self.allowed.allows(host, address) => {
@@ -107,7 +108,7 @@ impl Outbound {
     }
 }
 
-/// Sends it, and says what came of it.
+/// Sends a request and returns the outcome.
 pub(super) async fn send(request: RequestBuilder) -> Outcome {
     match request.send().await {
         Ok(response) => answered(response).await,
@@ -116,7 +117,7 @@ pub(super) async fn send(request: RequestBuilder) -> Outcome {
 }
 
 fn failed(error: &reqwest::Error) -> Outcome {
-    // The outermost text quotes the URL, which may hold a secret; the innermost says what happened.
+    // The outermost error quotes the URL, which may contain a secret. The innermost names the cause.
     let mut text = "the request failed".to_owned();
     let mut cause = std::error::Error::source(error);
     while let Some(one) = cause {
@@ -127,9 +128,9 @@ fn failed(error: &reqwest::Error) -> Outcome {
         cause = one.source();
     }
     if error.is_timeout() {
-        return Outcome::later("it did not answer in time");
+        return Outcome::later("the receiver did not respond in time");
     }
-    Outcome::later(format!("it cannot be reached: {text}"))
+    Outcome::later(format!("the receiver cannot be reached: {text}"))
 }
 
 async fn answered(mut response: Response) -> Outcome {
@@ -139,14 +140,17 @@ async fn answered(mut response: Response) -> Outcome {
     }
     if (300..400).contains(&status) {
         return Outcome::Never(format!(
-            "it answered {status}, a redirect: give the address that it leads to"
+            "the receiver responded with {status}, a redirect: use the URL that it leads to"
         ));
     }
     let wait = response
         .headers()
         .get("retry-after")
         .and_then(|value| Wait::parse(value.to_str().ok()?));
-    let error = format!("it answered {status}{}", quoted(&mut response).await);
+    let error = format!(
+        "the receiver responded with {status}{}",
+        quoted(&mut response).await
+    );
     if matches!(status, 408 | 425 | 429 | 500..) {
         Outcome::Later {
             error,
@@ -157,7 +161,7 @@ async fn answered(mut response: Response) -> Outcome {
     }
 }
 
-/// The beginning of an answer, as one line.
+/// Returns the start of a response body as one line.
 async fn quoted(response: &mut Response) -> String {
     let mut read = Vec::new();
     while read.len() < MOST_READ {

@@ -1,4 +1,4 @@
-//! One attempt: a message, as the channel wants it, goes to where the channel says.
+//! One attempt to send a message, in the format of its channel.
 
 use super::back_off::Wait;
 use super::message::Parcel;
@@ -7,21 +7,21 @@ use super::settings::{ChannelSecret, ChannelSettings};
 use super::{Notifier, alertmanager, mail, signature, slack, webhook};
 use crate::store::control::{Channel, ChannelKind};
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Delivered,
-    /// It may go well another time.
+    /// A retry can succeed.
     Later {
         error: String,
         retry_after: Option<Wait>,
     },
-    /// It would go the same way every time.
+    /// A retry cannot succeed.
     Never(String),
 }
 
 impl Outcome {
-    /// For metrics.
+    /// The name in metrics.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -39,7 +39,7 @@ impl Outcome {
 }
 
 impl Notifier {
-    /// Sends a message now, once.
+    /// Sends a message in one attempt.
     pub async fn send(&self, channel: &Channel, parcel: &Parcel<'_>) -> Outcome {
         let context = ChannelSecret::context(channel.id);
         let opened = self.secret.open(&context, &channel.fields.secret.0);
@@ -50,7 +50,7 @@ impl Notifier {
             Ok(secret) => secret,
             Err(error) => {
                 return Outcome::Never(format!(
-                    "what is kept of this channel does not open ({error}): enter its URL and secrets again"
+                    "the secrets of this channel cannot be decrypted ({error}): enter its URL and secrets again"
                 ));
             }
         };

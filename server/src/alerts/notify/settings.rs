@@ -1,4 +1,4 @@
-//! What is set of a channel: what may be shown, and what is sealed. Checked before it is kept.
+//! The settings of a channel: a public part and a sealed one. Both are checked before they are saved.
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,22 @@ use uuid::Uuid;
 use super::Outbound;
 use crate::store::control::{Channel, ChannelKind};
 
-/// The hour at which the digest of yesterday is made when nobody chose one: 07:00 UTC.
+/// The default hour of the daily digest: 07:00 UTC.
 const DIGEST_HOUR: u8 = 7;
 const MOST_RECIPIENTS: usize = 20;
 const SHORTEST_KEY: usize = 16;
 const LONGEST_TEXT: usize = 4_096;
 
-/// What may be shown.
+/// The settings that the API returns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelSettings {
-    /// Whom mail goes to.
+    /// The recipients of mail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-    /// Of the URL, by which people tell their channels apart.
+    /// The host of the URL, by which users recognize the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Of the day, in UTC.
+    /// The hour of the daily digest, in UTC.
     #[serde(default = "digest_hour")]
     pub digest_hour: u8,
 }
@@ -41,7 +41,7 @@ impl Default for ChannelSettings {
     }
 }
 
-/// What may not. Does not print.
+/// The settings that the API never returns. Their `Debug` output hides them.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelSecret {
     /// Empty for mail.
@@ -56,7 +56,7 @@ pub struct ChannelSecret {
 }
 
 impl ChannelSecret {
-    /// Whether a URL is of another server than the one that is kept.
+    /// Whether a URL has another origin than the saved one.
     #[must_use]
     pub fn leads_elsewhere(&self, url: &str) -> bool {
         let origin = |url: &str| Url::parse(url).map(|url| url.origin()).ok();
@@ -70,7 +70,7 @@ impl std::fmt::Debug for ChannelSecret {
     }
 }
 
-/// Why a channel cannot be like that.
+/// Why the settings of a channel are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unfit(pub String);
@@ -83,17 +83,17 @@ impl ChannelSettings {
 }
 
 impl ChannelSecret {
-    /// What a channel's secret is sealed for.
+    /// Returns the context that the secret of a channel is sealed with.
     #[must_use]
     pub fn context(channel: Uuid) -> String {
         format!("channel:{channel}")
     }
 
     pub fn parse(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|_| "it is damaged".to_owned())
+        serde_json::from_str(text).map_err(|_| "the data is damaged".to_owned())
     }
 
-    /// Checks everything together, and notes the host.
+    /// Checks all settings of a channel, and sets the host.
     pub fn check(
         &self,
         kind: ChannelKind,
@@ -102,7 +102,7 @@ impl ChannelSecret {
     ) -> Result<(), Unfit> {
         let fault = |text: &str| Err(Unfit(text.to_owned()));
         if settings.digest_hour > 23 {
-            return fault("`digest_hour` is 0 to 23, in UTC");
+            return fault("`digest_hour` must be 0 to 23, in UTC");
         }
         let texts = [
             Some(&self.url),
@@ -115,34 +115,36 @@ impl ChannelSecret {
             .flatten()
             .any(|text| text.len() > LONGEST_TEXT)
         {
-            return fault("`url`, `signing_key`, `username` and `password` are 4096 bytes at most");
+            return fault(
+                "`url`, `signing_key`, `username` and `password` must be at most 4096 bytes each",
+            );
         }
         if self.password.is_some() && self.username.is_none() {
-            return fault("a `password` needs a `username`");
+            return fault("`password` requires `username`");
         }
         settings.host = None;
         if kind == ChannelKind::Email {
             if *self != Self::default() {
                 return fault(
-                    "mail goes to `to`, by the operator's mail server: it has no `url`, no secrets",
+                    "a mail channel has no `url` and no secrets: set the recipients in `to`",
                 );
             }
             return recipients(&settings.to);
         }
         if !settings.to.is_empty() {
-            return fault("`to` is for mail");
+            return fault("`to` is only for mail: remove it");
         }
         if self.url.is_empty() {
-            return fault("`url` is missing: where messages are posted");
+            return fault("`url` is missing: set the address to post messages to");
         }
         let url = outbound.target(&self.url).map_err(Unfit)?;
         settings.host = url.host_str().map(|host| with_port(&url, host));
         match (&self.signing_key, kind) {
             (Some(_), ChannelKind::Slack | ChannelKind::Alertmanager) => {
-                fault("only a webhook is signed: leave `signing_key` out")
+                fault("only a webhook is signed: remove `signing_key`")
             }
             (Some(key), _) if key.len() < SHORTEST_KEY => {
-                fault("`signing_key` has at least 16 characters: `openssl rand -hex 32` makes one")
+                fault("`signing_key` must have at least 16 characters: use `openssl rand -hex 32`")
             }
             _ => Ok(()),
         }
@@ -156,7 +158,9 @@ fn with_port(url: &Url, host: &str) -> String {
 
 fn recipients(to: &[String]) -> Result<(), Unfit> {
     if to.is_empty() || to.len() > MOST_RECIPIENTS {
-        return Err(Unfit(format!("`to` has 1 to {MOST_RECIPIENTS} addresses")));
+        return Err(Unfit(format!(
+            "`to` must have 1 to {MOST_RECIPIENTS} addresses"
+        )));
     }
     for address in to {
         if address.parse::<lettre::Address>().is_err() {

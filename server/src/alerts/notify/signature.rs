@@ -1,4 +1,4 @@
-//! The signature of a webhook: who holds the key can tell that a message comes from here, and when.
+//! The signature of a webhook, with which a receiver verifies the origin and time of a message.
 
 use aws_lc_rs::hmac;
 
@@ -6,7 +6,7 @@ use super::SECOND;
 
 /// Seconds since the epoch.
 const TIMESTAMP: &str = "x-unjank-timestamp";
-/// `v1=` and the HMAC-SHA256 of timestamp, a dot and the body, in hexadecimal.
+/// `v1=` and the HMAC-SHA256 of the timestamp, a dot and the body, in hexadecimal.
 const SIGNATURE: &str = "x-unjank-signature";
 
 pub(super) fn headers(key: &str, now: i64, body: &[u8]) -> [(&'static str, String); 2] {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_signature_is_what_openssl_makes_of_timestamp_dot_body() {
+    fn the_signature_is_that_of_openssl() {
         // printf '1795176000.{"a":1}' | openssl dgst -sha256 -hmac 0123456789abcdef
         let [timestamp, signature] =
             headers("0123456789abcdef", 1_795_176_000_500_000, b"{\"a\":1}");

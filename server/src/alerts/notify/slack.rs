@@ -1,6 +1,6 @@
-//! Messages for incoming webhooks of Slack and those who speak like it (Mattermost, Rocket.Chat, Discord's `/slack`).
+//! Messages for incoming webhooks of Slack and compatible services (Mattermost, Rocket.Chat, Discord's `/slack`).
 //!
-//! Names in messages come from apps, and apps from anybody: nothing in them may mention people, link or draw.
+//! Names in messages come from apps and are untrusted: they must not mention people, create links or show images.
 
 use std::sync::LazyLock;
 
@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 use super::digest::digest_text;
 use super::message::{Message, Parcel};
 
-/// Slack cuts longer texts off.
+/// Slack truncates longer texts.
 const MOST_CHARS: usize = 12_000;
 
-/// Slack and others turn this into a link.
+/// Slack and others turn such a name into a link.
 static WWW: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)(\bwww)\.").expect("a pattern that tests compile"));
 const NO_WIDTH: char = '\u{200b}';
 
-/// How the receiver reads a text.
+/// The markup of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
-    /// Three characters mean something, and are written as entities.
+    /// Three special characters are escaped as entities.
     Slack,
-    /// What Markdown knows has a backslash before it. What only some of them know is broken by a space of no width: mentions, links in
-    /// angle brackets, bare links.
+    /// The special characters of Markdown are escaped with a backslash. A zero-width space breaks what only some receivers support:
+    /// mentions, links in angle brackets, bare links.
     Markdown,
 }
 
@@ -76,7 +76,7 @@ impl Dialect {
         }
     }
 
-    /// A block of code, in which only its own end means something, and to Slack the three characters.
+    /// Formats a block of code. Special in it are only its end, for Slack the three characters, and for others mentions.
     fn block(self, text: &str) -> String {
         let text = text.replace('`', "'");
         let text = match self {
@@ -90,7 +90,7 @@ impl Dialect {
     }
 }
 
-/// The message, as the one at that address reads it.
+/// Formats a message for the receiver at a URL.
 pub(super) fn body(parcel: &Parcel<'_>, url: &Url) -> Value {
     let dialect = Dialect::of(url);
     let text = match parcel.message {
@@ -117,7 +117,7 @@ mod tests {
         "<!channel> @all [pay](https://evil.example) ![x](https://evil.example/x.png) *b* `c` &";
 
     #[test]
-    fn names_are_text_to_each_receiver() {
+    fn names_are_plain_text_for_every_receiver() {
         let slack = "https://hooks.slack.com/services/T/B/x".parse().unwrap();
         let text = Dialect::of(&slack).escaped(NAME);
         assert!(text.starts_with("&lt;!channel&gt; @all [pay]"), "{text}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_ends_where_it_should() {
+    fn text_in_a_block_does_not_end_it() {
         for dialect in [Dialect::Slack, Dialect::Markdown] {
             let block = dialect.block("a\n```\n@everyone <!here>");
             assert_eq!(block.matches("```").count(), 2);

@@ -1,4 +1,4 @@
-//! From incidents to messages, and what Alertmanagers must hear again and again.
+//! Creates messages about incidents, and repeats firing alerts to Alertmanagers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use super::{Notifier, SECOND};
 use crate::store::control::{Channel, ControlError};
 
 const EVERY: Duration = Duration::from_secs(1);
-/// A server that died tells nothing for so long, then another one does.
+/// When a server dies, another one takes over after this time.
 const LEASE: i64 = 10 * SECOND;
 /// How long the delivery log is kept.
 const KEPT: i64 = 30 * 86_400 * SECOND;
-/// Of Alertmanagers that are reminded, so that some that are away keep none of the others from it.
+/// How many Alertmanagers are refreshed at a time, so that unreachable ones do not block the others.
 const AT_A_TIME: usize = 32;
-/// Less than the lease: nobody else may tell an end meanwhile.
-const REMINDED_WITHIN: Duration = Duration::from_secs(5);
+/// Shorter than the lease, so that no other server announces the end of an incident during a refresh.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Until `shutdown`.
+/// Runs until `shutdown`.
 pub async fn tell(notifier: Arc<Notifier>, shutdown: CancellationToken) {
     let mut every = interval(EVERY);
     let mut refreshed = i64::MIN;
@@ -33,7 +33,7 @@ pub async fn tell(notifier: Arc<Notifier>, shutdown: CancellationToken) {
             _ = every.tick() => {}
         }
         if let Err(error) = notifier.tell_all(&mut refreshed).await {
-            tracing::warn!(%error, "incidents wait to be told of");
+            tracing::warn!(%error, "failed to create messages about incidents");
         }
     }
 }
@@ -49,13 +49,13 @@ impl Notifier {
         {
             return Ok(());
         }
-        // Before the ends of incidents are told: what is sent here must not arrive after them.
+        // Refresh before the ends of incidents are announced: a refresh must not arrive after them.
         if now.saturating_sub(*refreshed) >= REFRESH {
             *refreshed = now;
-            match timeout(REMINDED_WITHIN, self.refresh(now)).await {
-                Ok(reminded) => reminded?,
+            match timeout(REFRESH_TIMEOUT, self.refresh(now)).await {
+                Ok(result) => result?,
                 Err(_) => {
-                    tracing::warn!("some Alertmanagers take too long to hear what still fires");
+                    tracing::warn!("the refresh of Alertmanagers timed out");
                 }
             }
             self.control.forget_notifications(now - KEPT).await?;
@@ -67,7 +67,7 @@ impl Notifier {
                 project = untold.project,
                 rule = untold.rule,
                 messages,
-                "told"
+                "created messages about incidents"
             );
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Notifier {
         Ok(())
     }
 
-    /// Alertmanagers hear of everything that they were told and that still fires. Not in the log: the next time comes soon.
+    /// Repeats to each Alertmanager the alerts it knows that still fire. Nothing is logged or retried, because the next refresh is soon.
     async fn refresh(&self, now: i64) -> Result<(), ControlError> {
         let channels = self.control.alertmanagers().await?;
         let each = iter(channels).map(|channel| self.refresh_one(channel, now));
@@ -108,7 +108,7 @@ impl Notifier {
         };
         let outcome = self.send(&channel, &parcel).await;
         if outcome != Outcome::Delivered {
-            tracing::warn!(channel = %channel.id, ?outcome, "an Alertmanager does not hear what still fires");
+            tracing::warn!(channel = %channel.id, ?outcome, "failed to refresh an Alertmanager");
         }
         self.metrics.count(channel.kind.as_str(), outcome.name());
         Ok(())

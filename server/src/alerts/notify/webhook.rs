@@ -1,4 +1,4 @@
-//! Webhooks in the shape of Alertmanager (version 4), which every receiver of alerts reads; the digest as it is.
+//! Webhooks in the format of Alertmanager (version 4), which common receivers of alerts support. The digest is sent as JSON.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::message::{Message, Parcel, Told, fingerprint, time};
 use crate::store::control::{Channel, ToldIncident};
 
-/// What Alertmanager writes for "not yet".
+/// The `endsAt` that Alertmanager sends for a firing alert.
 const NOT_YET: &str = "0001-01-01T00:00:00Z";
 
 pub(super) fn body(channel: &Channel, parcel: &Parcel<'_>) -> Value {
@@ -62,7 +62,7 @@ fn ends_at(told: &Told, incident: &ToldIncident) -> Value {
     }
 }
 
-/// What has the same value in all of them.
+/// Returns the entries that are the same in all maps.
 fn in_all<K: Ord + Clone>(all: &[BTreeMap<K, String>]) -> BTreeMap<K, String> {
     let Some((first, others)) = all.split_first() else {
         return BTreeMap::new();

@@ -7,27 +7,27 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::{RefOr, Response};
 use utoipa::{IntoParams, IntoResponses};
 
-/// The body may be compressed.
+/// The header for a compressed body.
 pub(in crate::http) struct ContentEncoding;
 
 impl IntoParams for ContentEncoding {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         parameter(json!({
             "name": "Content-Encoding", "in": "header", "required": false,
-            "description": "How the body is compressed.",
+            "description": "The compression of the body.",
             "schema": {"type": "string", "enum": ["identity", "gzip", "zstd"]}
         }))
     }
 }
 
-/// The client has an answer already.
+/// The header for answers that the client already has.
 pub(in crate::http) struct IfNoneMatch;
 
 impl IntoParams for IfNoneMatch {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         parameter(json!({
             "name": "If-None-Match", "in": "header", "required": false,
-            "description": "`ETag`s of answers that the client has already, separated by commas.",
+            "description": "The `ETag`s of answers that the client already has, separated by commas.",
             "schema": {"type": "string"}
         }))
     }
@@ -37,7 +37,7 @@ fn parameter(parameter: Value) -> Vec<Parameter> {
     serde_json::from_value(parameter).into_iter().collect()
 }
 
-/// What the client has is still right.
+/// The client's copy is up to date.
 pub(in crate::http) struct NotModified;
 
 impl IntoResponses for NotModified {
@@ -45,14 +45,14 @@ impl IntoResponses for NotModified {
         responses([(
             "304",
             json!({
-                "description": "What the client has is still right.",
+                "description": "The client's copy is up to date.",
                 "headers": {"ETag": {"schema": {"type": "string"}}}
             }),
         )])
     }
 }
 
-/// Somebody is logged in now.
+/// The cookies of a login.
 pub(in crate::http) struct SessionCookies;
 
 impl IntoResponses for SessionCookies {
@@ -62,7 +62,7 @@ impl IntoResponses for SessionCookies {
             json!({
                 "description": "Logged in: the session is in the cookies.",
                 "headers": {"Set-Cookie": {
-                    "description": "`__Host-unjank`, for each request, and `__Secure-unjank-refresh`, for the next.",
+                    "description": "`__Host-unjank` for each request, and `__Secure-unjank-refresh` to renew it.",
                     "schema": {"type": "string"}
                 }},
                 "content": {"application/json": {"schema": {"$ref": "#/components/schemas/LoggedIn"}}}
@@ -71,7 +71,7 @@ impl IntoResponses for SessionCookies {
     }
 }
 
-/// A browser goes on to another page.
+/// The browser is sent to another page.
 pub(in crate::http) struct Redirect;
 
 impl IntoResponses for Redirect {
@@ -79,15 +79,15 @@ impl IntoResponses for Redirect {
         responses([(
             "303",
             json!({
-                "description": "The browser goes on: to the identity provider, or to the page that was wanted. When the login failed, `login_error` \
-                    in the address of that page says why.",
+                "description": "Redirects the browser to the identity provider, or to the requested page. If the login failed, `login_error` in \
+                    the address of that page has the reason.",
                 "headers": {"Location": {"required": true, "schema": {"type": "string"}}}
             }),
         )])
     }
 }
 
-/// Why there are no flags, in the words of the protocol.
+/// Why there are no flags, in the format of the protocol.
 pub(in crate::http) struct Failures;
 
 impl IntoResponses for Failures {
@@ -102,7 +102,7 @@ impl IntoResponses for Failures {
             (
                 "400",
                 failure(
-                    "`PARSE_ERROR`, `INVALID_CONTEXT`, or `TARGETING_KEY_MISSING` where the install decides.",
+                    "`PARSE_ERROR`, `INVALID_CONTEXT`, or `TARGETING_KEY_MISSING` if the flags depend on the install.",
                 ),
             ),
             ("413", failure("`GENERAL`: the body is too large.")),

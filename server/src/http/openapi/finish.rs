@@ -1,4 +1,4 @@
-//! What an annotation need not say: path parameters by their names, operation ids, answers that come with a method or a status.
+//! Completes annotations: path parameters by their names, operation ids, and the answers that come with a method or a status.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::store::reads::SUBJECTS;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
-/// The document, complete.
+/// Returns the complete document.
 pub(super) fn finished(mut api: Value) -> Value {
     api["components"]["schemas"]["Problem"] = problem();
     close_conditions(&mut api["components"]["schemas"]["Condition"]);
@@ -25,7 +25,7 @@ pub(super) fn finished(mut api: Value) -> Value {
     api
 }
 
-/// A condition has one key.
+/// Documents that a condition has exactly one key.
 fn close_conditions(condition: &mut Value) {
     let kinds = condition["oneOf"].as_array_mut();
     for kind in kinds.into_iter().flatten() {
@@ -41,7 +41,7 @@ fn finish(path: &str, method: &str, operation: &mut Value) {
     if operation.get("requestBody").is_some() {
         operation["requestBody"]["required"] = json!(true);
     }
-    // Browsers say where a request comes from; what changes nothing is let through.
+    // Browsers report the origin of a request. Requests that change nothing are not checked.
     if path.starts_with("/api/v1/") && method != "get" {
         add_code(operation, "403", "cross_site");
     }
@@ -52,7 +52,7 @@ fn finish(path: &str, method: &str, operation: &mut Value) {
     }
 }
 
-/// The credentials an operation takes: its refusals of others say it.
+/// Returns the credentials that an operation accepts, derived from its error codes.
 fn security(operation: &Value) -> Value {
     let refused: BTreeSet<&str> = codes(operation, "401").collect();
     if refused.contains("key_missing") {
@@ -68,7 +68,7 @@ fn security(operation: &Value) -> Value {
     }
 }
 
-/// The codes of problems with a status.
+/// Returns the codes of problems with a status.
 fn codes<'a>(operation: &'a Value, status: &str) -> impl Iterator<Item = &'a str> {
     let codes = operation["responses"][status]
         .pointer("/content/application~1problem+json/schema/allOf/1/properties/code/enum")
@@ -79,15 +79,15 @@ fn codes<'a>(operation: &'a Value, status: &str) -> impl Iterator<Item = &'a str
 fn finish_answer(status: &str, answer: &mut Value) {
     if answer["description"].as_str().is_none_or(str::is_empty) {
         answer["description"] = json!(match status {
-            "201" => "It was made.",
-            "204" => "It was done.",
+            "201" => "Created.",
+            "204" => "Done.",
             _ => "The answer.",
         });
     }
     if status == "429" || status == "503" {
         let unavailable = answer["content"].get("application/problem+json").is_some();
         let header = json!({
-            "description": "Seconds to wait before sending it again.",
+            "description": "Seconds to wait before a retry.",
             "required": true,
             "schema": {"type": "integer", "minimum": 1}
         });
@@ -103,15 +103,15 @@ fn add_code(operation: &mut Value, status: &str, code: &str) {
     operation["responses"][status] = response(&codes);
 }
 
-/// Parameters that the annotation says itself stay as they are.
+/// Adds the path parameters that the annotation does not have.
 fn add_path_parameters(path: &str, operation: &mut Value) {
     let names = path
         .split('/')
         .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     for name in names {
-        let said = operation["parameters"].as_array();
-        if said.is_some_and(|said| {
-            said.iter()
+        let known = operation["parameters"].as_array();
+        if known.is_some_and(|known| {
+            known.iter()
                 .any(|one| one["name"] == name && one["in"] == "path")
         }) {
             continue;
@@ -127,7 +127,7 @@ fn add_path_parameters(path: &str, operation: &mut Value) {
     }
 }
 
-/// A name means the same in every path; most are ids.
+/// A parameter has the same meaning in every path. Most are ids.
 fn path_parameter(name: &str) -> Value {
     match name {
         "project" => json!({
@@ -139,7 +139,7 @@ fn path_parameter(name: &str) -> Value {
             "schema": {"type": "integer", "format": "int64", "minimum": 1}
         }),
         "signal" => json!({
-            "description": "What is asked about.",
+            "description": "The signal to query.",
             "schema": {"type": "string", "enum": SUBJECTS.iter().map(|one| one.name).collect::<Vec<_>>()}
         }),
         "table" => json!({
@@ -160,7 +160,7 @@ fn problem() -> Value {
     for (name, description, schema) in [
         (
             "type",
-            "A URI that names the kind of problem; `about:blank` where the status says it all.",
+            "A URI that names the kind of problem; `about:blank` if the status is specific enough.",
             json!({"type": "string"}),
         ),
         (
@@ -185,12 +185,12 @@ fn problem() -> Value {
         ),
         (
             "current_revision",
-            "With `conflict`: the revision that somebody saved meanwhile.",
+            "With `conflict`: the revision that was saved in the meantime.",
             json!({"type": "integer", "format": "int64"}),
         ),
         (
             "faults",
-            "With `configuration_invalid` and `rules_invalid`: what is wrong, each with its place.",
+            "With `configuration_invalid` and `rules_invalid`: the faults, each with its place.",
             json!({"type": "array", "items": {"anyOf": [
                 {"$ref": "#/components/schemas/Fault"},
                 {"$ref": "#/components/schemas/RulesFault"}
@@ -198,7 +198,7 @@ fn problem() -> Value {
         ),
         (
             "retry_after_s",
-            "With `too_many_logins`: the time to wait, in seconds.",
+            "With `too_many_logins`: the seconds to wait before a retry.",
             json!({"type": "integer", "minimum": 0}),
         ),
     ] {
@@ -217,10 +217,10 @@ fn problem() -> Value {
 fn security_schemes() -> Value {
     json!({
         "api_token": {"type": "http", "scheme": "bearer", "description": "An API token of a script or tool: `unjank token create`."},
-        "session": {"type": "apiKey", "in": "cookie", "name": "__Host-unjank", "description": "Somebody who logged in."},
-        "refresh": {"type": "apiKey", "in": "cookie", "name": "__Secure-unjank-refresh", "description": "For the next session token. Works once."},
+        "session": {"type": "apiKey", "in": "cookie", "name": "__Host-unjank", "description": "The session of a person who is logged in."},
+        "refresh": {"type": "apiKey", "in": "cookie", "name": "__Secure-unjank-refresh", "description": "Gets the next session token. Works once."},
         "ingest_key": {"type": "http", "scheme": "bearer", "description": "The ingest key of an app."},
-        "ingest_key_header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The ingest key, where `Authorization` cannot be set. It counts only without `Authorization`."},
+        "ingest_key_header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The ingest key, if `Authorization` cannot be set. Ignored if `Authorization` is sent."},
         "device_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A token of one install, signed with a key registered under `device-keys`."}
     })
 }

@@ -1,5 +1,5 @@
-//! The codes of problems, and which of them an operation answers: said at the handler as `Refused<(Admin, JsonBody, …)>`, by its
-//! access rule and by what it reads and does.
+//! The codes of problems, and which of them an operation can answer. A handler declares them as `Refused<(Admin, JsonBody, …)>`: its access rule,
+//! what it reads, and what it does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use utoipa::openapi::{RefOr, Response};
 use crate::http::device::Device;
 use crate::http::member::{Admin, Editor, Operator, Person, Viewer};
 
-/// Every code with the statuses it is answered with. Codes are stable: one is added, none is ever changed.
+/// Every code with its statuses. Codes are stable: new ones may be added, but none is ever changed.
 pub(super) const CODES: &[(&str, &[u16])] = &[
     ("alert_rule_invalid", &[422]),
     ("batch_in_flight", &[503]),
@@ -73,18 +73,18 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("too_many_logins", &[429]),
 ];
 
-/// Whether a problem stands in the list: what is answered is documented.
+/// Whether a problem is in the list. Only documented problems may be answered.
 pub(in crate::http) fn is_documented(code: &str, status: u16) -> bool {
     let known = CODES.iter().find(|(name, _)| *name == code);
     known.is_some_and(|(_, statuses)| statuses.contains(&status))
 }
 
-/// Something that answers some problems.
+/// A source of problems.
 pub(in crate::http) trait Refuses {
     const CODES: &'static [&'static str];
 }
 
-/// Several of them.
+/// Several sources of problems.
 pub(in crate::http) trait RefusesAll {
     fn codes() -> Vec<&'static str>;
 }
@@ -120,13 +120,13 @@ refuses! {
     UploadedBody: "content_type" "content_encoding" "body_stalled" "overloaded";
     /// Parameters after the `?`.
     QueryString: "invalid_query";
-    /// What the path or the body names has to be there.
+    /// An object that the path or the body names and that must exist.
     Missing: "not_found";
-    /// It must not be there yet.
+    /// An object that must not exist yet.
     Exists: "exists";
-    /// Saving what was made from the latest revision.
+    /// Saving a change of the latest revision.
     Conflict: "conflict";
-    /// Values with rules of their own.
+    /// Values that are validated.
     Invalid: "invalid";
     /// A configuration.
     Faulty: "configuration_invalid";
@@ -134,23 +134,23 @@ refuses! {
     FaultyRules: "rules_invalid";
     /// An alert rule.
     FaultyAlertRule: "alert_rule_invalid";
-    /// Rules are tried on so many days, and one at a time.
+    /// Rules tried on stored data, for a limited number of days and one at a time.
     OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable" "question_too_big";
-    /// A rule is evaluated on so many days.
+    /// A rule evaluated on stored data, for a limited number of days.
     OnPast: "days_out_of_range" "overloaded" "store_unavailable" "question_too_big" "question_unfit";
-    /// What is stored is asked.
+    /// A query of stored data.
     Stored: "store_unavailable" "question_too_big";
-    /// What is stored is asked, by anybody who likes.
+    /// A query of stored data with parameters of the caller.
     Questioned: "store_unavailable" "question_too_big" "question_unfit" "overloaded" "invalid_query" "not_found";
-    /// Access that is granted: no more than the caller's own, and no longer.
+    /// Granted access, which must not exceed the caller's own role and lifetime.
     Outlived: "token_outlives_its_maker" "role";
     /// A key for device tokens.
     Unfit: "device_key_unfit" "overloaded";
-    /// A message that is sent only to see whether it arrives.
+    /// A test message to a channel.
     Tested: "too_many_tests";
-    /// A channel that messages could be sent to.
+    /// A channel that must be able to receive messages.
     Unsendable: "channel_unfit" "overloaded";
-    /// Passwords are slow, and tried no oftener than somebody types.
+    /// A check of a password, which is slow and throttled.
     LogIn: "too_many_logins" "overloaded" "control_unavailable";
     /// A password.
     WrongLogin: "login_refused";
@@ -158,11 +158,11 @@ refuses! {
     WrongInvitation: "invitation_unknown" "password_unfit";
     /// A new password.
     WrongPassword: "password_unfit";
-    /// A session that may be over.
+    /// A session that may have ended.
     Ended: "session_ended";
     /// Work that waits for its turn.
     Overloaded: "overloaded";
-    /// A device speaks for its app, with a token for its install.
+    /// An app and an install that the credential must allow.
     OwnApp: "key_not_for_app" "token_not_for_install";
     /// A batch.
     BatchBody: "batch_in_flight" "body_too_large" "body_truncated" "corrupt_encoding" "decompressed_too_large" "disk_full"
@@ -212,7 +212,7 @@ fn by_status(codes: &[&'static str]) -> BTreeMap<u16, BTreeSet<&'static str>> {
     statuses
 }
 
-/// The answer of a status with one of these codes.
+/// Returns the answer of a status with one of these codes.
 pub(super) fn response(codes: &BTreeSet<&str>) -> Value {
     let names: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
     json!({

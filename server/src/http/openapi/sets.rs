@@ -1,4 +1,4 @@
-//! Closed sets of names that are text in the handlers: those that are refused when they are not in the set.
+//! Closed sets of names that are plain text in the handlers. Other names are rejected.
 
 use unjank_protocol::Signal;
 use utoipa::openapi::Type;
@@ -16,70 +16,70 @@ fn one_of(names: impl Iterator<Item = &'static str>) -> Object {
         .build()
 }
 
-/// What somebody may do in a project.
+/// The roles in a project.
 pub(in crate::http) fn role() -> Object {
     one_of(Role::ALL.iter().map(|role| role.as_str()))
 }
 
-/// How device tokens are signed.
+/// The algorithms of keys for device tokens.
 pub(in crate::http) fn algorithm() -> Object {
     one_of(DeviceKeyAlgorithm::ALL.iter().map(|one| one.as_str()))
 }
 
-/// What is written to the audit log.
+/// The actions in the audit log.
 pub(in crate::http) fn action() -> Object {
     one_of(Action::ALL.iter().map(|action| action.as_str()))
 }
 
-/// What stands at the other end of a channel.
+/// The kinds of channels.
 pub(in crate::http) fn channel_kind() -> Object {
     one_of(ChannelKind::ALL.iter().map(|kind| kind.as_str()))
 }
 
-/// How bad something is.
+/// The severities of incidents.
 pub(in crate::http) fn severity() -> Object {
     one_of(Severity::ALL.iter().map(|severity| severity.as_str()))
 }
 
-/// Where a notification stands.
+/// The states of a notification.
 pub(in crate::http) fn notification_state() -> Object {
     one_of(NotificationState::ALL.iter().map(|state| state.as_str()))
 }
 
-/// Whether an incident goes on.
+/// The states of an incident.
 pub(in crate::http) fn incident_state() -> Object {
     one_of(IncidentState::ALL.iter().map(|state| state.as_str()))
 }
 
-/// The signals that there are.
+/// The known signals.
 pub(in crate::http) fn signal() -> Object {
     let known = Signal::ALL.iter().filter(|one| **one != Signal::Other);
     one_of(known.map(|signal| signal.as_str()))
 }
 
-/// Whether devices must bring tokens.
+/// Whether devices must send tokens.
 pub(in crate::http) fn device_tokens() -> Object {
     one_of(DeviceTokens::ALL.iter().map(|one| one.as_str()))
 }
 
-/// The same in a change: `null` leaves it as it is.
+/// Like `device_tokens`, in a change: `null` leaves the setting unchanged.
 pub(in crate::http) fn device_tokens_or_null() -> Object {
     let names = DeviceTokens::ALL.iter().map(|one| Some(one.as_str()));
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
         .enum_values(Some(names.chain([None])))
         .description(Some(
-            "`required`: ingest keys alone no longer open, once the project has an active device key. `optional`: they do.",
+            "`required`: an ingest key alone is not accepted if the project has an active device key. `optional`: an ingest key is enough.",
         ))
         .build()
 }
 
-/// Events per second by signal. `sdk_health` has no limit, since it says what became of the others.
+/// Events per second by signal. `sdk_health` has no limit, because it counts the losses of the other signals.
 pub(in crate::http) fn signal_quotas() -> Object {
     quotas_of(SchemaType::new(Type::Object))
 }
 
-/// The same in a change: `null` leaves them as they are.
+/// Like `signal_quotas`, in a change: `null` leaves the quotas unchanged.
 pub(in crate::http) fn signal_quotas_or_null() -> Object {
     quotas_of(SchemaType::from_iter([Type::Object, Type::Null]))
 }
@@ -99,7 +99,7 @@ fn quotas_of(kind: SchemaType) -> Object {
         .schema_type(kind)
         .additional_properties(Some(AdditionalProperties::FreeForm(false)))
         .description(Some(
-            "Events per second by signal. 0 holds a signal back altogether; what is missing or `null` has no limit.",
+            "Events per second by signal. 0 blocks a signal. A signal that is missing or `null` has no limit.",
         ))
         .build()
 }

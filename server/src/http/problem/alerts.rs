@@ -1,4 +1,4 @@
-//! What is answered when an alert rule cannot be saved or tried.
+//! Problems of requests with an invalid alert rule.
 
 use axum::http::StatusCode;
 
@@ -7,14 +7,14 @@ use crate::alerts::RuleFault;
 
 impl From<Vec<RuleFault>> for Problem {
     fn from(faults: Vec<RuleFault>) -> Self {
-        let said: Vec<_> = faults
+        let details: Vec<_> = faults
             .iter()
             .map(|fault| format!("`{}`: {}", fault.path, fault.message))
             .collect();
         Self::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "alert_rule_invalid",
-            said.join("; "),
+            details.join("; "),
         )
         .and("faults", serde_json::to_value(faults).unwrap_or_default())
     }

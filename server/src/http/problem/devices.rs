@@ -1,4 +1,4 @@
-//! What devices are answered: why a key does not open and why a batch is not taken.
+//! Problems of devices: why a key is not accepted and why a batch is refused.
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, StatusCode};
 use super::Problem;
 use crate::control::{Exceeded, KeyError, OverQuota};
 use crate::ingest::Refusal;
+use crate::intake::{NotInflated, Refused};
 use crate::store::LogError;
 
 impl From<Refusal> for Problem {
@@ -20,9 +21,30 @@ impl From<Refusal> for Problem {
             }
             Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
             Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
-            Refusal::TakesLong => return Self::overloaded(),
         };
         Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Busy => Self::overloaded(),
+            Refused::OverQuota(over) => over.into(),
+            Refused::NotInflated(error) => error.into(),
+            Refused::Batch(refusal) => refusal.into(),
+            Refused::InFlight => Self::in_flight(),
+            Refused::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<NotInflated> for Problem {
+    fn from(error: NotInflated) -> Self {
+        match error {
+            NotInflated::TooLarge { limit } => Self::inflates_too_far(limit),
+            NotInflated::Corrupt(encoding) => Self::corrupt_encoding(encoding),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is answered when classification rules cannot be read, saved or tried.
+//! Problems of classification rules that cannot be read, saved or tried.
 
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;

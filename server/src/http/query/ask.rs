@@ -1,4 +1,4 @@
-//! The query string of a question: names that repeat, times in RFC 3339, filters by any dimension.
+//! The query string of a query: repeated names, times in RFC 3339, and filters by any dimension.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::http::problem::Problem;
 use crate::query::{Ask, AskError};
 use crate::store::reads::SUBJECTS;
 
-/// A question, as it stands in the query string.
+/// A query from the query string.
 pub(in crate::http) struct Asking(pub(in crate::http) Ask);
 
 impl FromRequestParts<Arc<App>> for Asking {
@@ -57,16 +57,16 @@ impl FromRequestParts<Arc<App>> for Asking {
 fn whole(name: &str, value: &str, least: u64) -> Result<u64, Problem> {
     let number = value.parse().ok().filter(|number| *number >= least);
     number
-        .ok_or_else(|| Problem::unfit_question(format!("`{name}` is a whole number from {least}")))
+        .ok_or_else(|| Problem::unfit_question(format!("`{name}` must be a whole number from {least}")))
 }
 
 fn yes_or_no(name: &str, value: &str) -> Result<bool, Problem> {
     value
         .parse()
-        .map_err(|_| Problem::unfit_question(format!("`{name}` is `true` or `false`")))
+        .map_err(|_| Problem::unfit_question(format!("`{name}` must be `true` or `false`")))
 }
 
-/// Clocks of devices are right to the microsecond at best, and years before 1970 or after 2100 are mistakes.
+/// Parses a time, to the microsecond. Years before 1970 or after 2099 are mistakes.
 fn time(name: &str, value: &str) -> Result<i64, Problem> {
     const END: i64 = 4_102_444_800_000_000;
     Timestamp::parse(value)
@@ -74,7 +74,7 @@ fn time(name: &str, value: &str) -> Result<i64, Problem> {
         .filter(|micros| (0..END).contains(micros))
         .ok_or_else(|| {
             Problem::unfit_question(format!(
-                "`{name}` is a time such as 2026-11-20T12:00:00Z, from 1970 to 2099"
+                "`{name}` must be a time such as 2026-11-20T12:00:00Z, from 1970 to 2099"
             ))
         })
 }
@@ -85,7 +85,7 @@ impl From<AskError> for Problem {
     }
 }
 
-/// What a question is made of.
+/// The parameters of a query.
 pub(in crate::http) struct QueryParameters;
 
 impl IntoParams for QueryParameters {
@@ -95,35 +95,35 @@ impl IntoParams for QueryParameters {
         let mut parameters = vec![
             parameter(
                 "from",
-                "The beginning; seven days before the end unless said.",
+                "The start. Default: seven days before the end.",
                 &time,
             ),
-            parameter("to", "The end, not included; now unless said.", &time),
-            parameter("by", "Dimensions to group by, 3 at most.", &list),
+            parameter("to", "The end, exclusive. Default: now.", &time),
+            parameter("by", "The dimensions to group by, at most 3.", &list),
             parameter(
                 "measure",
-                "Measures to answer; all of the signal unless said.",
+                "The measures to return. Default: all measures of the signal.",
                 &list,
             ),
             parameter(
                 "order",
-                "A measure to sort by, the smallest first, or with `-` in front the largest; `change.` before its name: by its \
-                 relative change against the base.",
+                "The measure to sort by: the smallest first, or the largest with a leading `-`. `change.` before its name: by the relative change \
+                 against the base.",
                 &json!({"type": "string"}),
             ),
             parameter(
                 "limit",
-                "How many at most: groups of a table, lines of a series, single events, rows of a file. 1 to 1,000 groups; 50 unless said.",
+                "Maximum number of groups of a table, lines of a series, single events, or rows of a file. Groups: 1 to 1,000, default 50.",
                 &json!({"type": "integer", "minimum": 1}),
             ),
             parameter(
                 "at_least_samples",
-                "Only groups with so many samples, on both sides of a comparison.",
+                "Only groups with at least this many samples, on both sides of a comparison.",
                 &json!({"type": "integer", "minimum": 0}),
             ),
             parameter(
                 "contains.name",
-                "Only events with this text in the name, in any case; so for every dimension of text, with `contains.` before it.",
+                "Only events whose name contains this text, in upper or lower case. `contains.` also works with every other text dimension.",
                 &json!({"type": "string"}),
             ),
             parameter(
@@ -133,18 +133,18 @@ impl IntoParams for QueryParameters {
             ),
             parameter(
                 "received",
-                "`true`: by when events arrived instead of when they happened, in a period that is not widened.",
+                "`true`: the period is about the arrival of events instead of their occurrence, and is not widened.",
                 &json!({"type": "boolean"}),
             ),
             parameter(
                 "base_from",
-                "Compare with another period: its beginning …",
+                "Compare with another period: its start …",
                 &time,
             ),
             parameter("base_to", "… and its end.", &time),
             parameter(
                 "base_app_version",
-                "Compare with another version, in the same period.",
+                "Compare with another version in the same period.",
                 &json!({"type": "string"}),
             ),
         ];
@@ -156,7 +156,7 @@ impl IntoParams for QueryParameters {
         parameters.extend(dimensions.into_iter().map(|name| {
             parameter(
                 name,
-                "Only events with one of these values, where the signal has the dimension.",
+                "Only events with one of these values, if the signal has the dimension.",
                 &list,
             )
         }));

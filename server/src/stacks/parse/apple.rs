@@ -4,13 +4,13 @@ use unjank_protocol::Frame;
 
 use super::location::{file_and_line, has_line, known, leading_number, number, without_offset};
 
-/// A frame with its number, image and address.
+/// Parses a frame with its number, image and address.
 pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
     let (_, rest) = leading_number(line)?;
     if !rest.starts_with([' ', '\t']) {
         return None;
     }
-    // The name of an image may hold spaces, so the address is what ends it.
+    // An image name may contain spaces, so the address marks its end.
     let at = rest.match_indices("0x").map(|(at, _)| at).find(|at| {
         let before = rest.get(..*at).unwrap_or_default();
         before.ends_with([' ', '\t']) && !before.trim().is_empty()
@@ -25,7 +25,7 @@ pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
         line,
         ..Frame::default()
     };
-    // `0x102e7c000 + 12345`: no symbol, only where the image begins and how far into it.
+    // `0x102e7c000 + 12345`: not a symbol but the load address of the image and an offset into it.
     match symbol.rsplit_once(" + ") {
         Some((start, offset)) if start.starts_with("0x") => frame.offset = number(offset),
         _ => frame.function = known(without_offset(symbol)).into(),
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_crash_reports_are_read() {
+    fn frames_of_crash_reports_are_parsed() {
         let cases = [
             (
                 "0   libsystem_kernel.dylib        \t0x00000001b9d21490 mach_msg2_trap + 8",
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_frame() {
+    fn other_text_is_not_a_frame() {
         for line in ["0: shop::pay", "12 apples", "3   0x12 pay", "10 of 0xgreen"] {
             assert_eq!(frame(line), None, "{line}");
         }

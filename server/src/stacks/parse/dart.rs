@@ -4,7 +4,7 @@ use unjank_protocol::Frame;
 
 use super::location::{file_and_line, leading_number};
 
-/// A frame with its number.
+/// Parses a frame with its number.
 pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
     let (_, rest) = leading_number(line.strip_prefix('#')?)?;
     let (name, location) = rest.trim().strip_suffix(')')?.rsplit_once(" (")?;
@@ -22,7 +22,7 @@ pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
         .and_then(|slash| path.split_at_checked(slash + 1))
     {
         Some((folder, file)) => (folder, file),
-        // `dart:core` alone.
+        // A path without a file, such as `dart:core`.
         None => (path, ""),
     };
     Some(Frame {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_dart_are_read() {
+    fn frames_of_dart_are_parsed() {
         let cases = [
             (
                 "#0      Cart.pay (package:shop/src/cart.dart:42:7)",

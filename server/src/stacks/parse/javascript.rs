@@ -1,4 +1,4 @@
-//! JavaScript: V8 and Hermes (`at pay (cart.js:42:7)`), Safari's engine (`pay@cart.js:42:7`).
+//! JavaScript: V8 and Hermes (`at pay (cart.js:42:7)`), JavaScriptCore (`pay@cart.js:42:7`).
 
 use unjank_protocol::Frame;
 
@@ -6,40 +6,40 @@ use super::location::{file_and_line, has_column, has_line};
 
 const ANONYMOUS: &str = "<anonymous>";
 
-/// `pay (cart.js:42:7)`, without the leading `at `.
+/// Parses `pay (cart.js:42:7)`, without the leading `at `.
 pub(super) fn v8(rest: &str) -> Option<Frame<'_>> {
     let rest = rest.strip_prefix("async ").unwrap_or(rest);
     let (name, location) = rest.strip_suffix(')')?.split_once(" (")?;
-    // Hermes says so when it has bytecode and no source.
+    // Hermes writes `address at` if it has bytecode but no source.
     let location = location.strip_prefix("address at ").unwrap_or(location);
     let native = location == "native" || location == "native code";
-    // `eval at pay (cart.js:1:1), <anonymous>:1:1`: only the last part is where the code stands.
+    // `eval at pay (cart.js:1:1), <anonymous>:1:1`: only the last part is the location of the code.
     let location = location.rsplit(", ").next().unwrap_or(location);
     if !native && location != ANONYMOUS && !has_column(location) {
         return None;
     }
     // `pay [as onClick]`: the second name is the caller's.
     let name = name.split_once(" [as ").map_or(name, |(name, _)| name);
-    Some(made(name, if native { "" } else { location }, native))
+    Some(new_frame(name, if native { "" } else { location }, native))
 }
 
-/// `cart.js:42:7`: code outside any function, without the leading `at `.
+/// Parses `cart.js:42:7`: code outside any function, without the leading `at `.
 pub(super) fn bare(rest: &str) -> Option<Frame<'_>> {
     let location = rest.strip_prefix("async ").unwrap_or(rest);
-    (has_column(location) && !location.contains('(')).then(|| made(ANONYMOUS, location, false))
+    (has_column(location) && !location.contains('(')).then(|| new_frame(ANONYMOUS, location, false))
 }
 
-/// `pay@cart.js:42:7`.
+/// Parses `pay@cart.js:42:7`.
 pub(super) fn jsc(line: &str) -> Option<Frame<'_>> {
     let (name, location) = line.split_once('@')?;
     let native = location == "[native code]";
     if !native && !has_line(location) {
         return None;
     }
-    Some(made(name, if native { "" } else { location }, native))
+    Some(new_frame(name, if native { "" } else { location }, native))
 }
 
-fn made<'t>(name: &'t str, location: &'t str, native: bool) -> Frame<'t> {
+fn new_frame<'t>(name: &'t str, location: &'t str, native: bool) -> Frame<'t> {
     let (file, line) = file_and_line(location);
     Frame {
         function: if name.is_empty() { ANONYMOUS } else { name }.into(),
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_three_engines_are_read() {
+    fn frames_of_three_engines_are_parsed() {
         let cases = [
             (v8("pay (/app/cart.js:42:7)"), "pay", "/app/cart.js", 42),
             (
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_frame() {
+    fn other_text_is_not_a_frame() {
         for line in ["somebody@example.com", "pay", "index 0"] {
             assert_eq!(jsc(line), None, "{line}");
         }

@@ -4,9 +4,9 @@ use unjank_protocol::Frame;
 
 use super::location::file_and_line;
 
-/// A frame, without its leading `at `.
+/// Parses a frame, without its leading `at `.
 pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
-    // What follows the bracket is a logger's note of the jar.
+    // Text after the closing bracket is a note on the jar that loggers append.
     let (name, after) = rest.rsplit_once('(')?;
     let (location, _) = after.split_once(')')?;
     let (module, name) = split_module(name);
@@ -31,8 +31,8 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// `java.base@17.0.1/java.lang.Thread.run` → (`java.base`, `java.lang.Thread.run`). The slash of a hidden class is none
-/// of a module.
+/// `java.base@17.0.1/java.lang.Thread.run` → (`java.base`, `java.lang.Thread.run`). The slash in the name of a hidden
+/// class does not separate a module.
 fn split_module(name: &str) -> (&str, &str) {
     match name.split_once('/') {
         Some((module, name)) if !module.contains('$') => {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_the_jvm_are_read() {
+    fn frames_of_the_jvm_are_parsed() {
         let cases = [
             (
                 "com.example.Cart.pay(Cart.kt:42)",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_module_of_a_class_is_kept_apart() {
+    fn the_module_of_a_class_is_separated() {
         let cases = [
             (
                 "java.base@17.0.1/java.lang.Thread.run(Thread.java:840)",

@@ -1,6 +1,6 @@
-//! Small pieces that several formats share.
+//! Parsers of elements that several formats share.
 
-/// `Cart.kt:42:7` → (`Cart.kt`, 42); also without column, and without line (0).
+/// `Cart.kt:42:7` → (`Cart.kt`, 42). The column is optional, and so is the line, which is then 0.
 pub(super) fn file_and_line(location: &str) -> (&str, i64) {
     let (first, last) = split_number(location);
     let Some(last) = last else {
@@ -12,7 +12,7 @@ pub(super) fn file_and_line(location: &str) -> (&str, i64) {
     }
 }
 
-/// Whether a location ends in a line, or a line and a column.
+/// Whether a location ends in a line, with or without a column.
 pub(super) fn has_line(location: &str) -> bool {
     split_number(location).1.is_some()
 }
@@ -33,7 +33,7 @@ fn split_number(text: &str) -> (&str, Option<i64>) {
     }
 }
 
-/// `name + 44` and `name+44` without the offset.
+/// Removes the offset from `name + 44` and `name+44`.
 pub(super) fn without_offset(name: &str) -> &str {
     let Some((before, offset)) = name.rsplit_once('+') else {
         return name;
@@ -45,7 +45,7 @@ pub(super) fn without_offset(name: &str) -> &str {
     }
 }
 
-/// A number, decimal or with `0x`.
+/// Parses a decimal number, or a hexadecimal one with `0x`.
 pub(super) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -60,7 +60,7 @@ pub(super) fn leading_number(text: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// Nothing, for a function the debugger could not name.
+/// Returns an empty name for a function that the debugger could not name.
 pub(super) fn known(function: &str) -> &str {
     match function {
         "??" | "???" | "<unknown>" | "<redacted>" => "",

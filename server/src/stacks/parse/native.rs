@@ -1,13 +1,13 @@
-//! Native code: Android tombstones, gdb, lldb and Rust's own backtraces.
+//! Native code: Android tombstones, gdb, lldb and Rust backtraces.
 
 use unjank_protocol::Frame;
 
 use super::location::{file_and_line, has_line, known, leading_number, number, without_offset};
 
-/// Images that hold compiled Java: their functions are classes and methods.
+/// Images of compiled Java. Their functions are named by class and method.
 const JAVA_IMAGES: [&str; 6] = [".odex", ".oat", ".vdex", ".dex", ".jar", ".apk"];
 
-/// `#00 pc 000000000004f9a8  /system/lib64/libc.so (__epoll_pwait+8) (BuildId: 3f2a…)`.
+/// Parses `#00 pc 000000000004f9a8  /system/lib64/libc.so (__epoll_pwait+8) (BuildId: 3f2a…)`.
 pub(super) fn tombstone(line: &str) -> Option<Frame<'_>> {
     let (_, rest) = leading_number(line.strip_prefix('#')?)?;
     let (address, rest) = rest
@@ -21,7 +21,7 @@ pub(super) fn tombstone(line: &str) -> Option<Frame<'_>> {
         None => (rest, ""),
     };
     let (module, symbol) = rest.trim().split_once(" (").unwrap_or((rest.trim(), ""));
-    // The offset of a library inside an archive comes before the symbol.
+    // The offset of a library within an archive precedes the symbol.
     let symbol = match symbol.strip_prefix("offset ") {
         Some(offset) => offset.split_once(" (").map_or("", |(_, symbol)| symbol),
         None => symbol,
@@ -43,7 +43,7 @@ pub(super) fn tombstone(line: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// `#0  0x00007ffff7e5a in pay (amount=3) at cart.c:42`, `#1  main () from /lib/libc.so.6`.
+/// Parses `#0  0x00007ffff7e5a in pay (amount=3) at cart.c:42` and `#1  main () from /lib/libc.so.6`.
 pub(super) fn gdb(line: &str) -> Option<Frame<'_>> {
     let (_, rest) = leading_number(line.strip_prefix('#')?)?;
     let rest = rest.trim_start();
@@ -66,7 +66,7 @@ pub(super) fn gdb(line: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// ``frame #0: 0x000000010000 Shop`-[Cart pay](self=0x01) at Cart.m:42:5``.
+/// Parses ``frame #0: 0x000000010000 Shop`-[Cart pay](self=0x01) at Cart.m:42:5``.
 pub(super) fn lldb(line: &str) -> Option<Frame<'_>> {
     let rest = line
         .strip_prefix("* ")
@@ -86,7 +86,7 @@ pub(super) fn lldb(line: &str) -> Option<Frame<'_>> {
     };
     let (file, line) = file_and_line(location);
     let symbol = without_offset(symbol);
-    // Arguments with values differ from sample to sample; a signature without them stays.
+    // Removes arguments with values, which differ between samples, but keeps signatures.
     let function = symbol
         .split_once('(')
         .filter(|(_, arguments)| arguments.contains('='))
@@ -100,7 +100,7 @@ pub(super) fn lldb(line: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// `3: shop::cart::pay` and `3:     0x55d6e9a8 - shop::cart::pay::h0123456789abcdef`.
+/// Parses `3: shop::cart::pay` and `3:     0x55d6e9a8 - shop::cart::pay::h0123456789abcdef`.
 pub(super) fn rust(line: &str) -> Option<Frame<'_>> {
     let (_, rest) = leading_number(line)?;
     let rest = rest.strip_prefix(": ")?.trim_start();
@@ -116,7 +116,7 @@ pub(super) fn rust(line: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// The line under a frame of a Rust backtrace: `at ./src/cart.rs:42:7`.
+/// Parses the line below a frame of a Rust backtrace: `at ./src/cart.rs:42:7`.
 pub(super) fn rust_source(line: &str) -> Option<(&str, i64)> {
     let location = line.strip_prefix("at ")?;
     has_line(location).then(|| file_and_line(location))
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_tombstones_are_read() {
+    fn frames_of_tombstones_are_parsed() {
         let cases = [
             (
                 "#00 pc 000000000004f9a8  /system/lib64/libc.so (__epoll_pwait+8) (BuildId: 3f2a)",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_debuggers_are_read() {
+    fn frames_of_debuggers_are_parsed() {
         let cases = [
             (
                 gdb("#0  0x00007ffff7e5a in pay (amount=3) at src/cart.c:42"),

@@ -1,4 +1,4 @@
-//! Text with more than one stack in it: threads, and chains of exceptions.
+//! Texts with more than one stack: several threads, and chains of exceptions.
 
 use std::sync::LazyLock;
 
@@ -7,37 +7,37 @@ use unjank_protocol::Frame;
 
 use super::native::{rust, rust_source};
 
-/// What logcat puts in front of a line, in its two common formats.
+/// The prefix of a logcat line, in its two common formats.
 static LOGCAT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"^(?:\d\d-\d\d \d\d:\d\d:\d\d\.\d+ +\d+ +\d+ [A-Z] [^:]*: ?|[A-Z]/[^:(]*\( *\d+\): ?)",
     )
-    .expect("a pattern of this file, compiled by its tests")
+    .expect("the tests compile every pattern of this file")
 });
 
-/// The stacks of a text, one per thread.
+/// The stacks of a text, one section per thread.
 #[derive(Default)]
 pub(super) struct Sections<'t> {
     done: Vec<Section<'t>>,
     current: Section<'t>,
 }
 
-/// One thread.
+/// The traces of one thread.
 #[derive(Default)]
 struct Section<'t> {
     is_main: bool,
-    /// The exception, then what caused it, then what caused that.
+    /// The exception, followed by its chain of causes.
     traces: Vec<Trace<'t>>,
-    /// How far the `Suppressed:` is indented that is being skipped.
+    /// The indentation of the `Suppressed:` trace that is being skipped.
     suppressed: Option<usize>,
-    /// The last frame is of a Rust backtrace, whose source stands on the next line.
+    /// Whether the last frame is of a Rust backtrace, whose source follows on the next line.
     wants_source: bool,
 }
 
 #[derive(Default)]
 struct Trace<'t> {
     frames: Vec<Frame<'t>>,
-    /// How many outer frames it shares with the trace around it, and leaves out.
+    /// The number of omitted outer frames, which the trace shares with the enclosing one.
     more: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'t> Sections<'t> {
         }
     }
 
-    /// The main thread's stack, else the first there is.
+    /// Returns the stack of the main thread, or else the first stack.
     pub(super) fn main_stack(mut self) -> Option<Vec<Frame<'t>>> {
         self.next(false);
         let stacks: Vec<Section<'t>> = self.done.into_iter().filter(Section::has_frames).collect();
@@ -115,7 +115,7 @@ impl<'t> Section<'t> {
             self.wants_source = false;
             return;
         }
-        // A dump of Android's runtime says which frames are native.
+        // Dumps of Android's runtime label native frames.
         let text = text.strip_prefix("native: ").unwrap_or(text);
         if let Some(frame) = super::frame(text) {
             self.wants_source = rust(text).is_some();
@@ -135,7 +135,7 @@ impl<'t> Section<'t> {
         self.traces.iter().any(|trace| !trace.frames.is_empty())
     }
 
-    /// The innermost of a chain of exceptions, with the frames it shares with those around it.
+    /// Returns the innermost of a chain of exceptions, including the frames it shares with the enclosing ones.
     fn root_cause(self) -> Vec<Frame<'t>> {
         let mut whole: Vec<Frame<'t>> = Vec::new();
         for trace in self
@@ -152,7 +152,7 @@ impl<'t> Section<'t> {
     }
 }
 
-/// Whether a line begins a thread, and if so whether it is the main one.
+/// Returns `None` if a line does not start a thread, otherwise whether it starts the main one.
 fn thread_header(text: &str) -> Option<bool> {
     // jstack and Android's runtime: "main" prio=5 tid=1 Native
     if let Some((name, rest)) = text.strip_prefix('"').and_then(|text| text.split_once('"')) {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_cause_is_taken_with_the_frames_it_shares() {
+    fn the_root_cause_includes_the_frames_it_shares() {
         let text = "java.lang.RuntimeException: cannot pay\n\
             \tat com.example.Cart.pay(Cart.kt:42)\n\
             \tat com.example.Main.run(Main.kt:7)\n\
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_main_thread_is_taken_of_several() {
+    fn the_main_thread_is_chosen_among_several() {
         let android = "\"Signal Catcher\" daemon prio=10 tid=6\n  at com.example.Signal.wait(Signal.kt:1)\n\n\
             \"main\" prio=5 tid=1 Blocked\n  | group=\"main\" sCount=1\n  native: #00 pc 0004f9a8  /system/lib64/libc.so (syscall+28)\n\
             \x20 at com.example.Cart.pay(Cart.kt:42)\n  - waiting to lock <0x0b> held by thread 12\n  at com.example.Main.run(Main.kt:7)\n\n\
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_of_a_rust_backtrace_stand_under_their_frames() {
+    fn source_lines_of_a_rust_backtrace_belong_to_the_frame_above() {
         let text = "thread 'main' panicked at src/main.rs:3:5:\nstack backtrace:\n   0: shop::cart::pay\n             at ./src/cart.rs:42:7\n   1: shop::main\n";
         let frames = parse_text(text).unwrap();
         assert_eq!(
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_from_logcat_are_read() {
+    fn logcat_prefixes_are_removed() {
         let text = "03-23 14:49:54.483  1234  1250 E AndroidRuntime: \tat com.example.Cart.pay(Cart.kt:42)\n\
             E/AndroidRuntime( 1234): \tat com.example.Main.run(Main.kt:7)\n";
         assert_eq!(functions(text), ["pay", "run"]);
     }
 
     #[test]
-    fn text_without_frames_is_refused_with_what_is_known() {
+    fn text_without_frames_is_rejected_with_its_first_line() {
         let error = parse_text("\nhello\nthere\n").unwrap_err();
         assert_eq!((error.lines, error.first.as_deref()), (3, Some("hello")));
         assert!(error.to_string().contains("\"hello\"") && error.to_string().contains("Dart"));

@@ -1,4 +1,4 @@
-//! How long tables keep their rows: what is gone cannot be compared, or made again.
+//! How long tables keep their rows. Expired and deleted rows cannot be compared or rebuilt.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::{DAY, HOUR, Period, ceil};
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::raw::RAW;
 
-/// How long tables keep their rows: what is gone cannot be compared.
+/// How long each table keeps its rows, and which rows were dropped earlier.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     days: BTreeMap<String, i64>,
-    /// Rows before these times, in seconds since the epoch, went while a table kept them for fewer days.
+    /// Rows before these times (seconds since the epoch) expired under a shorter TTL than the current one.
     dropped: BTreeMap<String, i64>,
-    /// The same for rows of single projects, by table: the project, and a time that is the beginning of a day.
+    /// Rows of single projects that were dropped, by table: the project, and a time at the start of a day.
     dropped_of_projects: BTreeMap<String, Vec<(String, i64)>>,
 }
 
@@ -27,14 +27,14 @@ pub(in crate::store) struct Gone {
 }
 
 impl Kept {
-    /// The time from which a table still has all its rows, unless it keeps them for ever.
+    /// Returns the time from which a table still has all its rows; `None` if it keeps them forever.
     pub(in crate::store) fn since(&self, table: &str, now: i64) -> Option<i64> {
         let days = self.days.get(table);
         let kept = days.map(|days| now - days * DAY);
         Some(kept.max(self.dropped.get(table).copied())? + HOUR)
     }
 
-    /// Rows of a table that were dropped before its TTL.
+    /// Returns the rows of a table that were dropped before its TTL.
     pub(in crate::store) fn gone(&self, table: &str) -> Gone {
         Gone {
             of_all: self.dropped.get(table).copied(),
@@ -42,14 +42,14 @@ impl Kept {
         }
     }
 
-    /// Projects whose rows in the table may be gone, and before which time.
+    /// Returns the projects whose rows in the table may be gone, and the time before which they are.
     pub(in crate::store) fn dropped_of_projects(&self, table: &str) -> &[(String, i64)] {
         self.dropped_of_projects
             .get(table)
             .map_or(&[], |dropped| dropped)
     }
 
-    /// Whether a project's entry of a page can be compared.
+    /// Whether an entry of a page can be compared.
     pub(super) fn has(&self, page: &Page, (project, at): &(String, i64)) -> bool {
         let older = if page.book.is_of_arrivals() {
             oldest_arrival()
@@ -58,7 +58,7 @@ impl Kept {
         };
         let mut tables = vec![page.source.table, page.copy.table];
         if page.book == Book::Batches {
-            // A batch counts events whose rows are gone.
+            // A batch counts events whose rows may be gone.
             tables.extend(RAW.iter().map(|raw| raw.name));
         }
         let mut dropped = tables
@@ -67,10 +67,10 @@ impl Kept {
         !dropped.any(|(of, before)| of == project && *at < before + older)
     }
 
-    /// What of the period can be compared. `now` in seconds since the epoch.
+    /// Returns the part of the period that can be compared. `now` is in seconds since the epoch.
     #[must_use]
     pub fn of(&self, page: &Page, period: Period, now: i64) -> Period {
-        // The raw rows of an arrival may have happened long before.
+        // The raw rows of an arrival may have happened long before it.
         let older = if page.book == Book::Arrivals {
             oldest_arrival()
         } else {
@@ -83,13 +83,13 @@ impl Kept {
     }
 }
 
-/// How long before its arrival an event may have happened, in seconds: a day and a half more is allowed for days than for times.
+/// Returns how long before its arrival an event may have happened, in seconds. Days get a day and a half more than times.
 pub(super) fn oldest_arrival() -> i64 {
     Limits::default().age_us / 1_000_000 + 3 * DAY
 }
 
 impl ClickHouse {
-    /// How long each table keeps its rows now.
+    /// Reads how long each table currently keeps its rows.
     pub async fn kept(&self) -> Result<Kept, Failure> {
         let sql = "SELECT name, toInt64OrZero(extract(engine_full, 'toIntervalDay[^0-9]([0-9]+)')) FROM system.tables \
                    WHERE database = {database:String} AND position(engine_full, ' TTL ') > 0";

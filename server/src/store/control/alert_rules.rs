@@ -1,4 +1,4 @@
-//! Alert rules: what is watched. A rule is a document with a number that counts its saves.
+//! Alert rules. A rule is a document with a revision, which counts its saves.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::change::{Change, Entry, new_id, records, row};
 use super::checks;
 use super::error::ControlError;
 
-/// A rule, and how its latest evaluation went.
+/// A rule, and the result of its latest evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlertRule {
     pub id: Uuid,
@@ -46,18 +46,18 @@ impl AlertRule {
     }
 }
 
-/// A rule as it is to be.
+/// The new content of a rule.
 #[derive(Clone, Debug)]
 pub struct RuleText {
     pub document: String,
     pub name: String,
     pub enabled: bool,
-    /// Why incidents that are open end with this save; nothing: they go on.
+    /// Why this save ends open incidents. `None`: they stay open.
     pub ends: Option<&'static str>,
 }
 
 const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// More would take longer than a minute to evaluate.
+/// More rules would take longer than a minute to evaluate.
 const MOST_RULES: i64 = 500;
 
 macro_rules! rules_where {
@@ -102,7 +102,9 @@ pub trait AlertRules: Backend {
             .ok_or(ControlError::NotFound)?
             .get("rules")?;
         if rules >= MOST_RULES {
-            return Err(checks::invalid("a project has at most 500 alert rules"));
+            return Err(checks::invalid(
+                "a project can have at most 500 alert rules",
+            ));
         }
         let values = values![
             id,
@@ -124,7 +126,7 @@ pub trait AlertRules: Backend {
         self.alert_rule(project, id).await
     }
 
-    /// Saves a rule that was read at a revision. What it does to open incidents happens in the same transaction.
+    /// Saves a rule if it still has this revision. Open incidents end in the same transaction if `text.ends` is set.
     async fn save_alert_rule(
         &self,
         (project, id, revision): (&str, Uuid, i64),
@@ -194,13 +196,13 @@ pub trait AlertRules: Backend {
         AlertRule::read(&row(self, GET, values![project, id]).await?)
     }
 
-    /// The rules of a project, the oldest first.
+    /// Returns the rules of a project, oldest first.
     async fn alert_rules(&self, project: &str) -> Result<Vec<AlertRule>, ControlError> {
         const LIST: &str = rules_where!("AND r.project = $1 ORDER BY r.created_at, r.id");
         records(self, LIST, values![project], AlertRule::read).await
     }
 
-    /// What is to be evaluated, of all projects.
+    /// Returns the enabled rules of all projects.
     async fn enabled_alert_rules(&self) -> Result<Vec<AlertRule>, ControlError> {
         const ENABLED: &str = rules_where!("AND r.enabled ORDER BY r.project, r.created_at, r.id");
         records(self, ENABLED, values![], AlertRule::read).await
@@ -210,7 +212,7 @@ pub trait AlertRules: Backend {
 fn fits(text: &RuleText) -> Result<(), ControlError> {
     checks::name(&text.name)?;
     if text.document.len() > MAX_TEXT_BYTES {
-        return Err(checks::invalid("an alert rule has at most 64 KiB"));
+        return Err(checks::invalid("an alert rule can have at most 64 KiB"));
     }
     Ok(())
 }

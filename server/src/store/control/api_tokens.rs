@@ -1,4 +1,4 @@
-//! API tokens: what scripts and CI call the API with, for one project or for the whole instance.
+//! API tokens: credentials of scripts and CI, for one project or for the whole installation.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -16,10 +16,10 @@ use super::secrets::SecretHash;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiToken {
     pub id: Uuid,
-    /// `None` is every project.
+    /// `None` means every project.
     pub project: Option<String>,
     pub name: String,
-    /// The first eight characters, by which people tell their tokens apart.
+    /// The first eight characters, by which people identify their tokens.
     pub prefix: String,
     pub hash: SecretHash,
     pub role: Role,
@@ -47,7 +47,7 @@ impl ApiToken {
         })
     }
 
-    /// Whether it opens anything at that time.
+    /// Whether the token is valid at `now`.
     #[must_use]
     pub fn is_active(&self, now: i64) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
@@ -83,7 +83,7 @@ const LIST: &str = concat!(
 );
 const REVOKE: &str = "UPDATE api_tokens SET revoked_at = $3 \
      WHERE id = $1 AND COALESCE(project, '') = COALESCE($2, '') AND revoked_at IS NULL";
-/// Time does not go back, whichever of two servers writes first.
+/// Never moves the time backwards, whichever of two servers writes first.
 const TOUCH: &str =
     "UPDATE api_tokens SET last_used_at = $2 WHERE id = $1 AND COALESCE(last_used_at, 0) < $2";
 
@@ -130,17 +130,17 @@ pub trait ApiTokens: Backend {
         Ok(token)
     }
 
-    /// Also one that is revoked or expired: see [`ApiToken::is_active`].
+    /// Returns a token even if it is revoked or expired. See [`ApiToken::is_active`].
     async fn api_token_by_hash(&self, hash: SecretHash) -> Result<ApiToken, ControlError> {
         ApiToken::read(&row(self, BY_HASH, values![hash]).await?)
     }
 
-    /// Those of a project, or those of the whole instance; the latest first, revoked and expired too.
+    /// Returns the tokens of a project or of the whole installation, latest first, including revoked and expired ones.
     async fn api_tokens(&self, project: Option<&str>) -> Result<Vec<ApiToken>, ControlError> {
         records(self, LIST, values![project], ApiToken::read).await
     }
 
-    /// For ever, with the tokens that were made with it.
+    /// Revokes a token permanently, together with the tokens created with it.
     async fn revoke_api_token(
         &self,
         id: Uuid,
@@ -163,7 +163,7 @@ pub trait ApiTokens: Backend {
             .await
     }
 
-    /// Remembers that it was used. Call it now and then, not each time; the audit does not hear of it.
+    /// Records a use of a token, without an audit entry. Call it occasionally, not at each use.
     async fn touch_api_token(&self, id: Uuid, at: i64) -> Result<(), ControlError> {
         let actor = Actor::system("api");
         let mut change = Change::begin(self, &actor, at).await?;

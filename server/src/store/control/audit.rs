@@ -1,4 +1,4 @@
-//! Who did what, when: one row a change, written in the change's own transaction.
+//! The audit log: one row per change, written in the change's own transaction.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use super::error::ControlError;
 use crate::shares::Holder;
 
 closed! {
-    /// What kind of actor it was.
+    /// The kind of actor.
     ActorKind { User = "user", Token = "token", Cli = "cli", System = "system" }
 }
 
-/// Who makes a change.
+/// The author of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     pub kind: ActorKind,
-    /// The id of a user or token, the name of the account behind a command, the part of the server.
+    /// The id of a user or token, the account that ran a command, or the part of the server.
     pub name: String,
 }
 
@@ -50,14 +50,14 @@ impl Actor {
         Self { kind, name }
     }
 
-    /// Whose share of the server it takes from.
+    /// Returns the holder whose share of the server's resources the actor uses.
     #[must_use]
     pub fn holder(&self) -> Holder {
         Holder::new(self.kind.as_str(), self.name.as_bytes())
     }
 }
 
-/// `user:0190…`, as `created_by` and `author` keep it.
+/// `user:0190…`, as stored in `created_by` and `author`.
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind.as_str(), self.name)
@@ -65,7 +65,7 @@ impl fmt::Display for Actor {
 }
 
 closed! {
-    /// Everything that is done to the control database.
+    /// All kinds of changes to the control database.
     Action {
         ProjectCreated = "project.created",
         ProjectUpdated = "project.updated",
@@ -112,7 +112,8 @@ closed! {
 }
 
 impl Action {
-    /// Logins, invitations and channels are asked for in the database itself, and would tick all day.
+    /// Logins, invitations and channels are silent: they are always read from the database itself, and would cause
+    /// frequent notices.
     pub(super) fn notice(self) -> Notice {
         match self {
             Self::SessionCreated
@@ -127,16 +128,16 @@ impl Action {
     }
 }
 
-/// One change that was made.
+/// A recorded change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     pub id: Uuid,
     pub at: i64,
     pub actor: Actor,
     pub project: Option<String>,
-    /// A name of [`Action`], or one that a newer version wrote.
+    /// A name of [`Action`], or one written by a newer version.
     pub action: String,
-    /// What it was done to: an id.
+    /// The id of the changed object.
     pub subject: String,
     pub detail: serde_json::Value,
 }
@@ -157,7 +158,7 @@ impl AuditEntry {
         })
     }
 
-    /// Where the page after this entry begins.
+    /// Returns the cursor for the page after this entry.
     #[must_use]
     pub fn cursor(&self) -> AuditCursor {
         AuditCursor {
@@ -167,14 +168,14 @@ impl AuditEntry {
     }
 }
 
-/// The last entry of a page.
+/// The position of the last entry of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditCursor {
     pub at: i64,
     pub id: Uuid,
 }
 
-/// Which entries are meant: all that fit everything that is set.
+/// Selects the entries that match all fields that are set.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFilter {
     pub project: Option<String>,
@@ -189,7 +190,7 @@ const LIST: &str = "SELECT id, at, actor, actor_kind, project, action, subject, 
 
 #[async_trait]
 pub trait AuditLog: Backend {
-    /// The latest entries first, at most 1000.
+    /// Returns entries, latest first, at most 1000.
     async fn audit(
         &self,
         filter: &AuditFilter,

@@ -1,5 +1,5 @@
-//! What an engine must do so that all operations work on it. SQL is written once, in a form that both engines understand:
-//! it is static, has `$1` for values, and neither a value nor a name is ever put into it.
+//! The interface of a database engine. SQL is written once, in the common subset of both engines. It is always static,
+//! with `$1` for values: neither values nor names are ever interpolated.
 
 use async_trait::async_trait;
 use sqlx::postgres::{PgRow, Postgres};
@@ -9,16 +9,17 @@ use uuid::Uuid;
 
 use super::error::ControlError;
 
-/// One engine. [`super::SqliteControl`] and [`super::PgControl`] are the two there are.
+/// A database engine: [`super::SqliteControl`] or [`super::PgControl`].
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Reads outside of a transaction.
+    /// Reads rows outside of a transaction.
     async fn rows(&self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError>;
 
-    /// Begins a transaction that may write. It is rolled back unless committed.
+    /// Begins a transaction that may write. Dropping it rolls it back.
     async fn begin(&self) -> Result<Box<dyn Statements>, ControlError>;
 
-    /// Ticks after each change that a snapshot may hold, wherever it was made. What it counts means nothing.
+    /// Returns a receiver that is notified after each change that may affect a snapshot, by any server. The value has
+    /// no meaning.
     fn subscribe(&self) -> watch::Receiver<u64>;
 
     /// Closes all connections, waiting for those in use.
@@ -30,13 +31,13 @@ pub trait Backend: Send + Sync {
 pub trait Statements: Send {
     async fn rows(&mut self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError>;
 
-    /// Answers how many rows were affected.
+    /// Executes a statement and returns the number of affected rows.
     async fn execute(&mut self, sql: &'static str, values: Values) -> Result<u64, ControlError>;
 
     async fn commit(self: Box<Self>, notice: Notice) -> Result<(), ControlError>;
 }
 
-/// Whether those who hold snapshots are told of a change.
+/// Whether a change is announced to the holders of snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     Tick,
@@ -46,7 +47,7 @@ pub enum Notice {
 /// The values of a statement, `$1` first.
 pub type Values = Vec<Value>;
 
-/// A value in one of the few types that the schema has.
+/// A value of one of the types used in the schema.
 #[derive(Clone)]
 pub enum Value {
     Text(Option<String>),
@@ -55,13 +56,13 @@ pub enum Value {
     Bytes(Vec<u8>),
 }
 
-/// `values![id, name]`: each by its `Into<Value>`.
+/// `values![id, name]`: converts each value with `Into<Value>`.
 macro_rules! values {
     ($($value:expr),* $(,)?) => { vec![$($crate::store::control::backend::Value::from($value)),*] };
 }
 pub(super) use values;
 
-/// Binds all values to a query of either driver.
+/// Binds all values to a query, for either driver.
 macro_rules! bound {
     ($sql:expr, $values:expr) => {
         $values
@@ -156,7 +157,7 @@ impl From<PgRow> for Row {
     }
 }
 
-/// What a column may be read as.
+/// A type as which a column can be read.
 pub(super) trait Column:
     for<'r> sqlx::Decode<'r, Sqlite>
     + sqlx::Type<Sqlite>
@@ -191,7 +192,7 @@ impl Row {
             .transpose()
     }
 
-    /// A text column whose values are a closed set.
+    /// Parses a text column, usually one of a closed set.
     pub(super) fn parsed<T: std::str::FromStr>(&self, column: &str) -> Result<T, ControlError> {
         let text = self.get::<String>(column)?;
         text.parse().map_err(|_| unreadable(column))
@@ -212,7 +213,5 @@ impl Row {
 }
 
 fn unreadable(column: &str) -> ControlError {
-    ControlError::Unavailable(format!(
-        "the column {column} holds what we never write there"
-    ))
+    ControlError::Unavailable(format!("the column {column} contains an unexpected value"))
 }

@@ -1,4 +1,4 @@
-//! A change: one transaction that says who did what. It cannot be committed without an entry for the audit, unless it says why not.
+//! A change: a transaction with an actor. It is committed with an audit entry, or explicitly without one.
 
 use serde_json::Value as Json;
 use uuid::{NoContext, Timestamp, Uuid};
@@ -11,13 +11,13 @@ pub(super) struct Change<'a> {
     statements: Box<dyn Statements>,
     actor: &'a Actor,
     at: i64,
-    /// What the entries recorded so far ask for.
+    /// The notice that the entries recorded so far require.
     notice: Notice,
-    /// How many entries were recorded so far.
+    /// The number of entries recorded so far.
     entries: i64,
 }
 
-/// What the audit keeps of a change. Never secrets, nor hashes of them.
+/// The audit entry of a change. It must contain neither secrets nor their hashes.
 pub(super) struct Entry<'a> {
     pub(super) action: Action,
     pub(super) project: Option<&'a str>,
@@ -68,7 +68,7 @@ impl<'a> Change<'a> {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
-    /// Answers how many rows were affected.
+    /// Executes a statement and returns the number of affected rows.
     pub(super) async fn execute(
         &mut self,
         sql: &'static str,
@@ -77,7 +77,7 @@ impl<'a> Change<'a> {
         self.statements.execute(sql, values).await
     }
 
-    /// Runs a statement that must find what it changes.
+    /// Executes a statement and returns [`ControlError::NotFound`] if it affects no row.
     pub(super) async fn execute_found(
         &mut self,
         sql: &'static str,
@@ -94,9 +94,9 @@ impl<'a> Change<'a> {
         self.commit_recorded().await
     }
 
-    /// Writes an entry for one of several things that this change does.
+    /// Adds an audit entry for one of several parts of this change.
     pub(super) async fn record(&mut self, entry: Entry<'_>) -> Result<(), ControlError> {
-        // A microsecond apart, so that the audit log keeps their order.
+        // One microsecond apart, so that the audit log preserves the order.
         let at = self.at + self.entries;
         let values = values![
             new_id(at),
@@ -116,18 +116,19 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    /// Commits what was recorded entry by entry. A change without an entry changed nothing.
+    /// Commits a change whose entries were recorded with [`Self::record`]. Without entries, it must not have changed
+    /// anything.
     pub(super) async fn commit_recorded(self) -> Result<(), ControlError> {
         self.statements.commit(self.notice).await
     }
 
-    /// For what is a use or housekeeping rather than a change.
+    /// Commits without an audit entry, for the recording of uses and for housekeeping.
     pub(super) async fn commit_unrecorded(self, notice: Notice) -> Result<(), ControlError> {
         self.statements.commit(notice).await
     }
 }
 
-/// A UUID v7 of the time of the change, so that ids sort by it.
+/// Returns a UUID v7 with the time of the change, so that ids sort by time.
 #[must_use]
 pub fn new_id(at: i64) -> Uuid {
     let micros = u64::try_from(at).unwrap_or_default();
@@ -135,7 +136,7 @@ pub fn new_id(at: i64) -> Uuid {
     Uuid::new_v7(Timestamp::from_unix(NoContext, micros / 1_000_000, nanos))
 }
 
-/// The first row of a read.
+/// Reads the first row.
 pub(super) async fn row(
     backend: &(impl Backend + ?Sized),
     sql: &'static str,
@@ -145,7 +146,7 @@ pub(super) async fn row(
     rows.into_iter().next().ok_or(ControlError::NotFound)
 }
 
-/// All rows of a read, each as a record.
+/// Reads all rows as records.
 pub(super) async fn records<T>(
     backend: &(impl Backend + ?Sized),
     sql: &'static str,

@@ -1,4 +1,4 @@
-//! Channels: where people are told. What must not be shown of them comes sealed.
+//! Channels: where notifications are sent. Their secrets arrive sealed.
 
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -13,12 +13,12 @@ use super::error::ControlError;
 use super::secrets::Hidden;
 
 closed! {
-    /// What stands at the other end.
+    /// The kind of receiver.
     ChannelKind { Webhook = "webhook", Alertmanager = "alertmanager", Slack = "slack", Email = "email" }
 }
 
 closed! {
-    /// How bad it is; the worst is the last.
+    /// The severity of an incident, in ascending order.
     Severity { Info = "info", Warning = "warning", Critical = "critical" }
 }
 
@@ -32,7 +32,7 @@ pub struct Channel {
     pub updated_at: i64,
 }
 
-/// A channel that is about to be made. The caller chooses the id, since secrets are sealed for it.
+/// A channel to create. The caller chooses the id, because secrets are sealed for it.
 #[derive(Clone, Debug)]
 pub struct NewChannel {
     pub id: Uuid,
@@ -41,18 +41,18 @@ pub struct NewChannel {
     pub fields: ChannelFields,
 }
 
-/// What may be changed of a channel.
+/// The fields of a channel that can change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelFields {
     pub name: String,
-    /// What may be shown, as JSON.
+    /// The public settings, as JSON.
     pub settings: Json,
-    /// URLs, passwords and signing keys, sealed by whoever handed them in.
+    /// URLs, passwords and signing keys, sealed by the caller.
     pub secret: Hidden,
     pub least_severity: Severity,
-    /// Whether incidents are told here.
+    /// Whether to send incidents.
     pub incidents: bool,
-    /// Whether the daily digest comes here.
+    /// Whether to send the daily digest.
     pub digest: bool,
     pub enabled: bool,
 }
@@ -60,7 +60,7 @@ pub struct ChannelFields {
 impl Channel {
     pub(super) fn read(row: &Row) -> Result<Self, ControlError> {
         let secret = String::from_utf8(row.get("secret")?)
-            .map_err(|_| checks::invalid("the secret of a channel is text"))?;
+            .map_err(|_| checks::invalid("the secret of a channel must be text"))?;
         Ok(Self {
             id: row.id("id")?,
             project: row.get("project")?,
@@ -79,7 +79,7 @@ impl Channel {
         })
     }
 
-    /// What the audit keeps.
+    /// Returns the details for the audit log.
     fn detail(&self) -> Json {
         let ChannelFields {
             name,
@@ -97,7 +97,7 @@ impl Channel {
     }
 }
 
-/// More would be a mistake, and each costs deliveries.
+/// Every channel costs deliveries, and more are most likely a mistake.
 const MOST_CHANNELS: i64 = 100;
 
 macro_rules! columns {
@@ -172,7 +172,7 @@ pub trait Channels: Backend {
         values.append(&mut values![at, MOST_CHANNELS]);
         let mut change = Change::begin(self, actor, at).await?;
         let inserted = change.row(INSERT, values).await?;
-        let full = || checks::invalid("a project has 100 channels at most");
+        let full = || checks::invalid("a project can have at most 100 channels");
         let channel = Channel::read(&inserted.ok_or_else(full)?)?;
         change
             .commit(Entry {
@@ -209,7 +209,7 @@ pub trait Channels: Backend {
         Ok(channel)
     }
 
-    /// With its part of the delivery log: nothing that waits is sent any more.
+    /// Deletes a channel and its part of the delivery log, including waiting messages.
     async fn delete_channel(
         &self,
         (project, id): (&str, Uuid),
@@ -238,12 +238,12 @@ pub trait Channels: Backend {
         Channel::read(&row(self, ONE, values![project, id]).await?)
     }
 
-    /// Of all projects: those that get the digest.
+    /// Returns the channels of all projects that receive the digest.
     async fn channels_with_digest(&self) -> Result<Vec<Channel>, ControlError> {
         records(self, WITH_DIGEST, values![], Channel::read).await
     }
 
-    /// Of all projects: Alertmanagers, which must hear again and again that an alert fires.
+    /// Returns the Alertmanagers of all projects, to which firing alerts are repeated.
     async fn alertmanagers(&self) -> Result<Vec<Channel>, ControlError> {
         records(self, ALERTMANAGERS, values![], Channel::read).await
     }

@@ -1,4 +1,4 @@
-//! What every text must look like before it is kept.
+//! Validates texts before they are saved.
 
 use super::error::ControlError;
 
@@ -17,7 +17,7 @@ pub(super) fn slug(text: &str) -> Result<(), ControlError> {
         Ok(())
     } else {
         Err(invalid(
-            "a project's id is 1 to 63 characters of a-z, 0-9 and -, and does not start with -",
+            "a project id must be 1 to 63 characters of a-z, 0-9 and -, and must not start with -",
         ))
     }
 }
@@ -26,13 +26,13 @@ pub(super) fn name(text: &str) -> Result<(), ControlError> {
     let chars = text.chars().count();
     if text.trim().is_empty() || chars > MAX_NAME_CHARS || text.chars().any(char::is_control) {
         return Err(invalid(&format!(
-            "a name is 1 to {MAX_NAME_CHARS} characters, none of them a control character"
+            "a name must be 1 to {MAX_NAME_CHARS} characters without control characters"
         )));
     }
     Ok(())
 }
 
-/// Answers the address as it is kept: in lower case, since people do not type theirs the same way twice.
+/// Returns the address in lower case, as it is saved: users do not always type theirs in the same way.
 pub(super) fn email(text: &str) -> Result<String, ControlError> {
     let text = text.trim().to_lowercase();
     let parts = text.split_once('@');
@@ -44,18 +44,18 @@ pub(super) fn email(text: &str) -> Result<String, ControlError> {
     if fits {
         Ok(text)
     } else {
-        Err(invalid("this is not an e-mail address"))
+        Err(invalid("not a valid e-mail address"))
     }
 }
 
-/// A quota as the database keeps it.
+/// Converts a quota to the type of its column.
 pub(super) fn quota(most: Option<u64>) -> Result<Option<i64>, ControlError> {
     most.map(i64::try_from)
         .transpose()
         .map_err(|_| invalid("a quota is too large"))
 }
 
-/// How many rows a page has.
+/// Returns the number of rows of a page, within bounds.
 pub(super) fn page(limit: u32) -> i64 {
     i64::from(limit.clamp(1, MAX_PAGE))
 }

@@ -179,5 +179,5 @@ fn read(row: &PgRow) -> Result<Claimed, ControlError> {
 
 fn id(bytes: &[u8]) -> Result<Uuid, ControlError> {
     Uuid::from_slice(bytes)
-        .map_err(|_| ControlError::Unavailable("an id of a claim does not read".to_owned()))
+        .map_err(|_| ControlError::Unavailable("a claim has an invalid id".to_owned()))
 }

@@ -1,6 +1,6 @@
-//! Closed sets of names: an enum in Rust, a text with a CHECK in the database.
+//! Closed sets of names: an enum in Rust, and a text column with a CHECK in the database.
 
-/// Makes an enum whose variants have the names they are kept under.
+/// Defines an enum whose variants have the given names in the database and the API.
 macro_rules! closed {
     ($(#[doc = $doc:literal])* $set:ident { $($variant:ident = $name:literal),* $(,)? }) => {
         $(#[doc = $doc])*
@@ -38,7 +38,7 @@ macro_rules! closed {
             fn from_str(name: &str) -> Result<Self, Self::Err> {
                 match name {
                     $($name => Ok(Self::$variant),)*
-                    _ => Err($crate::store::control::checks::invalid(concat!("this is no ", stringify!($set)))),
+                    _ => Err($crate::store::control::checks::invalid(concat!("not a valid ", stringify!($set)))),
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Device keys: what the tokens of devices are verified with, when an app's own back end makes them.
+//! Device keys: they verify device tokens, which an app's own back end signs.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -15,7 +15,7 @@ use super::memberships::Role;
 use super::secrets::Hidden;
 
 closed! {
-    /// How tokens are signed. One algorithm a key, so that nobody can pass off a public key as a shared secret.
+    /// How tokens are signed. Each key has one algorithm, so that a public key cannot be misused as a shared secret.
     DeviceKeyAlgorithm { Hs256 = "HS256", Es256 = "ES256", EdDsa = "EdDSA", Jwks = "JWKS" }
 }
 
@@ -25,7 +25,7 @@ pub struct DeviceKey {
     pub id: Uuid,
     pub project: String,
     pub algorithm: DeviceKeyAlgorithm,
-    /// A public key as PEM, a JWKS or its URL; for HS256 the secret, sealed by whoever handed it in.
+    /// A public key as PEM, or a JWKS. For HS256 the secret, encrypted by the caller.
     pub material: Hidden,
     /// The `aud` that tokens must have.
     pub audience: String,
@@ -77,7 +77,7 @@ pub trait DeviceKeys: Backend {
         checks::name(&new.audience)?;
         if new.material.0.is_empty() || new.material.0.len() > MAX_MATERIAL_BYTES {
             return Err(checks::invalid(
-                "a device key has 1 byte to 64 KiB of material",
+                "the material of a device key must have 1 byte to 64 KiB",
             ));
         }
         let mut change = Change::begin(self, actor, at).await?;
@@ -108,17 +108,17 @@ pub trait DeviceKeys: Backend {
         Ok(key)
     }
 
-    /// The latest first, those that are revoked too.
+    /// Returns the keys of a project, latest first, including revoked ones.
     async fn device_keys(&self, project: &str) -> Result<Vec<DeviceKey>, ControlError> {
         records(self, LIST, values![project], DeviceKey::read).await
     }
 
-    /// All keys of all projects that are not revoked, for the snapshot.
+    /// Returns the keys of all projects that are not revoked, for the snapshot.
     async fn active_device_keys(&self) -> Result<Vec<DeviceKey>, ControlError> {
         records(self, ALL_ACTIVE, values![], DeviceKey::read).await
     }
 
-    /// For ever.
+    /// Revokes a key permanently.
     async fn revoke_device_key(
         &self,
         project: &str,

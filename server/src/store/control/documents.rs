@@ -1,5 +1,5 @@
-//! Documents of a project that operators edit: its remote configuration and its classification rules. Each save is a new revision,
-//! and revisions never change.
+//! The documents of a project that operators edit: its remote configuration and its classification rules. Each save
+//! creates a new, immutable revision.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -12,22 +12,22 @@ use super::checks;
 use super::error::ControlError;
 use super::incidents::ActionNote;
 
-/// Which of a project's documents.
+/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DocumentKind {
-    /// Remote configuration, JSON.
+    /// Remote configuration, as JSON.
     Configuration,
-    /// Classification rules, TOML.
+    /// Classification rules, as TOML.
     RuleSet,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     pub project: String,
-    /// From 1, without gaps.
+    /// Counts from 1, without gaps.
     pub revision: i64,
     pub text: String,
-    /// What its author says about the change.
+    /// The author's note on the change.
     pub note: String,
     pub author: String,
     pub created_at: i64,
@@ -49,11 +49,11 @@ impl Document {
 #[derive(Clone, Debug)]
 pub struct NewDocument {
     pub project: String,
-    /// The revision that was edited; 0 for the first.
+    /// The revision that was edited, or 0 for the first.
     pub expected_revision: i64,
     pub text: String,
     pub note: String,
-    /// What an incident remembers of it, in the same transaction.
+    /// The note stored with an incident, in the same transaction.
     pub action: Option<ActionNote>,
 }
 
@@ -69,8 +69,8 @@ struct Statements {
     all_latest: &'static str,
 }
 
-/// The same statements for either table. Of many who save at once, the primary key lets one through; the others insert nothing, and
-/// unlike after an error their transaction can still ask for the current revision.
+/// The same statements for either table. Of concurrent saves, the primary key admits one. The others insert nothing;
+/// since that is not an error, their transaction can still read the current revision.
 macro_rules! statements {
     ($table:literal) => {
         Statements {
@@ -138,10 +138,10 @@ impl DocumentKind {
     fn check(self, new: &NewDocument) -> Result<(), ControlError> {
         if new.text.len() > MAX_TEXT_BYTES || new.note.len() > MAX_NOTE_BYTES {
             return Err(checks::invalid(
-                "a document has at most 4 MiB, its note 10000 bytes",
+                "a document must have at most 4 MiB, and its note at most 10000 bytes",
             ));
         }
-        // Rules were compiled before they are saved: that is not done twice.
+        // Rules are not checked again: they were compiled before.
         let is_json = || serde_json::from_str::<&RawValue>(&new.text).is_ok();
         if self == Self::RuleSet || is_json() {
             Ok(())
@@ -153,7 +153,8 @@ impl DocumentKind {
 
 #[async_trait]
 pub trait Documents: Backend {
-    /// Saves the next revision, if nobody saved since the expected one: [`ControlError::Conflict`] says which is current.
+    /// Saves the next revision if the expected one is current. Otherwise [`ControlError::Conflict`] contains the
+    /// current one.
     async fn save_document(
         &self,
         kind: DocumentKind,
@@ -182,7 +183,7 @@ pub trait Documents: Backend {
         if let Some(action) = new.action
             && !action.keep(&mut change).await?
         {
-            // Not saved: the change is dropped.
+            // Dropping the change rolls it back.
             return Err(ControlError::Conflict {
                 current: new.expected_revision,
             });
@@ -217,8 +218,7 @@ pub trait Documents: Backend {
         Document::read(&row(self, kind.statements().latest, values).await?)
     }
 
-    /// The latest first, those before revision `before`, at most 1000.
-    /// Without their texts.
+    /// Returns the revisions before `before`, latest first, at most 1000, without their texts.
     async fn documents(
         &self,
         kind: DocumentKind,
@@ -230,7 +230,7 @@ pub trait Documents: Backend {
         records(self, kind.statements().list, values, Document::read).await
     }
 
-    /// The latest of each project, for the snapshot.
+    /// Returns the latest document of each project, for the snapshot.
     async fn latest_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, ControlError> {
         let statements = kind.statements();
         records(self, statements.all_latest, values![], Document::read).await

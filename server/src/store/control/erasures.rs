@@ -1,4 +1,5 @@
-//! Erasures: requests to delete what is stored of an install, of a user id, or of a whole project. Each one is also the receipt.
+//! Erasures: requests to delete the data of an install, of a user id, or of a whole project. Each also serves as the
+//! receipt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,53 +17,54 @@ use super::closed::closed;
 use super::error::ControlError;
 
 closed! {
-    /// What is erased.
+    /// The subject of an erasure.
     ErasureKind { Install = "install", User = "user", Project = "project" }
 }
 
 closed! {
-    /// How far an erasure is.
+    /// The state of an erasure.
     ErasureState { Waiting = "waiting", Running = "running", Done = "done" }
 }
 
-/// What was erased so far.
+/// The data erased so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Receipt {
     /// Rows deleted, by table.
     pub rows: BTreeMap<String, u64>,
-    /// Stacks that no other event uses.
+    /// Deleted stacks, which no other event uses.
     pub stacks: u64,
-    /// Items of the dead-letter folder.
+    /// Deleted items of the dead-letter folder.
     pub dead_letters: u64,
-    /// Hours (in `traffic`: days) whose roll-ups were made again without the deleted rows. Erasures that ran together share this number.
+    /// Hours (in `traffic`: days) whose roll-ups were rebuilt without the deleted rows. Erasures of the same pass share
+    /// this number.
     pub rebuilt_hours: u64,
-    /// The step that is being done, as a text for people.
+    /// The current step, as a text for people.
     pub step: String,
-    /// Why the step did not succeed yet. It is tried again.
+    /// Why the step has not succeeded yet. It is retried.
     pub error: Option<String>,
 }
 
-/// What a server needs to go on with a pass that another one began.
+/// The state that a server needs to resume a pass started by another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Work {
-    /// Tables whose rows are gone.
+    /// Tables whose rows have been deleted.
     pub tables: Vec<String>,
-    /// The marks of mutations that have begun, or are about to, by table.
+    /// The marks of mutations that have been or are about to be started, by table.
     pub marks: BTreeMap<String, Uuid>,
-    /// Rows that these mutations delete, by table.
+    /// The number of rows that these mutations delete, by table.
     pub rows: BTreeMap<String, u64>,
     /// The hours of the deleted events, in seconds since the epoch, by table.
     pub hours: BTreeMap<String, Vec<i64>>,
-    /// Stacks that the rows had.
+    /// The stacks of the deleted rows.
     pub stacks: Vec<u64>,
-    /// The logs of servers that found rows of their own again. They have drained them.
+    /// The logs of servers that found such rows again after draining their logs.
     pub logs: Vec<Uuid>,
 }
 
 impl Work {
-    /// Nothing is done.
+    /// No work has been done.
     pub const NONE: Self = Self {
         tables: Vec::new(),
         marks: BTreeMap::new(),
@@ -78,7 +80,7 @@ pub struct Erasure {
     pub id: Uuid,
     pub project: String,
     pub kind: ErasureKind,
-    /// The install id or user id. Empty for a project, and 30 days after the end.
+    /// The install id or user id. Empty for a project, and from 30 days after the erasure finished.
     pub subject: String,
     pub requested_at: i64,
     pub requested_by: String,
@@ -107,12 +109,13 @@ impl Erasure {
     }
 }
 
-/// How long a finished erasure is enforced: rows that come back from a backup or from the log of another server are erased, too.
+/// How long a finished erasure is enforced: rows that reappear from a backup or from the log of another server are
+/// erased again.
 pub const ENFORCED_DAYS: i64 = 30;
 const DAY_US: i64 = 86_400_000_000;
-/// Erasures of a project that may wait.
+/// The maximum number of unfinished erasures of a project.
 const MOST_WAITING: i64 = 1_000;
-/// Erasures that are carried out together.
+/// The maximum number of erasures in a pass.
 const PASS: usize = 50;
 const MOST_SUBJECT_BYTES: usize = 1_024;
 
@@ -182,7 +185,7 @@ const REVOKE_DEVICE_KEYS: &str =
 const REVOKE_TOKENS: &str =
     "UPDATE api_tokens SET revoked_at = $2 WHERE project = $1 AND revoked_at IS NULL";
 
-/// All that belongs to a project, in an order that references allow. The audit log and the receipts stay.
+/// Deletes all data of a project, in an order that satisfies references. The audit log and the receipts are kept.
 const FORGET_PROJECT: [&str; 16] = [
     "DELETE FROM incident_channels WHERE incident IN (SELECT id FROM incidents WHERE project = $1)",
     "DELETE FROM incident_channels WHERE channel IN (SELECT id FROM channels WHERE project = $1)",
@@ -204,8 +207,8 @@ const FORGET_PROJECT: [&str; 16] = [
 
 #[async_trait]
 pub trait Erasures: Backend {
-    /// Asks for an erasure. Answers the one that waits already, if there is one of the same subject. A project loses its keys and tokens at
-    /// once.
+    /// Requests an erasure. Returns the waiting one if there already is one for the same subject. Erasing a whole
+    /// project revokes its keys and tokens at once.
     async fn request_erasure(
         &self,
         (project, kind, subject): (&str, ErasureKind, &str),
@@ -224,7 +227,7 @@ pub trait Erasures: Backend {
         let waiting = waiting.map_or(Ok(0), |row| row.get::<i64>("waiting"))?;
         if waiting >= MOST_WAITING && kind != ErasureKind::Project {
             return Err(checks::invalid(&format!(
-                "{MOST_WAITING} erasures of the project wait already: try again when some are done"
+                "{MOST_WAITING} erasures of the project are already waiting; retry when some are done"
             )));
         }
         if kind == ErasureKind::Project {
@@ -236,7 +239,7 @@ pub trait Erasures: Backend {
         let values = values![new_id(at), project, kind.as_str(), subject, at, by];
         let inserted = change.row(INSERT, values).await?;
         let erasure = Erasure::read(&inserted.ok_or(ControlError::NotFound)?)?;
-        // Without the subject: the audit log keeps its entries.
+        // The subject is omitted, because the audit log is kept.
         change
             .commit(entry(Action::ErasureRequested, &erasure, json!({})))
             .await?;
@@ -247,19 +250,19 @@ pub trait Erasures: Backend {
         Erasure::read(&row(self, GET, values![project, id]).await?)
     }
 
-    /// The latest first.
+    /// Returns the erasures of a project, latest first.
     async fn erasures(&self, project: &str, limit: u32) -> Result<Vec<Erasure>, ControlError> {
         let values = values![project, checks::page(limit)];
         records(self, LIST, values, Erasure::read).await
     }
 
-    /// Erasures of whole projects, and those of projects that are erased, the latest first.
+    /// Returns the erasures of whole projects, and all those of erased projects, latest first.
     async fn project_erasures(&self) -> Result<Vec<Erasure>, ControlError> {
         records(self, OPEN_OF_PROJECTS, values![], Erasure::read).await
     }
 
-    /// The pass that is due: one that has begun, or a new one of erasures that were requested before `before`. Projects in `resting` are left
-    /// out. A whole project is a pass of its own.
+    /// Returns the pass that is due: one that is running, or a new one of erasures requested before `before`. Excludes
+    /// projects in `resting`. The erasure of a whole project is a pass of its own.
     async fn next_pass(
         &self,
         before: i64,
@@ -272,7 +275,7 @@ pub trait Erasures: Backend {
             let pass = first.pass;
             return Ok(running.into_iter().filter(|one| one.pass == pass).collect());
         }
-        // One pass of a project at a time.
+        // A project has only one pass at a time.
         let is_new = |one: &Erasure| !running.iter().any(|other| other.project == one.project);
         let waiting: Vec<Erasure> = records(self, WAITING, values![before], Erasure::read).await?;
         let waiting = waiting.into_iter();
@@ -299,7 +302,7 @@ pub trait Erasures: Backend {
         Ok(pass)
     }
 
-    /// Saves how far a pass is.
+    /// Saves the progress of a pass.
     async fn save_pass(&self, pass: &[Erasure]) -> Result<(), ControlError> {
         let mut statements = self.begin().await?;
         for one in pass {
@@ -309,7 +312,7 @@ pub trait Erasures: Backend {
         statements.commit(Notice::Silent).await
     }
 
-    /// Ends a pass. The project of a project's erasure is forgotten.
+    /// Finishes a pass. If it erases a whole project, deletes the project.
     async fn finish_pass(&self, pass: &[Erasure], at: i64) -> Result<(), ControlError> {
         let actor = Actor::system("erasure");
         for one in pass {
@@ -330,13 +333,13 @@ pub trait Erasures: Backend {
         Ok(())
     }
 
-    /// Finished erasures that are still enforced.
+    /// Returns finished erasures that are still enforced.
     async fn enforced_erasures(&self, at: i64) -> Result<Vec<Erasure>, ControlError> {
         let since = at - ENFORCED_DAYS * DAY_US;
         records(self, ENFORCED, values![since], Erasure::read).await
     }
 
-    /// Rows came back: the erasure is carried out again. `log`: of the server that found them.
+    /// Runs an erasure again, because its rows have reappeared. `log` belongs to the server that found them.
     async fn reopen_erasure(&self, id: Uuid, log: Uuid) -> Result<(), ControlError> {
         let work = Work {
             logs: vec![log],
@@ -349,13 +352,13 @@ pub trait Erasures: Backend {
         statements.commit(Notice::Silent).await
     }
 
-    /// Whether the project is being erased, or was.
+    /// Whether a project is being or has been erased.
     async fn is_erased(&self, project: &str) -> Result<bool, ControlError> {
         let rows = self.rows(ERASED_PROJECT, values![project]).await?;
         Ok(!rows.is_empty())
     }
 
-    /// Removes the install ids and user ids of erasures that are not enforced any more.
+    /// Removes the install ids and user ids of erasures that are no longer enforced.
     async fn forget_subjects(&self, at: i64) -> Result<(), ControlError> {
         let mut statements = self.begin().await?;
         let until = at - ENFORCED_DAYS * DAY_US;
@@ -364,12 +367,13 @@ pub trait Erasures: Backend {
     }
 }
 
-/// A new project must not get the id of an erased one: apps that still have its keys, the audit log and the receipts are of that one.
+/// Rejects the id of an erased project. Apps that still have its keys, the audit log and the receipts all refer to the
+/// old project.
 pub(super) async fn refuse_erased(change: &mut Change<'_>, id: &str) -> Result<(), ControlError> {
     match change.row(ERASED_PROJECT, values![id]).await? {
         None => Ok(()),
         Some(_) => Err(checks::invalid(
-            "a project with this id was erased: choose another id",
+            "a project with this id has been erased; choose another id",
         )),
     }
 }
@@ -379,7 +383,7 @@ fn check(kind: ErasureKind, subject: &str) -> Result<(), ControlError> {
         ErasureKind::Install => subject.parse::<Uuid>().is_ok_and(|id| !id.is_nil()),
         ErasureKind::User if subject.starts_with('[') && subject.ends_with(']') => {
             return Err(checks::invalid(
-                "a text in brackets such as `[email]` replaces user ids that were scrubbed: it is not the id of one user",
+                "text in brackets, such as `[email]`, replaces scrubbed user ids and does not identify a user",
             ));
         }
         ErasureKind::User => (1..=MOST_SUBJECT_BYTES).contains(&subject.len()),
@@ -389,7 +393,7 @@ fn check(kind: ErasureKind, subject: &str) -> Result<(), ControlError> {
         Ok(())
     } else {
         Err(checks::invalid(
-            "an install id is a UUID other than zero, and a user id has 1 to 1,024 bytes",
+            "an install id must be a UUID other than zero, and a user id must have 1 to 1,024 bytes",
         ))
     }
 }

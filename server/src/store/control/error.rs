@@ -1,29 +1,29 @@
-//! Why an operation of the control database did not happen. Values never stand in it: they may be secrets.
+//! Errors of the control database. They never contain values, which may be secrets.
 
 use sqlx::error::{DatabaseError, ErrorKind};
 
-/// What callers can act on. Nothing was changed when one of these is answered.
+/// Why an operation failed. If an operation returns an error, it has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
-    /// It, or something it refers to, does not exist, is revoked, or belongs to another project.
-    #[error("there is no such thing")]
+    /// The object, or one it refers to, does not exist, is revoked, or belongs to another project.
+    #[error("not found")]
     NotFound,
-    #[error("it exists already")]
+    #[error("already exists")]
     AlreadyExists,
-    /// Somebody saved in between: the expected revision is not the current one.
-    #[error("the current revision is {current}")]
+    /// The expected revision is not the current one, because another has been saved since.
+    #[error("the expected revision is not current; the current revision is {current}")]
     Conflict { current: i64 },
     #[error("{0}")]
     Invalid(String),
-    /// What is to be made could do more than its maker.
-    #[error("it would have more rights than what it is made with")]
+    /// The actor tried to grant more rights than it has.
+    #[error("you cannot grant more rights than you have")]
     Outranks,
-    /// What is to be made would be there when its maker is not any more.
+    /// The actor tried to grant access that outlives its own.
     #[error(
-        "it would outlast the token that it is made with: give it an end, or use a credential without one"
+        "you cannot grant access that outlives your token; set an earlier expiry, or use a token that does not expire"
     )]
     Outlives,
-    /// The database is away, busy or broken.
+    /// The database is unreachable, busy or broken.
     #[error("the control database is not available: {0}")]
     Unavailable(String),
 }
@@ -33,7 +33,7 @@ impl From<sqlx::Error> for ControlError {
         match error {
             sqlx::Error::RowNotFound => Self::NotFound,
             sqlx::Error::Database(error) => refused(&*error),
-            // The texts of these come from the driver and name columns and addresses, never values.
+            // These texts come from the driver. They name columns and addresses, never values.
             other => Self::Unavailable(other.to_string()),
         }
     }
@@ -41,7 +41,7 @@ impl From<sqlx::Error> for ControlError {
 
 impl From<sqlx::migrate::MigrateError> for ControlError {
     fn from(error: sqlx::migrate::MigrateError) -> Self {
-        Self::Unavailable(format!("its migrations do not apply: {error}"))
+        Self::Unavailable(format!("cannot apply its migrations: {error}"))
     }
 }
 
@@ -52,12 +52,12 @@ fn refused(error: &dyn DatabaseError) -> ControlError {
         ErrorKind::CheckViolation | ErrorKind::NotNullViolation => {
             ControlError::Invalid("the database does not allow this value".to_owned())
         }
-        // Class 22 of PostgreSQL: data exceptions, such as a NUL in a text. Its message may quote the value.
+        // PostgreSQL's class 22: data exceptions, such as a NUL in a text. The message may quote the value.
         _ if error
             .code()
             .is_some_and(|code| code.starts_with("22") && code.len() == 5) =>
         {
-            ControlError::Invalid("the database cannot hold this value".to_owned())
+            ControlError::Invalid("the database cannot store this value".to_owned())
         }
         _ => ControlError::Unavailable(error.message().to_owned()),
     }

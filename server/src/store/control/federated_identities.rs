@@ -1,6 +1,7 @@
-//! Federated identities: accounts at an identity provider, and the people they belong to.
+//! Federated identities: accounts at an identity provider, and the users they belong to.
 //!
-//! A login with the provider is one transaction: it finds, links or makes the person and sets the roles that the provider gives.
+//! A login with the provider is one transaction: it finds, links or creates the user and sets the roles that the
+//! provider assigns.
 
 use std::collections::BTreeMap;
 
@@ -18,25 +19,25 @@ use super::memberships::{self, Membership, Role};
 use super::sessions::REVOKE_ALL_OF_USER;
 use super::users::{self, User};
 
-/// The length of a subject is limited by OpenID Connect.
+/// The maximum length of a subject according to OpenID Connect.
 const LONGEST_SUBJECT: usize = 255;
 
-/// A person as the identity provider confirmed them.
+/// A person authenticated by the identity provider.
 #[derive(Clone, Debug)]
 pub struct FederatedLogin {
     pub issuer: String,
-    /// Identifies the account at the issuer, and never changes.
+    /// The account's id at the issuer. It never changes.
     pub subject: String,
     pub email: ProviderEmail,
-    /// For a person who is new.
+    /// The name for a new user.
     pub name: String,
-    /// `None`: the provider decides no roles.
+    /// `None`: the provider does not manage roles.
     pub roles: Option<GivenRoles>,
-    /// Whether an unknown person gets an account.
+    /// Whether to create accounts for unknown people.
     pub creates_people: bool,
 }
 
-/// What the provider says about an e-mail address.
+/// The e-mail address from the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderEmail {
     Missing,
@@ -44,7 +45,7 @@ pub enum ProviderEmail {
     Verified(String),
 }
 
-/// Everything that the provider lets a person do.
+/// All roles that the provider assigns to a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenRoles {
     /// Admin of the whole installation.
@@ -59,19 +60,19 @@ impl GivenRoles {
     }
 }
 
-/// What became of a login.
+/// The outcome of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
     Admitted(User),
     Refused(Refusal),
 }
 
-/// Why a person whom the provider confirmed is not admitted.
+/// Why a person authenticated by the provider is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     NoEmail,
     UnverifiedEmail,
-    /// The person with this e-mail address has another account at the same provider.
+    /// The user with this e-mail address is linked to another account at the same provider.
     LinkedElsewhere,
     NoAccount,
     NoRole,
@@ -81,23 +82,23 @@ pub enum Refusal {
 const BY_SUBJECT: &str =
     "SELECT user_id FROM federated_identities WHERE issuer = $1 AND subject = $2";
 const OF_USER: &str = "SELECT issuer, subject FROM federated_identities WHERE user_id = $1";
-/// A page of people, in the order of [`super::Users::users`].
+/// A page of users, in the order of [`super::Users::users`].
 const LINKED: &str = "SELECT id FROM users \
      WHERE email > $1 AND EXISTS (SELECT 1 FROM federated_identities WHERE user_id = users.id) ORDER BY email LIMIT $2";
 const LINK: &str = "INSERT INTO federated_identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)";
 const UNLINK: &str = "DELETE FROM federated_identities WHERE user_id = $1";
-/// Changes nothing, and locks the rows: two logins at the same time cannot both demote the other's last operator.
+/// Changes nothing but locks the rows, so that two concurrent logins cannot demote the last two operators.
 const LOCK_OPERATORS: &str = "UPDATE users SET is_admin = is_admin WHERE is_admin OR id = $1 \
      RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
 const SET_OPERATOR: &str = "UPDATE users SET is_admin = $2 WHERE id = $1";
-/// Only in a project that exists.
+/// A no-op if the project does not exist.
 const SET_ROLE: &str = "INSERT INTO memberships (user_id, project, role) SELECT $1, id, $3 FROM projects WHERE id = $2 \
      ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
 
 #[async_trait]
 pub trait FederatedIdentities: Backend {
-    /// Admits a person whom the identity provider confirmed. An account that is linked decides who it is; otherwise a verified
-    /// e-mail address does. The roles that the provider gives replace all that the person has.
+    /// Admits a person authenticated by the identity provider. The user is identified by the linked account, or else by
+    /// the verified e-mail address. Roles from the provider replace all of the user's roles.
     async fn admit(
         &self,
         login: &FederatedLogin,
@@ -130,12 +131,12 @@ pub trait FederatedIdentities: Backend {
         })
     }
 
-    /// The providers that the person has accounts at.
+    /// Returns the providers at which the user has accounts.
     async fn issuers_of(&self, user: Uuid) -> Result<Vec<String>, ControlError> {
         records(self, OF_USER, values![user], |row| row.get("issuer")).await
     }
 
-    /// Of the people on the same page of [`super::Users::users`], those with an account at a provider.
+    /// Returns the users with an account at a provider, among those on the same page of [`super::Users::users`].
     async fn linked_users(
         &self,
         after: Option<&str>,
@@ -145,8 +146,8 @@ pub trait FederatedIdentities: Backend {
         records(self, LINKED, values, |row| row.id("id")).await
     }
 
-    /// Forgets the accounts of a person at identity providers, and ends their sessions. The next login links the account that has
-    /// the person's e-mail address.
+    /// Unlinks all accounts of a user at identity providers, and ends the user's sessions. The next login links the
+    /// account with the user's e-mail address.
     async fn unlink_identities(
         &self,
         user: Uuid,
@@ -171,12 +172,12 @@ fn check_subject(subject: &str) -> Result<(), ControlError> {
     if fits {
         Ok(())
     } else {
-        Err(checks::invalid("a subject has 1 to 255 bytes"))
+        Err(checks::invalid("a subject must have 1 to 255 bytes"))
     }
 }
 
 impl Change<'_> {
-    /// The person of a login: linked already, linked now by e-mail address, or made.
+    /// Returns the user of a login: already linked, now linked by e-mail address, or created.
     async fn identify(&mut self, login: &FederatedLogin) -> Result<Admission, ControlError> {
         let values = values![login.issuer.as_str(), login.subject.as_str()];
         if let Some(linked) = self.row(BY_SUBJECT, values).await? {
@@ -209,7 +210,7 @@ impl Change<'_> {
             if linked.get::<String>("issuer")? != login.issuer {
                 continue;
             }
-            // Another login of this account at the same time may have linked it just now.
+            // A concurrent login of the same account may have just linked it.
             return Ok(match linked.get::<String>("subject")? == login.subject {
                 true => Admission::Admitted(user),
                 false => Admission::Refused(Refusal::LinkedElsewhere),
@@ -233,7 +234,7 @@ impl Change<'_> {
         Ok(user)
     }
 
-    /// The person has a way in now: links to set a first password with are of no use any more.
+    /// Links an account to a user. Ends the user's open invitations, which are no longer needed.
     async fn link(&mut self, user: &User, login: &FederatedLogin) -> Result<(), ControlError> {
         let at = self.at();
         let (issuer, account) = (login.issuer.as_str(), login.subject.as_str());
@@ -246,8 +247,8 @@ impl Change<'_> {
             .await
     }
 
-    /// Sets the roles of a person to exactly these. The only operator with a password stays one, so that a wrong mapping locks nobody
-    /// out of the installation. Tokens end with the rights that they were made with.
+    /// Replaces the roles of a user. The last operator with a password stays one, so that a wrong mapping cannot lock
+    /// everyone out of the installation. Tokens are revoked together with the rights they were created with.
     async fn set_roles(&mut self, user: User, given: &GivenRoles) -> Result<User, ControlError> {
         let locked = self.rows(LOCK_OPERATORS, values![user.id]).await?;
         let locked: Vec<User> = locked.iter().map(User::read).collect::<Result<_, _>>()?;
@@ -260,13 +261,13 @@ impl Change<'_> {
         let operator = given.operator || is_last;
         if is_last && !given.operator {
             tracing::warn!(
-                "the identity provider does not make the last operator with a password an operator: unjank keeps the role"
+                "the identity provider does not assign the operator role to the last operator with a password; unjank keeps the role"
             );
         }
         if operator != user.is_admin {
             self.execute(SET_OPERATOR, values![user.id, operator])
                 .await?;
-            // A former operator may have made tokens for any project.
+            // A former operator may have created tokens for any project.
             let revoked = match operator {
                 true => 0,
                 false => self.revoke_tokens_of(&Actor::user(user.id), None).await?,
@@ -322,7 +323,7 @@ impl Change<'_> {
         if self.execute(SET_ROLE, values).await? == 0 {
             tracing::warn!(
                 project,
-                "--oidc-role names a project that does not exist: its role is not given"
+                "--oidc-role names a project that does not exist; its role is ignored"
             );
             return Ok(());
         }
@@ -335,7 +336,7 @@ impl Change<'_> {
             .await
     }
 
-    /// An operator needs no role in a project to answer for tokens.
+    /// Revokes the user's tokens for a project, unless the user is an operator, whose tokens depend on no project role.
     async fn revoke_tokens_in(&mut self, user: &User, project: &str) -> Result<u64, ControlError> {
         if user.is_admin {
             return Ok(0);

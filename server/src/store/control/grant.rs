@@ -1,6 +1,7 @@
-//! What an actor may hand out: nothing that outranks it, and nothing that outlives it.
+//! Limits the access that an actor may grant: none that outranks or outlives the actor's own.
 //!
-//! Checked in the transaction that makes the thing, so that no handler can forget it and no change in between gets round it.
+//! Checked in the transaction that grants the access, so that no handler can omit the check and no concurrent change
+//! can bypass it.
 
 use uuid::Uuid;
 
@@ -10,18 +11,19 @@ use super::change::Change;
 use super::error::ControlError;
 use super::memberships::Role;
 
-/// Access that is to be granted.
+/// Access to be granted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant<'g> {
-    /// `None` is the whole installation.
+    /// `None` means the whole installation.
     pub(super) project: Option<&'g str>,
     pub(super) role: Role,
-    /// When it ends by itself, in microseconds since the epoch.
+    /// When the access expires, in microseconds since the epoch.
     pub(super) until: Option<i64>,
 }
 
 impl Grant<'_> {
-    /// A person can log in for ever, and an admin of the installation may do everything.
+    /// Returns the access of a user, which does not expire and includes everything if the user is an admin of the
+    /// installation.
     pub(super) fn of_a_person(is_admin: bool) -> Self {
         Self {
             project: None,
@@ -31,7 +33,7 @@ impl Grant<'_> {
     }
 }
 
-// They change nothing, and lock the row: on PostgreSQL a revocation at the same time waits, and then finds what was made.
+// These change nothing but lock the row. On PostgreSQL, a concurrent revocation waits and then sees the new grant.
 const TOKEN: &str = "UPDATE api_tokens SET role = role WHERE id = $1 RETURNING project, role, expires_at, revoked_at";
 const USER: &str =
     "UPDATE users SET is_admin = is_admin WHERE id = $1 RETURNING is_admin, disabled_at";
@@ -39,7 +41,8 @@ const ROLE: &str =
     "UPDATE memberships SET role = role WHERE user_id = $1 AND project = $2 RETURNING role";
 
 impl Change<'_> {
-    /// Refuses what the actor of this change may not hand out. The command line and the server itself may hand out everything.
+    /// Rejects access that the actor of this change may not grant. The command line and the server itself may grant
+    /// anything.
     pub(super) async fn grants(&mut self, grant: Grant<'_>) -> Result<(), ControlError> {
         let Actor { kind, name } = self.actor();
         let id = Uuid::try_parse(name);
@@ -94,19 +97,20 @@ fn role(row: &Row) -> Result<Role, ControlError> {
     row.parsed("role")
 }
 
-/// Tokens that someone made, those that they made, and so on.
+/// Revokes the tokens that an actor created, those created with them, and so on.
 const REVOKE_MADE: &str = "WITH RECURSIVE made (id) AS (\
          SELECT id FROM api_tokens WHERE created_by = $1 AND ($3 IS NULL OR project = $3) AND revoked_at IS NULL \
          UNION SELECT t.id FROM api_tokens AS t JOIN made AS m ON t.created_by = 'token:' || m.id WHERE t.revoked_at IS NULL) \
      UPDATE api_tokens SET revoked_at = $2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL";
-/// Links of the maker, and of tokens that are revoked.
+/// Ends the links created by an actor or with revoked tokens.
 const END_LINKS: &str = "UPDATE invitations SET used_at = $2 WHERE used_at IS NULL \
      AND (created_by = $1 OR created_by IN (SELECT 'token:' || id FROM api_tokens WHERE revoked_at IS NOT NULL))";
 const HAND_OVER: &str =
     "UPDATE api_tokens SET created_by = $2 WHERE created_by = $1 AND revoked_at IS NULL";
 
 impl Change<'_> {
-    /// Revokes the tokens that `maker` made, in a project or everywhere, and then its invitations too. Answers how many tokens.
+    /// Revokes the tokens that `maker` created, in a project or, together with its invitations, everywhere. Returns the
+    /// number of revoked tokens.
     pub(super) async fn revoke_tokens_of(
         &mut self,
         maker: &Actor,
@@ -114,7 +118,7 @@ impl Change<'_> {
     ) -> Result<u64, ControlError> {
         let values = values![maker.to_string(), self.at(), project];
         let revoked = self.execute(REVOKE_MADE, values).await?;
-        // Links are for the whole installation: they end with the maker, not with one of its roles.
+        // Links are for the whole installation, so they end with the maker, not with one of its roles.
         if project.is_none() {
             let values = values![maker.to_string(), self.at()];
             self.execute(END_LINKS, values).await?;
@@ -122,7 +126,7 @@ impl Change<'_> {
         Ok(revoked)
     }
 
-    /// The actor of this change answers for the tokens that `maker` made from now on.
+    /// Transfers the tokens that `maker` created to the actor of this change. Returns their number.
     pub(super) async fn take_over_tokens_of(&mut self, maker: &Actor) -> Result<u64, ControlError> {
         let values = values![maker.to_string(), self.actor().to_string()];
         self.execute(HAND_OVER, values).await

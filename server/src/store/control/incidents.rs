@@ -1,4 +1,4 @@
-//! Incidents, and the states of rules that lead to them. A change of state and its incident are one transaction.
+//! Incidents, and the states of rules that lead to them. A state and its incident are saved in one transaction.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::closed::closed;
 use super::error::ControlError;
 
 closed! {
-    /// Whether it goes on.
+    /// Whether an incident is open.
     IncidentState { Firing = "firing", Resolved = "resolved" }
 }
 
@@ -22,11 +22,10 @@ closed! {
 }
 
 closed! {
-    /// The state of a group of a rule; a group without one is ok.
+    /// The state of a group of a rule. A group without a state is ok.
     GroupState { Pending = "pending", Firing = "firing", Shifted = "shifted" }
 }
 
-/// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {
     pub id: Uuid,
@@ -50,7 +49,7 @@ pub struct Incident {
     pub resolved_because: Option<String>,
     pub acknowledged_at: Option<i64>,
     pub acknowledged_by: Option<String>,
-    /// What it did to the remote configuration, JSON; nothing: nothing was tried.
+    /// The outcome of its action as JSON. `None` if no action was tried.
     pub action: Option<String>,
 }
 
@@ -81,15 +80,15 @@ impl Incident {
 }
 
 closed! {
-    /// What became of an incident's action; of an incident without one, nothing was tried.
+    /// The outcome of an incident's action. Without one, no action was tried.
     ActionState { Placed = "placed", Refused = "refused", Ended = "ended" }
 }
 
-/// What an incident is to remember of its action.
+/// A new outcome of an incident's action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionNote {
     pub incident: Uuid,
-    /// What it remembers so far; another one meanwhile is a conflict.
+    /// The outcome that it replaces. Any other saved outcome is a conflict.
     pub before: Option<String>,
     pub state: ActionState,
     /// JSON.
@@ -97,7 +96,7 @@ pub struct ActionNote {
 }
 
 impl ActionNote {
-    /// `false`: somebody else wrote it down first.
+    /// Saves the outcome. Returns `false` if another server saved one first.
     pub(super) async fn keep(self, change: &mut Change<'_>) -> Result<bool, ControlError> {
         Ok(change.execute(NOTE_ACTION, self.values()).await? > 0)
     }
@@ -132,27 +131,27 @@ impl AlertState {
     }
 }
 
-/// What an evaluation changes; all of it or nothing.
+/// The changes of an evaluation, saved as a whole or not at all.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
     pub rule: Uuid,
     pub revision: i64,
-    /// When the rule was evaluated before, as far as this evaluation knew when it began.
+    /// The time of the previous evaluation, as known when this one began.
     pub before: Option<i64>,
     pub at: i64,
     pub outcome: &'static str,
     pub error: Option<String>,
-    /// States as they are from now on.
+    /// The new states of groups that are not ok.
     pub states: Vec<AlertState>,
     /// Groups that are ok again.
     pub ok: Vec<String>,
     pub opened: Vec<Incident>,
-    /// Incidents that end, and why.
+    /// Incidents that end, with the reason.
     pub resolved: Vec<(Uuid, &'static str)>,
 }
 
 impl Evaluated {
-    /// An evaluation of a rule at a revision, of which nothing is known yet.
+    /// Starts an evaluation of a rule at a revision, without any changes yet.
     #[must_use]
     pub fn of((rule, revision): (Uuid, i64), before: Option<i64>, at: i64) -> Self {
         Self {
@@ -170,12 +169,12 @@ impl Evaluated {
     }
 }
 
-/// Which incidents of a project.
+/// A filter of a project's incidents.
 #[derive(Clone, Debug, Default)]
 pub struct IncidentFilter {
     pub rule: Option<Uuid>,
     pub state: Option<IncidentState>,
-    /// Those that started before this one: its start and its id.
+    /// Only incidents before this one, given by its start and its id.
     pub before: Option<(i64, Uuid)>,
 }
 
@@ -190,9 +189,9 @@ macro_rules! incidents_where {
 }
 
 const STATES: &str = "SELECT group_key, state, since, seen_at, base, incident FROM alert_states WHERE rule = $1 ORDER BY group_key";
-/// Holds the rule for the transaction, if it still is the one that was evaluated.
+/// Locks the rule for the transaction if it is still the one that was evaluated.
 const HOLD: &str = "UPDATE alert_rules SET revision = revision WHERE id = $1 AND revision = $2 AND enabled AND deleted_at IS NULL";
-/// Only over the evaluation that was known: two servers may both believe that they have the lease when their clocks differ.
+/// Replaces only the evaluation that was known, because two servers with different clocks may both believe they hold the lease.
 const NOTE: &str = "INSERT INTO alert_evaluations (rule, evaluated_at, outcome, error) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (rule) DO UPDATE SET evaluated_at = $2, outcome = $3, error = $4 WHERE alert_evaluations.evaluated_at = $5";
 const SET_STATE: &str = "INSERT INTO alert_states (rule, group_key, state, since, seen_at, base, incident) \
@@ -210,13 +209,13 @@ const ACKNOWLEDGE: &str = "UPDATE incidents SET acknowledged_at = $3, acknowledg
 
 #[async_trait]
 pub trait Incidents: Backend {
-    /// The groups of a rule that are not ok.
+    /// Returns the states of the groups that are not ok.
     async fn alert_states(&self, rule: Uuid) -> Result<Vec<AlertState>, ControlError> {
         records(self, STATES, values![rule], AlertState::read).await
     }
 
-    /// Keeps what an evaluation found. `false`: the rule was changed, switched off, deleted or evaluated by another meanwhile, and
-    /// nothing is kept.
+    /// Saves an evaluation. Returns `false` and saves nothing if, since it began, the rule was changed, disabled, deleted or evaluated
+    /// by another server.
     async fn keep_evaluation(&self, done: Evaluated) -> Result<bool, ControlError> {
         let (rule, at) = (done.rule, done.at);
         let mut statements = self.begin().await?;
@@ -262,7 +261,7 @@ pub trait Incidents: Backend {
         Incident::read(&row(self, GET, values![project, id]).await?)
     }
 
-    /// The latest first.
+    /// Returns a page of incidents, latest first.
     async fn incidents(
         &self,
         project: &str,
@@ -287,7 +286,7 @@ pub trait Incidents: Backend {
         records(self, LIST, values, Incident::read).await
     }
 
-    /// Incidents of a rule that go on and whose action was not tried yet, the first of them first.
+    /// Returns the open incidents of a rule whose action was not tried yet, oldest first.
     async fn incidents_to_act_on(&self, rule: Uuid) -> Result<Vec<Incident>, ControlError> {
         const WAITING: &str = incidents_where!(
             "rule = $1 AND state = 'firing' AND action_state IS NULL ORDER BY started_at, id"
@@ -295,14 +294,14 @@ pub trait Incidents: Backend {
         records(self, WAITING, values![rule], Incident::read).await
     }
 
-    /// Incidents of all projects whose override was placed and not taken back, with those that ended meanwhile.
+    /// Returns the incidents of all projects whose override is in place, including resolved incidents.
     async fn incidents_with_overrides(&self) -> Result<Vec<Incident>, ControlError> {
         const PLACED: &str =
             incidents_where!("action_state = 'placed' ORDER BY project, started_at, id");
         records(self, PLACED, values![], Incident::read).await
     }
 
-    /// Keeps what became of an action where no configuration was saved. `false`: somebody else did so first.
+    /// Saves the outcome of an action that saved no configuration. Returns `false` if another server saved one first.
     async fn note_action(&self, note: ActionNote) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
         let kept = statements.execute(NOTE_ACTION, note.values()).await?;
@@ -310,13 +309,13 @@ pub trait Incidents: Backend {
         Ok(kept > 0)
     }
 
-    /// How many incidents go on, of all projects.
+    /// Counts the open incidents of all projects.
     async fn firing_incidents(&self) -> Result<i64, ControlError> {
         const FIRING: &str = "SELECT count(*) AS firing FROM incidents WHERE state = 'firing'";
         row(self, FIRING, values![]).await?.get("firing")
     }
 
-    /// Somebody looks after it. Who did so first stays.
+    /// Acknowledges an incident. The first acknowledgement is kept.
     async fn acknowledge_incident(
         &self,
         project: &str,
@@ -341,7 +340,7 @@ pub trait Incidents: Backend {
 }
 
 fn opening(incident: Incident) -> super::backend::Values {
-    // Nobody is told of what is only taken down.
+    // A mix shift is marked as announced, so that it creates no notification.
     let told = match incident.kind {
         IncidentKind::Alert => None,
         IncidentKind::MixShift => Some("resolved"),

@@ -1,4 +1,5 @@
-//! Ingest keys: what an app's devices send with. Kept as hashes; a key is shown once, when it is made.
+//! Ingest keys: credentials with which an app's devices send events. Stored as hashes; a key is shown once, when it is
+//! created.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -19,17 +20,17 @@ pub struct IngestKey {
     pub id: Uuid,
     pub project: String,
     pub name: String,
-    /// The first eight characters, by which people tell their keys apart.
+    /// The first eight characters, by which people identify their keys.
     pub prefix: String,
     pub hash: SecretHash,
-    /// The apps it may send for; `None` is any.
+    /// The apps that may send with this key. `None` means any.
     pub app_ids: Option<Vec<String>>,
     pub quotas: Quotas,
     pub created_at: i64,
     pub created_by: String,
     pub expires_at: Option<i64>,
     pub revoked_at: Option<i64>,
-    /// To within a minute.
+    /// Accurate to a minute.
     pub last_used_at: Option<i64>,
 }
 
@@ -51,7 +52,7 @@ impl IngestKey {
         })
     }
 
-    /// Whether it opens anything at that time.
+    /// Whether the key is valid at `now`.
     #[must_use]
     pub fn is_active(&self, now: i64) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
@@ -98,18 +99,18 @@ const ALL_ACTIVE: &str = concat!(
     columns!(),
     " FROM ingest_keys WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) ORDER BY id"
 );
-/// Time does not go back, whichever of two servers writes first.
+/// Never moves the time backwards, whichever of two servers writes first.
 const TOUCH: &str =
     "UPDATE ingest_keys SET last_used_at = $2 WHERE id = $1 AND COALESCE(last_used_at, 0) < $2";
 const REVOKE: &str =
     "UPDATE ingest_keys SET revoked_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL";
-/// A key that has ended does not come back.
+/// A revoked or expired key cannot be reactivated.
 const CHANGE: &str = "UPDATE ingest_keys SET expires_at = CASE WHEN $4 THEN $5 ELSE expires_at END, \
      events_per_second = CASE WHEN $6 THEN $7 ELSE events_per_second END, \
      bytes_per_day = CASE WHEN $6 THEN $8 ELSE bytes_per_day END \
      WHERE project = $1 AND id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)";
 
-/// To rotate a key without a gap: create the new one, then let the old one expire a while later.
+/// To rotate a key without interruption, create the new one, then let the old one expire after a while.
 #[async_trait]
 pub trait IngestKeys: Backend {
     async fn create_ingest_key(
@@ -155,17 +156,18 @@ pub trait IngestKeys: Backend {
         Ok(key)
     }
 
-    /// The latest first, those that are revoked or expired too.
+    /// Returns the keys of a project, latest first, including revoked and expired ones.
     async fn ingest_keys(&self, project: &str) -> Result<Vec<IngestKey>, ControlError> {
         records(self, LIST, values![project], IngestKey::read).await
     }
 
-    /// All keys of all projects that open something now, for the snapshot. Those that expire later must be checked again then.
+    /// Returns the keys of all projects that are valid at `now`, for the snapshot. Callers must still check for expiry
+    /// later.
     async fn active_ingest_keys(&self, now: i64) -> Result<Vec<IngestKey>, ControlError> {
         records(self, ALL_ACTIVE, values![now], IngestKey::read).await
     }
 
-    /// Remembers when keys were last used. Call it now and then; the audit does not hear of it.
+    /// Records when keys were last used, without an audit entry. Call it occasionally.
     async fn touch_ingest_keys(&self, used: &[(Uuid, i64)], at: i64) -> Result<(), ControlError> {
         let actor = Actor::system("ingest");
         let mut change = Change::begin(self, &actor, at).await?;
@@ -175,7 +177,7 @@ pub trait IngestKeys: Backend {
         change.commit_unrecorded(Notice::Silent).await
     }
 
-    /// For ever.
+    /// Revokes a key permanently.
     async fn revoke_ingest_key(
         &self,
         project: &str,
@@ -191,7 +193,7 @@ pub trait IngestKeys: Backend {
         change.commit(entry(action, project, &id, json!({}))).await
     }
 
-    /// One that changes nothing is refused: it would leave an entry in the audit that says nothing.
+    /// Changes the expiry or quotas of a key. Rejects an empty change, which would leave an empty audit entry.
     async fn change_ingest_key(
         &self,
         wanted: KeyChange,
@@ -205,7 +207,11 @@ pub trait IngestKeys: Backend {
             quotas,
         } = wanted;
         let (action, detail) = match (expires_at, quotas) {
-            (None, None) => return Err(checks::invalid("nothing to change: name what is to be")),
+            (None, None) => {
+                return Err(checks::invalid(
+                    "nothing to change; set `expires_at` or `quotas`",
+                ));
+            }
             (Some(end), None) => (Action::IngestKeyExpirySet, json!({"expires_at": end})),
             (None, Some(quotas)) => (Action::IngestKeyQuotasSet, json!({"quotas": quotas.json()})),
             (Some(end), Some(quotas)) => (
@@ -239,12 +245,12 @@ pub trait IngestKeys: Backend {
     }
 }
 
-/// What to change of a key. What is `None` stays as it is.
+/// A change of a key. Fields that are `None` stay unchanged.
 #[derive(Clone, Debug)]
 pub struct KeyChange {
     pub project: String,
     pub id: Uuid,
-    /// When it ends; `Some(None)` is never.
+    /// The new expiry. `Some(None)` means never.
     pub expires_at: Option<Option<i64>>,
     pub quotas: Option<Quotas>,
 }

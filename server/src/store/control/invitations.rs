@@ -1,4 +1,4 @@
-//! Invitations: links that let somebody in once, to set up the instance, to join it, or to set a new password.
+//! Invitations: single-use links to set up the installation, to join it, or to set a new password.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -14,7 +14,7 @@ use super::grant::Grant;
 use super::secrets::SecretHash;
 
 closed! {
-    /// What the holder of an invitation may do, once.
+    /// The purpose of an invitation.
     Purpose { Setup = "setup", Invite = "invite", Reset = "reset" }
 }
 
@@ -22,18 +22,18 @@ closed! {
 pub struct Invitation {
     pub token_hash: SecretHash,
     pub purpose: Purpose,
-    /// Whose password is set with it. A setup has no user yet.
+    /// The user whose password is set. A setup has no user yet.
     pub user: Option<Uuid>,
     pub expires_at: i64,
 }
 
 const INSERT: &str = "INSERT INTO invitations (token_hash, purpose, user_id, created_at, expires_at, created_by) \
      VALUES ($1, $2, $3, $4, $5, $6)";
-/// One statement decides who takes it: of two at once, the second finds it used.
+/// A single statement takes the invitation: of two concurrent attempts, the second finds it used.
 const TAKE: &str = "UPDATE invitations SET used_at = $3 \
      WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 \
      RETURNING user_id, expires_at";
-/// A link that was not taken is of no use once another was, a password was set, or its user is disabled.
+/// Ends a user's open links, after another one was taken, a password was set, or the user was disabled.
 pub(super) const END_INVITATIONS: &str =
     "UPDATE invitations SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL";
 const IS_ADMIN: &str = "SELECT is_admin FROM users WHERE id = $1 AND disabled_at IS NULL";
@@ -49,7 +49,7 @@ pub trait Invitations: Backend {
         let Invitation { purpose, user, .. } = invitation;
         if (*purpose == Purpose::Setup) == user.is_some() {
             return Err(checks::invalid(
-                "a setup is for nobody yet, an invitation or a reset is for a user",
+                "a setup must not name a user; an invitation or a reset must",
             ));
         }
         let mut change = Change::begin(self, actor, at).await?;
@@ -58,7 +58,7 @@ pub trait Invitations: Backend {
             let found = found.ok_or(ControlError::NotFound)?;
             let grant = Grant::of_a_person(found.get("is_admin")?);
             change.grants(grant).await?;
-            // The latest link is the one that counts.
+            // Only the latest link is valid.
             change.execute(END_INVITATIONS, values![*user, at]).await?;
         }
         let values = values![
@@ -75,7 +75,7 @@ pub trait Invitations: Backend {
         change.commit(entry(action, &subject, detail)).await
     }
 
-    /// Answers it to the first who asks in time. Everybody else hears that there is none: used, expired and unknown look alike.
+    /// Takes an invitation. Returns [`ControlError::NotFound`] alike if it is used, expired or unknown.
     async fn take_invitation(
         &self,
         token_hash: SecretHash,

@@ -1,18 +1,18 @@
-//! Leases: who does what only one server may do at a time. One that is not renewed ends by itself.
+//! Leases for work that only one server may do at a time. A lease expires unless it is renewed.
 
 use async_trait::async_trait;
 
 use super::backend::{Backend, Notice, values};
 use super::error::ControlError;
 
-/// Whoever holds it renews it, whoever does not takes it once it is over: one statement decides.
+/// A single statement renews the lease for its holder, or takes an expired one for another.
 const TAKE: &str = "INSERT INTO leases (name, holder, until) VALUES ($1, $2, $3) \
      ON CONFLICT (name) DO UPDATE SET holder = $2, until = $3 WHERE leases.until < $4 OR leases.holder = $2";
 const GIVE_BACK: &str = "DELETE FROM leases WHERE name = $1 AND holder = $2";
 
 #[async_trait]
 pub trait Leases: Backend {
-    /// Whether `holder` has the lease until `until` now.
+    /// Takes or renews a lease until `until`. Returns whether `holder` now has it.
     async fn take(
         &self,
         name: &str,
@@ -28,7 +28,7 @@ pub trait Leases: Backend {
         Ok(taken > 0)
     }
 
-    /// Ends a lease early, so that nobody waits for it.
+    /// Releases a lease early, so that other servers need not wait for it to expire.
     async fn give_back(&self, name: &str, holder: &str) -> Result<(), ControlError> {
         let mut statements = self.begin().await?;
         statements.execute(GIVE_BACK, values![name, holder]).await?;

@@ -1,4 +1,4 @@
-//! Hears of changes that any server made in the shared PostgreSQL, through whatever becomes of the connection.
+//! Listens for changes that any server makes in a shared PostgreSQL, and reconnects as needed.
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 const CHANNEL: &str = "unjank_control";
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// A connection that a firewall forgot looks like a quiet one: after this long without a notice it is asked.
+/// How long to wait for a notice before checking the connection. One dropped by a firewall looks merely idle.
 const QUIET: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Counts `ticks` up at each notice, and each time listening begins, since something may have been missed before.
+/// Increments `ticks` at each notice, and whenever listening starts, because notices may have been missed before.
 pub(super) async fn run(
     options: &PgConnectOptions,
     ticks: &watch::Sender<u64>,
@@ -33,7 +33,7 @@ pub(super) async fn run(
             pause = FIRST_PAUSE;
         }
         let Err(error) = lost;
-        tracing::warn!(%error, again_in_ms = pause.as_millis(), "changes made by other servers are not heard for now");
+        tracing::warn!(%error, again_in_ms = pause.as_millis(), "cannot listen for changes made by other servers");
         tokio::select! {
             () = shutdown.cancelled() => return,
             () = sleep(pause) => {}
@@ -56,7 +56,7 @@ async fn listen(
         .connect_with(options.clone())
         .await?;
     let mut listener = PgListener::connect_with(&pool).await?;
-    // Otherwise it connects anew by itself, within a try that we could neither bound nor pause.
+    // Otherwise the listener reconnects on its own, in an attempt that can be neither bounded nor delayed.
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await?;
     ticks.send_modify(|ticks| *ticks += 1);

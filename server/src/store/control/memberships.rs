@@ -1,4 +1,4 @@
-//! Memberships: who may do what in which project.
+//! Memberships: the roles of users in projects.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::error::ControlError;
 use super::grant::Grant;
 
 closed! {
-    /// What somebody may do in a project. Each may do all that those before it may.
+    /// A role in a project. Each role includes the rights of those before it.
     Role { Viewer = "viewer", Editor = "editor", Admin = "admin" }
 }
 
@@ -43,7 +43,7 @@ const OF_PROJECT: &str =
 
 #[async_trait]
 pub trait Memberships: Backend {
-    /// Gives a role, in place of the one the user may have had. A user who is no longer admin loses the tokens they made for the project.
+    /// Sets a user's role. A user who is no longer admin loses the tokens they created for the project.
     async fn set_membership(
         &self,
         membership: &Membership,
@@ -64,7 +64,7 @@ pub trait Memberships: Backend {
         change.grants(grant).await?;
         let values = values![*user, project.as_str(), role.as_str()];
         change.execute(SET, values).await?;
-        // Only admins make tokens.
+        // Only admins create tokens.
         let revoked = match role {
             Role::Admin => 0,
             _ => {
@@ -83,7 +83,7 @@ pub trait Memberships: Backend {
             .await
     }
 
-    /// The user's tokens for the project go too.
+    /// Removes a user from a project, and revokes the tokens the user created for it.
     async fn remove_membership(
         &self,
         user: Uuid,
@@ -106,7 +106,7 @@ pub trait Memberships: Backend {
             .await
     }
 
-    /// By project.
+    /// Returns a user's memberships, ordered by project.
     async fn roles_of(&self, user: Uuid) -> Result<Vec<Membership>, ControlError> {
         records(self, OF_USER, values![user], Membership::read).await
     }

@@ -1,4 +1,4 @@
-//! Mutes: a time in which a project, a rule or one of its groups opens no incidents.
+//! Mutes: periods in which a project, a rule or a group of a rule opens no incidents.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -14,9 +14,9 @@ use super::error::ControlError;
 pub struct Mute {
     pub id: Uuid,
     pub project: String,
-    /// Nothing: all rules of the project.
+    /// `None`: all rules of the project.
     pub rule: Option<Uuid>,
-    /// Nothing: all groups of the rule. JSON, as incidents have it.
+    /// `None`: all groups. JSON, as in incidents.
     pub group_key: Option<String>,
     pub starts_at: i64,
     pub ends_at: i64,
@@ -45,7 +45,7 @@ impl Mute {
         (self.starts_at..self.ends_at).contains(&now)
     }
 
-    /// Whether it is about a group of a rule.
+    /// Whether the mute covers a group of a rule.
     #[must_use]
     pub fn concerns(&self, rule: Uuid, group_key: &str) -> bool {
         self.rule.is_none_or(|muted| muted == rule)
@@ -85,7 +85,7 @@ pub trait Mutes: Backend {
         let length = new.ends_at.saturating_sub(new.starts_at);
         if length <= 0 || length > LONGEST || new.ends_at <= at {
             return Err(checks::invalid(
-                "a mute ends after it starts, in the future, and within a year",
+                "a mute must end in the future, after its start and within a year of it",
             ));
         }
         let mut change = Change::begin(self, actor, at).await?;
@@ -114,7 +114,7 @@ pub trait Mutes: Backend {
         Ok(mute)
     }
 
-    /// Those that are not over.
+    /// Returns the mutes that have not ended.
     async fn mutes(&self, project: &str, now: i64) -> Result<Vec<Mute>, ControlError> {
         records(self, LIST, values![project, now], Mute::read).await
     }

@@ -1,4 +1,4 @@
-//! Notifications: what is to be sent, written in the transaction that notes who was told; and the log of what became of it.
+//! Notifications: the messages to send and the delivery log. A message is saved in the transaction that marks its incidents as announced.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use super::closed::closed;
 use super::error::ControlError;
 
 closed! {
-    /// Where a notification stands.
+    /// The state of a notification.
     NotificationState { Waiting = "waiting", Sending = "sending", Delivered = "delivered", Failed = "failed" }
 }
 
-/// An incident as channels are told of it: kept in the body of the notification, as it was then.
+/// A snapshot of an incident, saved in the body of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldIncident {
     pub id: Uuid,
@@ -60,7 +60,7 @@ impl ToldIncident {
     }
 }
 
-/// A message that is to be sent.
+/// A message to send.
 #[derive(Clone, Debug)]
 pub struct NewNotification {
     pub project: String,
@@ -71,7 +71,7 @@ pub struct NewNotification {
     pub body: Json,
 }
 
-/// A message of the log.
+/// A message of the delivery log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notification {
     pub id: Uuid,
@@ -107,11 +107,11 @@ impl Notification {
     }
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
     Delivered,
-    /// It is tried again then.
+    /// The next attempt is at `at`.
     Later {
         at: i64,
         error: String,
@@ -121,30 +121,30 @@ pub enum Attempt {
     },
 }
 
-/// Incidents of one rule that somebody is to be told of.
+/// A rule with incidents to announce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untold {
     pub project: String,
     pub rule: String,
 }
 
-/// Which notifications are meant.
+/// A filter of a project's notifications.
 #[derive(Clone, Debug, Default)]
 pub struct NotificationFilter {
     pub channel: Option<Uuid>,
     pub state: Option<NotificationState>,
-    /// The last of the page before.
+    /// The last one of the previous page.
     pub before: Option<Uuid>,
 }
 
-/// How much waits.
+/// The messages that are not finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub waiting: i64,
     pub oldest_created_at: Option<i64>,
 }
 
-/// A message with more would be read by nobody.
+/// The maximum number of incidents in a message, because nobody would read more.
 const MOST_INCIDENTS: i64 = 100;
 
 macro_rules! columns {
@@ -157,7 +157,7 @@ macro_rules! incident_columns {
         "id, rule, group_key, title, severity, owner, labels, summary, link, started_at, resolved_at"
     };
 }
-/// Somebody wanted to hear nothing of it at any time from when it began until now, or until it ended.
+/// Whether an incident is muted: now if it is firing, at any time of its life if it is resolved.
 macro_rules! muted {
     () => {
         "EXISTS (SELECT 1 FROM mutes m WHERE m.project = incidents.project AND (m.rule IS NULL OR m.rule = incidents.rule) \
@@ -166,7 +166,7 @@ macro_rules! muted {
     };
 }
 
-/// A rule's first waits a little for its others. Those that are muted are left alone until the mute or they end.
+/// The first incident of a rule waits for others. Muted incidents wait until the mute or the incident ends.
 const UNTOLD: &str = concat!(
     "SELECT project, rule FROM incidents WHERE (told IS NULL OR told <> state) AND NOT (state = 'firing' AND ",
     muted!(),
@@ -174,7 +174,7 @@ const UNTOLD: &str = concat!(
      HAVING MIN(CASE WHEN state = 'firing' THEN started_at ELSE COALESCE(resolved_at, started_at) END) <= $2 \
      ORDER BY project, rule LIMIT 100"
 );
-/// The condition stands twice: of two servers, the one that waited for the other looks at the outer one again.
+/// The condition is repeated, because a server that waited for another one's lock checks only the outer one again.
 const TELL_ENDS: &str = concat!(
     "UPDATE incidents SET told = 'resolved' WHERE state = 'resolved' AND told = 'firing' AND id IN (SELECT id FROM incidents \
      WHERE project = $1 AND rule = $2 AND state = 'resolved' AND told = 'firing' ORDER BY started_at, id LIMIT $3) RETURNING ",
@@ -187,20 +187,20 @@ const TELL_NEW: &str = concat!(
     " ORDER BY started_at, id LIMIT $4) RETURNING ",
     incident_columns!()
 );
-/// They came and went while they were muted.
-const PASS_OVER: &str = concat!(
+/// Marks muted incidents that are already resolved as announced, so that they create no message.
+const SKIP_MUTED: &str = concat!(
     "UPDATE incidents SET told = 'resolved' WHERE project = $2 AND rule = $3 AND told IS NULL AND state = 'resolved' AND ",
     muted!()
 );
-const WAS_TOLD: &str = "SELECT channel FROM incident_channels WHERE incident = $1";
-const NOTE_TOLD: &str =
+const SENT_TO: &str = "SELECT channel FROM incident_channels WHERE incident = $1";
+const NOTE_SENT: &str =
     "INSERT INTO incident_channels (incident, channel) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-/// Clocks of servers differ, and one that stands still makes no order: a message comes after the one before it.
+/// `created_at` always increases within a thread, because the clocks of servers differ and may stand still.
 const INSERT: &str = "INSERT INTO notifications (id, project, channel, key, thread, subject, body, state, attempts, next_attempt_at, \
      created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', 0, $8, (SELECT CASE WHEN COALESCE(MAX(created_at), 0) >= $8 \
      THEN MAX(created_at) + 1 ELSE $8 END FROM notifications WHERE channel = $3 AND thread = $5)) ON CONFLICT (key) DO NOTHING";
 const IS_DUE: &str = "SELECT id FROM notifications WHERE state IN ('waiting', 'sending') AND next_attempt_at <= $1 LIMIT 1";
-/// One at a time for each channel, so that a slow one keeps none of the others waiting; in order within a thread.
+/// One message at a time per channel, so that a slow channel does not block the others. In order within a thread.
 const CLAIM: &str = concat!(
     "UPDATE notifications SET state = 'sending', attempts = attempts + 1, next_attempt_at = $2 \
      WHERE state IN ('waiting', 'sending') AND next_attempt_at <= $1 AND id IN (SELECT MIN(d.id) FROM notifications d \
@@ -209,7 +209,7 @@ const CLAIM: &str = concat!(
      OR (o.state = 'sending' AND o.next_attempt_at > $1))) GROUP BY d.channel ORDER BY MIN(d.next_attempt_at) LIMIT $3) RETURNING ",
     columns!()
 );
-/// Only by who has the claim: one that ended belongs to somebody else.
+/// Only for the current claim, because an expired one may belong to another server by now.
 const SETTLE: &str = "UPDATE notifications SET state = $3, next_attempt_at = $4, last_error = $5, delivered_at = $6 \
      WHERE id = $1 AND attempts = $2 AND state = 'sending'";
 const LIST: &str = concat!(
@@ -233,7 +233,7 @@ const STILL_FIRING: &str = concat!(
 
 #[async_trait]
 pub trait Notifications: Backend {
-    /// Rules with incidents that somebody is to be told of, and whose first began or ended before `before`.
+    /// Returns the rules with incidents to announce whose first one began or ended before `before`.
     async fn untold(&self, now: i64, before: i64) -> Result<Vec<Untold>, ControlError> {
         records(self, UNTOLD, values![now, before], |row| {
             Ok(Untold {
@@ -244,7 +244,7 @@ pub trait Notifications: Backend {
         .await
     }
 
-    /// Notes that all of them are told, and writes what is to be sent for that: both or nothing. Answers how many messages.
+    /// Marks the incidents of a rule as announced and saves their messages, in one transaction. Returns the number of messages.
     async fn tell(&self, untold: &Untold, at: i64) -> Result<usize, ControlError> {
         let Untold { project, rule } = untold;
         let (project, rule) = (project.as_str(), rule.as_str());
@@ -255,19 +255,19 @@ pub trait Notifications: Backend {
         let values = values![at, project, rule, MOST_INCIDENTS];
         let new = incidents(statements_ref, TELL_NEW, values).await?;
         statements_ref
-            .execute(PASS_OVER, values![at, project, rule])
+            .execute(SKIP_MUTED, values![at, project, rule])
             .await?;
         let channels = statements_ref.rows(FOR_INCIDENTS, values![project]).await?;
         let channels: Result<Vec<_>, _> = channels.iter().map(Channel::read).collect();
-        let mut told = BTreeMap::new();
+        let mut sent = BTreeMap::new();
         for incident in &ends {
-            let rows = statements_ref.rows(WAS_TOLD, values![incident.id]).await?;
-            let whom: Result<Vec<_>, _> = rows.iter().map(|row| row.id("channel")).collect();
-            told.insert(incident.id, whom?);
+            let rows = statements_ref.rows(SENT_TO, values![incident.id]).await?;
+            let ids: Result<Vec<_>, _> = rows.iter().map(|row| row.id("channel")).collect();
+            sent.insert(incident.id, ids?);
         }
         let mut written = 0;
         for channel in channels? {
-            for message in messages(&channel, &ends, &new, &told) {
+            for message in messages(&channel, &ends, &new, &sent) {
                 message.write(statements_ref, &channel, at).await?;
                 written += 1;
             }
@@ -276,7 +276,7 @@ pub trait Notifications: Backend {
         Ok(written)
     }
 
-    /// Writes a message, unless one with its key is there.
+    /// Saves a message unless one with its key exists. Returns whether it was saved.
     async fn notify(&self, new: &NewNotification, at: i64) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
         let written = insert(&mut *statements, new, at).await?;
@@ -284,19 +284,19 @@ pub trait Notifications: Backend {
         Ok(written)
     }
 
-    /// Whether a message with this key was written.
+    /// Whether a message with this key exists.
     async fn is_notified(&self, key: &str) -> Result<bool, ControlError> {
         Ok(!self.rows(HAS_KEY, values![key]).await?.is_empty())
     }
 
-    /// Takes messages that are due, one of each channel at most, to be settled before `until`.
+    /// Claims messages that are due, at most one per channel. The claims expire at `until`.
     async fn claim(
         &self,
         now: i64,
         until: i64,
         limit: u32,
     ) -> Result<Vec<Notification>, ControlError> {
-        // Most of the time nothing is due, and looking locks nobody out.
+        // Usually nothing is due, and this query takes no locks.
         if self.rows(IS_DUE, values![now]).await?.is_empty() {
             return Ok(Vec::new());
         }
@@ -309,7 +309,7 @@ pub trait Notifications: Backend {
         claimed
     }
 
-    /// Notes what became of a message that was claimed. Answers whether the claim still held.
+    /// Saves the outcome of a claimed message. Returns `false` if the claim was no longer valid.
     async fn settle(
         &self,
         claimed: &Notification,
@@ -336,7 +336,7 @@ pub trait Notifications: Backend {
         Ok(settled > 0)
     }
 
-    /// The latest first.
+    /// Returns a page of the delivery log, latest first.
     async fn notifications(
         &self,
         project: &str,
@@ -353,7 +353,7 @@ pub trait Notifications: Backend {
         records(self, LIST, values, Notification::read).await
     }
 
-    /// One that failed is tried again, as if it were new.
+    /// Sends a failed message again, with all its attempts.
     async fn retry_notification(
         &self,
         project: &str,
@@ -384,7 +384,7 @@ pub trait Notifications: Backend {
         })
     }
 
-    /// Takes what was delivered or given up before that time out of the log.
+    /// Deletes finished messages that were created before this time. Returns their number.
     async fn forget_notifications(&self, before: i64) -> Result<u64, ControlError> {
         let mut statements = self.begin().await?;
         let forgotten = statements.execute(FORGET, values![before]).await?;
@@ -392,7 +392,7 @@ pub trait Notifications: Backend {
         Ok(forgotten)
     }
 
-    /// Incidents that fire and that the channel was told of.
+    /// Returns the firing incidents that were announced to a channel.
     async fn still_firing(&self, channel: Uuid) -> Result<Vec<ToldIncident>, ControlError> {
         records(self, STILL_FIRING, values![channel], ToldIncident::read).await
     }
@@ -410,23 +410,24 @@ async fn incidents(
     Ok(incidents)
 }
 
-/// What one channel is told at once: that some fire, or that some ended.
+/// A message to one channel about incidents that fire, or that ended.
 struct Telling<'a> {
     status: &'static str,
     incidents: Vec<&'a ToldIncident>,
 }
 
-/// The end of what fired is told to those who were told of that; what was over before anybody heard of it, to everybody.
+/// Returns the messages for a channel. The end of an incident is announced where its start was. An incident that ended before it was
+/// announced goes to every channel that accepts its severity.
 fn messages<'a>(
     channel: &Channel,
     ends: &'a [ToldIncident],
     new: &'a [ToldIncident],
-    told: &BTreeMap<Uuid, Vec<Uuid>>,
+    sent: &BTreeMap<Uuid, Vec<Uuid>>,
 ) -> Vec<Telling<'a>> {
-    let was_told =
-        |one: &&ToldIncident| told.get(&one.id).is_some_and(|of| of.contains(&channel.id));
+    let was_sent =
+        |one: &&ToldIncident| sent.get(&one.id).is_some_and(|of| of.contains(&channel.id));
     let fit = || new.iter().filter(|one| one.is_for(channel));
-    let ended = ends.iter().filter(was_told);
+    let ended = ends.iter().filter(was_sent);
     let ended = ended.chain(fit().filter(|one| one.resolved_at.is_some()));
     let all = [
         ("resolved", ended.collect::<Vec<_>>()),
@@ -455,7 +456,7 @@ impl Telling<'_> {
             1 => String::new(),
             all => format!(" and {} more", all - 1),
         };
-        // An incident fires once and ends once, so its messages have one key each.
+        // An incident fires once and ends once, so its status and id make a unique key.
         let new = NewNotification {
             project: channel.project.clone(),
             channel: channel.id,
@@ -467,7 +468,7 @@ impl Telling<'_> {
         insert(statements, &new, at).await?;
         for incident in self.incidents.iter().filter(|_| self.status == "firing") {
             statements
-                .execute(NOTE_TOLD, values![incident.id, channel.id])
+                .execute(NOTE_SENT, values![incident.id, channel.id])
                 .await?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The control database in PostgreSQL: for several servers that share their keys, users and configurations.
+//! The control database in PostgreSQL, for several servers that share keys, users and configurations.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const CONNECTIONS: u32 = 8;
 pub struct PgControl {
     pool: PgPool,
     changes: watch::Sender<u64>,
-    /// Ends the listener with the handle.
+    /// Stops the listener when the handle is dropped.
     _listener: DropGuard,
 }
 
@@ -35,14 +35,14 @@ impl PgControl {
             .connect_with(options.clone())
             .await?;
         let mut migrations = sqlx::migrate!("../migrations/postgres");
-        // After a newer version was here: its schema works for this one too, by the deploy rule.
+        // The schema may be of a newer version. By the deploy rule, this version works with it too.
         migrations.set_ignore_missing(true);
         migrations.run(&pool).await?;
         let changes = watch::Sender::new(0);
         let (listening, ready) = watch::channel(false);
         let shutdown = tasks.shutdown().child_token();
         let (ticks, ended) = (changes.clone(), shutdown.clone());
-        // It ends with the handle.
+        // The task ends with the handle.
         tasks.spawn_finite("control-listener", async move {
             listener::run(&options, &ticks, &listening, ended).await;
         });
@@ -56,27 +56,27 @@ impl PgControl {
 }
 
 impl PgControl {
-    /// For statements that SQLite has no form of.
+    /// Returns the pool, for statements that SQLite does not support.
     pub(super) fn pool(&self) -> &PgPool {
         &self.pool
     }
 }
 
-/// The parts of the URL. The driver's own errors would quote it, and it may hold a password.
+/// Parses the URL. The driver's own error is not used, because it would quote the URL, which may contain a password.
 fn options(url: &str) -> Result<PgConnectOptions, ControlError> {
     let options: PgConnectOptions = url.parse().map_err(|_| {
         ControlError::Invalid(
-            "the URL of the control database is not readable: expected postgres://user:password@host:5432/database".to_owned(),
+            "the URL of the control database is invalid; expected postgres://user:password@host:5432/database".to_owned(),
         )
     })?;
     Ok(options.application_name("unjank").options([
         ("statement_timeout", "15s"),
-        // A server whose host is gone leaves no locks behind.
+        // Releases the locks of a server whose host has failed.
         ("idle_in_transaction_session_timeout", "15s"),
     ]))
 }
 
-/// One attempt before there is a pool: a pool would try again until its time is over, and then not say why.
+/// Makes one attempt to connect. A pool would retry until its timeout and then not report the reason.
 async fn reach(options: &PgConnectOptions) -> Result<(), ControlError> {
     let place = || {
         format!(
@@ -98,14 +98,15 @@ async fn reach(options: &PgConnectOptions) -> Result<(), ControlError> {
     Ok(())
 }
 
-/// A handle that is open hears of changes made from then on; one that cannot listen yet works all the same.
+/// Waits until the listener is connected, so that later changes are noticed. Gives up after a while, since the handle
+/// also works without it.
 async fn listening_or_late(mut ready: watch::Receiver<bool>) {
     let listening = ready.wait_for(|ready| *ready);
     if tokio::time::timeout(CONNECT_TIMEOUT, listening)
         .await
         .is_err()
     {
-        tracing::warn!("changes made by other servers are not heard yet");
+        tracing::warn!("cannot listen for changes made by other servers yet");
     }
 }
 
@@ -145,7 +146,7 @@ impl Statements for PgStatements {
 
     async fn commit(mut self: Box<Self>, notice: Notice) -> Result<(), ControlError> {
         if notice == Notice::Tick {
-            // Sent by PostgreSQL when, and only when, the transaction commits.
+            // PostgreSQL sends the notice if and only if the transaction commits.
             sqlx::query("NOTIFY unjank_control")
                 .execute(&mut *self.0)
                 .await?;

@@ -1,4 +1,4 @@
-//! Projects: what keys, members, configurations and events belong to.
+//! Projects, to which keys, members, configurations and events belong.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::erasures::refuse_erased;
 use super::error::ControlError;
 use super::signal_quotas::SignalQuotas;
 
-/// The most that a project or a key may send. `None` is no limit.
+/// Limits on what a project or a key may send. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quotas {
     pub events_per_second: Option<u64>,
@@ -37,13 +37,13 @@ impl Quotas {
 }
 
 closed! {
-    /// Whether devices must bring tokens of the app's own back end, or may come with an ingest key.
+    /// Whether devices must use tokens from the app's own back end, or may use an ingest key.
     DeviceTokens { Optional = "optional", Required = "required" }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// `^[a-z0-9][a-z0-9-]{0,62}$`, and for ever.
+    /// `^[a-z0-9][a-z0-9-]{0,62}$`. It never changes.
     pub id: String,
     pub settings: ProjectSettings,
     pub created_at: i64,
@@ -64,18 +64,18 @@ impl Project {
     }
 }
 
-/// What can be said of a project, new or not.
+/// The settings of a new or existing project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectSettings {
     pub name: String,
     pub quotas: Quotas,
-    /// The most of single signals.
+    /// Limits on individual signals.
     pub signal_quotas: SignalQuotas,
     pub device_tokens: DeviceTokens,
 }
 
 impl ProjectSettings {
-    /// Without limits, open to ingest keys.
+    /// Returns settings without limits, and with ingest keys allowed.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -93,13 +93,13 @@ macro_rules! columns {
     };
 }
 
-/// A new project has no device key yet, so that it cannot ask for tokens.
+/// A new project has no device key yet, so it cannot require tokens.
 const INSERT: &str = concat!(
     "INSERT INTO projects (id, name, events_per_second, bytes_per_day, signal_quotas, created_at) \
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING ",
     columns!()
 );
-/// Tokens are not asked for while nobody can make one that is taken.
+/// Tokens cannot be required while the project has no active device key.
 const UPDATE: &str = concat!(
     "UPDATE projects SET name = $2, events_per_second = $3, bytes_per_day = $4, signal_quotas = $5, device_tokens = $6 \
      WHERE id = $1 AND ($6 = device_tokens OR $6 <> 'required' OR EXISTS \
@@ -167,7 +167,7 @@ pub trait Projects: Backend {
         Project::read(&row(self, GET, values![id]).await?)
     }
 
-    /// All of them, by id.
+    /// Returns all projects, ordered by id.
     async fn projects(&self) -> Result<Vec<Project>, ControlError> {
         records(self, LIST, values![], Project::read).await
     }
@@ -182,7 +182,7 @@ fn quotas(settings: &ProjectSettings) -> Result<(Option<i64>, Option<i64>), Cont
 
 fn no_device_key() -> ControlError {
     checks::invalid(
-        "the project has no active device key: every device would be locked out; register one first",
+        "the project has no active device key, so every device would be locked out; register one first",
     )
 }
 

@@ -1,4 +1,4 @@
-//! What each project scrubs: a document. Who saves it has checked it.
+//! The scrubbing document of each project. Callers validate it before saving.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -18,12 +18,12 @@ fn read(row: &Row) -> Result<(String, String), ControlError> {
 
 #[async_trait]
 pub trait ScrubbingSettings: Backend {
-    /// JSON.
+    /// Returns the document of a project, as JSON.
     async fn scrubbing(&self, project: &str) -> Result<String, ControlError> {
         Ok(read(&row(self, GET, values![project]).await?)?.1)
     }
 
-    /// Projects that saved a document, and the documents.
+    /// Returns all projects with a saved document, and the documents.
     async fn all_scrubbing(&self) -> Result<Vec<(String, String)>, ControlError> {
         records(self, LIST, values![], read).await
     }

@@ -1,4 +1,4 @@
-//! Secrets as they are kept: hashed, or sealed by the caller. None of them prints.
+//! Secrets as they are stored: hashed, or encrypted by the caller. `Debug` does not reveal them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::backend::{Row, Value};
 use super::error::ControlError;
 
-/// The SHA-256 of a key or token. These have 256 random bits, so that a fast hash is as good as a slow one.
+/// The SHA-256 of a key or token. These have 256 random bits, so a fast hash is as safe as a slow one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretHash(pub [u8; 32]);
 
@@ -34,7 +34,7 @@ impl From<SecretHash> for Value {
     }
 }
 
-/// A text that must not print: a password's PHC string, the material of a device key.
+/// A text that `Debug` must not reveal: a password's PHC string, or the material of a device key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(pub String);
 

@@ -1,8 +1,9 @@
-//! Sessions: logins, kept alive by refresh tokens of which each works once.
+//! Sessions: logins, extended by single-use refresh tokens.
 //!
-//! A row of the table is one refresh token; the tokens of one login are a family, and the family's id is the session's. A token that
-//! comes back after it was used is in two hands, and nobody can tell which is the thief's: the whole session ends. Only within
-//! [`AT_ONCE`] it may be the same hand, and gets the same successor again: of the successors there is one, and it works once too.
+//! Each row of the table is one refresh token. The tokens of a login form a family, whose id is the session's id. A
+//! token that is reused is known to two parties, of whom either may be a thief, so the whole session ends. Within
+//! [`AT_ONCE`], the reuse may come from the same party, which then gets the same successor again. A token has only one
+//! successor, and that is single-use too.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -14,12 +15,12 @@ use super::change::{Change, Entry, new_id, records, row};
 use super::error::ControlError;
 use super::secrets::SecretHash;
 
-/// How long after its use a token may come again, in microseconds: two tabs of one browser, an answer that was lost.
+/// How long a used token may be reused, in microseconds. This covers two tabs of a browser and lost responses.
 const AT_ONCE: i64 = 30 * 1_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Stays the same however often the refresh token changes.
+    /// Stays the same when the refresh token changes.
     pub id: Uuid,
     pub user: Uuid,
     pub created_at: i64,
@@ -46,44 +47,45 @@ pub struct NewSession {
     pub user: Uuid,
     pub token_hash: SecretHash,
     pub expires_at: i64,
-    /// When the session ends however often it is refreshed.
+    /// When the session ends, even if it is refreshed.
     pub ends_at: Option<i64>,
 }
 
-/// An old refresh token for a new one. Only who always names the same successor is let on when the old one comes again at once.
+/// The exchange of a refresh token for a new one. The successor must be deterministic, so that an immediate reuse gets
+/// the same one.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenExchange {
     pub old: SecretHash,
     pub new: SecretHash,
-    /// When the new one, and with it the session, ends unless it is used.
+    /// When the new token, and with it the session, expires if unused.
     pub expires_at: i64,
 }
 
-/// What became of a refresh token.
+/// The outcome of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rotation {
-    /// Now, or a moment ago by the same exchange.
+    /// Rotated now, or a moment ago by the same exchange.
     Rotated(Session),
-    /// It had been used already: the session is revoked now.
+    /// The token had already been used. The session is now revoked.
     Reused { session: Uuid, user: Uuid },
-    /// Revoked, expired, or its user is disabled.
+    /// The token is revoked or expired, or its user is disabled.
     Ended,
 }
 
-/// Only a user who is not disabled; the check and the insert are one statement.
+/// Inserts a session unless the user is disabled, with check and insert in one statement.
 const INSERT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at) \
      SELECT $1, $1, id, $3, $4, $4, $5, $6 FROM users WHERE id = $2 AND disabled_at IS NULL \
      RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
 const INSERT_NEXT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
-/// One statement decides who rotates a token: of two at once, the second finds it used. It looks at the whole family, since a
-/// revocation does not see the token that a rotation is just about to add.
+/// A single statement rotates a token: of two concurrent attempts, the second finds it used. It checks the whole
+/// family, because a revocation does not see a token that a concurrent rotation is about to add.
 const ROTATE: &str = "UPDATE sessions SET rotated_to = $2, last_used_at = $3 \
      WHERE token_hash = $1 AND rotated_to IS NULL AND revoked_at IS NULL AND expires_at > $3 \
      AND EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.disabled_at IS NULL) \
      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
      RETURNING family, user_id, created_at, ends_at";
-/// The successor of a token that was used a moment ago, if it is the one that is asked for and its session lives.
+/// The successor of a recently used token, if it is the requested one and its session has not ended.
 const JUST_ROTATED: &str = "SELECT next.family, next.user_id, next.created_at, next.last_used_at, next.expires_at, next.revoked_at \
      FROM sessions AS used JOIN sessions AS next ON next.id = used.rotated_to \
      WHERE used.token_hash = $1 AND next.token_hash = $2 AND used.last_used_at > $3 AND next.expires_at > $4 \
@@ -93,7 +95,7 @@ const BY_TOKEN: &str = "SELECT family, user_id, rotated_to FROM sessions WHERE t
 const REVOKE: &str = "UPDATE sessions SET revoked_at = $2 WHERE family = $1 AND revoked_at IS NULL";
 pub(super) const REVOKE_ALL_OF_USER: &str =
     "UPDATE sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL";
-/// The last token of each family stands for the session.
+/// The last token of each family represents the session.
 const LIST: &str = "SELECT family, user_id, created_at, last_used_at, expires_at, revoked_at FROM sessions \
      WHERE user_id = $1 AND rotated_to IS NULL AND expires_at > $2 \
      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
@@ -103,7 +105,7 @@ const FORGET_INVITATIONS: &str = "DELETE FROM invitations WHERE expires_at < $1"
 
 #[async_trait]
 pub trait Sessions: Backend {
-    /// Not for a user who is disabled.
+    /// Creates a session, unless the user is disabled.
     async fn create_session(
         &self,
         new: NewSession,
@@ -122,13 +124,14 @@ pub trait Sessions: Backend {
         Ok(session)
     }
 
-    /// Nothing that people did, so the audit hears of it only when a token comes back. An unknown token is not found.
+    /// Exchanges a refresh token. Writes an audit entry only if a token is reused. Returns [`ControlError::NotFound`]
+    /// for an unknown token.
     async fn rotate_session(
         &self,
         exchange: TokenExchange,
         at: i64,
     ) -> Result<Rotation, ControlError> {
-        // Looks the token up before taking the writer: an invented token must not delay writes.
+        // Looks the token up before taking the writer, so that invented tokens do not delay writes.
         row(self, BY_TOKEN, values![exchange.old]).await?;
         let actor = Actor::system("sessions");
         let mut change = Change::begin(self, &actor, at).await?;
@@ -179,12 +182,12 @@ pub trait Sessions: Backend {
         change.commit(entry(action, &subject, json!({}))).await
     }
 
-    /// Those that are alive, the one used last first: a hundred. Older ones do not count.
+    /// Returns the active sessions of a user, most recently used first, at most 100. Older ones are ignored.
     async fn sessions_of(&self, user: Uuid, now: i64) -> Result<Vec<Session>, ControlError> {
         records(self, LIST, values![user, now], Session::read).await
     }
 
-    /// Deletes sessions and invitations that expired before that time: a session leaves a row each time it is refreshed.
+    /// Deletes sessions and invitations that expired before a time. Each refresh of a session leaves a row behind.
     async fn forget_expired(&self, before: i64) -> Result<u64, ControlError> {
         let actor = Actor::system("sessions");
         let mut change = Change::begin(self, &actor, before).await?;
@@ -199,7 +202,7 @@ fn not_after(expires_at: i64, ends_at: Option<i64>) -> i64 {
     ends_at.map_or(expires_at, |end| expires_at.min(end))
 }
 
-/// Why a token did not rotate; one that was used before takes its session along.
+/// Returns why a token was not rotated. If it was reused, revokes its session.
 async fn refuse(
     mut change: Change<'_>,
     token: SecretHash,

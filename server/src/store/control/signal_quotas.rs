@@ -1,4 +1,4 @@
-//! The most that a project may send of single signals. What stands here can be enforced: only signals there are, none that must flow.
+//! Quotas of a project for individual signals. They cover only known signals that may be limited.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::backend::Row;
 use super::checks;
 use super::error::ControlError;
 
-/// Events per second by signal, 0 for none at all. A signal that is not named has no limit.
+/// Events per second by signal; 0 rejects all. Signals not listed have no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SignalQuotas(BTreeMap<Signal, u64>);
 
 impl SignalQuotas {
-    /// From names, as people write them; `None` is no limit.
+    /// Creates quotas from signal names. `None` means no limit.
     pub fn new<'n>(
         quotas: impl IntoIterator<Item = (&'n str, Option<u64>)>,
     ) -> Result<Self, ControlError> {
@@ -38,7 +38,7 @@ impl SignalQuotas {
         self.0.is_empty()
     }
 
-    /// What a newer version wrote of signals that this one does not know is left out: it has none of their events.
+    /// Ignores signals that only a newer version knows: this version receives none of their events.
     pub(super) fn read(row: &Row) -> Result<Self, ControlError> {
         let kept: BTreeMap<String, u64> = row.json("signal_quotas")?;
         let known = kept
@@ -59,7 +59,7 @@ fn limitable(name: &str) -> Result<Signal, ControlError> {
             let limitable = |signal: &&Signal| !matches!(signal, Signal::SdkHealth | Signal::Other);
             let names = Signal::ALL.iter().filter(limitable);
             let names: Vec<_> = names.map(|signal| signal.as_str()).collect();
-            // Not quoted whole: it may be anything.
+            // Truncated, because the name can be any text.
             let name: String = name.chars().take(64).collect();
             Err(checks::invalid(&format!(
                 "`signal_quotas`: there is no signal `{name}`, only {}",
@@ -67,7 +67,7 @@ fn limitable(name: &str) -> Result<Signal, ControlError> {
             )))
         }
         Signal::SdkHealth => Err(checks::invalid(
-            "`signal_quotas`: `sdk_health` cannot be limited, since it says what became of the other signals",
+            "`signal_quotas`: `sdk_health` cannot be limited, because it reports what happened to the other signals",
         )),
         signal => Ok(signal),
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_signals_that_may_be_held_back_have_a_quota() {
+    fn only_signals_that_may_be_limited_have_a_quota() {
         let quotas =
             SignalQuotas::new([("spans", Some(500)), ("metrics", Some(0)), ("janks", None)]);
         assert_eq!(quotas.unwrap().json(), json!({"spans": 500, "metrics": 0}));

@@ -1,4 +1,4 @@
-//! The control database in a SQLite file: the default, for one server on one machine.
+//! The control database in a SQLite file: the default, for a single server.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,24 +17,25 @@ use super::error::ControlError;
 use crate::task::Tasks;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longer than the busy timeout, so that who waits for the one writer learns why the writer waits.
+/// Longer than the busy timeout, so that callers waiting for the writer get the error that the writer gets.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const OPENING_ATTEMPTS: u32 = 20;
 const OPENING_PAUSE: Duration = Duration::from_millis(50);
 const READERS: u32 = 4;
 const LOOK_OUT_EVERY: Duration = Duration::from_millis(500);
 
-/// One writer, since SQLite has one anyway: waiting in our queue is fair, waiting for its lock is not.
+/// There is one writer connection, since SQLite allows only one at a time: waiting for a connection is fair, waiting
+/// for SQLite's lock is not.
 pub struct SqliteControl {
     writer: SqlitePool,
     readers: SqlitePool,
     changes: watch::Sender<u64>,
-    /// Ends the look-out with the handle.
+    /// Stops the look-out when the handle is dropped.
     _look_out: DropGuard,
 }
 
 impl SqliteControl {
-    /// Opens the file, or makes it, readable by its owner only. Looks out for the changes of others until `tasks` end.
+    /// Opens or creates the file, readable by its owner only. Watches for changes by other processes until `tasks` end.
     pub async fn open(path: &Path, tasks: &Tasks) -> Result<Self, ControlError> {
         let file = path.to_owned();
         tokio::task::spawn_blocking(move || make_private(&file))
@@ -46,7 +47,7 @@ impl SqliteControl {
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT)
             .journal_mode(SqliteJournalMode::Wal)
-            // A key that was revoked must stay revoked after a power cut, and changes are rare.
+            // A revoked key must stay revoked after a power cut. Changes are rare, so the cost does not matter.
             .synchronous(SqliteSynchronous::Full);
         let writer = open_writer(&options).await?;
         migrate(&writer).await?;
@@ -57,10 +58,10 @@ impl SqliteControl {
             .await?;
         let changes = watch::Sender::new(0);
         let shutdown = tasks.shutdown().child_token();
-        // Read here, so that whatever is written after this handle was opened is noticed.
+        // Read before the handle is returned, so that every later write is noticed.
         let seen = version(&writer).await?;
         let (pool, ticks, ended) = (writer.clone(), changes.clone(), shutdown.clone());
-        // It ends with the handle.
+        // The task ends with the handle.
         tasks.spawn_finite("control-look-out", async move {
             tokio::select! {
                 () = ended.cancelled() => {}
@@ -76,11 +77,12 @@ impl SqliteControl {
     }
 }
 
-/// A new file becomes a WAL one at the first connection, and SQLite does not let a second process wait for that: it asks again.
+/// Opens the writer. The first connection converts a new file to WAL mode; SQLite does not let a second process wait
+/// for that, so it retries.
 async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx::Error> {
     let pool = SqlitePoolOptions::new()
         .max_connections(1)
-        // What others changed is told by this very connection, so it stays the same.
+        // `data_version` is relative to a connection, so this one must never be replaced.
         .max_lifetime(None)
         .idle_timeout(None)
         .acquire_timeout(ACQUIRE_TIMEOUT);
@@ -93,8 +95,8 @@ async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx:
     pool.connect_with(options.clone()).await
 }
 
-/// Ticks when somebody else wrote to the file: a command that an operator runs beside the server. SQLite sends no notices, but it
-/// tells each connection whether another one has committed, which costs a look at shared memory.
+/// Ticks when another process, such as a command run beside the server, writes to the file. SQLite sends no notices,
+/// but `data_version` tells each connection whether another has committed, at the cost of a read of shared memory.
 async fn look_out(writer: &SqlitePool, changes: &watch::Sender<u64>, mut seen: i64) {
     loop {
         sleep(LOOK_OUT_EVERY).await;
@@ -106,21 +108,21 @@ async fn look_out(writer: &SqlitePool, changes: &watch::Sender<u64>, mut seen: i
             }
             Err(sqlx::Error::PoolClosed) => return,
             Err(error) => {
-                tracing::warn!(%error, "changes made by commands are not noticed for now");
+                tracing::warn!(%error, "cannot check for changes made by commands");
             }
         }
     }
 }
 
-/// Changes when another connection has committed.
+/// Returns a version that changes when another connection commits.
 async fn version(writer: &SqlitePool) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar("PRAGMA data_version")
         .fetch_one(writer)
         .await
 }
 
-/// The file's own mode is what SQLite gives to the two files beside it. One that exists is not opened: closing it again would take
-/// away the locks that another handle of this process has on it.
+/// Creates the file if needed, and makes it private. SQLite gives its two companion files the same mode. An existing
+/// file is not opened: closing it would release the locks that another handle of this process has on it.
 fn make_private(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
         std::fs::create_dir_all(folder)?;
@@ -138,11 +140,11 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// SQLite has no lock for migrations: of two processes that find the same one to do, one is refused when the other has committed,
-/// and finds it done. That may happen once for each.
+/// Applies the migrations. SQLite has no lock for them: of two processes that apply the same one, one fails when the
+/// other commits, and then finds it applied. That can happen once per migration, hence the retries.
 async fn migrate(writer: &SqlitePool) -> Result<(), ControlError> {
     let mut migrations = sqlx::migrate!("../migrations/sqlite");
-    // After a newer version was here: its schema works for this one too, by the deploy rule.
+    // The schema may be of a newer version. By the deploy rule, this version works with it too.
     migrations.set_ignore_missing(true);
     for _ in migrations.iter() {
         if migrations.run(writer).await.is_ok() {
@@ -152,12 +154,12 @@ async fn migrate(writer: &SqlitePool) -> Result<(), ControlError> {
     Ok(migrations.run(writer).await?)
 }
 
-/// `sqlite:path` or `sqlite://path`.
+/// Returns the path of `sqlite:path` or `sqlite://path`.
 pub(super) fn path_of(rest: &str) -> Result<PathBuf, ControlError> {
     let path = rest.strip_prefix("//").unwrap_or(rest);
     if path.is_empty() || path.starts_with(':') {
         return Err(ControlError::Invalid(
-            "the control database needs a file: sqlite:path/to/control.db".to_owned(),
+            "the control database needs a file, such as sqlite:path/to/control.db".to_owned(),
         ));
     }
     Ok(PathBuf::from(path))
@@ -172,7 +174,7 @@ impl Backend for SqliteControl {
 
     async fn begin(&self) -> Result<Box<dyn Statements>, ControlError> {
         Ok(Box::new(SqliteStatements {
-            // A transaction that reads first and then writes could otherwise fail half way, for another process's write.
+            // Otherwise a transaction that reads before it writes could fail midway because of another process's write.
             transaction: self.writer.begin_with("BEGIN IMMEDIATE").await?,
             changes: self.changes.clone(),
         }))

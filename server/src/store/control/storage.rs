@@ -1,4 +1,4 @@
-//! How long a project's rows are kept, and how much room they may take.
+//! The retention and disk quota of each project.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,17 @@ use super::change::{Change, Entry, records, row};
 use super::checks;
 use super::error::ControlError;
 
-/// How many days a project's rows are kept. `null`: as long as the installation keeps them. 0: for ever.
+/// How many days a project's rows are kept. `null`: the default of the installation. 0: forever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeepDays {
     /// Events.
     #[schema(maximum = 36_500)]
     pub raw_days: Option<u32>,
-    /// Roll-ups by the hour.
+    /// Hourly roll-ups.
     #[schema(maximum = 36_500)]
     pub hourly_days: Option<u32>,
-    /// Roll-ups by the day.
+    /// Daily roll-ups.
     #[schema(maximum = 36_500)]
     pub daily_days: Option<u32>,
 }
@@ -32,14 +32,14 @@ impl KeepDays {
     }
 }
 
-/// What a project's storage settings are.
+/// The storage settings of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
     pub project: String,
     pub keep: KeepDays,
-    /// How much room its rows may take. Nothing: no limit.
+    /// The disk quota of its rows, in bytes. `None` means no limit.
     pub disk_bytes: Option<u64>,
-    /// The events of the last two days alone take more room. Batches are refused.
+    /// Whether the events of the last two days alone exceed the quota. Batches are then rejected.
     pub is_over_quota: bool,
 }
 
@@ -60,7 +60,7 @@ const MOST_DAYS: u32 = 36_500;
 const GET: &str =
     "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects WHERE id = $1";
 const LIST: &str = "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects ORDER BY id";
-/// Only if nobody has changed the quota since it was read.
+/// A no-op if the quota has changed since it was read.
 const SET: &str = "UPDATE projects SET retention = $2, disk_bytes = $3 \
      WHERE id = $1 AND (disk_bytes = $4 OR (disk_bytes IS NULL AND $4 IS NULL))";
 const SET_OVER: &str =
@@ -72,12 +72,12 @@ pub trait StorageSettings: Backend {
         Storage::read(&row(self, GET, values![project]).await?)
     }
 
-    /// Of all projects, by id.
+    /// Returns the settings of all projects, ordered by id.
     async fn storage_of_all(&self) -> Result<Vec<Storage>, ControlError> {
         records(self, LIST, values![], Storage::read).await
     }
 
-    /// `known`: the quota that it replaces.
+    /// Saves the settings. `known` is the disk quota that they replace.
     async fn set_storage(
         &self,
         storage: &Storage,
@@ -93,7 +93,7 @@ pub trait StorageSettings: Backend {
             .any(|days| days > MOST_DAYS)
         {
             return Err(checks::invalid(&format!(
-                "rows are kept for {MOST_DAYS} days at most, or for ever: 0"
+                "rows can be kept for at most {MOST_DAYS} days, or forever with 0"
             )));
         }
         let most = checks::quota(storage.disk_bytes)?;
@@ -103,7 +103,7 @@ pub trait StorageSettings: Backend {
         let values = values![storage.project.as_str(), keep.to_string(), most, known];
         if change.execute(SET, values).await? == 0 {
             return Err(checks::invalid(
-                "the quota of disk space has changed: load it again",
+                "the disk quota has changed in the meantime; reload it and retry",
             ));
         }
         change
@@ -116,7 +116,7 @@ pub trait StorageSettings: Backend {
             .await
     }
 
-    /// Says whether a project's rows take more room than they may. Answers whether that is new.
+    /// Records whether a project's rows exceed its disk quota. Returns whether that changed.
     async fn set_over_disk_quota(
         &self,
         project: &str,

@@ -1,4 +1,4 @@
-//! Users: people who sign in.
+//! Users: people who log in.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -20,9 +20,9 @@ pub struct User {
     /// In lower case.
     pub email: String,
     pub name: String,
-    /// A PHC string; none until the user has set one.
+    /// A PHC string. `None` until the user has set a password.
     pub password_hash: Option<Hidden>,
-    /// Of the whole instance: above all roles.
+    /// Whether the user is admin of the whole installation, which outranks all roles.
     pub is_admin: bool,
     pub created_at: i64,
     pub disabled_at: Option<i64>,
@@ -60,11 +60,11 @@ const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
 const DISABLE: &str = "UPDATE users SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL";
 const ENABLE: &str = "UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL RETURNING is_admin";
 
-/// What becomes of the API tokens that a user made, when the user is disabled.
+/// How to treat the API tokens that a user created when the user is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokensOfUser {
     Revoke,
-    /// They work on, as if the actor had made them.
+    /// The tokens stay valid, as if the actor had created them.
     TakeOver,
 }
 
@@ -102,19 +102,20 @@ pub trait Users: Backend {
         User::read(&row(self, GET, values![id]).await?)
     }
 
-    /// However the address is written.
+    /// Returns the user with an e-mail address, ignoring case.
     async fn user_by_email(&self, email: &str) -> Result<User, ControlError> {
         let email = checks::email(email).map_err(|_| ControlError::NotFound)?;
         User::read(&row(self, BY_EMAIL, values![email]).await?)
     }
 
-    /// By e-mail address, those after `after`, at most 1000.
+    /// Returns the users whose e-mail address follows `after`, in its order, at most 1000.
     async fn users(&self, after: Option<&str>, limit: u32) -> Result<Vec<User>, ControlError> {
         let values = values![after.unwrap_or_default(), checks::page(limit)];
         records(self, LIST, values, User::read).await
     }
 
-    /// Ends all sessions of the user, and all links to set a password with: an intruder who knew the old password is out.
+    /// Sets a user's password. Ends all sessions of the user and all links to set a password, so that an intruder who
+    /// knew the old password is locked out.
     async fn set_password(
         &self,
         id: Uuid,
@@ -133,8 +134,8 @@ pub trait Users: Backend {
             .await
     }
 
-    /// Ends all sessions, tokens and invitations of the user, who cannot begin a session until enabled again. `tokens` may stay: the
-    /// actor answers for them then.
+    /// Disables a user. Ends the user's sessions and invitations, and revokes the user's tokens or transfers them to
+    /// the actor. The user cannot log in until enabled again.
     async fn disable_user(
         &self,
         id: Uuid,

@@ -1,6 +1,6 @@
-//! The owner of the log: takes what waits, appends it, syncs once, answers each.
+//! The owner of the log: collects waiting commands, appends their records, syncs once, and answers each command.
 //!
-//! [`Disk::step`] is all of it, and needs neither a thread nor the time; [`start`] runs it on a thread of its own.
+//! [`Disk::step`] does all the work and needs neither a thread nor a clock. [`start`] runs it on its own thread.
 
 use std::io::{self, IoSlice};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,9 +16,9 @@ use unjank_spool::{AppendError, AppendedAll, Log, Mode};
 use super::{GROUP_BYTES, LogError, State};
 use crate::store::durable_file::DurableFiles;
 
-/// From one sync to the next: under load batches share a sync, which costs as much as decoding a batch; a lone one goes at once.
+/// Minimum time between two syncs. Under load, batches share a sync, which costs as much as decoding a batch. A lone batch is synced at once.
 const SYNC_INTERVAL: Duration = Duration::from_millis(5);
-/// A log that has less room than this is full: hardly a batch is smaller.
+/// A log with less room than this counts as full: hardly any batch is smaller.
 const LEAST_ROOM: u64 = 4096;
 
 const NEARLY_FULL: &str = "the disk is nearly full";
@@ -26,7 +26,7 @@ const FAILS: &str = "the disk fails";
 
 pub(super) enum Command {
     Append(Append),
-    /// Asks whether a record would be taken; the answer is the next verdict in [`State`].
+    /// Checks whether a record would be accepted. The result is the next verdict in [`State`].
     Probe,
     Close(oneshot::Sender<()>),
     #[cfg(test)]
@@ -39,7 +39,7 @@ pub(super) struct Append {
     pub(super) done: oneshot::Sender<Result<(), LogError>>,
 }
 
-/// The log and everything that its owner needs.
+/// The log and everything its owner needs.
 pub(in crate::store) struct Disk {
     pub(super) log: Log,
     pub(super) commands: mpsc::Receiver<Command>,
@@ -58,12 +58,12 @@ struct Group {
     close: Option<oneshot::Sender<()>>,
 }
 
-/// Runs the log on a thread of its own.
+/// Runs the log on its own thread.
 pub(super) fn start(mut disk: Disk) -> io::Result<()> {
     let run = move || {
         let state = Arc::clone(&disk.state);
         let ended = catch_unwind(AssertUnwindSafe(|| disk.run()));
-        // What waits is answered, and the folder is free, before anyone hears of the end.
+        // Answer the waiting commands and release the folder before the end becomes visible.
         drop(disk);
         state.ended.cancel();
         match ended {
@@ -81,7 +81,7 @@ pub(super) fn start(mut disk: Disk) -> io::Result<()> {
 }
 
 impl Disk {
-    /// Waits for what is to be done, and does it after `wait`. False: nobody will ask any more.
+    /// Waits for a command, then for `wait`, and runs a step. Returns whether another step may follow.
     #[cfg(test)]
     pub(in crate::store) async fn step_after(&mut self, wait: impl Future<Output = ()>) -> bool {
         let Some(first) = self.commands.recv().await else {
@@ -91,7 +91,7 @@ impl Disk {
         self.step(first).is_none()
     }
 
-    /// Steps until the log is closed. Returns whoever waits for that.
+    /// Runs steps until the log is closed. Returns the sender of the caller that closed it.
     fn run(&mut self) -> Option<oneshot::Sender<()>> {
         let mut next_sync = Instant::now();
         while let Some(first) = self.commands.blocking_recv() {
@@ -105,8 +105,8 @@ impl Disk {
         None
     }
 
-    /// Takes what waits behind `first`, makes it durable with one sync, and answers each. Returns whoever waits for the log to
-    /// close; no step follows then.
+    /// Collects the commands that wait behind `first`, makes their records durable with one sync, and answers each. Returns the sender of the caller
+    /// that closes the log, if one does. No step follows then.
     pub(super) fn step(&mut self, first: Command) -> Option<oneshot::Sender<()>> {
         let Group {
             appends,
@@ -127,7 +127,7 @@ impl Disk {
         close
     }
 
-    /// Takes everything that waits, up to a size.
+    /// Collects the waiting commands, up to a size.
     fn gather(&mut self, first: Command) -> Group {
         let mut group = Group::default();
         let mut bytes = 0;
@@ -139,7 +139,7 @@ impl Disk {
                     group.appends.push(append);
                 }
                 Command::Probe => {
-                    // Who asks from here on gets a probe of its own: this one may be over before it looks.
+                    // From here on, a health check needs a new probe: this one may end before the check subscribes to its verdict.
                     self.state.probe_waits.store(false, Ordering::Release);
                     group.probe = true;
                 }
@@ -159,13 +159,13 @@ impl Disk {
         group
     }
 
-    /// Whether the disk has room left for ClickHouse beside what is appended.
+    /// Whether the disk has enough free space for ClickHouse.
     fn has_room(&self) -> bool {
-        // A disk that does not say is taken at its word when it is written to.
+        // If the system does not report the free space, only a write can show that the disk is full.
         free_bytes(&self.dir).is_none_or(|free| free >= self.min_free_bytes)
     }
 
-    /// Refuses a whole group without touching the disk.
+    /// Rejects a whole group without touching the disk.
     fn refuse_all(&self, appends: Vec<Append>) {
         self.fails(NEARLY_FULL, NEARLY_FULL);
         for append in appends {
@@ -173,21 +173,21 @@ impl Disk {
         }
     }
 
-    /// Says once that batches are refused, until one would be taken again.
+    /// Logs the first rejection, until a write succeeds again.
     fn fails(&self, verdict: &'static str, why: &str) {
         if self.state.verdict.send_replace(Err(verdict)).is_ok() {
-            tracing::error!(dir = %self.dir.display(), why, "batches are refused until the log can be written");
+            tracing::error!(dir = %self.dir.display(), why, "batches are rejected until the log can be written");
         }
     }
 
-    /// Something was made durable.
+    /// Records that a write succeeded.
     fn works(&self) {
         if self.state.verdict.send_replace(Ok(())).is_err() {
             tracing::info!("the log can be written again");
         }
     }
 
-    /// Appends records, syncs once, and answers each. Returns whether something became durable.
+    /// Appends records, syncs once, and answers each. Returns whether a record became durable.
     fn store(&mut self, mut waiting: Vec<Append>) -> bool {
         let metrics = &self.state.metrics;
         for append in &waiting {
@@ -206,7 +206,7 @@ impl Disk {
             appended.append(&mut waiting);
             waiting = rest;
             if let Some(error) = error {
-                // Only this record is refused: a smaller one behind it may fit.
+                // Only this record is rejected: a smaller one behind it may fit.
                 let refused = waiting.remove(0);
                 self.refuse(refused, &error);
             }
@@ -231,7 +231,7 @@ impl Disk {
                 self.state.durable.send_replace(durable);
                 self.works();
                 for append in appended {
-                    // The client may have gone; its retry is a duplicate.
+                    // The client may have disconnected. Its retry is a duplicate.
                     let _unheard = append.done.send(Ok(())).is_err();
                 }
                 true
@@ -262,15 +262,15 @@ impl Disk {
         let _unheard = append.done.send(Err(answer)).is_err();
     }
 
-    /// Finds out whether a record would be taken, without one.
+    /// Checks whether a record would be accepted, without appending one.
     fn probe(&mut self) {
-        // Segments whose every record is drained are replaced when room is needed.
+        // Completely drained segments are replaced when the log needs room.
         let is_drained = self.log.oldest_seq() == self.log.next_seq();
         let room = self.max_bytes.saturating_sub(self.log.bytes());
         if is_drained || room < LEAST_ROOM {
             self.state.full.store(!is_drained, Ordering::Relaxed);
         }
-        // A sync of nothing repairs what an earlier failure left, and touches no disk otherwise.
+        // A sync without new records repairs the state after a failed sync. Otherwise it does not touch the disk.
         let repaired = self.log.sync().map_err(|error| error.to_string());
         let probed =
             repaired.and_then(|_| touch(&self.files, &self.dir).map_err(|error| error.to_string()));
@@ -281,14 +281,14 @@ impl Disk {
     }
 }
 
-/// Makes a few bytes durable in a file of their own.
+/// Writes and syncs a few bytes in a separate file.
 fn touch(files: &DurableFiles, dir: &Path) -> io::Result<()> {
     let mut file = files.0.open(&dir.join("probe"), Mode::Create)?;
     file.write_at(0, &[IoSlice::new(&[0; LEAST_ROOM as usize])])?;
     file.sync()
 }
 
-/// What is free on the disk of a folder, if the disk says.
+/// Returns the free space on the disk of a folder, or `None` if the system does not report it.
 pub(super) fn free_bytes(dir: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(dir).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))

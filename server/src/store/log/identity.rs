@@ -1,4 +1,4 @@
-//! Which log this is: a random UUID in the file `identity` beside the segments, made before the first append.
+//! The identity of a log: a random UUID in the file `identity` beside the segments. It is created before the first append.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::store::durable_file::DurableFiles;
 
-/// Reads the identity of the log in `dir`, or gives the log a new one. The caller holds the lock of the folder.
+/// Reads the identity of the log in `dir`, or creates one. The caller holds the lock of the folder.
 pub(super) fn load(files: &DurableFiles, dir: &Path) -> anyhow::Result<Uuid> {
     let path = dir.join("identity");
     match files.read(&path) {
@@ -48,20 +48,20 @@ mod tests {
     }
 
     #[test]
-    fn the_identity_is_made_once_and_stays() {
+    fn the_identity_is_created_once_and_never_changes() {
         let folder = tempfile::tempdir().unwrap();
         let identity = load(folder.path()).unwrap();
         assert_eq!(load(folder.path()).unwrap(), identity);
         let text = fs::read_to_string(folder.path().join("identity")).unwrap();
         assert_eq!(text, format!("{identity}\n"));
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
-        assert_eq!(left.len(), 1, "no temporary file stays: {left:?}");
+        assert_eq!(left.len(), 1, "a temporary file is left: {left:?}");
         let other = tempfile::tempdir().unwrap();
         assert_ne!(load(other.path()).unwrap(), identity);
     }
 
     #[test]
-    fn a_crash_before_the_rename_leaves_nothing_that_counts() {
+    fn a_temporary_file_left_by_a_crash_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("identity.new"), b"half a").unwrap();
         let identity = load(folder.path()).unwrap();
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_identity_is_an_error_that_says_what_to_do() {
+    fn a_damaged_identity_is_an_error_with_instructions() {
         let folder = tempfile::tempdir().unwrap();
         let nil = Uuid::nil().to_string();
         for damaged in [&b""[..], b"\xff\xfe", b"not a uuid", nil.as_bytes()] {

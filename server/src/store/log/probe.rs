@@ -1,4 +1,4 @@
-//! Whether a record would be taken now: asked of the disk itself, so that the answer is right without traffic.
+//! The health of the log: whether a record would be accepted now. Probes use the disk itself, so they need no traffic.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -10,15 +10,15 @@ use tokio::time::{Instant, timeout};
 use super::IngestLog;
 use super::disk::Command;
 
-/// Probes are made at most this often, however often they are asked for.
+/// Minimum time between two probes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// A disk that takes longer is taken to hang.
+/// A disk that takes longer counts as hung.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const ENDED: &str = "the log has ended";
 
 impl IngestLog {
-    /// Whether a record would be taken now, or why not. Answers within five seconds, also when the disk hangs.
+    /// Fails with the reason if a record would not be accepted now. Returns within five seconds even if the disk hangs.
     pub async fn health(&self) -> Result<(), &'static str> {
         let state = &self.0.state;
         if state.ended.is_cancelled() {
@@ -38,10 +38,10 @@ impl IngestLog {
         Ok(())
     }
 
-    /// Waits for the next verdict of the log's thread, and asks for one unless somebody else did.
+    /// Waits for the next verdict of the log's thread, and requests one unless a probe is already queued.
     async fn probe(&self) -> Result<(), &'static str> {
         let state = &self.0.state;
-        // Before the question, so that its answer is not missed.
+        // Subscribe before the request, so that its verdict is not missed.
         let mut verdict = state.verdict.subscribe();
         if !state.probe_waits.swap(true, Ordering::AcqRel)
             && let Err(error) = self.0.queue.try_send(Command::Probe)
@@ -50,7 +50,7 @@ impl IngestLog {
             if let TrySendError::Closed(_) = error {
                 return Err(ENDED);
             }
-            // The queue is full of records: what becomes of them is a verdict as well.
+            // The queue is full of records, and their writes produce a verdict as well.
         }
         tokio::select! {
             () = state.ended.cancelled() => Err(ENDED),

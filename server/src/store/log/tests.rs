@@ -1,4 +1,4 @@
-//! The log step by step, without its thread, and what its thread leaves when it panics.
+//! The log, step by step without its thread, and the state after its thread has panicked.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn open(dir: &Path) -> (IngestLog, LogMetrics) {
     (log, metrics)
 }
 
-/// Takes everything that waits. Returns how many steps that took.
+/// Runs steps until no command waits. Returns the number of steps.
 fn run(disk: &mut Disk) -> usize {
     let mut steps = 0;
     while let Ok(first) = disk.commands.try_recv() {
@@ -43,7 +43,7 @@ fn run(disk: &mut Disk) -> usize {
     steps
 }
 
-/// Asks for the health, with a step of the log.
+/// Checks the health while the log runs a step.
 async fn health(log: &IngestLog, disk: &mut Disk) -> Result<(), &'static str> {
     *log.0.probed.lock().unwrap() = None;
     let (health, _) = tokio::join!(log.health(), async { run(disk) });
@@ -51,7 +51,7 @@ async fn health(log: &IngestLog, disk: &mut Disk) -> Result<(), &'static str> {
 }
 
 #[tokio::test]
-async fn what_waits_shares_a_step_and_a_sync() {
+async fn waiting_appends_share_a_step_and_a_sync() {
     let folder = tempfile::tempdir().unwrap();
     let (log, mut disk) = assemble(folder.path(), FREE);
     let appends = join_all((0..3).map(|_| log.append(vec![7; 100])));
@@ -67,7 +67,7 @@ async fn what_waits_shares_a_step_and_a_sync() {
 }
 
 #[tokio::test]
-async fn a_panic_answers_what_waits_and_is_told() {
+async fn a_panic_fails_waiting_appends_and_ends_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let (log, disk) = assemble(folder.path(), FREE);
     let started = async {
@@ -84,23 +84,23 @@ async fn a_panic_answers_what_waits_and_is_told() {
         log.durable().has_changed().is_ok(),
         "the writer can drain on"
     );
-    // The folder is free for the next start.
+    // The folder is unlocked for the next start.
     open(folder.path());
 }
 
 #[tokio::test]
-async fn a_disk_without_room_is_unhealthy_and_recovers_without_any_batch() {
+async fn a_disk_without_room_is_unhealthy_and_recovers_without_traffic() {
     let folder = tempfile::tempdir().unwrap();
     let (log, mut disk) = assemble(folder.path(), u64::MAX);
     let nearly_full = Err("the disk is nearly full");
     assert_eq!(health(&log, &mut disk).await, nearly_full);
     disk.min_free_bytes = FREE;
-    assert_eq!(log.health().await, nearly_full, "asked once a second");
+    assert_eq!(log.health().await, nearly_full, "the disk is probed once a second");
     assert_eq!(health(&log, &mut disk).await, Ok(()));
 }
 
 #[tokio::test]
-async fn a_disk_that_cannot_be_written_is_unhealthy_and_recovers_without_any_batch() {
+async fn a_failing_disk_is_unhealthy_and_recovers_without_traffic() {
     let folder = tempfile::tempdir().unwrap();
     let (log, mut disk) = assemble(folder.path(), FREE);
     let in_the_way = folder.path().join("probe");
@@ -111,7 +111,7 @@ async fn a_disk_that_cannot_be_written_is_unhealthy_and_recovers_without_any_bat
 }
 
 #[tokio::test]
-async fn a_log_without_room_is_unhealthy_before_it_refuses_anything() {
+async fn a_full_log_is_unhealthy_before_it_rejects_a_batch() {
     let folder = tempfile::tempdir().unwrap();
     let (log, mut disk) = assemble(folder.path(), FREE);
     while disk.max_bytes - disk.log.bytes() >= 4096 {
@@ -126,7 +126,7 @@ async fn a_log_without_room_is_unhealthy_before_it_refuses_anything() {
 }
 
 #[tokio::test]
-async fn many_questions_make_one_probe() {
+async fn concurrent_health_checks_share_one_probe() {
     let folder = tempfile::tempdir().unwrap();
     let (log, mut disk) = assemble(folder.path(), FREE);
     let asked = join_all((0..50).map(|_| log.health()));
@@ -139,11 +139,11 @@ async fn many_questions_make_one_probe() {
     assert!(healthy.iter().all(Result::is_ok), "{healthy:?}");
     assert_eq!(waiting, 1);
     assert_eq!(log.health().await, Ok(()));
-    assert_eq!(run(&mut disk), 0, "the answer holds for a second");
+    assert_eq!(run(&mut disk), 0, "the verdict is valid for a second");
 }
 
 #[tokio::test]
-async fn a_probe_among_batches_needs_no_sync_of_its_own() {
+async fn a_probe_among_batches_needs_no_separate_sync() {
     let folder = tempfile::tempdir().unwrap();
     let (log, mut disk) = assemble(folder.path(), FREE);
     let (appended, healthy, _) = tokio::join!(log.append(vec![7; 100]), log.health(), async {
@@ -175,7 +175,7 @@ async fn a_torn_end_is_counted() {
 }
 
 #[tokio::test]
-async fn a_log_keeps_its_identity_and_knows_what_it_began_with() {
+async fn a_log_keeps_its_identity_and_its_last_record_at_open() {
     let folder = tempfile::tempdir().unwrap();
     let (log, _) = open(folder.path());
     let identity = log.identity();

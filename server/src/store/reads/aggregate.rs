@@ -1,31 +1,31 @@
 //! Measures, and the aggregates they are computed from.
 
-/// What folds many values into one. Roll-ups keep the folded state under the aggregate's name.
+/// How many values become one. Roll-ups store the aggregate's state in the column with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     Sum,
     Min,
     Max,
-    /// Weights by bucket: bucket b holds (1.02^(b-1), 1.02^b], -2000 what is not above zero.
+    /// Weights by bucket: bucket b holds (1.02^(b-1), 1.02^b]; -2000 holds values of zero or less.
     Histogram,
-    /// Weights by the lower bound that the device named.
+    /// Weights by the bucket's lower bound, which the device sets.
     Bounds,
-    /// How many different ones.
+    /// The number of distinct values.
     Distinct,
 }
 
-/// Something that adds up, from a raw row or from a row of a roll-up.
+/// A value that can be aggregated, from raw rows or from rows of a roll-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Aggregate {
-    /// Its column in roll-ups.
+    /// The column in roll-ups.
     pub name: &'static str,
     pub fold: Fold,
-    /// What it folds of a raw row; of a histogram, with a weight behind the `@`.
+    /// The expression over a raw row. For a histogram, the weight follows `@`.
     pub raw: &'static str,
 }
 
 impl Aggregate {
-    /// The fold of raw rows.
+    /// Aggregates raw rows.
     pub(super) fn of_raw(&self) -> String {
         let raw = self.raw;
         match self.fold {
@@ -36,7 +36,7 @@ impl Aggregate {
             Fold::Bounds => format!("sumMap({raw})"),
             Fold::Histogram => {
                 let (value, weight) = raw.split_once('@').unwrap_or((raw, "1."));
-                // NULL is what was not measured: it has no bucket.
+                // NULL means not measured and has no bucket.
                 format!(
                     "sumMap(if(isNull({value}), CAST(map(), 'Map(Int16, Float64)'), map({}, toFloat64({weight}))))",
                     bucket(value)
@@ -45,7 +45,7 @@ impl Aggregate {
         }
     }
 
-    /// What a source of several answers for its rows.
+    /// Aggregates raw rows to a state, to combine with other sources.
     pub(super) fn state_of_raw(&self) -> String {
         match self.fold {
             Fold::Distinct => format!("uniqCombined64State(12)({})", self.raw),
@@ -62,7 +62,7 @@ impl Aggregate {
         }
     }
 
-    /// The fold of what several sources answered.
+    /// Combines the states of several sources.
     pub(super) fn of_parts(&self) -> String {
         let state = format!("`a_{}`", self.name);
         match self.fold {
@@ -74,7 +74,7 @@ impl Aggregate {
         }
     }
 
-    /// The fold of a roll-up's rows.
+    /// Aggregates the rows of a roll-up.
     pub(super) fn of_rollup(&self) -> String {
         let name = self.name;
         match self.fold {
@@ -87,25 +87,25 @@ impl Aggregate {
     }
 }
 
-/// The bucket of a value, as the roll-ups' views compute it.
+/// The bucket of a value, computed as in the roll-ups' views.
 fn bucket(value: &str) -> String {
     format!(
         "if(assumeNotNull({value}) > 0, toInt16(ceil(log(assumeNotNull({value})) / log(1.02))), toInt16(-2000))"
     )
 }
 
-/// How a number is meant.
+/// The unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Count,
     Microseconds,
     Milliseconds,
     Bytes,
-    /// 0 to 1.
+    /// From 0 to 1.
     Share,
     PerSecond,
     PerMinute,
-    /// Of the metric's own unit.
+    /// In the metric's own unit.
     Value,
 }
 
@@ -125,7 +125,7 @@ impl Unit {
     }
 }
 
-/// Which direction is good.
+/// Which direction is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     Lower,
@@ -144,7 +144,7 @@ impl Better {
     }
 }
 
-/// A number that can be asked for.
+/// A number that a query can return.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     pub name: &'static str,
@@ -153,13 +153,13 @@ pub struct Measure {
     pub formula: Formula,
 }
 
-/// How a measure follows from aggregates.
+/// How a measure is computed from aggregates.
 #[derive(Clone, Copy, Debug)]
 pub enum Formula {
     Is(&'static str),
-    /// The first over the second, times the third.
+    /// The first divided by the second, times the third.
     Ratio(&'static str, &'static str, f64),
-    /// The sum of the first two over the third.
+    /// The sum of the first two divided by the third.
     SumOver([&'static str; 2], &'static str),
     Plus(&'static str, &'static str),
     /// The value below which this share of a histogram lies.
@@ -167,7 +167,7 @@ pub enum Formula {
 }
 
 impl Formula {
-    /// The aggregates it needs.
+    /// The required aggregates.
     pub(super) fn needs(&self) -> Vec<&'static str> {
         match *self {
             Self::Is(one) | Self::Percentile(one, _) => vec![one],
@@ -177,7 +177,7 @@ impl Formula {
         }
     }
 
-    /// The measure over the aggregates of a subquery; NaN where nothing was measured.
+    /// Returns the measure as SQL over the aggregates of a subquery; NaN where nothing was measured.
     pub(super) fn sql(&self) -> String {
         let column = |name: &str| format!("`a_{name}`");
         match self {
@@ -199,7 +199,8 @@ impl Formula {
     }
 }
 
-/// The middle of the bucket in which the share is reached, by relative error: 2·1.02^b / (1.02 + 1), so within 1 % of the value.
+/// Returns the middle, by relative error, of the bucket in which the share is reached: 2·1.02^b / (1.02 + 1). It is within 1 % of
+/// the value.
 fn percentile(histogram: &str, share: f64) -> String {
     let weights = format!("arrayCumSum(mapValues({histogram}))");
     let place =

@@ -1,4 +1,4 @@
-//! Raw rows as CSV (RFC 4180), streamed as ClickHouse reads them.
+//! Raw rows as CSV (RFC 4180), streamed from ClickHouse.
 
 use clickhouse::Row;
 use clickhouse::query::BytesCursor;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::statement::{Reading, Rest};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
-/// Somebody waits, but a file may be large.
+/// Longer than for queries on screens, because a file may be large.
 const MAX_SECONDS: &str = "600";
 
 #[derive(Row, Deserialize)]
@@ -17,7 +17,7 @@ struct Column {
 }
 
 impl ClickHouse {
-    /// The rows of a reading, which must be of raw rows of one table: every column, by time.
+    /// Streams the rows of a reading with all columns, ordered by time. The reading must be of raw rows of one table.
     pub async fn csv(&self, reading: &Reading, limit: u64) -> Result<BytesCursor, Failure> {
         let table = reading.subject.raw.split(' ').next().unwrap_or_default();
         let sql = "SELECT name, type AS kind FROM system.columns \
@@ -44,8 +44,8 @@ impl ClickHouse {
     }
 }
 
-/// A column as a cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe in front. Lists and maps
-/// are JSON.
+/// Returns the expression for a cell. Text that a spreadsheet would run as a formula gets a leading apostrophe. Lists and maps
+/// become JSON.
 fn cell(column: &Column) -> String {
     let name = &column.name;
     match column.kind.as_str() {

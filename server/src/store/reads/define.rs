@@ -1,30 +1,30 @@
-//! What a subject is made of.
+//! The definition of a subject.
 
 use super::aggregate::{Aggregate, Measure};
 
-/// Something to ask about: a signal, or a part of one.
+/// Something that can be queried: a signal, or a part of one.
 #[derive(Debug)]
 pub struct Subject {
-    /// Its name in the API.
+    /// The name in the API.
     pub name: &'static str,
-    /// Raw rows, as `s`.
+    /// The table of the raw rows, aliased `s`.
     pub raw: &'static str,
-    /// When a raw row happened.
+    /// The time of a raw row.
     pub time: Time,
-    /// The roll-up by the hour, as `s`.
+    /// The hourly roll-up, read as `s`.
     pub hourly: Option<&'static str>,
-    /// The roll-up by the day.
+    /// The daily roll-up.
     pub daily: Option<&'static str>,
-    /// What roll-ups are joined with, to be read like the raw rows.
+    /// A join that gives roll-ups the columns of the raw rows.
     pub rollup_join: &'static str,
-    /// The roll-up is ordered by this dimension: asked for one value of it, it answers fast over long periods.
+    /// The leading column of the roll-up's sort order. Queries for one value of it are fast over long periods.
     pub lead: Option<&'static str>,
     pub dimensions: &'static [Dimension],
     pub aggregates: &'static [Aggregate],
     pub measures: &'static [Measure],
 }
 
-/// The column that says when a raw row happened.
+/// The column with the time of a raw row, and its resolution.
 #[derive(Clone, Copy, Debug)]
 pub enum Time {
     Instant(&'static str),
@@ -41,12 +41,12 @@ impl Time {
     }
 }
 
-/// Something to group by and to filter with.
+/// A column or expression to group and filter by.
 #[derive(Clone, Copy, Debug)]
 pub struct Dimension {
-    /// Its name in the API, and its column in roll-ups.
+    /// The name in the API and the column in roll-ups.
     pub name: &'static str,
-    /// Its value in a raw row, as SQL over `s`.
+    /// The value in a raw row, as SQL over `s`.
     pub raw: &'static str,
     pub kept: Kept,
 }
@@ -57,12 +57,12 @@ pub enum Kept {
     Always,
     ByDay,
     Never,
-    /// It is what the project's rules say of a stack: joined to whatever has the stack.
+    /// A property of a stack by the project's rules. Any table with a stack can be joined with it.
     ByClass,
 }
 
 impl Subject {
-    /// Whether the day is the finest that is known of its time.
+    /// Whether time is known by the day only.
     #[must_use]
     pub fn is_by_day(&self) -> bool {
         self.hourly.is_none() && self.daily.is_some()
@@ -84,13 +84,13 @@ impl Subject {
         self.aggregates.iter().find(|one| one.name == name)
     }
 
-    /// The column that says when a raw row arrived, where there is one.
+    /// The column with the time at which a raw row arrived.
     #[must_use]
     pub fn arrival(&self) -> Option<&'static str> {
         (!self.raw.starts_with("outcomes")).then_some("received_at")
     }
 
-    /// The dimensions that every row of a device has.
+    /// The dimensions that all signals of devices have.
     #[must_use]
     pub fn common(&self) -> &'static [Dimension] {
         if self.raw.starts_with("outcomes") {
@@ -106,7 +106,7 @@ const fn of(name: &'static str, raw: &'static str, kept: Kept) -> Dimension {
 }
 
 impl Dimension {
-    /// A dimension that roll-ups keep, with its raw value.
+    /// A dimension that all roll-ups keep, with its raw value.
     pub(super) const fn kept(name: &'static str, raw: &'static str) -> Self {
         of(name, raw, Kept::Always)
     }

@@ -1,4 +1,4 @@
-//! Detail, from raw rows: single events, stacks with their frames, the spans of traces.
+//! Single events from raw rows: janks, stacks with their frames, spans of traces.
 
 use clickhouse::Row;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct StoredFrame {
     pub function: String,
     pub file: String,
     pub line: u32,
-    /// In the module, where no symbol is known.
+    /// The offset in the module, for frames without a symbol.
     pub offset: u64,
 }
 
@@ -35,7 +35,7 @@ impl From<&Frame<'_>> for StoredFrame {
 }
 
 impl StoredFrame {
-    /// What a person calls the frame, the same over releases as far as the names are.
+    /// Returns a readable name, which is stable across releases as long as the symbols are.
     #[must_use]
     pub fn label(&self) -> String {
         match (self.class.as_str(), self.function.as_str()) {
@@ -82,7 +82,7 @@ impl From<StackRow> for (u64, Vec<StoredFrame>) {
     }
 }
 
-/// A jank as it was reported; its stacks by hash.
+/// A jank as reported, with its stacks by hash.
 #[derive(Clone, Debug, Row, Deserialize)]
 pub struct JankEvent {
     /// Microseconds since the epoch.
@@ -118,7 +118,7 @@ pub struct StoredSpan {
     #[serde(with = "clickhouse::serde::uuid")]
     pub trace_id: Uuid,
     pub span_id: u64,
-    /// 0: none.
+    /// 0 if the span has no parent.
     pub parent_span_id: u64,
     pub name: String,
     pub kind: String,
@@ -169,34 +169,34 @@ fn span_columns() -> String {
     )
 }
 
-/// Which spans come first.
+/// The sort order of spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First {
     Latest,
     Slowest,
 }
 
-/// Which of a reading's spans, and how many at most.
+/// Selects spans of a reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     pub at_least_us: i64,
     pub first: First,
-    /// Only those that come after this one.
+    /// Only spans after this position.
     pub after: Option<SpanPlace>,
     pub limit: u64,
 }
 
-/// Where a span stands in the order of a search.
+/// The position of a span in the order of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanPlace {
-    /// Its start or its duration, by what is sorted.
+    /// The start or the duration, depending on the order.
     pub key: i64,
     pub span_id: u64,
     pub trace_id: Uuid,
 }
 
 impl First {
-    /// Where a span stands.
+    /// Returns the position of a span in this order.
     #[must_use]
     pub fn place(self, span: &StoredSpan) -> SpanPlace {
         let key = match self {
@@ -212,7 +212,7 @@ impl First {
 }
 
 impl ClickHouse {
-    /// The latest janks of a reading, which must be of raw rows.
+    /// Reads the latest janks. The reading must be of raw rows.
     pub async fn jank_events(
         &self,
         reading: &Reading,
@@ -230,7 +230,7 @@ impl ClickHouse {
         .await
     }
 
-    /// Spans of a reading of raw rows.
+    /// Reads spans. The reading must be of raw rows.
     pub async fn spans(
         &self,
         reading: &Reading,
@@ -241,7 +241,7 @@ impl ClickHouse {
             First::Slowest => ("s.duration_us", "{after:Int64}"),
         };
         let after = search.after.map_or(String::new(), |_| {
-            // The first condition is in the second, but only the first finds what need not be read.
+            // The second condition implies the first, but ClickHouse can skip data only by the first.
             format!(
                 " AND {column} <= {key} AND ({column}, s.span_id, s.trace_id) < ({key}, {{after_span:UInt64}}, {{after_trace:UUID}})"
             )
@@ -267,7 +267,7 @@ impl ClickHouse {
         self.read(statement).await
     }
 
-    /// Every span of some traces, the earliest first: at most so many.
+    /// Reads all spans of the given traces by start, at most `limit`.
     pub async fn spans_of_traces(
         &self,
         project: &str,
@@ -288,7 +288,7 @@ impl ClickHouse {
         self.collect(query).await
     }
 
-    /// The frames of stacks, innermost first.
+    /// Reads the frames of stacks, innermost first.
     pub async fn frames_of(
         &self,
         project: &str,

@@ -1,5 +1,5 @@
-//! The sources that a reading is answered from. Mostly it is one; a stretch of time that is not in the units of its roll-up is cut:
-//! whole days from the days, whole hours from the hours, and what is left from raw rows.
+//! Splits a reading into sources. A period that does not match the units of its roll-up takes whole days from the daily roll-up,
+//! whole hours from the hourly one, and the rest from raw rows.
 
 use super::define::Kept;
 use super::statement::{Base, Grain, Reading, Span};
@@ -7,18 +7,18 @@ use super::statement::{Base, Grain, Reading, Span};
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
-/// One source, with the stretches of time that it answers for.
+/// One source and the periods that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) grain: Grain,
     pub(super) now: Vec<Span>,
     pub(super) base: Vec<Span>,
-    /// There is no other.
+    /// Whether it is the only source.
     pub(super) is_whole: bool,
 }
 
 impl Part {
-    /// All of a reading from its one source.
+    /// Reads everything from the reading's own source.
     pub(super) fn whole(reading: &Reading) -> Self {
         Self {
             grain: reading.grain,
@@ -36,7 +36,7 @@ fn base_of(reading: &Reading) -> Option<Span> {
     }
 }
 
-/// The sources of a reading.
+/// Returns the sources of a reading.
 pub(super) fn of(reading: &Reading) -> Vec<Part> {
     if !reading.exact || reading.grain == Grain::Raw {
         return vec![Part::whole(reading)];
@@ -67,7 +67,7 @@ pub(super) fn of(reading: &Reading) -> Vec<Part> {
     parts
 }
 
-/// Whole units of a grain, and at both ends what is finer.
+/// Splits a period into whole units of a grain and finer pieces at both ends.
 fn cut(span: Span, grain: Grain, finer: Grain) -> Vec<(Grain, Span)> {
     let unit = match grain {
         _ if span.from >= span.to => return Vec::new(),
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_whole_comes_from_finer_sources_without_gaps() {
+    fn partial_units_are_read_from_finer_sources_without_gaps() {
         let span = Span {
             from: 22 * HOUR + 1,
             to: 2 * DAY + HOUR + 5,

@@ -1,4 +1,4 @@
-//! Raw rows as the events they were: JSON with the names of the wire, a line each, and the devices they came from.
+//! Raw rows as the events that devices sent: one JSON object per line with wire names, and the devices that sent them.
 
 use bytes::BytesMut;
 use clickhouse::query::BytesCursor;
@@ -6,7 +6,7 @@ use clickhouse::query::BytesCursor;
 use super::statement::{Reading, Rest, Statement};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
-/// Events of a signal, by name of the subject: its name in a report file, and its columns.
+/// Per subject: the signal's name in a report file, and the columns.
 const EVENTS: &[(&str, &str, &str)] = &[
     (
         "spans",
@@ -76,19 +76,19 @@ const DEVICE: &str = "DISTINCT s.app_id AS app_id, s.app_version AS app_version,
      s.os_name AS os_name, s.os_version AS os_version, s.device_model AS device_model, \
      s.device_manufacturer AS device_manufacturer, s.device_class AS device_class, s.locale AS locale, \
      s.install_id AS install_id, s.session_id AS session_id";
-/// Different devices that are told apart.
+/// Maximum number of distinct devices.
 const MOST_DEVICES: u64 = 1_000;
-/// An order in which sessions stand together, and which says nothing of them.
+/// An order that keeps the rows of a session together and does not depend on their content.
 const BY_SESSION: &str = "cityHash64(s.session_id)";
 
-/// The subjects whose rows are events, with the names of these in a report file.
+/// Returns the subjects that are events, with the names of these in a report file.
 pub fn recorded_signals() -> impl Iterator<Item = (&'static str, &'static str)> {
     EVENTS
         .iter()
         .map(|(subject, signal, _)| (*subject, *signal))
 }
 
-/// What is read of the rows.
+/// Returns the columns of a reading's events.
 fn columns_of(reading: &Reading) -> &'static str {
     EVENTS
         .iter()
@@ -96,14 +96,14 @@ fn columns_of(reading: &Reading) -> &'static str {
         .map_or("", |(.., columns)| *columns)
 }
 
-/// Objects as lines of JSON, while they are read.
+/// A stream of JSON objects, one per line.
 pub struct JsonLines {
     cursor: BytesCursor,
     rest: BytesMut,
 }
 
 impl JsonLines {
-    /// The next line, without its end.
+    /// Returns the next line without its newline.
     pub async fn next(&mut self) -> Result<Option<BytesMut>, Failure> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -120,7 +120,7 @@ impl JsonLines {
 }
 
 impl ClickHouse {
-    /// Events of a reading of raw rows with the fields of the wire, by time. A stall has the hashes of its stacks instead of these.
+    /// Streams events with wire names, ordered by time. The reading must be of raw rows. Stalls carry hashes in place of stacks.
     pub fn events_as_json(&self, reading: &Reading, limit: u64) -> Result<JsonLines, Failure> {
         let columns = columns_of(reading);
         let rest = Rest {
@@ -131,7 +131,7 @@ impl ClickHouse {
         self.json(reading.events(self.database(), columns, rest))
     }
 
-    /// The same with `session_id`, one session after another.
+    /// Streams events with their `session_id`, one session after another.
     pub fn events_by_session(&self, reading: &Reading, limit: u64) -> Result<JsonLines, Failure> {
         let columns = columns_of(reading);
         let columns = format!("{columns}, toString(s.session_id) AS session_id");
@@ -143,7 +143,7 @@ impl ClickHouse {
         self.json(reading.events(self.database(), &columns, rest))
     }
 
-    /// Sessions that rows of a reading are of, as by chance, and the same ones each time.
+    /// Returns a sample of the sessions in a reading. The same reading always gives the same sample.
     pub async fn some_sessions(
         &self,
         reading: &Reading,
@@ -164,7 +164,7 @@ impl ClickHouse {
         Ok(sessions)
     }
 
-    /// Which apps and devices the rows of a reading are from, with the fields of a batch's resource and `session_id`.
+    /// Streams the distinct apps and devices of a reading, with the fields of a batch's resource and `session_id`.
     pub fn devices_as_json(&self, reading: &Reading) -> Result<JsonLines, Failure> {
         let more = match reading.subject.name {
             "usage" | "sdk_health" => ", s.sdk_name AS sdk_name, s.sdk_version AS sdk_version",

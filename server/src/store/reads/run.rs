@@ -1,4 +1,4 @@
-//! Asking ClickHouse: readings become rows. What takes too long is given up; who goes away takes the question along.
+//! Runs readings on ClickHouse. A query that takes too long, or whose client disconnects, is cancelled.
 
 use clickhouse::Row;
 use clickhouse::query::Query;
@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::statement::{Reading, Sort, Statement};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
-/// A question that takes longer is given up: somebody waits for the answer.
+/// A slower query is cancelled, because a client waits for it.
 const MAX_SECONDS: u32 = 20;
 const MAX_MEMORY: u64 = 2 << 30;
 
-/// What was read to answer.
+/// The amount of data that a query read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     pub rows: u64,
@@ -24,15 +24,15 @@ pub struct TableRow {
     pub keys: Vec<String>,
     /// The measures; NaN where nothing was measured.
     pub now: Vec<f64>,
-    /// The same of the base; empty where it has no such group.
+    /// The same measures of the base; empty if the base lacks the group.
     pub base: Vec<f64>,
 }
 
-/// A group at a step of time.
+/// A group at one step of time.
 #[derive(Clone, Debug, PartialEq, Row, Deserialize)]
 pub struct Point {
     pub keys: Vec<String>,
-    /// Seconds since the epoch: where the step begins.
+    /// Start of the step, in seconds since the epoch.
     pub at: i64,
     pub measured: Vec<f64>,
 }
@@ -46,7 +46,7 @@ pub struct Distribution {
 }
 
 impl Statement {
-    /// The question with what its parameters are.
+    /// Adds the parameters to the query.
     pub(super) fn with_parameters(self, mut query: Query) -> Query {
         for (name, value) in self.numbers {
             query = query.param(&name, value);
@@ -62,7 +62,7 @@ impl Statement {
 }
 
 impl ClickHouse {
-    /// The groups of a reading.
+    /// Reads the groups of a reading.
     pub async fn read_table(
         &self,
         reading: &Reading,
@@ -72,7 +72,7 @@ impl ClickHouse {
         self.read(reading.table(self.database(), sort, limit)).await
     }
 
-    /// The groups of a reading by steps of time.
+    /// Reads the groups of a reading over time.
     pub async fn read_series(
         &self,
         reading: &Reading,
@@ -83,7 +83,7 @@ impl ClickHouse {
             .await
     }
 
-    /// The histogram of each group of a reading.
+    /// Reads the histogram of each group.
     pub async fn read_histogram(
         &self,
         reading: &Reading,
@@ -102,9 +102,9 @@ impl ClickHouse {
         self.collect(statement.with_parameters(query)).await
     }
 
-    /// A read-only question with limits.
+    /// Creates a read-only query with limits.
     pub(in crate::store) fn question(&self, sql: &str) -> Result<Query, Failure> {
-        // The text has no `?` that stands for a value: all are server-side parameters.
+        // `query_raw` leaves every `?` in the text: values are passed as server-side parameters.
         let query = self.reader()?.query_raw(sql);
         Ok(query
             .with_setting("readonly", "2")
@@ -114,7 +114,7 @@ impl ClickHouse {
             .with_setting("wait_end_of_query", "1"))
     }
 
-    /// All rows of a question, and what was read for them.
+    /// Returns all rows of a query and the amount of data that it read.
     pub(in crate::store) async fn collect<T>(&self, query: Query) -> Result<(Vec<T>, Read), Failure>
     where
         T: clickhouse::RowOwned + clickhouse::RowRead,

@@ -1,5 +1,5 @@
-//! How sure it is that two sides differ. Events of one install are not independent, so each install is one value, or one pair of
-//! sums; of raw rows, without weights. Installs of one kind are compared with their like.
+//! Tests whether two sides differ significantly. Events of one install are not independent, so each install counts as one value or
+//! one pair of sums, from raw rows and without weights. Installs are compared within their stratum.
 
 use std::collections::BTreeMap;
 use std::f64::consts::SQRT_2;
@@ -21,44 +21,44 @@ pub struct Contestant {
     pub span: Span,
 }
 
-/// What is compared: the reading says project, subject, dimensions and filters; the first of its measures is tested.
+/// The comparison. The reading sets project, subject, dimensions and filters; the first of its measures is tested.
 pub struct Contest<'c> {
     pub reading: &'c Reading,
     pub head: &'c Contestant,
     pub base: &'c Contestant,
-    /// Whether more is worse.
+    /// Whether a higher value is worse.
     pub up: bool,
-    /// Only installs with the same values of these are compared with one another.
+    /// Only installs with equal values of these dimensions are compared with each other.
     pub strata: &'c [&'static Dimension],
 }
 
-/// What a test says of a group.
+/// The result of a test for one group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tested {
     pub keys: Vec<String>,
-    /// The chance, by accident alone, that the head is so much worse.
+    /// The probability that chance alone makes the head this much worse.
     pub p: f64,
-    /// Installs on either side.
+    /// Number of installs of the head and of the base.
     pub installs: (u64, u64),
 }
 
-/// A stratum of a group.
+/// The sums of one stratum of a group.
 #[derive(Row, Deserialize)]
 struct StratumRow {
     keys: Vec<String>,
     sums: Vec<f64>,
 }
 
-/// What is made of the rows of an install.
+/// The aggregate of one install.
 enum Of {
     /// One value.
     Value(String),
-    /// What is above and what is below the line.
+    /// Numerator and denominator.
     Ratio(String, String),
 }
 
 impl ClickHouse {
-    /// Tests the first measure by group; nothing when there is no test for it.
+    /// Tests the first measure by group. Returns `None` if there is no test for the measure.
     pub async fn tested(&self, contest: &Contest<'_>) -> Result<Option<Vec<Tested>>, Failure> {
         let Some(statement) = contest.statement(self.database()) else {
             return Ok(None);
@@ -75,7 +75,7 @@ impl ClickHouse {
         let up = contest.up;
         let tested = groups.into_iter().map(|(keys, strata)| Tested {
             keys,
-            p: together(&strata, up),
+            p: combined_p(&strata, up),
             installs: strata.iter().fold((0, 0), |(head, base), one| {
                 (head + one.installs.0, base + one.installs.1)
             }),
@@ -120,7 +120,7 @@ impl Contest<'_> {
             };
             (installs, format!("{}, {}", sums(0), sums(1)))
         } else {
-            // Equal values share the mean of their ranks.
+            // Tied values get the mean of their ranks.
             let ranked = format!(
                 "SELECT keys, stratum, side, toFloat64(count() OVER (PARTITION BY keys, stratum, x)) AS tied, \
                  rank() OVER (PARTITION BY keys, stratum ORDER BY x) + (tied - 1) / 2 AS place FROM ({installs})"
@@ -133,7 +133,7 @@ impl Contest<'_> {
         Some(statement)
     }
 
-    /// A row for each install on one side.
+    /// Selects one row per install of one side.
     fn installs(
         &self,
         (side, value): (u8, &str),
@@ -180,7 +180,7 @@ impl Contest<'_> {
             group.join(", ")
         );
         statement.take(own, &format!("side{side}_"));
-        // All braces are those of parameters.
+        // All braces belong to parameters.
         sql.replace('{', &format!("{{side{side}_"))
     }
 
@@ -190,7 +190,7 @@ impl Contest<'_> {
             let aggregate = subject.aggregate(name)?;
             match aggregate.fold {
                 Fold::Sum => Some(format!("sum({})", aggregate.raw)),
-                // An install is one.
+                // Each install counts as one.
                 Fold::Distinct => Some("1".to_owned()),
                 _ => None,
             }
@@ -214,7 +214,7 @@ impl Contest<'_> {
     }
 }
 
-/// How much worse the head is than expected in a stratum, and how much of that is chance, both with the weight of the stratum.
+/// How much worse the head is than expected in a stratum, and the variance of that excess. Both are weighted by the stratum.
 struct Stratum {
     excess: f64,
     variance: f64,
@@ -229,7 +229,7 @@ impl Stratum {
         }
     }
 
-    /// The Mann–Whitney U of the head, with a stratum's weight as van Elteren (1960) has it.
+    /// The Mann–Whitney U statistic of the head, with the stratum's weight by van Elteren (1960).
     fn of_ranks((head, base): (f64, f64), places: f64, ties: f64) -> Option<Self> {
         let all = head + base;
         if head < 1.0 || base < 1.0 {
@@ -241,11 +241,11 @@ impl Stratum {
         Some(Self {
             excess: weight * (u - head * base / 2.0),
             variance: weight * weight * head * base / 12.0 * (all + 1.0 - tied),
-            installs: (counted(head), counted(base)),
+            installs: (to_count(head), to_count(base)),
         })
     }
 
-    /// The difference of two ratios of sums, where each install is one draw (the linearised variance of a ratio).
+    /// The difference of two ratios of sums, where each install is one draw (the linearized variance of a ratio).
     fn of_ratios(sums: &[f64]) -> Option<Self> {
         let side = |of: &[f64]| {
             let [n, x, y, xx, xy, yy] = of else {
@@ -259,13 +259,13 @@ impl Stratum {
         let (head, base) = sums.split_at_checked(6)?;
         let (head, now, of_now, one, size) = side(head)?;
         let (base, before, of_before, other, other_size) = side(base)?;
-        // Both spread alike: a few installs without a single error do not say that there are none.
+        // The variance is pooled: a few installs without a single error do not prove that the error rate is zero.
         let spread = (of_now + of_before) / (size + other_size);
         let weight = head * base / (head + base);
         Some(Self {
             excess: weight * (now - before),
             variance: weight * weight * spread * (one + other),
-            installs: (counted(head), counted(base)),
+            installs: (to_count(head), to_count(base)),
         })
     }
 }
@@ -275,12 +275,12 @@ impl Stratum {
     clippy::cast_sign_loss,
     reason = "a count of installs"
 )]
-fn counted(installs: f64) -> u64 {
+fn to_count(installs: f64) -> u64 {
     installs as u64
 }
 
-/// The chance that a group is so much worse by accident, over its strata.
-fn together(strata: &[Stratum], up: bool) -> f64 {
+/// Returns the probability that chance alone makes the group this much worse, over all strata.
+fn combined_p(strata: &[Stratum], up: bool) -> f64 {
     let excess: f64 = strata.iter().map(|one| one.excess).sum();
     let variance: f64 = strata.iter().map(|one| one.variance).sum();
     let z = excess / variance.sqrt();
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_of_the_same_installs_is_no_news_and_of_others_is() {
+    fn equal_ratios_are_not_significant_and_different_ratios_are() {
         let side = |pairs: &[(f64, f64)]| {
             let of = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
             [
@@ -312,12 +312,12 @@ mod tests {
         let many: Vec<_> = (0..50).map(|i| (f64::from(i % 3 + 3), 10.0)).collect();
         let p = |head, base, up| {
             let sums = [side(head), side(base)].concat();
-            together(&[Stratum::of(&sums).unwrap()], up)
+            combined_p(&[Stratum::of(&sums).unwrap()], up)
         };
         assert!((p(&few, &few, true) - 0.5).abs() < 1e-6);
         assert!(p(&many, &few, true) < 1e-6);
         assert!(p(&many, &few, false) > 0.99);
-        // 8 in 1,000 against 0 in 60 is no news: 0.008 over sqrt(0.0075 / 1,000 + 0.0075 / 60) is 0.7.
+        // 8 in 1,000 against 0 in 60 is not significant: 0.008 over sqrt(0.0075 / 1,000 + 0.0075 / 60) is 0.7.
         let rare: Vec<_> = (0..1_000)
             .map(|i| (f64::from(u8::from(i < 8)), 1.0))
             .collect();
@@ -326,18 +326,18 @@ mod tests {
     }
 
     #[test]
-    fn strata_are_compared_each_with_its_own() {
-        // The head is larger in neither stratum, but has more of the larger one.
+    fn installs_are_compared_within_their_stratum() {
+        // The head is larger in neither stratum, but more of its installs are in the stratum with larger values.
         let of = |sums: [f64; 4]| Stratum::of(&sums).unwrap();
         let even = |head: f64, base: f64| of([head, base, head * (head + base + 1.0) / 2.0, 0.0]);
-        assert!((together(&[even(90.0, 10.0), even(10.0, 90.0)], true) - 0.5).abs() < 1e-6);
+        assert!((combined_p(&[even(90.0, 10.0), even(10.0, 90.0)], true) - 0.5).abs() < 1e-6);
         // (10, 11, 12) against (1, 2): U = 6, z = 3 / sqrt(3).
         let larger = of([3.0, 2.0, 12.0, 0.0]);
-        let p = together(&[larger], true);
+        let p = combined_p(&[larger], true);
         assert!((p - 0.041_632).abs() < 1e-5, "{p}");
-        // All are equal: no news, and no division by nothing.
+        // All values are tied: not significant, and no division by zero.
         let tied = of([3.0, 2.0, 9.0, 120.0]);
-        assert!((together(&[tied], true) - 1.0).abs() < 1e-9);
+        assert!((combined_p(&[tied], true) - 1.0).abs() < 1e-9);
         assert!(Stratum::of(&[3.0, 0.0, 6.0, 0.0]).is_none());
     }
 }

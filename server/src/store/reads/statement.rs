@@ -1,17 +1,17 @@
-//! From a reading to one statement with server-side parameters.
+//! Builds one statement with server-side parameters from a reading.
 
 use super::aggregate::Measure;
 use super::define::{Dimension, Kept, Subject};
 use super::parts::{self, Part};
 
-/// A stretch of time, in microseconds since the epoch: from included, to not.
+/// A half-open period in microseconds since the epoch: `from` is included, `to` is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub from: i64,
     pub to: i64,
 }
 
-/// Where rows are read from.
+/// The source of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grain {
     Raw,
@@ -19,7 +19,7 @@ pub enum Grain {
     Daily,
 }
 
-/// What the numbers are compared with.
+/// The other side of a comparison.
 #[derive(Clone, Debug)]
 pub enum Base {
     Period(Span),
@@ -27,7 +27,7 @@ pub enum Base {
     Version(String),
 }
 
-/// Only rows with one of these values, or with this text somewhere in the value, in any case.
+/// Selects rows with one of these values, or rows whose value contains this text, ignoring case.
 #[derive(Clone, Debug)]
 pub struct Filter {
     pub dimension: &'static Dimension,
@@ -40,17 +40,17 @@ pub enum Wanted {
     Contains(String),
 }
 
-/// What rows are sorted by, the largest or the smallest first.
+/// The sort order of groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Sort {
-    /// The place of a measure in the reading.
+    /// The index of the measure in the reading.
     pub measure: usize,
-    /// By how it changed against the base, relatively.
+    /// By the relative change against the base.
     pub change: bool,
     pub descending: bool,
 }
 
-/// A question whose parts fit together.
+/// A resolved query.
 #[derive(Clone, Debug)]
 pub struct Reading {
     pub project: String,
@@ -61,15 +61,15 @@ pub struct Reading {
     pub by: Vec<&'static Dimension>,
     pub filters: Vec<Filter>,
     pub measures: Vec<&'static Measure>,
-    /// Only groups with so much of a measure, on both sides: its place, and how much.
+    /// Index and minimum of a measure that groups must reach on both sides.
     pub at_least: Option<(usize, u64)>,
-    /// By when raw rows arrived, not by when they happened.
+    /// Selects raw rows by their time of arrival instead of the time of the event.
     pub received: bool,
-    /// The stretches of time are not in the units of the roll-up: finer ones answer for their ends.
+    /// The periods do not match the units of the roll-up: finer sources cover the ends.
     pub exact: bool,
 }
 
-/// How single rows are narrowed further, sorted and cut. Nothing of it comes from outside.
+/// Condition, order and limit of single rows. All parts are constants of this module, never user input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest<'r> {
     pub(super) condition: &'r str,
@@ -77,7 +77,7 @@ pub(super) struct Rest<'r> {
     pub(super) limit: u64,
 }
 
-/// A statement, and what its parameters are.
+/// A statement and its parameters.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
     pub(super) sql: String,
@@ -87,14 +87,14 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// A parameter; the parts of a statement share theirs.
+    /// Adds a text parameter. Parts of one statement share it.
     pub(super) fn text(&mut self, name: &str, value: &str) {
         if !self.texts.iter().any(|(known, _)| known == name) {
             self.texts.push((name.to_owned(), value.to_owned()));
         }
     }
 
-    /// The parameters of another, with a prefix to their names.
+    /// Moves the parameters of another statement here, with a prefix to their names.
     pub(super) fn take(&mut self, other: Self, prefix: &str) {
         let named = |name: String| format!("{prefix}{name}");
         let numbers = other.numbers.into_iter();
@@ -114,7 +114,7 @@ impl Statement {
 }
 
 impl Reading {
-    /// A row for each group: keys, the measures, and the measures of the base.
+    /// Selects one row per group: keys, measures, and measures of the base.
     pub(super) fn table(&self, database: &str, sort: Sort, limit: u64) -> Statement {
         let mut statement = Statement::default();
         let inner = self.groups(database, &self.aggregates(), None, &mut statement);
@@ -147,7 +147,7 @@ impl Reading {
         statement
     }
 
-    /// A row for each group and step of time.
+    /// Selects one row per group and step of time.
     pub(super) fn series(&self, database: &str, step_s: u32, limit: u64) -> Statement {
         let mut statement = Statement::default();
         let inner = self.groups(database, &self.aggregates(), Some(step_s), &mut statement);
@@ -159,7 +159,7 @@ impl Reading {
         statement
     }
 
-    /// A row for each group with a histogram: buckets and weights.
+    /// Selects one row per group with a histogram: buckets and weights.
     pub(super) fn histogram(&self, database: &str, aggregate: &str, limit: u64) -> Statement {
         let mut statement = Statement::default();
         let inner = self.groups(database, &[aggregate], None, &mut statement);
@@ -172,7 +172,7 @@ impl Reading {
         statement
     }
 
-    /// Raw rows as they are.
+    /// Selects raw rows.
     pub(super) fn events(&self, database: &str, columns: &str, rest: Rest<'_>) -> Statement {
         let Rest {
             condition,
@@ -180,7 +180,7 @@ impl Reading {
             limit,
         } = rest;
         let mut statement = Statement::default();
-        // Single rows are compared with nothing.
+        // Single rows are not compared.
         let alone = Self {
             base: None,
             ..self.clone()
@@ -193,7 +193,7 @@ impl Reading {
         statement
     }
 
-    /// The aggregates by group, side and step.
+    /// Returns the aggregates by group, side and step.
     fn groups(
         &self,
         database: &str,
@@ -205,7 +205,7 @@ impl Reading {
         if let [only] = &parts[..] {
             return self.folded(database, only, (aggregates, step_s), statement);
         }
-        // Each source folds its own rows, and what comes out is folded once more.
+        // Each source aggregates its own rows to states; this query combines them.
         let mut columns: Vec<String> = (0..self.by.len()).map(|at| format!("k{at}")).collect();
         columns.push("side".to_owned());
         let group = columns.join(", ");
@@ -224,7 +224,7 @@ impl Reading {
         )
     }
 
-    /// The aggregates of one source: as they are when it is the only one, else as states.
+    /// Returns the aggregates of one source: final values if it is the only one, otherwise states.
     fn folded(
         &self,
         database: &str,
@@ -271,7 +271,7 @@ impl Reading {
         )
     }
 
-    /// Each aggregate that a measure needs, once.
+    /// The distinct aggregates that the measures need.
     fn aggregates(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self
             .measures
@@ -296,15 +296,15 @@ impl Reading {
     }
 
     pub(super) fn value(&self, dimension: &Dimension) -> String {
-        // A raw value that is a column made text is the same column made text in a roll-up.
-        let made_text = |end: &str| {
+        // If the raw value is its column converted to text, the same expression is valid on the roll-up.
+        let converts = |end: &str| {
             dimension
                 .raw
                 .contains(&format!("s.{}{end}", dimension.name))
         };
         match (self.grain, dimension.kept) {
             (Grain::Raw, _) | (_, Kept::ByClass) => dimension.raw.to_owned(),
-            _ if made_text(")") || made_text(",") => dimension.raw.to_owned(),
+            _ if converts(")") || converts(",") => dimension.raw.to_owned(),
             _ => format!("s.{}", dimension.name),
         }
     }
@@ -336,7 +336,7 @@ impl Reading {
         }
     }
 
-    /// 0: what is asked for; 1: what it is compared with.
+    /// 0: head, 1: base.
     fn side(&self, part: &Part, statement: &mut Statement) -> String {
         match &self.base {
             None => "0".to_owned(),
@@ -350,7 +350,7 @@ impl Reading {
         }
     }
 
-    /// The rows of the project, the time and the filters, on either side.
+    /// Returns the condition for the project, the periods and the filters, for both sides.
     pub(super) fn rows(&self, part: &Part, statement: &mut Statement) -> String {
         statement.text("project", &self.project);
         let mut rows = "s.project = {project:String}".to_owned();

@@ -1,4 +1,4 @@
-//! Every subject, one file a signal.
+//! All subjects, one file per signal.
 
 mod app_starts;
 mod arrivals;
@@ -14,7 +14,7 @@ use super::define::Subject;
 
 pub(super) use self::spans::PACKAGE;
 
-/// Everything that can be asked about.
+/// All subjects that can be queried.
 pub static SUBJECTS: &[&Subject] = &[
     &spans::SPANS,
     &frame_windows::FRAME_WINDOWS,
@@ -32,7 +32,7 @@ pub static SUBJECTS: &[&Subject] = &[
     &arrivals::OUTCOMES,
 ];
 
-/// The subject with this name.
+/// Returns the subject with this name.
 #[must_use]
 pub fn subject(name: &str) -> Option<&'static Subject> {
     SUBJECTS.iter().find(|one| one.name == name).copied()

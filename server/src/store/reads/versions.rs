@@ -1,16 +1,16 @@
-//! Which versions of the apps there are.
+//! The known versions of the apps.
 
 use clickhouse::Row;
 use serde::Deserialize;
 
 use crate::store::clickhouse::{ClickHouse, Failure};
 
-/// A version of an app that was heard of.
+/// A version of an app that has sent batches.
 #[derive(Clone, Debug, PartialEq, Eq, Row, Deserialize)]
 pub struct SeenVersion {
     pub app_id: String,
     pub app_version: String,
-    /// The hour in which its first batch arrived, in seconds since the epoch.
+    /// The hour in which the first batch arrived, in seconds since the epoch.
     pub first_seen: i64,
 }
 
@@ -19,7 +19,7 @@ const SEEN: &str = "SELECT app_id, app_version, toInt64(toUnixTimestamp(min(hour
      AND hour < toDateTime({to:Int64}, 'UTC') GROUP BY app_id, app_version ORDER BY first_seen, app_id, app_version LIMIT 10000";
 
 impl ClickHouse {
-    /// The versions that batches came from, between two times in microseconds since the epoch.
+    /// Returns the versions that sent batches between two times, in microseconds since the epoch.
     pub async fn seen_versions(
         &self,
         project: &str,

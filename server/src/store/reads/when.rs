@@ -1,10 +1,10 @@
-//! Stretches of time as conditions on rows.
+//! Conditions on the time of rows.
 
 use super::define::Time;
 use super::statement::{Grain, Reading, Span, Statement};
 
 impl Reading {
-    /// When a row happened, or arrived where that is asked, in seconds since the epoch.
+    /// Returns the time of a row in seconds since the epoch: the time of arrival if `received` is set.
     pub(super) fn seconds(&self) -> String {
         if self.received {
             return "toUnixTimestamp(s.received_at)".to_owned();
@@ -20,7 +20,7 @@ impl Reading {
         }
     }
 
-    /// The condition that a row lies in one of some stretches of time.
+    /// Returns the condition that a row lies in one of the periods.
     pub(super) fn within_any(
         &self,
         spans: &[Span],
@@ -47,7 +47,7 @@ impl Reading {
         }
     }
 
-    /// The condition that a row lies in a stretch of time, on the column as it is, so that the index is used.
+    /// Returns the condition that a row lies in a period. It uses the bare column, so that the index applies.
     fn within(&self, span: Span, name: &str, statement: &mut Statement) -> String {
         if self.received {
             return self.arrived_within(span, name, statement);
@@ -73,8 +73,8 @@ impl Reading {
         )
     }
 
-    /// The condition that a row arrived in a stretch of time. What happened a week before is not looked for, so that not every
-    /// partition is read.
+    /// Returns the condition that a row arrived in a period. Events that happened more than a week before the period are ignored;
+    /// otherwise the query would read all partitions.
     fn arrived_within(&self, span: Span, name: &str, statement: &mut Statement) -> String {
         const LATEST: i64 = 7 * 86_400_000_000;
         let numbers = &mut statement.numbers;
@@ -93,7 +93,7 @@ impl Reading {
         )
     }
 
-    /// Whole days: the one that the stretch ends in is in it.
+    /// Returns the condition for whole days. It includes the day in which the period ends.
     fn within_days(
         &self,
         column: &str,

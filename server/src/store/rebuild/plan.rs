@@ -1,4 +1,4 @@
-//! What a rebuild does, part by part, and what it refuses because raw rows may be gone.
+//! Plans the parts of a rebuild, and finds periods whose raw rows may be gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use super::super::raw::RawTable;
 pub(super) const HOUR: i64 = 3_600;
 pub(super) const DAY: i64 = 86_400;
 
-/// A month of one roll-up, and the hours or days of it that are made from raw rows again.
+/// A month of one roll-up, and its hours or days to rebuild from raw rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub target: String,
-    /// A year and a month: 202611.
+    /// Year and month, such as 202611.
     pub month: u32,
-    /// Only rows of this project are made again; nothing: those of all projects.
+    /// The project whose rows are rebuilt; `None` for all projects.
     pub(super) project: Option<String>,
     pub(super) periods: Vec<Period>,
 }
 
 impl Part {
-    /// How many hours are rebuilt.
+    /// The number of hours to rebuild.
     #[must_use]
     pub fn hours(&self) -> u64 {
         let hours = self.periods.iter().map(|one| (one.to - one.from) / HOUR);
@@ -35,12 +35,12 @@ impl Part {
 #[error("{}", .0.join("\n"))]
 pub struct Refused(pub(super) Vec<String>);
 
-/// The length of a roll-up's entry.
+/// Returns the length of a roll-up's entry.
 pub(super) fn unit(target: &Target) -> i64 {
     if target.time() == "day" { DAY } else { HOUR }
 }
 
-/// The entries of the roll-up that lie in the periods in part or as a whole.
+/// Returns the entries of the roll-up that overlap the periods.
 pub(super) fn entries(target: &Target, periods: &[Period]) -> BTreeSet<i64> {
     let unit = unit(target);
     let mut entries = BTreeSet::new();
@@ -54,7 +54,7 @@ pub(super) fn entries(target: &Target, periods: &[Period]) -> BTreeSet<i64> {
     entries
 }
 
-/// From when on the roll-up can be rebuilt: its raw rows are kept, and its own rows are, too.
+/// Returns the time from which the roll-up can be rebuilt: its raw rows and its own rows must still be stored.
 pub(super) fn since(roll_up: &RollUp, target: &Target, (kept, now): (&Kept, i64)) -> Option<i64> {
     let since = kept
         .since(&roll_up.table, now)
@@ -62,7 +62,7 @@ pub(super) fn since(roll_up: &RollUp, target: &Target, (kept, now): (&Kept, i64)
     Some(since + (-since).rem_euclid(unit(target)))
 }
 
-/// Neighbours as one period.
+/// Joins adjacent entries into periods.
 pub(super) fn joined(entries: &BTreeSet<i64>, unit: i64) -> Vec<Period> {
     let mut periods: Vec<Period> = Vec::new();
     for &from in entries {
@@ -75,7 +75,7 @@ pub(super) fn joined(entries: &BTreeSet<i64>, unit: i64) -> Vec<Period> {
     periods
 }
 
-/// The parts, month by month.
+/// Splits entries into parts by month.
 pub(super) fn parts(target: &Target, entries: &BTreeSet<i64>) -> Vec<Part> {
     let mut months: BTreeMap<Month, BTreeSet<i64>> = BTreeMap::new();
     for &at in entries {
@@ -90,8 +90,8 @@ pub(super) fn parts(target: &Target, entries: &BTreeSet<i64>) -> Vec<Part> {
     months.into_iter().map(part).collect()
 }
 
-/// An SQL condition on the rows that a part makes again. Leaves out other projects, if the part is of one, and rows of projects whose raw rows are
-/// `gone`. `time` is the column that dates a row.
+/// Returns an SQL condition on the rows that a part rebuilds. Excludes other projects if the part has one, and rows of projects
+/// whose raw rows are `gone`. `time` is the column with the time of a row.
 pub(super) fn scope(part: &Part, time: &str, gone: &[(String, i64)]) -> String {
     let mut conditions = vec!["project != ''".to_owned()];
     if let Some(project) = &part.project {
@@ -104,7 +104,7 @@ pub(super) fn scope(part: &Part, time: &str, gone: &[(String, i64)]) -> String {
     conditions.join(" AND ")
 }
 
-/// A condition on rows whose time lies in one of the periods.
+/// Returns a condition on rows whose time lies in one of the periods.
 pub(super) fn within(time: &str, periods: &[Period]) -> String {
     let within: Vec<String> = periods
         .iter()
@@ -123,7 +123,7 @@ pub(super) fn within(time: &str, periods: &[Period]) -> String {
     }
 }
 
-/// The whole month.
+/// Returns the whole month as a period.
 pub(in crate::store) fn of_month(month: Month) -> Period {
     let first = |month: Month| {
         let number = u8::try_from(month % 100).unwrap_or(1);
@@ -143,7 +143,7 @@ pub(in crate::store) fn of_month(month: Month) -> Period {
     }
 }
 
-/// What the raw rows of a table are counted by.
+/// Returns the unit by which raw rows of a table are counted.
 pub(super) fn raw_unit(raw: &RawTable) -> i64 {
     if raw.time == "day" { DAY } else { HOUR }
 }

@@ -1,4 +1,4 @@
-//! What a rebuild asks about raw rows and marks: which rows belong to a part.
+//! Determines which raw rows belong to a part, from raw rows and marks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::plan::{entries, joined, of_month, raw_unit, unit, within};
 use super::{Part, Rebuilder};
 
 impl Rebuilder {
-    /// What the marks of the month say that it has.
+    /// Returns what the month has rolled up, by its marks.
     pub(super) async fn rolled(&self, part: &Part) -> Result<Rolled, Failure> {
         let clickhouse = &self.holder.clickhouse;
         let marks = clickhouse.all_marks(&part.target, Some(part.month)).await?;
@@ -23,7 +23,7 @@ impl Rebuilder {
             if !logs.insert(mark.bits) {
                 return Err(Failure::Later(format!(
                     "two servers that write to {} have the same 32 bits in their numbers (one is {}), \
-                     so a rebuild cannot tell their rows apart: stop one of them for six hours",
+                     so a rebuild cannot distinguish their rows: stop one of them for six hours",
                     part.target, mark.log
                 )));
             }
@@ -34,7 +34,7 @@ impl Rebuilder {
         Ok(rolled)
     }
 
-    /// Folds that are not rolled up and should have been long ago: the last of each log.
+    /// Returns the last fold of each log that should have been rolled up long ago but is not.
     pub(super) async fn stuck(
         &self,
         raw: &RawTable,
@@ -58,7 +58,8 @@ impl Rebuilder {
         Ok(stuck)
     }
 
-    /// The periods of the part, and all others of the month in which folds have rows that are taken over: a mark speaks for the month.
+    /// Returns the part's periods plus all others of the month in which adopted folds have rows, because a mark covers the whole
+    /// month.
     pub(super) async fn widened(
         &self,
         part: &Part,
@@ -80,7 +81,7 @@ impl Rebuilder {
         Ok(joined(&wanted, unit(target)))
     }
 
-    /// Rows that older servers or people put in.
+    /// Counts the rows that older servers or people inserted without a number.
     pub(super) async fn unnumbered(
         &self,
         raw: &RawTable,
@@ -95,7 +96,7 @@ impl Rebuilder {
         Ok(self.ask::<u64>(&sql).await?.into_iter().sum())
     }
 
-    /// Hours (of a table by the day: days) that have raw rows, and how many.
+    /// Returns the hours (days for a daily table) that have raw rows, with their number.
     pub(super) async fn raw_hours(
         &self,
         raw: &RawTable,
@@ -112,8 +113,8 @@ impl Rebuilder {
         Ok(self.ask::<(i64, u64)>(&sql).await?.into_iter().collect())
     }
 
-    /// The logs whose folds are taken over. Each range of a log has left its mark in `outcomes`. The retry of a dead letter has a log of its
-    /// own; if it was cut off, nobody knows the id.
+    /// Returns the logs whose folds are adopted. Each range of a log has left its mark in `outcomes`. The retry of a dead letter
+    /// has its own log; if it was interrupted, the id of that log is unknown.
     pub(super) async fn adopting_logs(
         &self,
         adopted: &Rolled,
@@ -127,8 +128,8 @@ impl Rebuilder {
             names.entry(mark.bits).or_default().push(mark.log);
         }
         let adopted = adopted.0.iter().flat_map(|(bits, number)| {
-            let known = names.remove(bits);
-            let logs = known.unwrap_or_else(|| vec![unknown_log(*bits)]);
+            let names_of_bits = names.remove(bits);
+            let logs = names_of_bits.unwrap_or_else(|| vec![unknown_log(*bits)]);
             logs.into_iter().map(|log| (log, *number))
         });
         Ok(adopted.collect())

@@ -1,4 +1,4 @@
-//! What was rebuilt, written down in ClickHouse: an interrupted rebuild continues where it was.
+//! The record of rebuilt parts in ClickHouse. An interrupted rebuild continues from it.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::super::clickhouse::Failure;
 use super::{Part, Rebuilder};
 
 impl Rebuilder {
-    /// The parts that an interrupted run of the same name has finished within the last day.
+    /// Returns the parts that an interrupted run of the same name finished within the last day.
     pub async fn finished(&self, run: &str) -> Result<BTreeSet<(String, u32)>, Failure> {
         let sql = format!(
             "SELECT DISTINCT toString(target), month FROM `{0}`.rollup_rebuilds WHERE run = {{run:String}} AND target != '' \
@@ -19,13 +19,13 @@ impl Rebuilder {
         Ok(parts.into_iter().collect())
     }
 
-    /// Notes that a part is rebuilt. `rows`: raw rows that it was made of.
+    /// Records that a part is rebuilt. `rows` is the number of its raw rows.
     pub async fn note_part(&self, run: &str, part: &Part, rows: u64) -> Result<(), Failure> {
         self.note(run, (&part.target, part.month, part.hours()), rows)
             .await
     }
 
-    /// Notes that the run is complete: the next one of this name begins from the start.
+    /// Records that the run is complete, so that the next run of this name starts over.
     pub async fn note_end(&self, run: &str) -> Result<(), Failure> {
         self.note(run, ("", 0, 0), 0).await
     }

@@ -6,18 +6,19 @@ use serde::Deserialize;
 use super::super::clickhouse::Failure;
 use super::{Part, Rebuilder, SETTINGS};
 
-/// Changes with each INSERT into a month and with each mutation of it, and with no merge.
+/// Changes with every INSERT into a month and every mutation of it, but not with merges.
 #[derive(Row, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MonthState {
     last_block: i64,
     mutation: i64,
 }
 
-/// Tables that a rebuild has made.
+/// Matches the names of scratch tables.
 const SCRATCH: &str = "_(hourly|daily)_rebuild_[0-9]{6}_[0-9a-f]{32}(_rest)?$";
 
 impl Rebuilder {
-    /// An empty table like the part's. Its name has the rebuild's id, so that one that was believed dead writes to no table of another.
+    /// Creates an empty table like the part's. Its name contains the rebuild's id: a rebuild that was believed dead cannot write to
+    /// the table of another.
     pub(super) async fn new_scratch(&self, part: &Part, what: &str) -> Result<String, Failure> {
         let (database, target) = (self.database(), &part.target);
         let holder = self.holder.id.simple();
@@ -33,8 +34,9 @@ impl Rebuilder {
         Ok(scratch)
     }
 
-    /// A table with the rows of the month that stay as they are, marks included. Its files are links to those of the month, and a
-    /// lightweight DELETE only writes which rows are gone: 2.4 million rows took 0.3 s where a copy took 7.6.
+    /// Creates a table with the rows of the month that are kept as they are, including marks. Its files are links to those of the
+    /// month, and a lightweight DELETE only records which rows are gone: 2.4 million rows took 0.3 s, compared with 7.6 s for a
+    /// copy.
     pub(super) async fn rest(&self, part: &Part, rebuilt: &str) -> Result<String, Failure> {
         let rest = self.new_scratch(part, "_rest").await?;
         let month = format!("`{}`.`{}`", self.database(), part.target);
@@ -48,7 +50,7 @@ impl Rebuilder {
         Ok(rest)
     }
 
-    /// Adds the rows of a month of another table, if it has any.
+    /// Attaches a month of another table, if it has any rows.
     pub(super) async fn attach(&self, table: &str, month: u32, from: &str) -> Result<(), Failure> {
         if !self.has_rows(from).await? {
             return Ok(());
@@ -64,7 +66,7 @@ impl Rebuilder {
         Ok(query.execute().await?)
     }
 
-    /// Drops the scratch tables of one rebuild (of all: `""`).
+    /// Drops the scratch tables of one rebuild, or of all rebuilds if `id` is empty.
     pub(super) async fn drop_scratches(&self, id: &str) -> Result<(), Failure> {
         let sql = format!(
             "SELECT name FROM system.tables WHERE database = '{}' AND match(name, '{SCRATCH}') AND position(name, '{id}') > 0",
@@ -95,7 +97,7 @@ impl Rebuilder {
         states
             .into_iter()
             .next()
-            .ok_or_else(|| Failure::Later("system.parts does not answer".to_owned()))
+            .ok_or_else(|| Failure::Later("system.parts returned no row".to_owned()))
     }
 
     pub(super) async fn ask<T>(&self, sql: &str) -> Result<Vec<T>, Failure>

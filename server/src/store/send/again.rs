@@ -1,4 +1,4 @@
-//! Sends records again that an earlier range sent wholly or in part. The ledger of then is lost.
+//! Sends records that an earlier range has sent completely or in part, after the ledger of that range was lost.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ use super::super::writer::Writer;
 use super::Sent;
 
 impl<D: Destination> Writer<D> {
-    /// Sends what is missing of each record. Answers how many rows went in.
+    /// Sends the missing rows of each record. Returns the number of stored rows.
     pub(super) async fn send_again(
         &mut self,
         range: &Range,
@@ -48,7 +48,7 @@ impl<D: Destination> Writer<D> {
         Ok(rows)
     }
 
-    /// Whether a roll-up of the table has the fold, or a later one. Rows without a number are rolled up by views.
+    /// Whether a roll-up of the table has the fold or a later one. Rows without a number are rolled up by views.
     pub(super) async fn is_rolled_up(
         &self,
         (table, fold): (&str, Number),
@@ -67,15 +67,15 @@ impl<D: Destination> Writer<D> {
         Ok(false)
     }
 
-    /// Whether rows of a table are missing, and their fold is already rolled up: the ledger came back older than the roll-ups, or a rebuild
-    /// has taken the fold over.
+    /// Whether rows of a table are missing although their fold is rolled up. This happens if an older ledger was restored, or if a rebuild has taken
+    /// over the fold.
     pub(super) async fn comes_late(
         &self,
         range: &Range,
         all: &[Sent<'_>],
     ) -> Result<bool, Failure> {
         let table = all.first().and_then(|one| RawTable::of(one.frame.table));
-        // Rows of `batches` keep the number of their range: it says whose the batch is.
+        // Rows of `batches` keep the number of their range, because it identifies the owner of the batch.
         let table = table.filter(|table| table.name != "batches");
         let Some(table) = table.filter(|_| self.in_doubt && range.number != Number::default())
         else {
@@ -94,7 +94,7 @@ impl<D: Destination> Writer<D> {
         Ok(!missing.is_empty() && self.is_rolled_up(fold).await?)
     }
 
-    /// Sends what is missing of a table whose fold is already rolled up. Answers how many rows went in.
+    /// Sends the missing rows of a table whose fold is already rolled up. Returns the number of stored rows.
     pub(super) async fn send_all_late(
         &mut self,
         range: &Range,
@@ -108,7 +108,7 @@ impl<D: Destination> Writer<D> {
         Ok(rows)
     }
 
-    /// Sends rows whose fold is already rolled up. They were dead letters then, and the folder has lost them.
+    /// Sends rows whose fold is already rolled up. They had been dead letters, and the folder has lost them since.
     async fn send_late(
         &mut self,
         range: &Range,

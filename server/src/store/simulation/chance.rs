@@ -40,7 +40,7 @@ impl Chance {
     }
 }
 
-/// The events of a seed as text. Disabled unless a failure is to be explained.
+/// The events of a seed as text. Disabled except to explain a failure.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     began: Instant,

@@ -15,14 +15,14 @@ use crate::store::number::Number;
 use crate::store::raw::{Day, RawTable};
 use crate::store::tally::month_of;
 
-/// Answers nothing once the process has ended.
+/// Never answers once the process has ended.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) store: Store,
     pub(super) disk: SimulatedDisk,
 }
 
-/// The log, the month and the number of a row that is a mark: of `outcomes`, or of a roll-up.
+/// Returns the log, the month and the number if the row is a mark of `outcomes` or of a roll-up.
 fn mark(row: &Row) -> Option<(&str, Month, Number)> {
     let (log, month) = match row.get("month") {
         Some(month) => (row["log"].text(), month.number() as Month),
@@ -35,7 +35,7 @@ fn mark(row: &Row) -> Option<(&str, Month, Number)> {
     (row["project"].text().is_empty() && !is_alone(row)).then_some((log, month, number))
 }
 
-/// Whether a mark of `outcomes` stands for one range.
+/// Whether a mark of `outcomes` is for a single range.
 fn is_alone(row: &Row) -> bool {
     row.get("reason")
         .is_some_and(|reason| !reason.text().is_empty())
@@ -55,7 +55,7 @@ impl Connection {
                 work(asked, starts)
             })
             .await;
-        // An error after the fact is none for a question.
+        // A lost answer has no side effect here, because the query only reads.
         self.alive(answer).await
     }
 

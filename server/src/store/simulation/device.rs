@@ -1,4 +1,4 @@
-//! A model of the SDK's delivery: devices keep a batch until it is acknowledged, and split it after a 413.
+//! A model of the SDK's delivery. Devices keep a batch until it is acknowledged, and split it after a 413.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn batch(world: &World) -> Batch {
     let chance = &world.chance;
     let events = 1 + chance.below(6);
     let event = |_| {
-        // Most are of now, some of other weeks and months.
+        // Most events are recent, some are from other weeks and months.
         let days = chance.pick(&[0, 0, 0, 1, 6, 9, 30]);
         let event = Event {
             id: chance.number() | 1,
@@ -61,11 +61,11 @@ async fn deliver(world: &Arc<World>, queue: &mut VecDeque<Batch>) {
                     sleep(world.chance.millis(100, 2_000)).await;
                 }
             }
-            // Whether the app starts anew or waits: the same batch comes again.
+            // Whether the app restarts or waits, it sends the same batch again.
             Answer::TryAgain | Answer::Nothing => sleep(world.chance.millis(10, 2_000)).await,
         }
         if world.chance.happens(30) {
-            // The app starts anew, and makes something else first.
+            // The app restarts and does something else first.
             sleep(world.chance.millis(1_000, 5_000)).await;
         }
     }

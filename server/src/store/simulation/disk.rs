@@ -33,7 +33,7 @@ struct State {
     history: History,
     /// Counts processes. Handles of earlier ones have no effect.
     life: u64,
-    /// The process ends after so many operations.
+    /// The process ends after this many operations.
     fuse: Option<u64>,
     has_ended: bool,
     /// How many of a thousand operations fail.
@@ -48,13 +48,13 @@ struct State {
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    /// What a process reads.
+    /// The content as a process reads it.
     content: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Write>,
 }
 
-/// Everything that is on the disk.
+/// All files on the disk.
 #[derive(Clone, Debug)]
 pub(super) struct Image {
     files: BTreeMap<PathBuf, Vec<u8>>,
@@ -95,12 +95,12 @@ impl SimulatedDisk {
         })
     }
 
-    /// The process ends after so many more operations.
+    /// Ends the process after this many more operations.
     pub(super) fn end_after(&self, operations: u64) {
         self.state().fuse = Some(operations);
     }
 
-    /// The process ends now.
+    /// Ends the process.
     pub(super) fn end_now(&self) {
         self.state().has_ended = true;
         self.0.ended.notify_waiters();
@@ -129,7 +129,7 @@ impl SimulatedDisk {
         self.state().is_full = is_full;
     }
 
-    /// Loses a random part of what is not synced.
+    /// Loses a random part of the unsynced changes.
     pub(super) fn cut_power(&self) {
         let mut state = self.state();
         let State {
@@ -141,7 +141,7 @@ impl SimulatedDisk {
             ..
         } = &mut *state;
         for change in changes.drain(..) {
-            // Names become durable in their order, as in a journal.
+            // Names become durable in order, as in a journal.
             if chance.happens(300) {
                 break;
             }
@@ -161,7 +161,7 @@ impl SimulatedDisk {
         *names = durable_names.clone();
     }
 
-    /// A copy of all files, as a backup makes it.
+    /// Copies all files, as a backup does.
     pub(super) fn image(&self) -> Image {
         let state = self.state();
         let content = |inode: &usize| state.inodes[*inode].content.clone();
@@ -173,7 +173,7 @@ impl SimulatedDisk {
         }
     }
 
-    /// Replaces the files that `is_meant` names by those of the image.
+    /// Replaces the files that `is_meant` selects with the files of the image.
     pub(super) fn restore(&self, image: Option<&Image>, is_meant: impl Fn(&Path) -> bool) {
         let mut state = self.state();
         state.names.retain(|path, _| !is_meant(path));
@@ -335,7 +335,7 @@ impl FileSystem for Handle {
             durable_names,
             ..
         } = &mut *state;
-        // A journal has what came before as well.
+        // A journal also contains all earlier changes.
         let last = changes
             .iter()
             .rposition(|change| change.folder() == Some(dir));
@@ -419,7 +419,7 @@ impl OpenFile for SimulatedFile {
         let failed = synced.is_err();
         let mut state = match synced {
             Ok(state) => state,
-            // The kernel drops what it could not write, and says so once.
+            // The kernel drops the pages that it could not write, and reports this only once.
             Err(_) if !self.disk.has_ended() => self.disk.look(self.life)?,
             Err(error) => return Err(error),
         };

@@ -1,4 +1,4 @@
-//! Strikes a server with faults while its devices send.
+//! Injects faults into a server while its devices send.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Fault {
     }
 }
 
-/// How long faults strike, in seconds. The longest exceeds the time that ClickHouse remembers tokens.
+/// How long faults strike, in seconds. The longest period exceeds the time for which ClickHouse remembers tokens.
 const TIMES: [u64; 4] = [20, 40, 40, 120];
 
 /// Keeps a server running while faults strike. Returns the server that runs at the end.
@@ -108,7 +108,7 @@ pub(super) async fn befall(world: &Arc<World>, faults: &[Fault]) -> Running {
             tokio::select! {
                 biased;
                 () = world.disk.ended() => {}
-                // It may have nothing to do.
+                // An idle process performs no operation at which it could end.
                 () = sleep(Duration::from_secs(3)) => world.disk.end_now(),
             }
             world.bury(running).await;

@@ -1,4 +1,4 @@
-//! Rows as the model of ClickHouse keeps them, read from the blocks that the writer sends.
+//! Rows in the model of ClickHouse, and how to read them from the blocks that the writer sends.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl Value {
     }
 }
 
-/// A row by the names of its columns.
+/// A row: values by column name.
 pub(super) type Row = BTreeMap<String, Value>;
 
 /// Reads a block of the Native format.
@@ -64,7 +64,7 @@ fn column(cursor: &mut Cursor<'_>, kind: &str, rows: usize) -> Vec<Value> {
         "UInt128" | "UUID" => 16,
         "DateTime" | "DateTime('UTC')" => 4,
         _ if kind.starts_with("LowCardinality") => return symbols(cursor, rows),
-        _ => panic!("a column of another kind: {kind}"),
+        _ => panic!("unknown kind of column: {kind}"),
     };
     let values = cursor.take(width * rows).unwrap().chunks(width);
     let number = |bytes: &[u8]| {
@@ -120,7 +120,7 @@ pub(super) fn period_of(table: &RawTable, row: &Row) -> Day {
     table.period(micros.div_euclid(MICROS_A_DAY) as Day)
 }
 
-/// The number of the range that brought a raw row.
+/// Returns the number in a raw row.
 pub(super) fn number_of(row: &Row) -> Number {
     Number::from_value(row["range_id"].number())
 }
@@ -143,7 +143,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// What the server writes to its log; a newer version has a column more.
+    /// Encodes the record that the server writes to its log. A newer version has one more column.
     pub(super) fn record(&self, received_at: i64, is_newer: bool) -> Vec<u8> {
         let mut record = RecordBuilder::new(self.project, self.id, &self.split_from, received_at);
         let of = |table: &str| -> Vec<&Event> {
@@ -180,7 +180,7 @@ impl Batch {
         record.finish()
     }
 
-    /// Two halves, with ids that another attempt at cutting gives them as well.
+    /// Splits the batch into two halves. Each attempt gives the halves the same ids.
     pub(super) fn halves(&self) -> Option<[Self; 2]> {
         let middle = self.events.len() / 2;
         if middle == 0 {

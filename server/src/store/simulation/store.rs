@@ -1,6 +1,6 @@
 //! A model of ClickHouse with its known weaknesses.
 //!
-//! An INSERT makes one part for each period. Each part is atomic, the INSERT is not. A part and its token become durable separately, in either
+//! An INSERT makes one part for each period. Each part is atomic, but the INSERT is not. A part and its token become durable separately, in either
 //! order. Tokens expire, and a power cut may lose them. Answers may be late or missing, or report an error after the rows were stored.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ const MEMORY: Duration = Duration::from_secs(60);
 /// How long the writer waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Rows that came together, and are all there or none.
+/// Rows that are stored together: all or none.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) rows: Vec<Row>,
@@ -35,17 +35,17 @@ pub(super) struct Part {
 pub(super) struct Tables {
     pub(super) parts: BTreeMap<String, Vec<Part>>,
     tokens: BTreeMap<(String, i64, String), Instant>,
-    /// Attempts under way, at folds and ranges.
+    /// Running attempts, by fold or range.
     pub(super) at_work: BTreeMap<Number, u32>,
     /// Counts restarts. Queries of an earlier start fail.
     pub(super) starts: u64,
     away_until: Option<Instant>,
-    /// How many of a thousand queries fail, before or after they took effect.
+    /// How many of a thousand queries fail, before or after they have taken effect.
     pub(super) failing: u64,
     slow: bool,
-    /// Events whose id is divisible by this number are refused.
+    /// Events whose id is divisible by this number are rejected.
     pub(super) poison: Option<u64>,
-    /// A table that nobody can write to.
+    /// A table that rejects all writes.
     pub(super) table_away: Option<&'static str>,
     pub(super) done: BTreeMap<&'static str, u64>,
 }
@@ -78,7 +78,7 @@ impl Store {
         self.tables().slow = slow;
     }
 
-    /// Kills ClickHouse, which is back after `away`.
+    /// Kills ClickHouse, which restarts after `away`.
     pub(super) fn restart(&self, away: Duration) {
         let mut tables = self.tables();
         tables.starts += 1;
@@ -86,7 +86,7 @@ impl Store {
         tables.away_until = Some(Instant::now() + away);
     }
 
-    /// Kills ClickHouse and loses the tokens of some tables, which the real one does not sync.
+    /// Kills ClickHouse and loses the tokens of some tables. The real ClickHouse does not sync its tokens either.
     pub(super) fn cut_power(&self, away: Duration) {
         self.restart(away);
         let mut tables = self.tables();
@@ -115,7 +115,7 @@ impl Store {
         Ok(())
     }
 
-    /// Runs a query, which goes on when its caller gives up.
+    /// Runs a query, which continues even if its caller gives up.
     pub(super) async fn work<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
@@ -159,7 +159,7 @@ impl Store {
         {
             let mut tables = self.tables();
             if tables.table_away == Some(table) {
-                return Err(Failure::Later(format!("{table} is not there")));
+                return Err(Failure::Later(format!("{table} is missing")));
             }
             tables.tokens.retain(|_, at| at.elapsed() < MEMORY);
             if tables.tokens.contains_key(&key) {
@@ -256,7 +256,7 @@ impl Store {
     }
 }
 
-/// An attempt that is under way.
+/// A running attempt.
 pub(super) struct AtWork {
     pub(super) store: Store,
     number: Number,
@@ -281,7 +281,7 @@ impl AtWork {
 impl Drop for AtWork {
     fn drop(&mut self) {
         let mut tables = self.store.tables();
-        // A restart has ended it already.
+        // A restart has already ended the attempt.
         if tables.starts == self.starts
             && let Some(at_work) = tables.at_work.get_mut(&self.number)
         {
@@ -290,7 +290,7 @@ impl Drop for AtWork {
     }
 }
 
-/// A part of a fold, on its own.
+/// One INSERT of a fold into its roll-ups.
 pub(super) struct FoldWork {
     pub(super) table: String,
     pub(super) targets: Vec<String>,
@@ -300,7 +300,7 @@ pub(super) struct FoldWork {
     pub(super) token: String,
 }
 
-/// A row of a roll-up: here of one event.
+/// Returns a roll-up row. In this model, it contains one event.
 fn rolled_row(raw: &Row, at: i64) -> Row {
     Row::from([
         ("project".to_owned(), raw["project"].clone()),

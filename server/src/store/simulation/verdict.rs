@@ -23,8 +23,8 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
                 .filter(|row| row.contains_key("id"))
                 .collect();
             let found = counts(&events, "id");
-            // With a log goes who knew of its folds, and with a dead letter who knew of its retry. The auditor finds such hours, and they
-            // are rebuilt from raw rows.
+            // With a log, the knowledge of its folds is lost, and with a dead letter, the knowledge of its retry. The auditor finds such hours and
+            // rebuilds them from raw rows.
             let truth = world.truth();
             let lost_all = truth.lost_a_log && truth.lost_a_ledger;
             let may_lack = |id: u128| lost_all || truth.lost_retries.contains(&(id as u64));
@@ -41,7 +41,7 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
     outcomes(world, &mut wrong);
     let batches = counts(&world.store.rows("batches"), "batch_id");
     for (id, count) in batches.iter().filter(|(_, count)| **count > 1) {
-        wrong.push(format!("batch {id:x} is there {count} times"));
+        wrong.push(format!("batch {id:x} is stored {count} times"));
     }
     let ledger = running.files.read(Path::new("/data/drain.json"));
     if !ledger.is_ok_and(|text| String::from_utf8_lossy(&text).contains("\"folds\":[]")) {
@@ -50,16 +50,16 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
     let (records, bytes) = (running.log.pending_records(), running.log.pending_bytes());
     if (records, bytes) != (0, 0) {
         wrong.push(format!(
-            "everything is drained, and {records} records with {bytes} bytes are said to wait"
+            "everything is drained, but {records} records with {bytes} bytes still count as pending"
         ));
     }
     wrong
 }
 
-/// Every acknowledged event is there once; no event is there twice.
+/// Every acknowledged event is stored once, and no event is stored twice.
 fn events(world: &World, wrong: &mut Vec<String>) {
     let truth = world.truth();
-    // Records were lost in the middle of a range: ClickHouse had the batch, and not all of its events.
+    // Records were lost in the middle of a range: ClickHouse has the batch, but not all of its events.
     let begun: BTreeSet<u128> = world
         .store
         .rows("batches")
@@ -75,7 +75,7 @@ fn events(world: &World, wrong: &mut Vec<String>) {
                 wrong.push(format!("event {id:x} of {table} was never sent"));
             }
             if count > 1 {
-                wrong.push(format!("event {id:x} of {table} is there {count} times"));
+                wrong.push(format!("event {id:x} of {table} is stored {count} times"));
             }
             stored.insert(id, count);
         }
@@ -89,7 +89,7 @@ fn events(world: &World, wrong: &mut Vec<String>) {
         if !stored.contains_key(&u128::from(*id)) && !is_half_lost {
             let table = truth.events.get(id).copied().unwrap_or_default();
             wrong.push(format!(
-                "event {id:x} of {table} was acknowledged and is lost"
+                "event {id:x} of {table} was acknowledged but is lost"
             ));
         }
     }

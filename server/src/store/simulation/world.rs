@@ -15,7 +15,7 @@ use super::disk::SimulatedDisk;
 use super::rows::{Batch, Row, number_of};
 use super::store::Store;
 use crate::clock::Clock;
-use crate::ingest::{Arrival, Seen};
+use crate::recent::{Arrival, RecentBatches};
 use crate::metrics::Metrics;
 use crate::store::dead_letter::DeadLetters;
 use crate::store::durable_file::DurableFiles;
@@ -35,27 +35,27 @@ pub(super) struct World {
     began: Instant,
     server: Mutex<Option<Server>>,
     pub(super) truth: Mutex<Truth>,
-    /// A batch of more events is too large.
+    /// A batch with more events is too large.
     most_events: Mutex<usize>,
 }
 
-/// Microseconds since the epoch, for a world that began then.
+/// Returns the microseconds since the epoch, in a world that began at `began`.
 fn time_since(began: Instant) -> i64 {
     BEGAN_AT + i64::try_from(began.elapsed().as_micros()).unwrap_or_default()
 }
 
-/// What the devices know, to compare with what is stored.
+/// The devices' knowledge, to compare with the stored data.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
     /// Events whose batch was acknowledged.
     pub(super) acknowledged: BTreeSet<u64>,
-    /// Events that were given to the log, and the batches that had them.
+    /// Events passed to the log, and the batches that contained them.
     pub(super) appended: BTreeMap<u64, BTreeSet<u128>>,
-    /// Events that were lost with the log that had them, unless they were acknowledged again.
+    /// Events lost with the only log that had them, unless they were acknowledged again.
     pub(super) excused: BTreeSet<u64>,
     /// Whether records of a log were lost. A range in progress at that time may stay uncounted.
     pub(super) lost_records: bool,
-    /// When that was last, in seconds since the epoch, and all events that were only in such records.
+    /// When records were last lost, in seconds since the epoch, and all events that only those records had.
     pub(super) lost_at: i64,
     pub(super) ever_lost: BTreeSet<u64>,
     /// Whether a whole log was lost, and its identity with it.
@@ -64,7 +64,7 @@ pub(super) struct Truth {
     pub(super) lost_a_ledger: bool,
     /// Events of retries that were stored and not rolled up when their dead letters were lost.
     pub(super) lost_retries: BTreeSet<u64>,
-    /// The logs there have been, as numbers name them.
+    /// All logs so far, by the bits that identify them in numbers.
     pub(super) logs: BTreeSet<u32>,
     /// All events that devices have created, with their tables.
     pub(super) events: BTreeMap<u64, &'static str>,
@@ -75,12 +75,12 @@ pub(super) struct Truth {
 #[derive(Clone)]
 struct Server {
     log: IngestLog,
-    seen: Arc<Seen>,
+    seen: Arc<RecentBatches>,
     began: Instant,
     is_newer: bool,
 }
 
-/// A server that runs.
+/// A running server.
 pub(super) struct Running {
     pub(super) log: IngestLog,
     pub(super) files: DurableFiles,
@@ -88,7 +88,7 @@ pub(super) struct Running {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// What a device hears.
+/// The answer that a device gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Acknowledged,
@@ -133,7 +133,7 @@ impl World {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A device sends a batch, and waits a while for an answer.
+    /// Sends a batch as a device does, and waits a while for an answer.
     pub(super) async fn send(self: &Arc<Self>, batch: &Batch) -> Answer {
         sleep(self.chance.millis(1, 60)).await;
         if self.chance.happens(30) {
@@ -182,7 +182,7 @@ impl World {
                 Err(_) => Answer::TryAgain,
             },
         };
-        // A process that has ended says nothing.
+        // A process that has ended does not answer.
         let is_same = self.server().as_ref().is_some_and(|now| now.began == began);
         if !is_same || self.disk.has_ended() {
             return Answer::Nothing;
@@ -194,7 +194,7 @@ impl World {
             });
             let mut truth = self.truth();
             truth.acknowledged.extend(ids());
-            // The log of now has it.
+            // The current log has the events.
             truth.excused.retain(|id| !ids().any(|one| one == *id));
         }
         answer
@@ -212,7 +212,7 @@ impl World {
         let (log, mut disk) =
             IngestLog::assemble(files.clone(), settings, self.metrics.log.clone())?;
         self.truth().logs.insert(Number::log_bits(log.identity()));
-        let seen = Arc::new(Seen::new(64));
+        let seen = Arc::new(RecentBatches::new(64));
         log.recall(|project, batch_id| seen.recall(project, batch_id))?;
         let writer_settings = WriterSettings {
             flush_interval: Duration::from_millis(200),
@@ -307,7 +307,7 @@ impl World {
         truth.lost_records = true;
     }
 
-    /// Batches of more events are too large from now on.
+    /// From now on, batches with more events are too large.
     pub(super) fn allow_events(&self, most: usize) {
         *self
             .most_events

@@ -1,4 +1,4 @@
-//! What a new range takes from the log, and the fold it joins.
+//! Cuts a new range out of the log and adds it to a fold.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use super::super::log::LogRecords;
 use super::super::number::Number;
 use super::super::record::Record;
 
-/// The records that have rows. A server that was downgraded leaves records of the newer one in the log.
+/// Returns the records that have rows. Fails if a newer server has written a record, which happens after a downgrade.
 pub(super) fn parse(records: &LogRecords) -> Result<Vec<(u64, Record<'_>)>, Failure> {
     let mut parsed = Vec::new();
     for (seq, bytes) in records.iter() {
@@ -23,8 +23,8 @@ pub(super) fn parse(records: &LogRecords) -> Result<Vec<(u64, Record<'_>)>, Fail
     Ok(parsed)
 }
 
-/// How many of the first records have one layout for each table. A range sends one block to each table, because its number only tells
-/// whether a block of the table is stored.
+/// Returns how many of the first records have one layout per table. A range sends one block to each table, because its number only shows whether a
+/// block of the table is stored.
 pub(super) fn same_layouts(records: &[(u64, Record<'_>)]) -> usize {
     let mut layouts = HashMap::new();
     let another = records.iter().position(|(_, record)| {
@@ -34,7 +34,7 @@ pub(super) fn same_layouts(records: &[(u64, Record<'_>)]) -> usize {
     another.map_or(records.len(), |first| first.max(1))
 }
 
-/// Gives the range its number, and has its rows rolled up with a fold.
+/// Gives the range its number and adds its rows to a fold.
 pub(super) fn join_fold(
     ledger: &mut Ledger,
     range: &mut Range,

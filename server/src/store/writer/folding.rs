@@ -1,6 +1,6 @@
-//! Rolls folds up beside the ranges: the writer sends ranges while ClickHouse works at a fold.
+//! Rolls up folds while the writer goes on sending ranges.
 //!
-//! One fold at a time. The ledger records each roll-up that is done, so that none is done again after a restart.
+//! Only one fold is rolled up at a time. The ledger records each completed roll-up, so a restart does not repeat it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
@@ -19,17 +19,17 @@ use super::super::number::Number;
 use super::super::old_fault::{OldFault, is_back};
 use super::{FOLD_PAUSE, HELD_PAUSE, MOST_FOLDS, OLD_FOLD, Writer, later};
 
-/// Folds on their way into their roll-ups.
+/// Folds that are being rolled up.
 pub(super) struct Folding {
     answers: Pin<Box<dyn Stream<Item = Answer> + Send>>,
-    /// Why roll-ups failed, by name.
+    /// Failures by the name of the roll-up.
     failed: BTreeMap<String, Failure>,
-    /// How many roll-ups of each fold are not done yet.
+    /// Number of roll-ups of each fold that are not done yet.
     left: BTreeMap<Number, usize>,
     timer: HistogramTimer,
 }
 
-/// What became of one roll-up of a fold.
+/// The result of one roll-up of a fold.
 pub(super) struct Answer {
     fold: Number,
     roll_up: String,
@@ -44,13 +44,13 @@ struct Work {
 }
 
 impl Folding {
-    /// The next roll-up that is done or has failed. `None`: that was all.
+    /// Returns the next roll-up that has succeeded or failed, or `None` after the last one.
     pub(super) async fn next(&mut self) -> Option<Answer> {
         self.answers.next().await
     }
 }
 
-/// The next answer, if a fold is being rolled up. Otherwise this never ends.
+/// Returns the next answer. Never resolves if no fold is being rolled up.
 pub(super) async fn next_of(folding: &mut Option<Folding>) -> Option<Answer> {
     match folding {
         Some(folding) => folding.next().await,
@@ -58,7 +58,7 @@ pub(super) async fn next_of(folding: &mut Option<Folding>) -> Option<Answer> {
     }
 }
 
-/// Does the work in its order. A roll-up that fails gets no later folds: it takes folds in their order.
+/// Runs the roll-ups in order. A roll-up takes folds in order, so one that has failed gets no later folds.
 fn answers<D: Destination>(destination: D, works: Vec<Work>) -> impl Stream<Item = Answer> + Send {
     let start = (destination, works.into_iter(), HashSet::new());
     stream::unfold(start, |(destination, mut works, mut failed)| async move {
@@ -82,7 +82,7 @@ fn answers<D: Destination>(destination: D, works: Vec<Work>) -> impl Stream<Item
 }
 
 impl<D: Destination> Writer<D> {
-    /// When folds are to be rolled up.
+    /// Returns when folds are due.
     pub(super) fn fold_due(&self) -> Option<Instant> {
         let must_wait =
             self.ledger.done < self.ledger.folds_wait_for && self.ledger.folds.len() < MOST_FOLDS;
@@ -103,7 +103,7 @@ impl<D: Destination> Writer<D> {
         Some(at.max(self.not_before))
     }
 
-    /// Closes the open fold and begins to roll up all there are. What fails is tried again; ranges and other roll-ups go on.
+    /// Closes the open fold and begins to roll up all closed folds. Failed roll-ups are retried, while ranges and other roll-ups go on.
     pub(super) async fn begin_folds(&mut self) -> Result<Folding, Failure> {
         // The open fold stays open while closed folds wait. Otherwise each failed attempt would start another fold.
         if !self.ledger.folds.iter().any(|fold| fold.closed) {
@@ -166,13 +166,13 @@ impl<D: Destination> Writer<D> {
     }
 
     fn is_in_doubt(&self, fold: &Fold, roll_up: &RollUp) -> bool {
-        // A rebuild takes over folds that wait for hours.
+        // A rebuild takes over folds that have waited for hours.
         let is_old = fold.number.seconds() < self.settings.clock.now() / 1_000_000 - OLD_FOLD;
         let key = (fold.number, roll_up.name.clone());
         is_old || fold.number <= self.doubtful_before || self.doubtful_roll_ups.contains(&key)
     }
 
-    /// Records what became of a roll-up. `None`: all are done or have failed.
+    /// Records the result of a roll-up. `None`: all have succeeded or failed.
     pub(super) async fn settle(
         &mut self,
         folding: &mut Option<Folding>,
@@ -222,10 +222,10 @@ impl<D: Destination> Writer<D> {
         Err(Failure::Later(format!("{view}: {failure}")))
     }
 
-    /// Begins no fold for some time.
+    /// Begins no fold until `pause` is over.
     fn hold_off(&mut self, pause: std::time::Duration) {
         self.not_before = later(pause);
-        // A rebuild may have rolled up folds that waited for hours. From now on each fold's marks are checked.
+        // A rebuild may have rolled up folds that have waited for hours. From now on, the marks of each fold are checked.
         self.doubtful_before = self.ledger.last;
     }
 }

@@ -262,7 +262,7 @@ async fn a_key_is_changed_in_what_is_named(place: Place) {
     ];
     assert_eq!(done(control).await[before..], actions);
     let nothing = control.change_ingest_key(change(None, None), &ANN, at(5));
-    let reason = "nothing to change: name what is to be".to_owned();
+    let reason = "nothing to change; set `expires_at` or `quotas`".to_owned();
     refused(control, nothing, ControlError::Invalid(reason)).await;
     let foreign = KeyChange {
         project: "bank".to_owned(),
@@ -336,7 +336,7 @@ async fn tokens_are_asked_for_only_while_somebody_can_make_them(place: Place) {
         device_tokens: DeviceTokens::Required,
         ..settings(name)
     };
-    let locked_out = "the project has no active device key: every device would be locked out; register one first";
+    let locked_out = "the project has no active device key, so every device would be locked out; register one first";
     let locked_out = ControlError::Invalid(locked_out.to_owned());
     let made = control.create_project("new", asking("New"), ann, at(1));
     refused(control, made, locked_out.clone()).await;

@@ -104,7 +104,7 @@ async fn a_url_that_leads_nowhere_says_so_without_its_password() {
         ),
         (
             "postgres://u:hunter2@host:port/db".to_owned(),
-            "not readable",
+            "is invalid",
         ),
         (
             format!("postgres://u:hunter2@127.0.0.1:{closed}/db"),

@@ -1,4 +1,4 @@
-//! Evaluations of alert rules: what one server kept, no other undoes unknowingly.
+//! Evaluations of alert rules: no server overwrites an evaluation that it has not seen.
 
 use futures_util::future::join_all;
 use unjank_server::store::control::{AlertRule, Evaluated, RuleText};
@@ -7,8 +7,8 @@ use super::place::Place;
 use super::{ANN, at, on_both_engines, with_project};
 
 on_both_engines![
-    of_two_that_began_alike_one_is_kept,
-    what_began_before_the_last_is_not_kept,
+    one_of_several_evaluations_with_the_same_start_is_saved,
+    an_evaluation_that_began_before_the_latest_is_discarded,
 ];
 
 async fn rule(place: &Place) -> AlertRule {
@@ -23,7 +23,7 @@ async fn rule(place: &Place) -> AlertRule {
     rule.await.unwrap()
 }
 
-async fn of_two_that_began_alike_one_is_kept(place: Place) {
+async fn one_of_several_evaluations_with_the_same_start_is_saved(place: Place) {
     let rule = rule(&place).await;
     let handles = [place.control.clone(), place.another().await];
     let mut before = None;
@@ -39,7 +39,7 @@ async fn of_two_that_began_alike_one_is_kept(place: Place) {
     }
 }
 
-async fn what_began_before_the_last_is_not_kept(place: Place) {
+async fn an_evaluation_that_began_before_the_latest_is_discarded(place: Place) {
     let rule = rule(&place).await;
     let keep = |before, now| {
         let done = Evaluated::of((rule.id, rule.revision), before, now);
@@ -47,7 +47,7 @@ async fn what_began_before_the_last_is_not_kept(place: Place) {
     };
     assert!(keep(None, at(2)).await.unwrap());
     assert!(keep(Some(at(2)), at(100)).await.unwrap());
-    // It saw the states of before, however far its clock is.
+    // It has read outdated states, whatever its clock shows.
     assert!(!keep(Some(at(2)), at(3)).await.unwrap());
     assert!(!keep(Some(at(2)), at(200)).await.unwrap());
     assert!(keep(Some(at(100)), at(101)).await.unwrap());

@@ -1,4 +1,4 @@
-//! A real Alertmanager hears that an alert fires, and that it is over.
+//! Notifications to a real Alertmanager.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -39,7 +39,7 @@ fn program() -> PathBuf {
         version.status().is_ok_and(|status| status.success())
     };
     all.into_iter().find(runs).expect(
-        "Alertmanager is missing: run `make alertmanager`, which fetches it or says what it needs",
+        "Alertmanager is missing: run `make alertmanager`, which fetches it or prints what it needs",
     )
 }
 
@@ -57,7 +57,7 @@ impl Alertmanager {
             .unwrap()
             .port();
         let mut command = Command::new(program());
-        // One that was unpacked looks for its templates there.
+        // An unpacked Alertmanager looks for its templates there.
         if fetched().is_dir() {
             command.current_dir(fetched());
         }
@@ -84,10 +84,10 @@ impl Alertmanager {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("Alertmanager does not start");
+        panic!("Alertmanager did not start");
     }
 
-    /// What fires there.
+    /// Returns the firing alerts.
     async fn alerts(&self) -> Vec<Value> {
         let alerts = reqwest::get(format!("{}/api/v2/alerts", self.url)).await;
         alerts.unwrap().json().await.unwrap()
@@ -112,7 +112,7 @@ impl Drop for Alertmanager {
     }
 }
 
-/// An Alertmanager has the machine's clock.
+/// Sets the server to the machine's clock, which Alertmanager uses.
 fn set_clock(server: &Server) -> i64 {
     let now = Clock::system().now();
     server.pass(Duration::from_micros(u64::try_from(now - NOW).unwrap()));
@@ -120,7 +120,7 @@ fn set_clock(server: &Server) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_alertmanager_hears_that_an_alert_fires_and_that_it_is_over() {
+async fn an_alertmanager_receives_the_start_the_refresh_and_the_end_of_an_alert() {
     let alertmanager = Alertmanager::start().await;
     let server = sending().await;
     let now = set_clock(&server);
@@ -150,7 +150,7 @@ async fn an_alertmanager_hears_that_an_alert_fires_and_that_it_is_over() {
         alert["generatorURL"],
         "https://unjank.example.com/spans?name=checkout"
     );
-    // Before it would be forgotten there, it is told again.
+    // The alert is repeated before it expires there.
     let until = alert["endsAt"].clone();
     server.pass(Duration::from_secs(301));
     alertmanager

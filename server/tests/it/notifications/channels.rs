@@ -1,4 +1,4 @@
-//! Channels are set up, changed, tried and removed; what is secret of them never comes out.
+//! Channels: creating, changing, testing and deleting them. Their secrets are never returned.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::{CHANNELS, channel, sending, test};
 use crate::server::Server;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_secret_goes_in_and_never_comes_out() {
+async fn secrets_of_channels_are_write_only() {
     let server = sending().await;
     let receiver = Receiver::start().await;
     let token = server.token("admin").await;
@@ -29,12 +29,12 @@ async fn what_is_secret_goes_in_and_never_comes_out() {
         receiver.url.trim_start_matches("http://")
     );
     assert_eq!(renamed.body["least_severity"], "info");
-    // Whoever may change the address does not learn the password by that.
+    // A change of the URL must not send the password to another server.
     let moved = json!({"url": "https://elsewhere.example.com/x"});
     let moved = server.call(&token, Method::PATCH, &path, Some(moved)).await;
     assert_eq!(moved.status, 422);
     assert!(moved.body["detail"].as_str().unwrap().contains("password"));
-    // What was not said is as it was.
+    // Fields that were not sent are unchanged.
     assert_eq!(
         test(&server, &token, &id).await.body,
         json!({"delivered": true, "error": null})
@@ -71,13 +71,16 @@ async fn what_is_secret_goes_in_and_never_comes_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn channels_that_could_send_nothing_are_refused_with_what_to_do() {
+async fn invalid_channels_are_refused_with_what_to_do() {
     let server = Server::start().await;
     let token = server.token("admin").await;
     let url = "https://hooks.example.com/x";
-    for (body, say) in [
-        (json!({"name": "x"}), "`kind` is webhook"),
-        (json!({"kind": "pager", "name": "x"}), "`kind` is webhook"),
+    for (body, expected) in [
+        (json!({"name": "x"}), "`kind` must be webhook"),
+        (
+            json!({"kind": "pager", "name": "x"}),
+            "`kind` must be webhook",
+        ),
         (json!({"kind": "webhook", "name": "x"}), "`url` is missing"),
         (
             json!({"kind": "webhook", "name": "x", "url": "ftp://example.com"}),
@@ -85,7 +88,7 @@ async fn channels_that_could_send_nothing_are_refused_with_what_to_do() {
         ),
         (
             json!({"kind": "webhook", "name": "x", "url": "https://a:b@example.com"}),
-            "apart",
+            "must not contain",
         ),
         (
             json!({"kind": "webhook", "name": "x", "url": "nonsense"}),
@@ -111,7 +114,7 @@ async fn channels_that_could_send_nothing_are_refused_with_what_to_do() {
             json!({"kind": "alertmanager", "name": "x", "url": url, "digest": true}),
             "no digest",
         ),
-        (json!({"kind": "email", "name": "x"}), "`to` has"),
+        (json!({"kind": "email", "name": "x"}), "`to` must have"),
         (
             json!({"kind": "email", "name": "x", "to": ["nobody"]}),
             "not an e-mail address",
@@ -138,7 +141,7 @@ async fn channels_that_could_send_nothing_are_refused_with_what_to_do() {
             "{body}"
         );
         let detail = refused.body["detail"].as_str().unwrap();
-        assert!(detail.contains(say), "{body}: {detail}");
+        assert!(detail.contains(expected), "{body}: {detail}");
     }
     let unknown = json!({"kind": "webhook", "name": "x", "url": url, "colour": "red"});
     let refused = server
@@ -148,7 +151,7 @@ async fn channels_that_could_send_nothing_are_refused_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_channel_of_another_project_is_nobodys_business() {
+async fn a_channel_of_another_project_is_not_found() {
     let server = sending().await;
     let receiver = Receiver::start().await;
     let all = server.token("admin").await;

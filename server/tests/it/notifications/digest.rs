@@ -1,4 +1,4 @@
-//! The daily digest: the same numbers as the screens have, once a day.
+//! The daily digest: the numbers of the screens, once a day.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::server::{Server, batch, span};
 
 const HOUR: u64 = 3_600;
 
-/// Spans of a day, so long each, and what else happened on it.
+/// Sends 200 spans of this duration on a day.
 async fn a_day(server: &Server, day: &str, duration_us: u64) {
     let mut spans = batch();
     spans["spans"] = (0..200)
@@ -37,7 +37,7 @@ fn traffic(install: Uuid, bytes: u64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_digest_of_a_day_comes_once_with_what_got_worse() {
+async fn the_digest_of_a_day_is_sent_once_with_what_got_worse() {
     let mails = MailServer::start().await;
     let mut server = Server::with(&["--notify-allow", "127.0.0.1", "--smtp-url", &mails.url]).await;
     let receiver = Receiver::start().await;
@@ -85,7 +85,7 @@ async fn the_digest_of_a_day_comes_once_with_what_got_worse() {
         "{digest}"
     );
     assert_eq!(digest["health"]["events_accepted"], 413.0);
-    // 2026-11-21T06:59: an hour too early by a minute.
+    // 2026-11-21T06:59, a minute too early.
     server.pass(Duration::from_secs(18 * HOUR + 3_540));
     assert!(log(&server, &token).await.is_empty());
     server.pass(Duration::from_secs(60));
@@ -104,7 +104,7 @@ async fn the_digest_of_a_day_comes_once_with_what_got_worse() {
         "{}",
         mail.text
     );
-    // Neither time nor a restart sends it again; the next day has one of its own.
+    // Neither time nor a restart sends it again. The next day has its own digest.
     server.restart().await;
     server.ready().await;
     server.pass(Duration::from_secs(24 * HOUR));
@@ -123,13 +123,13 @@ async fn the_digest_of_a_day_comes_once_with_what_got_worse() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_that_is_none_is_refused() {
+async fn an_invalid_day_is_refused() {
     let server = Server::start().await;
     let token = server.token("viewer").await;
-    for (query, say) in [("day=yesterday", "2026-11-20"), ("date=2026-11-20", "date")] {
+    for (query, expected) in [("day=yesterday", "2026-11-20"), ("date=2026-11-20", "date")] {
         let path = format!("/api/v1/projects/default/digest?{query}");
         let refused = server.call(&token, Method::GET, &path, None).await;
         assert_eq!(refused.outcome(), (400, "invalid_query".to_owned()));
-        assert!(refused.body["detail"].as_str().unwrap().contains(say));
+        assert!(refused.body["detail"].as_str().unwrap().contains(expected));
     }
 }

@@ -1,4 +1,4 @@
-//! Incidents as the evaluation of rules writes them, put into the control database behind the server's back.
+//! Incidents as an evaluation saves them, inserted directly into the control database.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use crate::server::Server;
 /// The control database of a server.
 pub(super) struct Database(pub(super) String);
 
-/// A rule of the project `default`, and what it found.
+/// A rule of the project `default`.
 pub(super) struct Rule {
     database: Database,
     pub(super) id: Uuid,
@@ -26,7 +26,7 @@ impl Database {
         ))
     }
 
-    /// All statements in one transaction.
+    /// Executes all statements in one transaction.
     pub(super) async fn execute(&self, sql: &str) {
         let sql = AssertSqlSafe(format!("BEGIN; {sql}; COMMIT"));
         if self.0.starts_with("sqlite") {
@@ -52,7 +52,7 @@ impl Database {
 }
 
 impl Rule {
-    /// Some pages are slow at once, each as bad as it is said. Answers the ids of the incidents.
+    /// Opens an incident per severity, each about its own page. Returns their ids.
     pub(super) async fn fire(&self, severities: &[&str], at: i64) -> Vec<Uuid> {
         let mut ids = Vec::new();
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The server dies in the middle: nothing is lost, and what is sent twice has the same key.
+//! A server is killed while it sends: no message is lost, and repeated messages have the same key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ async fn channels(program: &Program, folder: &std::path::Path, url: &str) -> Vec
     ids
 }
 
-/// Some rules fire; answers the keys that each channel must get.
+/// Makes some rules fire. Returns the keys of the messages that all channels must receive.
 async fn happen(folder: &std::path::Path, channels: &[String]) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     let now = Clock::system().now();
@@ -64,15 +64,15 @@ async fn happen(folder: &std::path::Path, channels: &[String]) -> BTreeSet<Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_killed_while_it_sends_loses_nothing_and_repeats_with_the_same_key() {
+async fn a_server_killed_while_sending_loses_no_message_and_repeats_with_the_same_key() {
     let folder = tempfile::tempdir().unwrap();
     let arrived = Arc::new(Notify::new());
-    let tell = Arc::clone(&arrived);
-    // Some requests arrive and are not answered before the server is dead.
+    let notify = Arc::clone(&arrived);
+    // Some requests arrive but get no response before the server is killed.
     let receiver = Receiver::answering(move |_, before| {
         let deadly = before % 5 == 3 && before < 20;
         if deadly {
-            tell.notify_one();
+            notify.notify_one();
         }
         (200, None, Duration::from_secs(if deadly { 4 } else { 0 }))
     })
@@ -83,7 +83,7 @@ async fn a_server_killed_while_it_sends_loses_nothing_and_repeats_with_the_same_
     let mut kills = 0;
     while kills < 3 {
         let arrived = tokio::time::timeout(Duration::from_secs(90), arrived.notified()).await;
-        arrived.expect("messages go on arriving");
+        arrived.expect("messages keep arriving");
         program.kill();
         kills += 1;
         program = Program::run(folder.path(), &SERVE).await;
@@ -97,7 +97,7 @@ async fn a_server_killed_while_it_sends_loses_nothing_and_repeats_with_the_same_
     let (keys, repeats) = receiver.keys();
     assert!(done.is_ok(), "missing: {:?}", expected.difference(&keys));
     assert_eq!(keys.len(), CHANNELS * RULES);
-    // What was under way when it was killed, one message a channel at most. The receiver dropped them by their keys.
+    // Repeated are the messages in flight at each kill, at most one per channel. The receiver drops them by their keys.
     assert!(
         (1..=kills * CHANNELS).contains(&repeats),
         "{repeats} repeats after {kills} kills"

@@ -1,4 +1,4 @@
-//! Mail, to a server that speaks enough SMTP to take it.
+//! Mail, to a minimal SMTP server.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use super::incidents::Database;
 use super::{channel, sending, test};
 use crate::server::{NOW, Server};
 
-/// A mail server: what it took, and who from and to.
+/// A mail server that keeps the mails it receives, with their envelopes.
 pub(super) struct MailServer {
     pub(super) url: String,
     mails: Arc<Mutex<Vec<Mail>>>,
@@ -64,7 +64,7 @@ async fn take_mails(listener: TcpListener, kept: Arc<Mutex<Vec<Mail>>>) {
     }
 }
 
-/// One mail of a connection.
+/// Returns the mail of a connection.
 async fn converse(stream: TcpStream) -> Option<Mail> {
     let mut stream = BufReader::new(stream);
     let (mut mail, mut in_text, mut taken) = (Mail::default(), false, None);
@@ -100,7 +100,7 @@ async fn converse(stream: TcpStream) -> Option<Mail> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn incidents_come_by_mail_as_text_and_as_html_in_which_names_do_nothing() {
+async fn incidents_are_mailed_as_text_and_as_html_with_escaped_names() {
     let mails = MailServer::start().await;
     let from = "unjank <alerts@example.com>";
     let server = Server::with(&[
@@ -157,7 +157,7 @@ async fn incidents_come_by_mail_as_text_and_as_html_in_which_names_do_nothing() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_mail_says_so() {
+async fn without_a_mail_server_a_test_names_the_missing_setting() {
     let server = sending().await;
     let token = server.token("admin").await;
     let mail = json!({"kind": "email", "name": "team", "to": ["ann@example.com"]});

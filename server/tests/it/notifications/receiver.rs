@@ -1,4 +1,4 @@
-//! An HTTP server that keeps what it is sent, and answers as a test wants.
+//! An HTTP server that keeps the requests it receives, with scripted responses.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ impl Received {
     }
 }
 
-/// Status and `Retry-After`, for a request and how many came before it; after some time.
+/// Returns status, `Retry-After` and delay of the response to a request, given the number of requests before it.
 type Script = dyn Fn(&Received, usize) -> (u16, Option<&'static str>, Duration) + Send + Sync;
 
 pub(super) struct Receiver {
@@ -75,7 +75,7 @@ impl Receiver {
         self.received.lock().unwrap().clone()
     }
 
-    /// Waits until so many came.
+    /// Waits for this many requests.
     pub(super) async fn has(&self, count: usize) -> Vec<Received> {
         for _ in 0..600 {
             if self.received().len() >= count {
@@ -86,7 +86,7 @@ impl Receiver {
         panic!("{count} of {:?}", self.received());
     }
 
-    /// The keys, as a receiver has them that drops what comes twice; and how many it dropped.
+    /// Returns the distinct keys, and the number of repeated requests.
     pub(super) fn keys(&self) -> (BTreeSet<String>, usize) {
         let received = self.received();
         let keys: BTreeSet<_> = received.iter().map(Received::key).collect();
@@ -126,5 +126,5 @@ async fn answer(
     if status == 302 {
         response = response.header("location", "/elsewhere");
     }
-    response.body("said the receiver".to_owned()).unwrap()
+    response.body("the reason".to_owned()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Nobody reaches into the server's network by setting up a channel.
+//! A channel cannot reach into the server's network.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::{CHANNELS, channel, sending, test, webhook};
 use crate::server::Server;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn addresses_that_are_not_public_are_refused_however_they_are_spelled() {
+async fn addresses_that_are_not_public_are_refused_in_every_spelling() {
     let server = Server::start().await;
     let token = server.token("admin").await;
     for target in [
@@ -50,12 +50,12 @@ async fn addresses_that_are_not_public_are_refused_however_they_are_spelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_of_an_internal_network_is_refused_unless_it_is_allowed() {
+async fn an_internal_name_is_refused_unless_it_is_allowed() {
     let receiver = Receiver::start().await;
     let url = receiver.url.replace("127.0.0.1", "localhost");
     let server = Server::start().await;
     let token = server.token("admin").await;
-    // Names of an internal network are not even resolved: the answer is the same whether they exist.
+    // Internal names are not resolved, so the response does not reveal whether they exist.
     for name in ["localhost", "no-such-host", "db.internal"] {
         let body =
             json!({"kind": "webhook", "name": "inside", "url": url.replace("localhost", name)});
@@ -70,7 +70,7 @@ async fn a_name_of_an_internal_network_is_refused_unless_it_is_allowed() {
         );
     }
     assert!(receiver.received().is_empty());
-    // By name it may be allowed.
+    // A name can be allowed.
     let server = Server::with(&["--notify-allow", "localhost"]).await;
     let token = server.token("admin").await;
     let id = webhook(&server, &token, "inside", &url).await;
@@ -92,10 +92,10 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_never_quotes_the_address_with_its_secret() {
+async fn an_error_never_quotes_the_url_with_its_secret() {
     let server = sending().await;
     let token = server.token("admin").await;
-    // Nothing listens there: it was just given back.
+    // The port was just released, so nothing listens there.
     let gone = Receiver::start().await.url.clone();
     let id = webhook(&server, &token, "gone", &format!("{gone}/very-secret")).await;
     tokio::task::yield_now().await;
@@ -107,7 +107,7 @@ async fn an_error_never_quotes_the_address_with_its_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_channel_is_tested_now_and_then() {
+async fn tests_of_channels_are_rate_limited() {
     let receiver = Receiver::start().await;
     let server = sending().await;
     let token = server.token("admin").await;

@@ -1,4 +1,4 @@
-//! Who is told what, when, and how it arrives.
+//! Which channel receives which messages, when, and in which form.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::server::{NOW, Server};
 
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// As a receiver verifies it: the five lines of docs/notifications.md.
+/// Verifies a signature like the five lines in docs/notifications.md.
 fn is_genuine(request: &Received) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, KEY.as_bytes());
     let mut signed = format!("{}.", request.header("x-unjank-timestamp")).into_bytes();
@@ -27,7 +27,7 @@ fn is_genuine(request: &Received) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn incidents_of_a_rule_come_as_one_signed_message_in_the_shape_of_alertmanager() {
+async fn incidents_of_a_rule_are_sent_as_one_signed_message_in_the_format_of_alertmanager() {
     let server = sending().await;
     let receiver = Receiver::start().await;
     let token = server.token("admin").await;
@@ -38,23 +38,23 @@ async fn incidents_of_a_rule_come_as_one_signed_message_in_the_shape_of_alertman
     let fired = rule.fire(&["critical", "warning"], NOW - 90_000_000).await;
     let request = receiver.has(1).await.remove(0);
     assert!(is_genuine(&request), "{request:?}");
-    let told = request.json();
-    assert_eq!(told["version"], "4");
-    assert_eq!(told["status"], "firing");
-    assert_eq!(told["receiver"], "ops");
-    assert_eq!(told["truncatedAlerts"], 0);
-    assert_eq!(told["externalURL"], "https://unjank.example.com");
+    let message = request.json();
+    assert_eq!(message["version"], "4");
+    assert_eq!(message["status"], "firing");
+    assert_eq!(message["receiver"], "ops");
+    assert_eq!(message["truncatedAlerts"], 0);
+    assert_eq!(message["externalURL"], "https://unjank.example.com");
     assert_eq!(
-        told["groupLabels"],
+        message["groupLabels"],
         json!({"alertname": "CheckoutSlow", "project": "default"})
     );
-    assert_eq!(told["groupKey"], format!("unjank/default/{}", rule.id));
+    assert_eq!(message["groupKey"], format!("unjank/default/{}", rule.id));
     assert_eq!(
-        told["commonAnnotations"]["summary"],
+        message["commonAnnotations"]["summary"],
         "p75 of <checkout> is 480 ms, was 320 ms"
     );
-    let alert = &told["alerts"][0];
-    assert_eq!(told["alerts"].as_array().unwrap().len(), 2);
+    let alert = &message["alerts"][0];
+    assert_eq!(message["alerts"].as_array().unwrap().len(), 2);
     assert_eq!(alert["labels"]["page"], fired[0].to_string());
     assert_eq!(alert["labels"]["severity"], "critical");
     assert_eq!(alert["startsAt"], "2026-11-20T11:58:30Z");
@@ -79,7 +79,7 @@ async fn incidents_of_a_rule_come_as_one_signed_message_in_the_shape_of_alertman
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_of_a_rule_waits_for_the_others() {
+async fn the_first_incident_of_a_rule_waits_for_others() {
     let server = Server::with(&["--notify-allow", "127.0.0.1"]).await;
     let receiver = Receiver::start().await;
     let token = server.token("admin").await;
@@ -90,13 +90,13 @@ async fn the_first_of_a_rule_waits_for_the_others() {
     rule.fire(&["warning"], NOW + 20_000_000).await;
     assert!(log(&server, &token).await.is_empty());
     server.pass(Duration::from_secs(11));
-    let told = receiver.has(1).await.remove(0).json();
-    assert_eq!(told["alerts"].as_array().unwrap().len(), 2, "{told}");
+    let message = receiver.has(1).await.remove(0).json();
+    assert_eq!(message["alerts"].as_array().unwrap().len(), 2, "{message}");
     assert_eq!(log(&server, &token).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_channel_hears_what_is_bad_enough_and_of_the_end_of_what_it_heard() {
+async fn a_channel_receives_incidents_from_its_severity_on_and_the_end_of_those_it_received() {
     let server = sending().await;
     let (all, worst) = (Receiver::start().await, Receiver::start().await);
     let token = server.token("admin").await;
@@ -107,9 +107,9 @@ async fn each_channel_hears_what_is_bad_enough_and_of_the_end_of_what_it_heard()
     let rule = Database::of(&server).rule().await;
     let fired = rule.fire(&["info", "critical"], NOW).await;
     all.has(1).await;
-    let told = worst.has(1).await.remove(0).json();
-    assert_eq!(told["alerts"].as_array().unwrap().len(), 1);
-    // Whoever was told hears of the end, though it would be told of nothing new.
+    let message = worst.has(1).await.remove(0).json();
+    assert_eq!(message["alerts"].as_array().unwrap().len(), 1);
+    // The end goes to the channels that received the start, whatever their severity is by now.
     let path = format!("{CHANNELS}/{only}");
     let info = json!({"least_severity": "info"});
     server.call(&token, Method::PATCH, &path, Some(info)).await;
@@ -121,7 +121,7 @@ async fn each_channel_hears_what_is_bad_enough_and_of_the_end_of_what_it_heard()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_hears_of_what_is_muted_until_the_mute_ends() {
+async fn muted_incidents_are_not_announced_until_the_mute_ends() {
     let server = sending().await;
     let receiver = Receiver::start().await;
     let token = server.token("admin").await;
@@ -132,18 +132,18 @@ async fn nobody_hears_of_what_is_muted_until_the_mute_ends() {
     muted.resolve(&fired[..1], NOW).await;
     let loud = Database::of(&server).rule().await;
     loud.fire(&["critical"], NOW).await;
-    let told = receiver.has(1).await.remove(0).json();
-    assert_eq!(told["groupKey"], format!("unjank/default/{}", loud.id));
+    let message = receiver.has(1).await.remove(0).json();
+    assert_eq!(message["groupKey"], format!("unjank/default/{}", loud.id));
     server.pass(Duration::from_secs(61));
-    let told = receiver.has(2).await.remove(1).json();
-    assert_eq!(told["status"], "firing");
-    assert_eq!(told["alerts"].as_array().unwrap().len(), 1);
-    assert_eq!(told["alerts"][0]["labels"]["page"], fired[1].to_string());
+    let message = receiver.has(2).await.remove(1).json();
+    assert_eq!(message["status"], "firing");
+    assert_eq!(message["alerts"].as_array().unwrap().len(), 1);
+    assert_eq!(message["alerts"][0]["labels"]["page"], fired[1].to_string());
     assert_eq!(log(&server, &token).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_arrive_is_sent_again_when_the_receiver_says_and_in_order() {
+async fn failed_messages_are_retried_in_order_when_the_receiver_asks_for_it() {
     let server = sending().await;
     let receiver = Receiver::answering(|_, before| match before {
         0 => (503, Some("120"), Duration::ZERO),
@@ -160,7 +160,10 @@ async fn what_does_not_arrive_is_sent_again_when_the_receiver_says_and_in_order(
     };
     let log = logged(&server, &token, waiting).await;
     assert_eq!(log[0]["next_attempt_at"], NOW + 120_000_000);
-    assert_eq!(log[0]["last_error"], "it answered 503: said the receiver");
+    assert_eq!(
+        log[0]["last_error"],
+        "the receiver responded with 503: the reason"
+    );
     rule.resolve(&fired, NOW).await;
     logged(&server, &token, |log| log.len() == 2).await;
     server.pass(Duration::from_secs(119));
@@ -177,7 +180,7 @@ async fn what_does_not_arrive_is_sent_again_when_the_receiver_says_and_in_order(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_receiver_refuses_for_good_is_kept_and_sent_again_by_hand() {
+async fn a_refused_message_is_kept_and_can_be_retried_by_hand() {
     let server = sending().await;
     let receiver = Receiver::answering(|_, before| match before {
         0 => (401, None, Duration::ZERO),
@@ -193,7 +196,10 @@ async fn what_a_receiver_refuses_for_good_is_kept_and_sent_again_by_hand() {
         .await;
     let failed = |log: &[Value]| log.first().is_some_and(|one| one["state"] == "failed");
     let log = logged(&server, &token, failed).await;
-    assert_eq!(log[0]["last_error"], "it answered 401: said the receiver");
+    assert_eq!(
+        log[0]["last_error"],
+        "the receiver responded with 401: the reason"
+    );
     let retry = format!("{LOG}/{}/retry", log[0]["id"].as_str().unwrap());
     assert_eq!(
         server.call(&token, Method::POST, &retry, None).await.status,
@@ -214,7 +220,7 @@ async fn what_a_receiver_refuses_for_good_is_kept_and_sent_again_by_hand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_receiver_keeps_no_other_waiting() {
+async fn a_slow_receiver_does_not_block_others() {
     let server = sending().await;
     let slow = Receiver::answering(|_, _| (200, None, Duration::from_secs(8))).await;
     let fast = Receiver::start().await;
@@ -241,7 +247,7 @@ async fn a_slow_receiver_keeps_no_other_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slack_hears_a_text_whose_names_do_nothing() {
+async fn slack_receives_a_text_with_escaped_names() {
     let server = sending().await;
     let receiver = Receiver::start().await;
     let token = server.token("admin").await;
@@ -252,8 +258,8 @@ async fn slack_hears_a_text_whose_names_do_nothing() {
         .await
         .fire(&["critical"], NOW)
         .await;
-    let told = receiver.has(1).await.remove(0).json();
-    let text = told["text"].as_str().unwrap();
+    let message = receiver.has(1).await.remove(0).json();
+    let text = message["text"].as_str().unwrap();
     assert_eq!(
         text,
         "**\\[FIRING\\] Checkout is slow**\n• p75 of <\u{200b}checkout> is 480 ms, was 320 ms ([open](https://unjank.example.com/spans?name=checkout))"

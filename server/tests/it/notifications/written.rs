@@ -1,4 +1,4 @@
-//! Messages are written once and claimed by one server, on both engines.
+//! Messages are saved once and claimed by one server, on both engines.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -13,9 +13,9 @@ use crate::control::place::Place;
 use crate::control::{ANN, at, on_both_engines, with_project};
 
 on_both_engines![
-    servers_that_tell_at_once_write_one_message,
-    a_claim_is_one_servers_until_it_ends,
-    a_lease_is_one_servers_until_it_ends,
+    concurrent_servers_save_one_message,
+    a_claim_belongs_to_one_server_until_it_expires,
+    a_lease_belongs_to_one_server_until_it_expires,
 ];
 
 async fn with_channel(place: &Place) -> Uuid {
@@ -39,7 +39,7 @@ async fn with_channel(place: &Place) -> Uuid {
     made.unwrap().id
 }
 
-async fn servers_that_tell_at_once_write_one_message(place: Place) {
+async fn concurrent_servers_save_one_message(place: Place) {
     with_channel(&place).await;
     let other = place.another().await;
     let rule = Database(place.url.clone()).rule().await;
@@ -78,7 +78,7 @@ async fn servers_that_tell_at_once_write_one_message(place: Place) {
     }
 }
 
-async fn a_claim_is_one_servers_until_it_ends(place: Place) {
+async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
     let channel = with_channel(&place).await;
     let other = place.another().await;
     let rule = Database(place.url.clone()).rule().await;
@@ -101,7 +101,7 @@ async fn a_claim_is_one_servers_until_it_ends(place: Place) {
     assert_eq!(claimed.len(), 1);
     assert_eq!(claimed[0].channel, channel);
     assert!(other.claim(at(59), at(90), 10).await.unwrap().is_empty());
-    // The server died; whoever comes next has the claim, and the dead one's word no longer counts.
+    // The server died. The next server takes the claim, and the dead one can no longer settle the message.
     let again = other.claim(at(60), at(120), 10).await.unwrap();
     assert_eq!((again.len(), again[0].attempts), (1, 2));
     let done = Attempt::Delivered;
@@ -124,7 +124,7 @@ async fn a_claim_is_one_servers_until_it_ends(place: Place) {
     assert_eq!(place.control.backlog().await.unwrap().waiting, 0);
 }
 
-async fn a_lease_is_one_servers_until_it_ends(place: Place) {
+async fn a_lease_belongs_to_one_server_until_it_expires(place: Place) {
     let control = &place.control;
     assert!(control.take("x", "one", at(0), at(10)).await.unwrap());
     assert!(!control.take("x", "other", at(10), at(20)).await.unwrap());

@@ -1,4 +1,4 @@
-//! What has a duration, on tracks.
+//! Events that have a duration, on tracks.
 
 use serde_json::{Map, Value, json};
 use unjank_protocol::{AppStart, Frame, Jank, PageLoad, SpanEvent, Timestamp};
@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::export::lanes::lanes;
 use crate::export::tree::Node;
 
-/// Something with a duration.
+/// An event with a duration.
 #[derive(Debug)]
 struct Bar<'e> {
     name: &'e str,
@@ -16,7 +16,7 @@ struct Bar<'e> {
     start_us: i64,
     end_us: i64,
     args: Value,
-    /// What happened inside.
+    /// The events inside it.
     events: &'e [SpanEvent<'static>],
 }
 
@@ -28,11 +28,11 @@ struct Group<'e> {
     bars: Vec<Bar<'e>>,
 }
 
-/// All bars, and the track each is on.
+/// All bars, and the track of each.
 #[derive(Debug)]
 pub(super) struct Tracks<'e> {
     names: Vec<(usize, String)>,
-    /// With track and end.
+    /// Each with its track and its end.
     bars: Vec<(Bar<'e>, usize, i64)>,
 }
 
@@ -43,7 +43,7 @@ impl<'e> Tracks<'e> {
             let thread = (node.span.thread.as_str(), node.span.on_main_thread);
             add(&mut groups, thread, of_span(node));
         }
-        // Those with the main thread come first, the others as they began.
+        // Groups with the main thread come first, the others in the order of their first spans.
         groups.sort_by_key(|group| !group.is_main);
         for event in events {
             match event {
@@ -90,7 +90,7 @@ impl<'e> Tracks<'e> {
         }
     }
 
-    /// The tracks by number, from 1.
+    /// Returns the tracks by number, from 1.
     pub(super) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
         self.names.iter().map(|(tid, name)| (*tid, name.as_str()))
     }
@@ -142,7 +142,7 @@ fn of_span<'e>(node: &Node<'e>) -> Bar<'e> {
     for (name, value) in &span.attributes.0 {
         args.insert(name.to_string(), json!(value));
     }
-    let told = [
+    let fields = [
         ("status", json!(span.status)),
         ("page", json!(span.page)),
         ("self_us", json!(node.self_us)),
@@ -155,7 +155,7 @@ fn of_span<'e>(node: &Node<'e>) -> Bar<'e> {
         ("span_id", json!(span.span_id)),
         ("trace_id", json!(span.trace_id)),
     ];
-    args.extend(told.map(|(name, value)| (name.to_owned(), value)));
+    args.extend(fields.map(|(name, value)| (name.to_owned(), value)));
     Bar {
         name: &span.name,
         category: span.kind.as_str(),
@@ -166,7 +166,7 @@ fn of_span<'e>(node: &Node<'e>) -> Bar<'e> {
     }
 }
 
-/// A bar of something that is told in milliseconds.
+/// Makes a bar of an event that is timed in milliseconds.
 fn bar<'e>(
     name: &'e str,
     category: &'static str,

@@ -1,4 +1,4 @@
-//! The digest as HTML for mail. Names come from apps, so nothing is put into it but by `maud`, which escapes.
+//! The digest as HTML for mail. Names come from apps, so everything is inserted through `maud`, which escapes it.
 
 use maud::{Markup, html};
 

@@ -1,13 +1,13 @@
-//! The digest as plain text, for mail and chat, and the table beside it.
+//! The digest as plain text, for mail and chat, and its table of traffic as CSV.
 
 use std::fmt::Write as _;
 
 use super::{Digest, Lost};
 
-/// In text; all of them are in the table.
+/// How many installs the text lists. The table has all of them.
 const INSTALLS: usize = 10;
 
-/// The digest for people who read plain text.
+/// Formats the digest as plain text.
 #[must_use]
 pub fn digest_text(digest: &Digest) -> String {
     let mut text = format!("{}\n", digest.subject());
@@ -20,7 +20,7 @@ pub fn digest_text(digest: &Digest) -> String {
     text
 }
 
-/// Titles, and what stands below them.
+/// Returns the sections: a title, and the lines below it.
 pub(super) fn sections(digest: &Digest) -> Vec<(&'static str, Vec<String>)> {
     let regressions = digest.regressions.iter().map(|one| {
         format!(
@@ -50,21 +50,21 @@ pub(super) fn sections(digest: &Digest) -> Vec<(&'static str, Vec<String>)> {
     });
     vec![
         (
-            "Worse than the day before, by a tenth or more",
+            "Worse than the day before by 10 % or more",
             or_nothing(regressions.collect()),
         ),
         (
-            "Groups of janks that are new in four weeks",
+            "Jank groups not seen in the four weeks before",
             or_nothing(groups.collect()),
         ),
         ("Most traffic", or_nothing(traffic.collect())),
-        ("Loss and cost of measuring", health(digest)),
+        ("Lost events and cost of measuring", health(digest)),
     ]
 }
 
 fn or_nothing(lines: Vec<String>) -> Vec<String> {
     if lines.is_empty() {
-        return vec!["nothing".to_owned()];
+        return vec!["none".to_owned()];
     }
     lines
 }
@@ -79,24 +79,24 @@ fn health(digest: &Digest) -> Vec<String> {
             amount(health.upload_bytes, "bytes")
         ),
         format!(
-            "the SDK took {} per install",
+            "the SDK used {} per install",
             amount(health.overhead_us_per_install, "us")
         ),
     ];
-    let told = |lost: &Lost, how: &str| {
+    let line = |lost: &Lost, how: &str| {
         format!("{how}: {:.0} {} ({})", lost.count, lost.signal, lost.reason)
     };
-    lines.extend(health.not_stored.iter().map(|one| told(one, "not stored")));
+    lines.extend(health.not_stored.iter().map(|one| line(one, "not stored")));
     lines.extend(
         health
             .dropped
             .iter()
-            .map(|one| told(one, "lost on devices")),
+            .map(|one| line(one, "lost on devices")),
     );
     lines
 }
 
-/// Enough of an id to find it by.
+/// Shortens an id to its first characters.
 fn short(id: &str) -> String {
     id.chars().take(8).collect()
 }
@@ -115,7 +115,7 @@ pub(super) fn amount(value: f64, unit: &str) -> String {
     }
 }
 
-/// All installs, for a spreadsheet. Ids are UUIDs and the rest are numbers: nothing needs quotes.
+/// Formats the traffic of all installs as CSV. Ids are UUIDs and the rest are numbers, so nothing needs quotes.
 pub(in crate::alerts::notify) fn traffic_csv(digest: &Digest) -> String {
     let mut table = "install_id,bytes,requests\r\n".to_owned();
     for one in &digest.traffic {

@@ -1,4 +1,4 @@
-//! Starts of the app.
+//! App starts and their phases.
 
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
@@ -102,7 +102,7 @@ const APP_STARTS_MEASURES: &[Measure] = &[
     },
 ];
 
-/// The phases of starts.
+/// The phases of app starts.
 pub(super) static START_PHASES: Subject = Subject {
     name: "start_phases",
     raw: "app_starts AS s ARRAY JOIN s.`phases.name` AS phase, s.`phases.duration_ms` AS phase_ms",

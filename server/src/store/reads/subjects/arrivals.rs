@@ -1,9 +1,9 @@
-//! What devices and the server say of what arrived, and of what did not.
+//! What arrived and what was lost, as counted by devices and by the server.
 
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// Who sends: batches by the time of their arrival.
+/// Batches by their time of arrival, with the SDKs that sent them.
 pub(super) static USAGE: Subject = Subject {
     name: "usage",
     raw: "batches AS s",
@@ -105,7 +105,7 @@ const USAGE_MEASURES: &[Measure] = &[
     },
 ];
 
-/// What the SDK cost.
+/// The overhead of the SDK.
 pub(super) static SDK_HEALTH: Subject = Subject {
     name: "sdk_health",
     raw: "sdk_health AS s",
@@ -188,7 +188,7 @@ const SDK_HEALTH_MEASURES: &[Measure] = &[
     },
 ];
 
-/// What devices lost, and why.
+/// Events that devices dropped, with the reasons.
 pub(super) static SDK_DROPS: Subject = Subject {
     name: "sdk_drops",
     raw: "sdk_health AS s ARRAY JOIN s.`dropped.signal` AS signal, s.`dropped.reason` AS reason, s.`dropped.count` AS dropped",
@@ -235,7 +235,7 @@ const SDK_DROPS_MEASURES: &[Measure] = &[
     },
 ];
 
-/// What became of every event that was sent, by the hour of its arrival.
+/// The outcome of every received event, by the hour of its arrival.
 pub(super) static OUTCOMES: Subject = Subject {
     name: "outcomes",
     raw: "outcomes AS s",

@@ -1,9 +1,9 @@
-//! Frames.
+//! Frame windows.
 
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// Frames over short periods on a page.
+/// Frame statistics over short periods on a page.
 pub(super) static FRAME_WINDOWS: Subject = Subject {
     name: "frame_windows",
     raw: "frame_windows AS s",

@@ -1,9 +1,9 @@
-//! Janks, by what their stacks say.
+//! Janks, by the classes of their stacks.
 
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// The main loop was blocked.
+/// Stalls of the main loop.
 pub(super) static JANKS: Subject = Subject {
     name: "janks",
     raw: "janks AS s",

@@ -1,9 +1,9 @@
-//! Monitors.
+//! Metrics.
 
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// Samples of monitors.
+/// Samples that the monitors take.
 pub(super) static METRICS: Subject = Subject {
     name: "metrics",
     raw: "metrics AS s",

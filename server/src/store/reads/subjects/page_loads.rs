@@ -3,7 +3,7 @@
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// How long pages take, in three parts.
+/// The duration of page loads, in three parts.
 pub(super) static PAGE_LOADS: Subject = Subject {
     name: "page_loads",
     raw: "page_loads AS s",
@@ -188,7 +188,7 @@ const PAGE_LOADS_MEASURES: &[Measure] = &[
     },
 ];
 
-/// The network requests of page loads: always from raw rows.
+/// The network requests of page loads. There is no roll-up for them.
 pub(super) static PAGE_REQUESTS: Subject = Subject {
     name: "page_requests",
     raw: "page_loads AS s ARRAY JOIN s.`requests.path` AS path, s.`requests.duration_ms` AS request_ms, s.`requests.offset_ms` AS offset_ms, s.`requests.status` AS http_status",

@@ -1,9 +1,9 @@
-//! Redraws.
+//! Recompositions.
 
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// UI functions redrawn.
+/// How often UI functions are redrawn.
 pub(super) static RECOMPOSITIONS: Subject = Subject {
     name: "recompositions",
     raw: "recompositions AS s",

@@ -3,7 +3,7 @@
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// The time between two marks in the code.
+/// The time between two points in the code.
 pub(super) static SPANS: Subject = Subject {
     name: "spans",
     raw: "spans AS s",
@@ -155,7 +155,7 @@ const SPANS_MEASURES: &[Measure] = &[
     },
 ];
 
-/// Whose code it is: the first three parts of a Java package, the crate of a Rust path. Of functions that ClickHouse runs once for
-/// each value of the dictionary, not for each row: those of arrays are not among them.
+/// The owner of the code: the first three segments of a Java package, or the crate of a Rust path. It uses only functions that
+/// ClickHouse evaluates once per dictionary entry instead of once per row; array functions do not qualify.
 pub(in crate::store::reads) const PACKAGE: &str =
     "substringIndex(replaceRegexpOne(s.code_class, '(?s)::.*', ''), '.', 3)";

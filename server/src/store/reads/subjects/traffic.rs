@@ -3,7 +3,7 @@
 use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
-/// Bytes by the device's natural day, source and network.
+/// Bytes by source, network and calendar day of the device.
 pub(super) static TRAFFIC: Subject = Subject {
     name: "traffic",
     raw: "traffic AS s",

@@ -15,7 +15,7 @@ pub(super) enum Write {
 pub(super) enum Change {
     Is(PathBuf, usize),
     Gone(PathBuf),
-    /// Both at once.
+    /// Removes the old name and adds the new one in one step.
     Renamed(PathBuf, PathBuf, usize),
 }
 
@@ -33,7 +33,7 @@ impl Write {
         }
     }
 
-    /// What a power cut leaves of it: all, a part, or nothing.
+    /// Returns what a power cut leaves of the write: all, a part, or nothing.
     pub(super) fn after_power_cut(self, chance: &Chance) -> Option<Self> {
         let is_torn = match chance.below(3) {
             0 => false,
@@ -44,7 +44,7 @@ impl Write {
             Self::Bytes { offset, mut bytes } if is_torn => {
                 bytes.truncate(chance.below(bytes.len() as u64 + 1) as usize);
                 if chance.happens(300) {
-                    // The length came first.
+                    // The length became durable before the bytes.
                     bytes.fill(0);
                 }
                 Self::Bytes { offset, bytes }

@@ -1,9 +1,9 @@
-//! Counts of events that never became a row: refused and duplicate batches. Written to the log every few seconds.
+//! Outcomes of events that leave no record: refused and duplicate batches. The server writes these counts to the log every few seconds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::NO_BATCH;
+use crate::ingest::NO_BATCH;
 use crate::store::{Count, Outcome, RecordBuilder};
 
 type Key = (&'static str, Outcome, &'static str);
@@ -23,7 +23,7 @@ impl OutcomeCounts {
         *events = events.saturating_add(count.events);
     }
 
-    /// Takes the counts of all projects. Those that do not get into the log come back by [`Self::put_back`].
+    /// Takes the counts of all projects. [`Self::put_back`] returns those that could not be written.
     pub fn take(&self) -> Vec<ProjectCounts> {
         let counts = std::mem::take(&mut *self.lock());
         counts
@@ -32,7 +32,7 @@ impl OutcomeCounts {
             .collect()
     }
 
-    /// Adds counts that were taken in vain to those made meanwhile.
+    /// Adds counts that could not be written to the current counts.
     pub fn put_back(&self, taken: ProjectCounts) {
         for ((signal, outcome, reason), events) in taken.counts {
             let count = Count {
@@ -50,7 +50,7 @@ impl OutcomeCounts {
     }
 }
 
-/// What was counted for one project.
+/// The counts of one project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectCounts {
     project: Arc<str>,
@@ -85,7 +85,7 @@ mod tests {
     };
 
     #[test]
-    fn counts_that_come_back_are_added_to_those_made_meanwhile() {
+    fn counts_that_could_not_be_written_are_added_to_newer_ones() {
         let (counts, project) = (OutcomeCounts::default(), Arc::from("shop"));
         counts.add(&project, REFUSED);
         counts.add(&project, REFUSED);

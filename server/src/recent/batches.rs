@@ -1,8 +1,7 @@
-//! Which batches arrived lately: a device's retry is answered as a duplicate and stored once.
+//! The batches that arrived recently, so that a device's retry is answered as a duplicate.
 //!
-//! The memory is bounded: the latest batches, at a start filled from the ingest log and the `batches` table. A retry it does
-//! not know (long ago, or taken by another replica) is acknowledged as new; the writer finds it before it inserts. So an
-//! acknowledgement never waits for ClickHouse.
+//! At a start, the memory is filled from the ingest log and the table `batches`. A retry that it does not know (an old one, or one of a batch
+//! that another server took) is acknowledged as new, and the writer drops it before the INSERT. So an acknowledgment never waits for ClickHouse.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,24 +14,24 @@ use crate::fingerprint::fingerprint;
 pub enum Arrival {
     New(Ticket),
     Duplicate {
-        /// The signals that were held back when it was stored, as far as is remembered: not across a restart.
+        /// The signals that were held back when the batch was stored. Empty after a restart.
         held_back: Box<[Signal]>,
     },
-    /// Another request with the same batch is being made durable right now.
+    /// Another request is appending the same batch right now.
     InFlight,
 }
 
-/// The right to store one batch. Dropped without `stored`, the batch counts as never seen.
+/// The right to store one batch. A ticket that is dropped without [`Ticket::stored`] leaves the batch unknown.
 pub struct Ticket {
     key: Key,
-    seen: Arc<Seen>,
+    batches: Arc<RecentBatches>,
 }
 
 impl Ticket {
-    /// The batch is durable, but for the events of these signals.
+    /// Remembers the batch as durable, except for the events of the held-back signals.
     pub fn stored(self, held_back: Box<[Signal]>) {
-        let mut memory = self.seen.lock();
-        memory.remember(self.key, self.seen.most);
+        let mut memory = self.batches.lock();
+        memory.remember(self.key, self.batches.capacity);
         if !held_back.is_empty() {
             memory.young.held_back.insert(self.key, held_back);
         }
@@ -41,30 +40,30 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.seen.lock().in_flight.remove(&self.key);
+        self.batches.lock().in_flight.remove(&self.key);
     }
 }
 
 type Key = (u64, Uuid);
 
-pub struct Seen {
+pub struct RecentBatches {
     memory: Mutex<Memory>,
-    most: usize,
+    capacity: usize,
 }
 
 #[derive(Default)]
 struct Memory {
-    /// Bounded by the requests under way.
+    /// Bounded by the number of concurrent requests.
     in_flight: HashSet<Key>,
     young: Generation,
     old: Generation,
 }
 
-/// Half of what is remembered.
+/// Half of the memory.
 #[derive(Default)]
 struct Generation {
     batches: HashSet<Key>,
-    /// Of the few that were not stored whole.
+    /// For the few batches that were not stored whole.
     held_back: HashMap<Key, Box<[Signal]>>,
 }
 
@@ -76,17 +75,17 @@ impl Generation {
     }
 }
 
-impl Seen {
-    /// Remembers at least `most / 2` and at most `most` batches.
-    pub fn new(most: usize) -> Self {
+impl RecentBatches {
+    /// Remembers at least `capacity / 2` and at most `capacity` batches.
+    pub fn new(capacity: usize) -> Self {
         Self {
             memory: Mutex::default(),
-            most,
+            capacity,
         }
     }
 
-    /// A batch, and those it was cut from. The writer finds a half whose whole is stored: several servers may have the halves, and then none
-    /// of them stores the whole.
+    /// Registers the arrival of a batch and of the batches it was split from. The writer drops a half whose whole batch is stored, because
+    /// several servers may receive the halves and none of them the whole.
     pub fn arrive(self: &Arc<Self>, project: &str, batch_id: Uuid, split_from: &[Uuid]) -> Arrival {
         let key = Self::key(project, batch_id);
         let mut memory = self.lock();
@@ -101,14 +100,14 @@ impl Seen {
         memory.in_flight.insert(key);
         Arrival::New(Ticket {
             key,
-            seen: Arc::clone(self),
+            batches: Arc::clone(self),
         })
     }
 
-    /// A batch that was stored before this start.
+    /// Remembers a batch that was stored before this server started.
     pub fn recall(&self, project: &str, batch_id: Uuid) {
         self.lock()
-            .remember(Self::key(project, batch_id), self.most);
+            .remember(Self::key(project, batch_id), self.capacity);
     }
 
     fn key(project: &str, batch_id: Uuid) -> Key {
@@ -121,8 +120,8 @@ impl Seen {
 }
 
 impl Memory {
-    fn remember(&mut self, key: Key, most: usize) {
-        if self.young.batches.len() >= most / 2 {
+    fn remember(&mut self, key: Key, capacity: usize) {
+        if self.young.batches.len() >= capacity / 2 {
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.batches.clear();
             self.young.held_back.clear();
@@ -135,41 +134,41 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn arrive(seen: &Arc<Seen>, id: u128) -> Arrival {
-        seen.arrive("shop", Uuid::from_u128(id), &[])
+    fn arrive(batches: &Arc<RecentBatches>, id: u128) -> Arrival {
+        batches.arrive("shop", Uuid::from_u128(id), &[])
     }
 
     #[test]
     fn a_stored_batch_is_a_duplicate_and_an_abandoned_one_is_not() {
-        let seen = Arc::new(Seen::new(8));
-        let Arrival::New(ticket) = arrive(&seen, 1) else {
+        let batches = Arc::new(RecentBatches::new(8));
+        let Arrival::New(ticket) = arrive(&batches, 1) else {
             panic!("new")
         };
-        assert!(matches!(arrive(&seen, 1), Arrival::InFlight));
+        assert!(matches!(arrive(&batches, 1), Arrival::InFlight));
         drop(ticket);
-        let Arrival::New(ticket) = arrive(&seen, 1) else {
+        let Arrival::New(ticket) = arrive(&batches, 1) else {
             panic!("new again")
         };
         ticket.stored(Box::from([Signal::Spans]));
-        let again = arrive(&seen, 1);
+        let again = arrive(&batches, 1);
         assert!(matches!(again, Arrival::Duplicate { held_back } if *held_back == [Signal::Spans]));
         assert!(matches!(
-            seen.arrive("other", Uuid::from_u128(1), &[]),
+            batches.arrive("other", Uuid::from_u128(1), &[]),
             Arrival::New(_)
         ));
     }
 
     #[test]
-    fn a_half_waits_while_its_whole_is_on_its_way() {
-        let seen = Arc::new(Seen::new(8));
-        let Arrival::New(whole) = arrive(&seen, 1) else {
+    fn a_half_waits_while_its_whole_batch_is_in_flight() {
+        let batches = Arc::new(RecentBatches::new(8));
+        let Arrival::New(whole) = arrive(&batches, 1) else {
             panic!("new")
         };
         let [whole_id, half_id] = [1, 2].map(Uuid::from_u128);
-        let half = || seen.arrive("shop", half_id, &[whole_id]);
+        let half = || batches.arrive("shop", half_id, &[whole_id]);
         assert!(
             matches!(half(), Arrival::InFlight),
-            "the whole is on its way"
+            "the whole batch is in flight"
         );
         whole.stored(Box::default());
         assert!(matches!(half(), Arrival::New(_)));
@@ -177,16 +176,16 @@ mod tests {
 
     #[test]
     fn the_memory_is_bounded_and_keeps_the_latest() {
-        let seen = Arc::new(Seen::new(8));
+        let batches = Arc::new(RecentBatches::new(8));
         for id in 0..100 {
-            if let Arrival::New(ticket) = arrive(&seen, id) {
+            if let Arrival::New(ticket) = arrive(&batches, id) {
                 ticket.stored(Box::default());
             }
         }
-        let memory = seen.lock();
+        let memory = batches.lock();
         assert!(memory.young.batches.len() + memory.old.batches.len() <= 8);
         drop(memory);
-        assert!(matches!(arrive(&seen, 99), Arrival::Duplicate { .. }));
-        assert!(matches!(arrive(&seen, 0), Arrival::New(_)));
+        assert!(matches!(arrive(&batches, 99), Arrival::Duplicate { .. }));
+        assert!(matches!(arrive(&batches, 0), Arrival::New(_)));
     }
 }

@@ -1,7 +1,6 @@
-//! Where batches are decoded that take long: on a few threads of their own, one batch at a time for one project.
+//! Threads for large and slow batches: one batch at a time per project.
 //!
-//! A thread keeps the memory that it used for the next batch. Spread over the threads that other blocking work runs on, each of those would
-//! keep as much.
+//! A thread keeps its memory for the next batch. Tokio's blocking threads are many, and each of them would keep as much.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::shares::{Holder, Share, Shares};
 
-/// How long a batch waits for its turn.
+/// The longest wait of a batch for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -21,7 +20,7 @@ pub struct LargeBatches {
 }
 
 impl LargeBatches {
-    /// Starts the threads. They end with this.
+    /// Starts the threads. They end when this is dropped.
     ///
     /// # Errors
     /// When the system starts no thread.
@@ -44,8 +43,8 @@ impl LargeBatches {
         })
     }
 
-    /// Runs `work` when it is the project's turn; nothing when that takes too long. Work that began goes on to its end, and keeps its turn,
-    /// even if nobody waits for it. Answers the turn, too: the project's next batch waits until that is dropped.
+    /// Runs `work` when it is the project's turn. Returns `None` if that takes too long. Work that has begun runs to its end and keeps its
+    /// turn, even if the caller is gone. Also returns the turn: the project's next batch waits until the caller drops it.
     pub async fn run<T: Send + 'static>(
         &self,
         project: Holder,
@@ -54,10 +53,10 @@ impl LargeBatches {
         let turn = self.turns.take(project, PATIENCE).await?;
         let (answer, done) = oneshot::channel();
         let job = move || {
-            // A panic must not end the thread. The caller gets no answer then.
+            // A panic must not end the thread. The caller then gets `None`.
             let work = std::panic::AssertUnwindSafe(work);
             if let Ok(done) = std::panic::catch_unwind(work) {
-                let _nobody_waits = answer.send((done, turn)).is_err();
+                let _caller_is_gone = answer.send((done, turn)).is_err();
             }
         };
         self.jobs.send(Box::new(job)).await.ok()?;
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_is_done_also_after_a_panic() {
+    async fn a_panic_does_not_end_the_thread() {
         let batches = LargeBatches::new(1).unwrap();
         let sender = Holder::new("key", b"one");
         let broken = batches.run(sender, || panic!("a bug")).await;
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_sender_has_one_turn_at_a_time() {
+    async fn one_project_has_one_turn_at_a_time() {
         let batches = LargeBatches::new(2).unwrap();
         let (begin, begun) = std::sync::mpsc::sync_channel::<()>(1);
         let one = Holder::new("key", b"one");

@@ -1,21 +1,22 @@
-//! Which stacks this process has stored already: bounded, forgotten at restart. Forgetting costs a row that merges away.
+//! The stacks that this process has stored: each distinct stack is stored once a week. A stack that was forgotten is stored again, and the
+//! duplicate row is merged away.
 //!
-//! A stack in use is stored again each week. So its rows are never much older than the events that use it, and may go with them.
+//! The rows of a stack in use are therefore never much older than the events that refer to it, and can expire with these events.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::fingerprint::fingerprint;
 use crate::stacks::RulesId;
 
 const WEEK_US: i64 = 7 * 24 * 3_600_000_000;
 
-/// A stack of a project under its rules in a week: with other rules, or in another week, it is new again.
+/// A stack of a project, under its rules, in one week. It counts as new under other rules and in another week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackKey(u64);
 
 impl StackKey {
-    /// `received_at` in microseconds since the epoch. Weeks of different stacks begin at different times.
+    /// `received_at` is in microseconds since the epoch. Weeks of different stacks begin at different times, to spread the rows.
     pub fn new(project: &str, rules: RulesId, stack_hash: u64, received_at: i64) -> Self {
         let begins = i64::try_from(stack_hash % WEEK_US.unsigned_abs()).unwrap_or(0);
         let week = received_at.saturating_add(begins).div_euclid(WEEK_US);
@@ -29,18 +30,18 @@ impl StackKey {
     }
 }
 
-/// Two generations: when the young one is full it becomes the old one, and the old one goes.
-pub struct KnownStacks {
+/// Two generations: when the young one is full, it replaces the old one.
+pub struct RecentStacks {
     generations: Mutex<[HashSet<StackKey>; 2]>,
-    most: usize,
+    capacity: usize,
 }
 
-impl KnownStacks {
-    /// Remembers at least `most / 2` and at most `most` stacks.
-    pub fn new(most: usize) -> Self {
+impl RecentStacks {
+    /// Remembers at least `capacity / 2` and at most `capacity` stacks.
+    pub fn new(capacity: usize) -> Self {
         Self {
             generations: Mutex::default(),
-            most,
+            capacity,
         }
     }
 
@@ -51,11 +52,11 @@ impl KnownStacks {
             .any(|generation| generation.contains(&key))
     }
 
-    /// Only once their rows are durable.
+    /// Remembers stacks. Call this only once their rows are durable.
     pub fn insert(&self, keys: &[StackKey]) {
         let mut generations = self.lock();
         for key in keys {
-            if generations[0].len() >= self.most / 2 {
+            if generations[0].len() >= self.capacity / 2 {
                 generations.swap(0, 1);
                 generations[0].clear();
             }
@@ -63,14 +64,14 @@ impl KnownStacks {
         }
     }
 
-    /// Stacks were erased: those that come again are stored again.
+    /// Forgets all stacks, because an erasure may have deleted their rows.
     pub fn clear(&self) {
         self.lock().iter_mut().for_each(HashSet::clear);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, [HashSet<StackKey>; 2]> {
+    fn lock(&self) -> MutexGuard<'_, [HashSet<StackKey>; 2]> {
         self.generations
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,324 @@
+//! The way of a batch from its body to its receipt. Every source of batches calls [`Intake::take`].
+
+mod large_batches;
+mod outcome_counts;
+mod upload;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use unjank_protocol::{Limits, Receipt, Signal};
+
+pub use self::large_batches::LargeBatches;
+pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
+pub use self::upload::{Encoding, NotInflated, Upload};
+
+use crate::clock::Clock;
+use crate::control::{Access, Caller, Cost, OverQuota};
+use crate::ingest::{self, Context, Prepared, Refusal, SignalTally, Tally};
+use crate::metrics::IngestMetrics;
+use crate::recent::{Arrival, RecentBatches, RecentNames, RecentStacks};
+use crate::shares::{Share, Shares};
+use crate::stacks::RuleSet;
+use crate::store::{Count, IngestLog, LogError, Outcome};
+
+/// Bodies up to this size after decompression are processed at once, in about a millisecond. Larger ones have threads of their own.
+const SMALL_BODY: usize = 256 * 1024;
+/// The pause between a refused large batch and the next one of its project.
+const AFTER_REFUSAL: Duration = Duration::from_millis(250);
+
+/// What the way of a batch needs.
+pub struct Intake {
+    pub limits: Limits,
+    pub clock: Clock,
+    pub access: Arc<Access>,
+    /// The classification rules of projects without rules of their own.
+    pub default_rules: Arc<RuleSet>,
+    pub recent_batches: Arc<RecentBatches>,
+    pub recent_stacks: RecentStacks,
+    pub recent_names: RecentNames,
+    pub outcome_counts: OutcomeCounts,
+    pub log: IngestLog,
+    pub metrics: IngestMetrics,
+    /// Concurrent uploads, by project: fewer than connections, so that polls of the configuration find a connection.
+    pub uploads: Arc<Shares>,
+    /// Concurrent uploads by key or install, so that one of them cannot use up the part of its project.
+    pub uploads_of_keys: Arc<Shares>,
+    /// Memory of bodies in KiB, by project.
+    pub bodies: Arc<Shares>,
+    pub large_batches: LargeBatches,
+}
+
+/// Why a batch is refused. `http::problem` has the status and code of each variant.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("too many uploads")]
+    Busy,
+    #[error("over quota: {0:?}")]
+    OverQuota(OverQuota),
+    #[error("the body does not decompress: {0:?}")]
+    NotInflated(NotInflated),
+    #[error(transparent)]
+    Batch(#[from] Refusal),
+    #[error("another request with the same batch is in flight")]
+    InFlight,
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// The right of one upload to proceed.
+#[must_use]
+pub struct Admission(#[expect(dead_code, reason = "dropping it frees the places")] [Share; 2]);
+
+impl Intake {
+    /// Admits an upload before its body is read, if there is a place for it and a quota for at least one event. Returns the share that
+    /// pays for the memory of the body.
+    pub fn admit(
+        &self,
+        caller: &Caller,
+        declared_bytes: Option<u64>,
+    ) -> Result<(Admission, Share), Refused> {
+        let own = self.uploads_of_keys.try_take(caller.holder, 1);
+        let own = own.ok_or(Refused::Busy)?;
+        let project = self.uploads.try_take(caller.project, 1);
+        let project = project.ok_or(Refused::Busy)?;
+        let now = self.clock.now();
+        let admitted = caller.budget.admit(declared_bytes, now);
+        admitted.map_err(Refused::OverQuota)?;
+        Ok((Admission([own, project]), self.bodies.begin(caller.project)))
+    }
+
+    /// Takes a batch from its body to its receipt: inflate, check, take from the quotas of signals, make rows, deduplicate, charge, append
+    /// to the log. The events are durable when this returns. `received_at` is in microseconds since the epoch.
+    pub async fn take(
+        self: &Arc<Self>,
+        caller: &Caller,
+        upload: Upload,
+        received_at: i64,
+    ) -> Result<Receipt<'static>, Refused> {
+        let bytes = upload.wire_bytes() as u64;
+        self.metrics.body_bytes.inc_by(bytes);
+        let timer = self.metrics.decode_seconds.start_timer();
+        let mut prepared = self.prepare(caller, upload, received_at).await?;
+        timer.observe_duration();
+
+        let taken = prepared.tally.clone();
+        let stored = self.store(caller, &mut prepared, bytes).await;
+        if prepared.receipt.duplicate || stored.is_err() {
+            let now = self.clock.now();
+            caller.budget.give_back_signals(stored_by_signal(&taken), now);
+            let limits = &mut prepared.receipt.rate_limits;
+            caller.budget.refresh_waits(limits, now);
+        }
+        stored?;
+        self.count(caller, &prepared);
+        Ok(prepared.receipt)
+    }
+
+    /// Counts a batch that was refused as a whole and will not be sent again.
+    pub fn count_refused(&self, caller: &Caller, code: &'static str) {
+        let refused = Count {
+            signal: "batch",
+            outcome: Outcome::Rejected,
+            reason: code,
+            events: 1,
+        };
+        self.outcome_counts.add(&caller.device.project, refused);
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Turns a body into a record. Large and slow batches have threads of their own, so that they delay no other request.
+    async fn prepare(
+        self: &Arc<Self>,
+        caller: &Caller,
+        upload: Upload,
+        received_at: i64,
+    ) -> Result<Prepared, Refused> {
+        let work = Preparation {
+            intake: Arc::clone(self),
+            caller: caller.clone(),
+            upload,
+            received_at,
+        };
+        // The compressed size says little about the inflated size.
+        if work.upload.wire_bytes() <= SMALL_BODY
+            && !work.upload.claims_more_than(SMALL_BODY)
+            && let Some(done) = work.run(SMALL_BODY, Patience::Quick)
+        {
+            return done;
+        }
+        let large = self.large_batches.run(caller.project, move || {
+            let limit = work.intake.limits.decompressed_bytes;
+            let done = work.run(limit, Patience::Slow);
+            done.unwrap_or_else(|| Err(work.too_large(limit)))
+        });
+        let (done, turn) = large.await.ok_or(Refused::Busy)?;
+        if done.is_err() {
+            // The allocator returns the memory to the system in this time.
+            tokio::time::sleep(AFTER_REFUSAL).await;
+        }
+        drop(turn);
+        done
+    }
+
+    /// Appends the batch to the log unless it is a duplicate, and charges the quotas of key and project for it.
+    async fn store(
+        &self,
+        caller: &Caller,
+        prepared: &mut Prepared,
+        bytes: u64,
+    ) -> Result<(), Refused> {
+        let project = &caller.device.project;
+        let batch_id = prepared.receipt.batch_id;
+        let arrival = self
+            .recent_batches
+            .arrive(project, batch_id, &prepared.split_from);
+        let ticket = match arrival {
+            Arrival::Duplicate { held_back } => {
+                prepared.become_duplicate(&held_back);
+                return Ok(());
+            }
+            Arrival::InFlight => return Err(Refused::InFlight),
+            Arrival::New(ticket) => ticket,
+        };
+        // Held-back events take nothing from the quota of the other signals.
+        let charged = prepared.tally.total(|one| one.stored + one.invalid);
+        let cost = Cost {
+            events: u32::try_from(charged).unwrap_or(u32::MAX),
+            bytes,
+        };
+        let now = self.clock.now();
+        let charged = caller.budget.charge(cost, now);
+        charged.map_err(Refused::OverQuota)?;
+        let record = std::mem::take(&mut prepared.record);
+        if let Err(error) = self.log.append(record).await {
+            caller.budget.refund(cost, self.clock.now());
+            return Err(error.into());
+        }
+        ticket.stored(prepared.held_back_signals());
+        self.recent_stacks.insert(&prepared.new_stacks);
+        Ok(())
+    }
+
+    fn count(&self, caller: &Caller, prepared: &Prepared) {
+        for (signal, tally) in prepared.tally.iter() {
+            for (outcome, events) in [
+                (Outcome::Stored, tally.stored),
+                (Outcome::Rejected, tally.rejected()),
+                (Outcome::Duplicate, tally.duplicate),
+            ] {
+                let labels = [signal.as_str(), outcome.as_str()];
+                let counter = self.metrics.events.with_label_values(&labels);
+                counter.inc_by(u64::from(events));
+            }
+        }
+        if prepared.receipt.duplicate {
+            self.count_duplicates(caller, &prepared.tally);
+            return;
+        }
+        let unclassified = &self.metrics.unclassified_stacks;
+        unclassified.inc_by(prepared.unclassified_stacks);
+        if let Some(skew) = prepared.skew_us {
+            let seconds = Duration::from_micros(skew.unsigned_abs()).as_secs_f64();
+            self.metrics.clock_skew_seconds.observe(seconds);
+        }
+    }
+
+    /// A duplicate leaves no record, so its outcomes are counted apart.
+    fn count_duplicates(&self, caller: &Caller, tally: &Tally) {
+        for (signal, SignalTally { duplicate, .. }) in tally.iter() {
+            let count = Count {
+                signal: signal.as_str(),
+                outcome: Outcome::Duplicate,
+                reason: "batch",
+                events: duplicate,
+            };
+            self.outcome_counts.add(&caller.device.project, count);
+        }
+    }
+}
+
+fn stored_by_signal(tally: &Tally) -> impl Iterator<Item = (Signal, u32)> {
+    tally.iter().map(|(signal, tally)| (signal, tally.stored))
+}
+
+/// Whether the work may take longer than about a millisecond.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    Quick,
+    Slow,
+}
+
+/// The work on one body that needs CPU only.
+struct Preparation {
+    intake: Arc<Intake>,
+    caller: Caller,
+    upload: Upload,
+    received_at: i64,
+}
+
+impl Preparation {
+    /// Inflates and checks the body and makes its record. Returns `None` if the inflated body is longer than `limit`, or if the work is slow
+    /// and has to be quick. A refused body costs its sender some of its quota.
+    fn run(&self, limit: usize, patience: Patience) -> Option<Result<Prepared, Refused>> {
+        let record = |json: &[u8]| self.record(json, patience);
+        match self.upload.inflate(limit, record) {
+            Ok(done) => done,
+            Err(NotInflated::TooLarge { .. }) => None,
+            Err(error) => {
+                self.spend(self.upload.wire_bytes());
+                Some(Err(Refused::NotInflated(error)))
+            }
+        }
+    }
+
+    fn record(&self, json: &[u8], patience: Patience) -> Option<Result<Prepared, Refused>> {
+        let (intake, caller, received_at) = (&self.intake, &self.caller, self.received_at);
+        let device = &caller.device;
+        let mut batch = match ingest::check(json, device, &intake.limits, received_at) {
+            Ok(batch) => batch,
+            Err(refusal) => {
+                self.spend(json.len());
+                return Some(Err(refusal.into()));
+            }
+        };
+        let rules = intake.access.rules(&device.project);
+        let context = Context {
+            device,
+            rules: rules.as_deref().unwrap_or(&intake.default_rules),
+            scrubbing: &intake.access.scrubbing(&device.project),
+            recent_stacks: &intake.recent_stacks,
+            recent_names: &intake.recent_names,
+            received_at,
+            wire_bytes: self.upload.wire_bytes(),
+        };
+        if patience == Patience::Quick && batch.is_slow(&context) {
+            return None;
+        }
+        let valid = stored_by_signal(batch.tally());
+        let rate_limits = caller.budget.take_signals(valid, received_at);
+        batch.hold_back(rate_limits);
+        let resource = batch.resource();
+        let etag = intake
+            .access
+            .config_etag(&device.project, resource, received_at);
+        Some(Ok(batch.into_record(&context, etag.as_deref())))
+    }
+
+    fn too_large(&self, limit: usize) -> Refused {
+        self.spend(limit);
+        Refused::NotInflated(NotInflated::TooLarge { limit })
+    }
+
+    /// Charges for a body that was read for nothing: one event for each KiB.
+    fn spend(&self, read: usize) {
+        let cost = Cost {
+            events: u32::try_from(read / 1024).unwrap_or(u32::MAX).max(1),
+            bytes: self.upload.wire_bytes() as u64,
+        };
+        self.caller.budget.spend(cost, self.received_at);
+    }
+}
