@@ -1,7 +1,8 @@
-//! `unjank-loadtest alerts`: whether alert rules find what is slower and keep quiet about what is not, on simulated fleets.
+//! `unjank-loadtest alerts`: measures on simulated fleets whether alert rules find slow-downs, and whether they stay quiet
+//! otherwise.
 //!
-//! The server's own evaluation is tried on the past (`unjank alerts simulate`): the same verdicts and the same state machine as every
-//! minute in production.
+//! The server evaluates the rules on past data (`unjank alerts simulate`), with the same verdicts and the same state machine as
+//! in production, where it evaluates them every minute.
 
 mod cost;
 mod quiet;
@@ -24,45 +25,45 @@ use self::simulate::Simulator;
 
 #[derive(Debug, Args)]
 pub(crate) struct AlertsArgs {
-    /// The server to start.
+    /// Path of the `unjank` binary.
     #[arg(long)]
     server_bin: PathBuf,
-    /// Where the filled store is kept, so that the next run need not fill it again.
+    /// Folder of the filled store, which is kept so that later runs need not fill it again.
     #[arg(long)]
     data_dir: PathBuf,
-    /// Roll-outs of each kind, each another fleet at another time; 0: none.
+    /// Number of roll-outs of each kind, each with another fleet at another time. 0 skips this part.
     #[arg(long, default_value_t = 10)]
     trials: u64,
-    /// Only roll-outs that bring this; may repeat.
+    /// Only try roll-outs of this kind. Can be repeated.
     #[arg(long, value_name = "WHAT")]
     kind: Vec<String>,
-    /// Days without a change; 0: none. A week more is filled in, to be compared with.
+    /// Number of days without a change. 0 skips this part. Eight more days are filled as the baseline.
     #[arg(long, default_value_t = 30)]
     days: u64,
-    /// Minutes from one evaluation to the next in those days.
+    /// Minutes between two evaluations in those days.
     #[arg(long, default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=720))]
     step: u64,
-    /// Sessions of a day: ten rows each.
+    /// Sessions per day. Each produces about ten rows.
     #[arg(long, default_value_t = 20_000)]
     sessions: u64,
-    /// Only so many of the rules in those days, from the first on.
+    /// Number of rules to evaluate in those days, starting with the first.
     #[arg(long, default_value_t = 50)]
     rules: usize,
 }
 
-/// What all parts of it need.
+/// State that all parts share.
 struct Bench {
     clickhouse: ClickHouse,
     simulator: Simulator,
     templates: Vec<Value>,
 }
 
-/// Answers whether everything is as wanted.
+/// Returns whether all results are as required.
 pub(crate) async fn run(args: &AlertsArgs) -> Result<bool> {
     let mut server = Server::start(&args.server_bin, &args.data_dir)?;
     server.ready().await?;
     let clickhouse = ClickHouse::new(Access::Engine(args.data_dir.clone()))?;
-    // A new store is ready for questions later than for batches.
+    // A new store accepts batches before it answers queries.
     for _ in 0..10 {
         if clickhouse.value::<u64>("SELECT 1").await.is_ok() {
             break;

@@ -1,4 +1,4 @@
-//! Asks ClickHouse over its HTTP interface: the server's own or the embedded engine.
+//! Queries ClickHouse over its HTTP interface, either a ClickHouse server or the embedded engine.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde::Deserialize;
 /// How to reach the store.
 #[derive(Clone, Debug)]
 pub(crate) enum Access {
-    /// A ClickHouse of one's own.
+    /// A ClickHouse server that the operator runs.
     Server(Login),
-    /// The embedded engine: `engine.json` in the server's data folder says where it listens. Read again for each try,
-    /// since a restarted engine has a new port and password.
+    /// The embedded engine. Its address is in `engine.json` of the server's data folder, which is read before each attempt
+    /// because a restarted engine has a new port and password.
     Engine(PathBuf),
 }
 
@@ -25,16 +25,16 @@ pub(crate) struct Login {
     pub(crate) user: String,
     #[serde(default)]
     pub(crate) password: String,
-    /// The engine's process.
+    /// Process id of the engine.
     #[serde(default)]
     pub(crate) pid: Option<u32>,
 }
 
-/// The file the server writes for its embedded engine.
+/// Reads the file that the server writes for its embedded engine.
 pub(crate) fn engine_login(data_dir: &Path) -> Result<Login> {
     let path = data_dir.join("engine.json");
     let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("reading {}: does the server run?", path.display()))?;
+        .with_context(|| format!("reading {}: is the server running?", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct ClickHouse {
     client: Client,
 }
 
-/// Rows as tab-separated text, cut into fields.
+/// Rows of a tab-separated response, split into fields.
 pub(crate) type Rows = Vec<Vec<String>>;
 
 const TRIES: u32 = 20;
@@ -61,9 +61,9 @@ impl ClickHouse {
         Ok(Self { access, client })
     }
 
-    /// Runs a query. Tries again for some seconds while nobody answers: the engine may be restarting.
+    /// Runs a query. Retries for some seconds while ClickHouse is unreachable, as the engine may be restarting.
     pub(crate) async fn rows(&self, sql: &str) -> Result<Rows> {
-        let mut failed = anyhow!("never tried");
+        let mut failed = anyhow!("no attempt was made");
         for _ in 0..TRIES {
             match self.exchange(sql).await {
                 Ok(answer) => return parse(sql, &answer?),
@@ -71,19 +71,19 @@ impl ClickHouse {
             }
             tokio::time::sleep(BETWEEN_TRIES).await;
         }
-        Err(failed.context("ClickHouse did not answer"))
+        Err(failed.context("ClickHouse is unreachable"))
     }
 
-    /// One value: the first field of the first row.
+    /// Returns the first field of the first row.
     pub(crate) async fn value<T: std::str::FromStr>(&self, sql: &str) -> Result<T> {
         let rows = self.rows(sql).await?;
         rows.first()
             .and_then(|row| row.first())
             .and_then(|field| field.parse().ok())
-            .with_context(|| format!("no value from: {sql}"))
+            .with_context(|| format!("the query returned no value of the expected type: {sql}"))
     }
 
-    /// The outer result fails when nobody answers, the inner one when ClickHouse refuses the query.
+    /// The outer result is an error if ClickHouse is unreachable, the inner one if it rejects the query.
     async fn exchange(&self, sql: &str) -> Result<Result<String>> {
         let login = match &self.access {
             Access::Server(login) => login.clone(),
@@ -100,12 +100,12 @@ impl ClickHouse {
             .body(sql.to_owned())
             .send()
             .await
-            .context("asking ClickHouse")?;
+            .context("querying ClickHouse")?;
         let status = response.status();
         let text = response
             .text()
             .await
-            .context("reading ClickHouse's answer")?;
+            .context("reading ClickHouse's response")?;
         if !status.is_success() {
             return Ok(Err(anyhow!(
                 "ClickHouse: {status}: {}\nfor: {sql}",
@@ -117,7 +117,7 @@ impl ClickHouse {
 }
 
 fn parse(sql: &str, text: &str) -> Result<Rows> {
-    // An error after the first rows cannot change the status any more: it ends the body.
+    // After the first rows ClickHouse can no longer change the status, so it appends the error to the body.
     if text.contains("DB::Exception") {
         bail!("ClickHouse failed in the middle of: {sql}\n{text}");
     }

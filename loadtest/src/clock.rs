@@ -1,10 +1,10 @@
-//! The one place that reads the wall clock.
+//! The only module that reads the wall clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use unjank_protocol::Timestamp;
 
-/// What time it is, by this machine.
+/// Returns the current time of this machine.
 #[expect(
     clippy::disallowed_methods,
     reason = "the load test's own clock: everything else takes a time as a parameter"

@@ -1,4 +1,4 @@
-//! Everything that is printed. Reports go to standard output, progress and warnings to standard error.
+//! Console output: reports go to standard output, progress and warnings to standard error.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use crate::tally::Tally;
 
 /// Prints a report.
 pub(crate) fn print(text: &str) {
-    // A closed pipe (`| head`) is no reason to fail.
+    // A closed pipe (`| head`) is not an error.
     writeln!(stdout().lock(), "{text}").unwrap_or_default();
 }
 
-/// Prints a line for the person at the terminal.
+/// Prints a line of progress or a warning.
 pub(crate) fn say(text: &str) {
     writeln!(stderr().lock(), "{text}").unwrap_or_default();
 }
 
-/// A progress bar on a terminal, a plain line every few seconds elsewhere.
+/// A progress bar on a terminal; a plain line every few seconds otherwise.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     last_line: Instant,
@@ -27,7 +27,7 @@ pub(crate) struct Progress {
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 impl Progress {
-    /// `expected`: how long the load is meant to take, when that is known.
+    /// `expected` is the planned duration of the load, if known.
     pub(crate) fn new(expected: Option<Duration>) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let millis = expected.map(|expected| u64::try_from(expected.as_millis()).unwrap_or(0));
@@ -51,7 +51,7 @@ impl Progress {
     pub(crate) fn show(&mut self, tally: &Tally, elapsed: Duration, under_way: usize) {
         let seconds = elapsed.as_secs_f64().max(0.001);
         let line = format!(
-            "{} batches acknowledged, {:.0} events/s, {under_way} under way, {} retries, p99 {:.1} ms",
+            "{} batches acknowledged, {:.0} events/s, {under_way} in flight, {} retries, p99 {:.1} ms",
             tally.acknowledged,
             tally.events_accepted as f64 / seconds,
             tally.retries,

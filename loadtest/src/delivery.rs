@@ -1,4 +1,4 @@
-//! One batch from its intended start to its end: acknowledged, refused, or given up.
+//! Delivers one batch, from its scheduled start until it is acknowledged, rejected or given up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,41 +12,41 @@ use crate::post::{Acceptance, Answer, Attempt, Target};
 use crate::random::Random;
 use crate::{clock, console};
 
-/// How a batch ended.
+/// The final state of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Acknowledged(Acceptance),
-    /// Dropped as the server told us to; it must not be stored.
+    /// Dropped because the server rejected it. It must not be stored.
     Refused(String),
-    /// Given up without an answer: stored once or not at all.
+    /// Given up without an answer. It may be stored once or not at all.
     Unknown(String),
 }
 
-/// A batch that has ended.
+/// A batch with its final state.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) parcel: Parcel,
     pub(crate) fate: Fate,
     pub(crate) attempts: Vec<(String, Duration)>,
-    /// Intended start → end, with all waiting and all retries.
+    /// Time from the scheduled start to the end, including all waits and retries.
     pub(crate) latency: Duration,
     pub(crate) ended: Instant,
 }
 
-/// When to try again, as the SDK does it: jittered exponential back-off, never before `Retry-After`.
+/// When to retry. Follows the SDK: exponential back-off with jitter, never before `Retry-After`.
 #[derive(Clone, Debug)]
 pub(crate) struct Backoff {
-    /// The first wait; doubled each time. The SDK's is 15 s, a load test's is shorter.
+    /// Wait before the first retry; doubles with each retry. The SDK uses 15 s, load tests use less.
     pub(crate) first: Duration,
     pub(crate) longest: Duration,
-    /// What `Retry-After` is multiplied by.
+    /// Factor applied to `Retry-After`.
     pub(crate) retry_after_scale: f64,
-    /// Give up after so many attempts; none to go on until acknowledged.
+    /// Number of attempts before a batch is given up; `None` retries until it is acknowledged.
     pub(crate) attempts: Option<u32>,
 }
 
 impl Backoff {
-    /// The wait after the `attempt`-th failed attempt (from 1).
+    /// Returns the wait after the `attempt`-th failed attempt, counted from 1.
     fn wait(
         &self,
         attempt: u32,
@@ -75,17 +75,17 @@ impl Backoff {
     }
 }
 
-/// What deliveries share.
+/// State that all deliveries share.
 pub(crate) struct Carrier {
     pub(crate) target: Target,
     pub(crate) backoff: Backoff,
-    /// One permit for each connection.
+    /// One permit per connection.
     pub(crate) connections: Semaphore,
     pub(crate) stop: Stop,
 }
 
-/// Sends the batch until it has ended. Latency counts from the intended start, so that waiting for a connection, or a
-/// server that stalls, is not left out (no coordinated omission).
+/// Sends the batch until it reaches a final state. Latency counts from the scheduled start, so that it includes the wait for a
+/// connection and the stalls of the server (no coordinated omission).
 pub(crate) async fn deliver(carrier: Arc<Carrier>, due: Due) -> Delivery {
     let intended = due.intended.unwrap_or_else(Instant::now);
     let mut parcel = due.parcel;
@@ -124,17 +124,17 @@ pub(crate) async fn deliver(carrier: Arc<Carrier>, due: Due) -> Delivery {
 
 impl Carrier {
     async fn attempt(&self, parcel: &mut Parcel) -> Attempt {
-        // The semaphore is never closed; should it be, sending without a permit is harmless.
+        // The semaphore is never closed. If it were, sending without a permit would be harmless.
         let _permit = self.connections.acquire().await.ok();
         if let Err(error) = parcel.restamp(clock::now()) {
             console::say(&format!(
-                "warning: a retry keeps its old sent_at: {error:#}"
+                "warning: could not update sent_at of a retry: {error:#}"
             ));
         }
         self.target.post(parcel).await
     }
 
-    /// Sleeps; answers false when the run was stopped meanwhile.
+    /// Sleeps. Returns `false` if the run was stopped before the wait was over.
     async fn sleep(&self, wait: Duration) -> bool {
         const STEP: Duration = Duration::from_millis(100);
         let until = Instant::now() + wait;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_the_longest_with_jitter() {
+    fn waits_double_up_to_a_maximum_with_jitter() {
         let mut random = Random::of(&[1]);
         let mut wait = |attempt| {
             backoff()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_key_is_tried_again_much_later() {
+    fn a_rejected_key_is_retried_after_a_longer_wait() {
         let mut random = Random::of(&[1]);
         let wait = backoff().wait(1, true, None, &mut random);
         assert!((400..=800).contains(&wait.as_millis()), "{wait:?}");

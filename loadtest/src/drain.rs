@@ -1,4 +1,4 @@
-//! Waits until what was acknowledged has reached ClickHouse.
+//! Waits until all acknowledged batches have reached ClickHouse.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +8,19 @@ use reqwest::Client;
 use crate::clickhouse::ClickHouse;
 use crate::store;
 
-/// The gauge that says how much the server's log still holds.
+/// Gauge of the records that the server's log still holds.
 const PENDING: &str = "unjank_log_pending_records";
-/// And the one that says what its roll-ups do not hold yet.
+/// Gauge of the stored rows that are not rolled up yet.
 const UNFOLDED: &str = "unjank_writer_unfolded_rows";
 const POLL: Duration = Duration::from_millis(250);
-/// How long the tables must not have grown while the gauge says 0: it is set only now and then, and new records wait a
-/// second for company.
+/// How long the tables must not have grown while the gauges are 0: the server updates them only now and then, and holds new
+/// records for a second to batch them.
 const QUIET: Duration = Duration::from_millis(2_500);
-/// The same without the gauge.
-const QUIET_WITHOUT_WORD: Duration = Duration::from_secs(6);
+/// The same if the server has no gauge.
+const QUIET_WITHOUT_GAUGE: Duration = Duration::from_secs(6);
 
-/// Waits for the server's log to be empty: by its own word when `admin_url` is given and the gauge is there, and until the
-/// tables stop growing. Answers how long it took until then.
+/// Waits until the server's log is empty: until the gauges are 0, if `admin_url` is set and the server has them, and until the
+/// tables stop growing. Returns how long that took.
 pub(crate) async fn wait(
     admin_url: Option<&str>,
     clickhouse: &ClickHouse,
@@ -30,20 +30,20 @@ pub(crate) async fn wait(
     let mut rows = 0;
     let mut quiet_since = begun;
     while begun.elapsed() < timeout {
-        let word = match admin_url {
+        let gauge_value = match admin_url {
             Some(url) => pending(url).await,
             None => Ok(None),
         };
-        let (quiet, obstacle) = match word {
+        let (quiet, obstacle) = match gauge_value {
             Ok(Some(0.0)) => (QUIET, None),
             Ok(Some(records)) => (
                 QUIET,
                 Some(format!(
-                    "{records} records of its log or rows wait to be stored or rolled up"
+                    "{records} log records or rows still wait to be stored or rolled up"
                 )),
             ),
-            Ok(None) => (QUIET_WITHOUT_WORD, None),
-            // A server that restarts answers again soon.
+            Ok(None) => (QUIET_WITHOUT_GAUGE, None),
+            // A restarting server will answer again soon.
             Err(error) => (QUIET, Some(format!("{error:#}"))),
         };
         if let Some(obstacle) = obstacle {
@@ -61,41 +61,37 @@ pub(crate) async fn wait(
         }
         tokio::time::sleep(POLL).await;
     }
-    bail!("{}", too_slow(timeout, "its tables still grow"))
+    bail!("{}", too_slow(timeout, "its tables are still growing"))
 }
 
 fn too_slow(timeout: Duration, obstacle: &str) -> String {
     format!(
-        "the server has not drained its log within {} s: {obstacle}. Can it reach ClickHouse? Its own log tells. Wait longer \
-         with --drain-timeout",
+        "the server has not drained its log within {} s: {obstacle}. Check the server's own log: can it reach ClickHouse? To wait longer, \
+         raise --drain-timeout",
         timeout.as_secs()
     )
 }
 
-/// The gauge's value; none when the server does not have it.
+/// Returns the log records and rows still to be processed, or `None` if the server does not have the gauge.
 async fn pending(admin_url: &str) -> Result<Option<f64>> {
     let text = metrics(admin_url).await?;
     let pending = gauge(&text, PENDING);
     Ok(pending.map(|records| records + gauge(&text, UNFOLDED).unwrap_or_default()))
 }
 
-/// The server's metrics, in the Prometheus text format.
+/// Returns the server's metrics in the Prometheus text format.
 pub(crate) async fn metrics(admin_url: &str) -> Result<String> {
     let url = format!("{}/metrics", admin_url.trim_end_matches('/'));
     let client = Client::builder()
         .no_proxy()
         .timeout(Duration::from_secs(5))
         .build()?;
-    let response = client
-        .get(&url)
-        .send()
-        .await
-        .context("asking for metrics")?;
-    let response = response.error_for_status().context("asking for metrics")?;
+    let response = client.get(&url).send().await.context("fetching metrics")?;
+    let response = response.error_for_status().context("fetching metrics")?;
     Ok(response.text().await?)
 }
 
-/// The value of a metric in the Prometheus text format, summed over its labels.
+/// Returns the value of a metric in the Prometheus text format, summed over its labels.
 pub(crate) fn gauge(text: &str, name: &str) -> Option<f64> {
     let values = text.lines().filter_map(|line| {
         let rest = line.strip_prefix(name)?;
@@ -114,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gauge_is_read_with_and_without_labels_and_not_confused_with_a_longer_name() {
+    fn gauges_are_parsed_with_and_without_labels_and_longer_names_are_ignored() {
         let text = "# TYPE unjank_log_pending_records gauge\nunjank_log_pending_records 12\n\
                     unjank_log_pending_records_total 99\n";
         assert_eq!(gauge(text, PENDING), Some(12.0));

@@ -1,4 +1,4 @@
-//! What happens on a device in one minute of use: a file for each signal.
+//! Generates the events of one minute of use on a device: one file per signal.
 
 mod app_start;
 mod frame_window;
@@ -17,17 +17,17 @@ use crate::population::Device;
 use crate::random::{Random, whole};
 use crate::vocabulary::Vocabulary;
 
-/// The minute of one session that a batch reports.
+/// The minute of a session that a batch reports.
 pub(crate) struct Scene<'a> {
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) device: &'a Device,
-    /// When the minute was over, by the device's clock.
+    /// End of the minute on the device's clock.
     pub(crate) end: Timestamp,
-    /// Which minute of the session it was, from 0.
+    /// Index of the minute within the session, from 0.
     pub(crate) minute: u64,
 }
 
-/// A point in time as events tell it.
+/// A point in time in the two forms that events carry.
 struct Moment {
     time: Timestamp,
     uptime_ms: u64,
@@ -36,12 +36,12 @@ struct Moment {
 const MINUTE_MS: u64 = 60_000;
 
 impl Scene<'_> {
-    /// Some moment of the minute, to the microsecond.
+    /// Returns a random moment of the minute, to the microsecond.
     fn moment(&self, random: &mut Random) -> Moment {
         self.moment_at(random.below(MINUTE_MS * 1_000))
     }
 
-    /// The moment `offset_us` after the minute began.
+    /// Returns the moment `offset_us` after the start of the minute.
     fn moment_at(&self, offset_us: u64) -> Moment {
         let before_end = MINUTE_MS * 1_000 - offset_us.min(MINUTE_MS * 1_000);
         Moment {
@@ -51,16 +51,16 @@ impl Scene<'_> {
     }
 }
 
-/// An unsigned number of micro- or milliseconds as the protocol's signed one.
+/// Converts an unsigned number of microseconds to the protocol's signed one.
 fn micros(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Which signals a batch holds.
+/// Signals that a batch contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Mix {
-    /// Every signal, in the proportions of an app in use.
+    /// All signals, in the proportions of an app in use.
     Realistic,
     Spans,
     FrameWindows,
@@ -73,7 +73,7 @@ pub(crate) enum Mix {
     SdkHealth,
 }
 
-/// Shares of the realistic mix; what is left are spans.
+/// Shares of the realistic mix. The rest are spans.
 const REALISTIC: &[(Signal, f64)] = &[
     (Signal::Metrics, 0.2),
     (Signal::FrameWindows, 0.06),
@@ -157,7 +157,8 @@ fn add<'a>(
     }
 }
 
-/// Makes one event invalid in a way that every server must refuse, whatever its limits are set to. Answers which.
+/// Makes one span invalid in a way that every server must reject, whatever its limits. Returns its signal and index, or `None` if
+/// the batch has no spans.
 pub(crate) fn spoil(batch: &mut Batch<'_>, random: &mut Random) -> Option<(Signal, u32)> {
     let index = usize::try_from(random.below(batch.spans.len() as u64)).ok()?;
     let span = batch.spans.get_mut(index)?;

@@ -1,7 +1,8 @@
 //! `unjank-loadtest faults`: breaks one thing at a time, then checks that every acknowledged event is stored exactly once.
 //!
-//! Each fault runs on a server of its own. `site` has the server and its store, `devices` what is sent, `balance` what is
-//! compared; `strace` and `image` are the tools that break things. The other modules hold the faults, a family a file.
+//! Each fault runs on a server of its own. `site` manages the server and its store, `devices` sends the batches, and `balance`
+//! compares the batches with the store. `strace` and `image` are the tools that break things. The other modules contain the
+//! faults, one family per file.
 
 mod balance;
 mod devices;
@@ -31,19 +32,19 @@ use crate::faults::verdict::Verdict;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FaultsArgs {
-    /// Which faults to try. Without a name: all of them.
+    /// Faults to try. Without a name, all of them.
     #[arg(value_enum, value_name = "NAME")]
     names: Vec<Fault>,
-    /// The `unjank` binary.
+    /// Path of the `unjank` binary.
     #[arg(long)]
     server_bin: PathBuf,
-    /// Try fewer places to kill at, and fewer disks.
+    /// Test fewer points to kill at and fewer disks.
     #[arg(long)]
     quick: bool,
-    /// How many faults are tried at the same time, each on a server of its own. Most of the time is waiting.
+    /// Number of faults to try concurrently, each on a server of its own. Faults spend most of their time waiting.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
-    /// Keep the folder of each fault that falls short.
+    /// Keep the data folder of each fault that falls short.
     #[arg(long)]
     keep: bool,
 }
@@ -56,25 +57,25 @@ pub(crate) enum Fault {
     ServerKilled,
     /// The engine gets SIGKILL at its n-th rename while it rolls up a large range.
     EngineKilledInRollUp,
-    /// The disk keeps only what was synced; then the engine is killed.
+    /// The disk keeps only synced data; afterwards the engine is killed.
     PowerCut,
-    /// The disk fills up while batches arrive, and is given space again.
+    /// The disk fills up while batches arrive, and later has space again.
     DiskFull,
     /// Syncs, writes and renames of server and engine fail with EIO.
     DiskFailing,
-    /// The engine hangs for longer than requests wait for it, and goes on or is killed.
+    /// The engine hangs until requests time out, then resumes or is killed.
     EngineHung,
-    /// The data folder goes back to an older copy in front of a ClickHouse that was not restored.
+    /// The data folder is restored from an older copy, but ClickHouse is not.
     RestoredFolder,
-    /// The folder of the ingest log is gone.
+    /// The folder of the ingest log is deleted.
     LostLog,
-    /// The writer's ledger, `drain.json`, is gone.
+    /// The writer's ledger, `drain.json`, is deleted.
     LostLedger,
-    /// The writer's ledger cannot be saved once, after a large range.
+    /// Saving the writer's ledger fails once, after a large range.
     UnsavedLedger,
-    /// An operator's view refuses a row for its content after the raw rows are stored.
+    /// An operator's materialized view rejects a row for its content after the raw rows are stored.
     RefusedAfterStore,
-    /// A roll-up table is renamed, and has its name again some seconds later.
+    /// A roll-up table is renamed, and renamed back some seconds later.
     RollUpAway,
     /// One roll-up fails for longer than the engine remembers deduplication tokens.
     OldFold,
@@ -87,7 +88,7 @@ impl Fault {
             .unwrap_or_default()
     }
 
-    /// Answers what held, or the error that says what fell short.
+    /// Returns what was verified, or an error that describes what fell short.
     async fn try_on(self, trial: &Trial) -> Result<String> {
         match self {
             Self::EngineKilled => Box::pin(kills::engine(trial)).await,
@@ -108,16 +109,16 @@ impl Fault {
     }
 }
 
-/// Tries the faults and prints a line for each; answers whether none fell short.
+/// Tries the faults and prints a line for each. Returns `false` if one fell short.
 pub(crate) async fn run(args: &FaultsArgs) -> Result<bool> {
     ensure!(
         args.server_bin.is_file(),
-        "{} is no program",
+        "{} is not a file: pass the path of the `unjank` binary to --server-bin",
         args.server_bin.display()
     );
     let mut terminate = signal(SignalKind::terminate()).context("waiting for SIGTERM")?;
     let here = LocalSet::new();
-    // Whatever ends the faults early: what is dropped then unmounts disks and ends processes.
+    // Interrupting drops the future, and the dropped guards unmount disks and end processes.
     tokio::select! {
         held = here.run_until(try_all(args)) => held,
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
@@ -156,12 +157,12 @@ async fn try_all(args: &FaultsArgs) -> Result<bool> {
 }
 
 async fn judge(args: FaultsArgs, fault: Fault) -> Result<Verdict> {
-    /// A fault that hangs must not keep the others from being tried.
+    /// A fault that hangs must not block the others.
     const LONGEST: Duration = Duration::from_secs(1_200);
     let folder = tempfile::Builder::new()
         .prefix("unjank-fault-")
         .tempdir()
-        .context("making a folder for a server's data")?;
+        .context("creating a folder for a server's data")?;
     let trial = Trial {
         fault: fault.name(),
         begun: Instant::now(),
@@ -170,8 +171,12 @@ async fn judge(args: FaultsArgs, fault: Fault) -> Result<Verdict> {
         quick: args.quick,
     };
     let tried = tokio::time::timeout(LONGEST, fault.try_on(&trial)).await;
-    let tried =
-        tried.unwrap_or_else(|_| Err(anyhow!("not over after {} minutes", LONGEST.as_secs() / 60)));
+    let tried = tried.unwrap_or_else(|_| {
+        Err(anyhow!(
+            "timed out after {} minutes",
+            LONGEST.as_secs() / 60
+        ))
+    });
     let verdict = Verdict::of(tried);
     console::print(&verdict.line(&trial.fault, trial.begun.elapsed()));
     if args.keep && matches!(verdict, Verdict::FallsShort(_)) {

@@ -1,5 +1,5 @@
-//! Fills a store with as many events as a large app makes in a month: straight into the raw tables, as fast as ClickHouse takes them,
-//! without roll-ups. For measuring questions, not the way in.
+//! Fills a store with as many events as a large app produces in a month. Rows are inserted straight into the raw tables, without
+//! roll-ups: this prepares measurements of queries and does not exercise ingestion.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +8,19 @@ use anyhow::{Context, Result, bail};
 use crate::clickhouse::ClickHouse;
 use crate::console;
 
-/// Two thousand stacks are classified within seconds.
+/// Time limit for the server to classify the stacks. Two thousand take seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Rows of one INSERT.
+/// Rows per INSERT.
 const ROWS: u64 = 1_000_000;
 
-/// How many days, and how many rows of each table in all.
+/// Number of days, and number of spans in total. The other tables are filled in proportion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amount {
     pub(crate) days: u64,
     pub(crate) spans: u64,
 }
 
-/// A table, its rows for each thousand spans, and the statement that makes them.
+/// Each table with its rows per thousand spans and the SQL that generates them.
 const TABLES: [(&str, u64, &str); 7] = [
     ("spans", 1_000, include_str!("fill/spans.sql")),
     ("frame_windows", 200, include_str!("fill/frame_windows.sql")),
@@ -31,11 +31,11 @@ const TABLES: [(&str, u64, &str); 7] = [
     ("traffic", 30, include_str!("fill/traffic.sql")),
 ];
 
-/// How many there are, and the statement that makes them.
+/// Number of stacks, and the SQL that generates them.
 const STACKS: (u64, &str) = (2_000, include_str!("fill/stacks.sql"));
 
-/// Adds what is missing: a day that has its last table is whole. Today is the last day. The classes of the stacks are left to the
-/// server: it looks for stacks without one when it starts.
+/// Adds the missing days; the last one is today. A day whose last table is complete is skipped. The server classifies the stacks
+/// when it starts.
 pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> {
     let today = u64::try_from(crate::clock::now().as_micros() / 86_400_000_000)?;
     if clickhouse
@@ -58,11 +58,11 @@ pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> 
             amount.days - age,
             amount.days
         ));
-        // New versions reach a few installs more each day.
+        // A new version reaches a few more installs each day.
         let adopted = (amount.days - age) * 10 / amount.days;
         for (table, share, sql) in TABLES {
             let rows = amount.spans / amount.days * share / 1_000;
-            add(clickhouse, (table, sql), Place { day, adopted, rows }).await?;
+            add(clickhouse, (table, sql), Chunk { day, adopted, rows }).await?;
         }
     }
     Ok(())
@@ -70,7 +70,7 @@ pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> 
 
 /// Waits until the server has classified all stacks.
 pub(crate) async fn classified(clickhouse: &ClickHouse) -> Result<()> {
-    console::say("waiting for the classes of the stacks ...");
+    console::say("waiting until the stacks are classified ...");
     let begun = Instant::now();
     while clickhouse
         .value::<u64>("SELECT count() FROM stack_class_current")
@@ -78,20 +78,23 @@ pub(crate) async fn classified(clickhouse: &ClickHouse) -> Result<()> {
         < STACKS.0
     {
         if begun.elapsed() > PATIENCE {
-            bail!("the server has not classified all stacks: see its log");
+            bail!(
+                "the server did not classify all stacks within {} s: see its log",
+                PATIENCE.as_secs()
+            );
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     Ok(())
 }
 
-struct Place {
+struct Chunk {
     day: u64,
     adopted: u64,
     rows: u64,
 }
 
-async fn add(clickhouse: &ClickHouse, (table, sql): (&str, &str), place: Place) -> Result<()> {
+async fn add(clickhouse: &ClickHouse, (table, sql): (&str, &str), place: Chunk) -> Result<()> {
     for first in (0..place.rows).step_by(usize::try_from(ROWS)?) {
         let rows = ROWS.min(place.rows - first);
         let sql = sql

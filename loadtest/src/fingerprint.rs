@@ -1,8 +1,8 @@
-//! One number for each event, computed the same way here and inside ClickHouse.
+//! Computes a hash for each event, in the same way here and in ClickHouse.
 //!
-//! A fingerprint covers what identifies an event and is stored as sent. Its time is covered for devices whose clock is right;
-//! the server shifts the times of the others. For each signal the function and the SQL stand side by side and must say the
-//! same.
+//! A fingerprint covers the fields that identify an event and that the server stores unchanged. It covers the event's time only
+//! for devices with a correct clock, because the server shifts the times of the others. The SQL expressions and the Rust code of
+//! each signal must list the same fields in the same order.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::population::has_right_clock;
 
-/// The signals that have a table, in the order of a batch.
+/// Signals that have a table, in the order of a batch.
 pub(crate) const SIGNALS: [Signal; 9] = [
     Signal::Spans,
     Signal::FrameWindows,
@@ -25,7 +25,7 @@ pub(crate) const SIGNALS: [Signal; 9] = [
     Signal::SdkHealth,
 ];
 
-/// The columns a signal's fingerprint covers, as SQL expressions of type String.
+/// Returns the columns that a signal's fingerprint covers, as SQL expressions of type String.
 fn columns(signal: Signal) -> &'static [&'static str] {
     match signal {
         Signal::Spans => &[
@@ -94,13 +94,13 @@ fn columns(signal: Signal) -> &'static [&'static str] {
 /// Whether fingerprints cover the time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
-    /// Of the devices whose install id says that their clock is right.
+    /// Only for devices whose install id marks their clock as correct.
     OfRightClocks,
-    /// Of none: recorded batches, and ones sent long after they were built.
+    /// Never: for recorded batches, and for batches sent long after they were built.
     Ignored,
 }
 
-/// The time of an event as an SQL expression of type String.
+/// Returns the time of an event as an SQL expression of type String.
 fn time_column(signal: Signal) -> &'static str {
     match signal {
         Signal::Metrics => "toString(toUnixTimestamp64Micro(time))",
@@ -110,7 +110,7 @@ fn time_column(signal: Signal) -> &'static str {
     }
 }
 
-/// The SQL expression for the fingerprint of a row of the signal's table.
+/// Returns the SQL expression of the fingerprint of a row in the signal's table.
 pub(crate) fn sql(signal: Signal, times: Times) -> String {
     let columns = columns(signal).join(", '|', ");
     let time = match times {
@@ -123,7 +123,7 @@ pub(crate) fn sql(signal: Signal, times: Times) -> String {
     format!("xxHash64(concat(toString(install_id), '|', {time}, '|', {columns}))")
 }
 
-/// The fingerprints of a batch's events: for each signal one a event, in the order of its list.
+/// Returns the fingerprints of a batch's events per signal, in the order of the signal's list.
 pub(crate) fn of_batch(batch: &Batch<'_>, times: Times) -> Vec<(Signal, Vec<u64>)> {
     let install = batch.resource.install_id;
     let mut hasher = Hasher {
@@ -144,7 +144,7 @@ struct Hasher {
     text: String,
 }
 
-/// A method that answers the fingerprints of one list: the time, then the values named in the order of [`columns`].
+/// Defines a method that returns the fingerprints of one list. It hashes the time, then the values in the order of [`columns`].
 macro_rules! list {
     ($signal:ident, $event:ident: $time:expr, [$($value:expr),+ $(,)?]) => {
         fn $signal(&mut self, batch: &Batch<'_>) -> Vec<u64> {
@@ -244,7 +244,7 @@ impl Hasher {
     }
 }
 
-/// A string as the server keeps it: cut at the limit of the contract.
+/// Returns the text as the server stores it: truncated at the protocol's limit.
 fn stored<'a>(text: &Text<'a>) -> Text<'a> {
     let mut text = text.clone();
     text.truncate(Limits::default().string_bytes);
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_the_one_clickhouse_documents() {
+    fn the_hash_matches_the_example_in_the_clickhouse_documentation() {
         // SELECT xxHash64('Hello, world!')
         assert_eq!(
             XxHash64::oneshot(0, b"Hello, world!"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_the_hash_of_the_fields_the_sql_names() {
+    fn a_fingerprint_hashes_the_fields_of_the_sql_expression() {
         let batch = r#"{"batch_id":"00000000-0000-0000-0000-000000000001",
             "resource":{"app_id":"a","install_id":"00000000-0000-0000-0000-0000000000aa"},
             "spans":[{"trace_id":"000000000000000000000000000000ff","span_id":"000000000000000f",

@@ -1,6 +1,6 @@
-//! A fleet of devices that could be one: installs that are fast or slow as a whole, classes and systems, evenings and weekends, versions
-//! that roll out while the one before is still used, sampled events, late uploads. A slow-down and another mix of devices can be asked
-//! for. Straight into the raw tables, and the same for the same seed.
+//! Simulates a realistic fleet: installs that are fast or slow as a whole, device classes and system versions, usage by hour and
+//! weekday, versions that roll out while the previous one is still used, sampled events and late uploads. A slow-down and a shift
+//! in the mix of devices can be added. Rows are inserted straight into the raw tables, and are the same for the same seed.
 
 use anyhow::{Context, Result};
 
@@ -11,36 +11,38 @@ use crate::console;
 
 pub(crate) const HOUR: f64 = 3_600.0;
 pub(crate) const DAY: f64 = 24.0 * HOUR;
-/// Where simulated time begins: Monday, 5 January 2026, in seconds since the epoch.
+/// Start of simulated time: Monday, 5 January 2026, in seconds since the epoch.
 pub(crate) const MONDAY: f64 = 1_767_571_200.0;
 
-/// A span that takes longer than it did.
+/// A slow-down of a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowDown {
-    /// What durations are multiplied with.
+    /// Factor applied to the durations.
     pub(crate) factor: f64,
-    /// The first version that has it: 1 is the oldest.
+    /// First version that is slower; 1 is the oldest version.
     pub(crate) version: u32,
-    /// Whom it concerns, of the installs of that version.
+    /// Share of that version's installs that are affected, from 0 to 1.
     pub(crate) share: f64,
-    /// Since when, in seconds since the epoch.
+    /// Start of the slow-down, in seconds since the epoch.
     pub(crate) from: f64,
 }
 
-/// Weak devices that come on top of the others.
+/// Additional weak devices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Added {
-    /// Of all sessions.
+    /// Share of all sessions, from 0 to 1.
     pub(crate) share: f64,
     pub(crate) from: f64,
 }
 
-/// When who has which version.
+/// How versions spread over the installs.
 #[derive(Clone, Debug)]
 pub(crate) enum Releases {
-    /// Seconds since the epoch: a fifth of the installs may update at once, the others a day later; strong devices are sooner.
+    /// Release times, in seconds since the epoch. A fifth of the installs may update at once, the others a day later. Strong
+    /// devices update sooner.
     Gradual(Vec<f64>),
-    /// At a time a share of the installs has the second version, more of them strong devices; added devices have it too.
+    /// At time `at` (seconds since the epoch), a share of the installs changes to the second version. Strong devices are
+    /// overrepresented, and added devices have the second version too.
     Step { at: f64, share: f64 },
 }
 
@@ -53,10 +55,10 @@ pub(crate) struct Fleet {
     pub(crate) added: Option<Added>,
 }
 
-/// A stretch of time and how many sessions begin in it.
+/// A period and the number of sessions that begin in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
-    /// Tells stretches apart.
+    /// Number that distinguishes this period from others.
     pub(crate) part: u64,
     /// Seconds since the epoch.
     pub(crate) begin: f64,
@@ -64,14 +66,14 @@ pub(crate) struct Stretch {
     pub(crate) sessions: u64,
 }
 
-/// How many rows a session has on average.
+/// Table name, average rows per session, and the SQL of the table's own columns.
 pub(crate) type Table = (&'static str, f64, &'static str);
 
 pub(crate) const SPANS: Table = ("spans", 2.05, include_str!("fleet/spans.sql"));
 pub(crate) const BATCHES: Table = ("batches", 1.0, include_str!("fleet/batches.sql"));
 /// Batches are kept for eight days, so their roll-up cannot be rebuilt later.
 const USAGE: &str = include_str!("fleet/usage.sql");
-/// Those that rules watch besides spans.
+/// The other tables that rules watch.
 pub(crate) const OTHERS: [Table; 6] = [
     ("page_loads", 2.0, include_str!("fleet/page_loads.sql")),
     (
@@ -87,15 +89,15 @@ pub(crate) const OTHERS: [Table; 6] = [
 
 const DEVICES: &str = include_str!("fleet/devices.sql");
 const DEVICE_COLUMNS: &str = "project, app_id, install_id, session_id, received_at, app_version, os_name, os_version, device_class";
-/// How many sessions begin in each hour of a day.
+/// Relative number of sessions that begin in each hour of a day.
 const HOURS: [u32; 24] = [
     20, 12, 8, 6, 6, 10, 22, 40, 48, 46, 44, 46, 54, 52, 48, 48, 52, 60, 70, 80, 86, 80, 60, 36,
 ];
-/// How many on each day of a week, from Monday on.
+/// Relative number of sessions on each day of a week, starting with Monday.
 const WEEK: [u32; 7] = [80, 78, 78, 80, 86, 100, 98];
 
 impl Fleet {
-    /// Adds what the fleet sent in some stretches of time, where it is missing. Answers the project, which another fleet does not share.
+    /// Inserts the missing rows of the given periods. Returns the project of the fleet, which no other fleet uses.
     pub(crate) async fn fill(
         &self,
         clickhouse: &ClickHouse,
@@ -104,7 +106,7 @@ impl Fleet {
     ) -> Result<String> {
         let project = self.project(tables, stretches);
         for (place, stretch) in stretches.iter().enumerate() {
-            // A stack says that a stretch is whole.
+            // A row in `stacks` marks a period as complete.
             let place = place + 1;
             let known = format!(
                 "SELECT count() FROM stacks WHERE project = '{project}' AND stack_hash = {place}"
@@ -140,7 +142,7 @@ impl Fleet {
         Ok(project)
     }
 
-    /// Named by all that it is made of.
+    /// The project name is a hash of everything that the fleet consists of.
     fn project(&self, tables: &[Table], stretches: &[Stretch]) -> String {
         let statements = tables
             .iter()
@@ -157,7 +159,7 @@ impl Fleet {
         )
     }
 
-    /// The columns, and the SELECT that makes the rows.
+    /// Returns the column names and the SELECT that generates the rows.
     fn rows(&self, (table, per_session, own): &Table, stretch: Stretch) -> (String, String) {
         let rows = crate::random::whole(stretch.sessions as f64 * per_session);
         let (columns, own) = own.split_once('\n').unwrap_or_default();
@@ -195,7 +197,7 @@ impl Fleet {
         (columns, inner)
     }
 
-    /// Which version an install has when a session begins.
+    /// Returns the SQL expression of the version that an install has when a session begins.
     fn version(&self) -> String {
         match &self.releases {
             Releases::Gradual(releases) => {
@@ -214,20 +216,21 @@ impl Fleet {
     }
 }
 
-/// When a session begins, in seconds: of whole weeks by their days and hours, of less than a day evenly.
+/// Returns the SQL expression of the session's begin, in seconds from the start of the period. Sessions of a week follow its days
+/// and hours; sessions of less than a day are spread evenly.
 fn when(seconds: f64) -> String {
     if seconds < DAY {
         return format!("{seconds:?} * unit(of_session, 'minute')");
     }
     format!(
         "{DAY:?} * {} + {HOUR:?} * ({} + unit(of_session, 'minute'))",
-        picked("day", &WEEK),
-        picked("hour", &HOURS)
+        weighted_choice("day", &WEEK),
+        weighted_choice("hour", &HOURS)
     )
 }
 
-/// One of some places, from 0 on, each as often as it weighs.
-fn picked(what: &str, weights: &[u32]) -> String {
+/// Returns the SQL expression that picks an index (from 0) with the given weights.
+fn weighted_choice(what: &str, weights: &[u32]) -> String {
     let all = f64::from(weights.iter().sum::<u32>());
     let mut sum = 0;
     let ends: Vec<_> = weights

@@ -1,4 +1,4 @@
-//! Threads that build and compress parcels ahead of their time, and hand them on in order.
+//! Threads that build and compress parcels ahead of time and deliver them in order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::clock;
 use crate::parcel::{Packer, Parcel};
 use crate::plan::{Plan, Planner};
 
-/// Ends everything that would go on by itself: generators, pacing, waiting for a retry.
+/// Stops generators, pacing and the waits before retries.
 #[derive(Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
@@ -27,10 +27,10 @@ impl Stop {
     }
 }
 
-/// How far ahead of sending parcels are kept.
+/// Maximum number of finished parcels that wait to be sent.
 const AHEAD: usize = 512;
 
-/// Starts `threads` generators. `started` is when the run starts: the time of intended starts, and so of `sent_at`.
+/// Starts `threads` generators. `started` is the start of the run; scheduled starts, and with them `sent_at`, are relative to it.
 pub(crate) fn start(
     planner: Planner,
     packer: Packer,
@@ -89,7 +89,7 @@ impl Shared {
     }
 }
 
-/// Puts parcels that several threads finish in any order back into the order of their plans.
+/// Restores the planned order of parcels, which several threads finish in any order.
 pub(crate) struct InOrder<I> {
     source: I,
     next: u64,
@@ -120,7 +120,7 @@ impl<I: Iterator<Item = Result<Parcel>>> Iterator for InOrder<I> {
                     self.early.insert(parcel.seq, parcel);
                 }
                 Some(Err(error)) => return Some(Err(error)),
-                // Stopped in the middle: what waits for a parcel that never came is not sent.
+                // Stopped early: parcels that wait for a missing predecessor are not sent.
                 None => return None,
             }
         }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_is_the_same_however_many_threads_build_it() {
+    fn the_load_does_not_depend_on_the_number_of_threads() {
         let one = load(1);
         assert!(one.len() > 100);
         assert!(

@@ -1,4 +1,4 @@
-//! What was sent and what became of it: the devices' side of the books.
+//! The devices' ledger: every batch sent, and its result.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,16 +9,16 @@ use crate::delivery::Fate;
 use crate::fingerprint::SIGNALS;
 use crate::parcel::Manifest;
 
-/// How often a row may stand in the store.
+/// How many rows of an event the store may contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// Acknowledged so often: exactly so many rows.
+    /// Acknowledged deliveries. The store must contain at least this many rows.
     pub(crate) certain: u32,
-    /// Sent without an answer so often: so many rows more, or fewer.
+    /// Deliveries without an answer. The store may contain up to this many rows in addition.
     pub(crate) possible: u32,
 }
 
-/// Count and sum of fingerprints: equal sides are equal rows, unless hashes collide.
+/// Count and sum of fingerprints. Equal sums mean equal rows, unless hashes collide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) rows: u64,
@@ -45,22 +45,22 @@ enum Certainty {
     Refused,
 }
 
-/// Every batch of a run with its events' fingerprints: eight bytes an event.
+/// All batches of a run with the fingerprints of their events, at eight bytes per event.
 #[derive(Default)]
 pub(crate) struct Ledger {
     entries: Vec<Entry>,
     rejected: HashMap<Signal, u64>,
     repeated: BTreeMap<Signal, u64>,
-    /// Valid events that the server refused.
+    /// Valid events that the server rejected.
     pub(crate) rejected_though_valid: u64,
-    /// Events made to be refused that the server took.
+    /// Deliberately invalid events that the server accepted.
     pub(crate) accepted_though_spoilt: u64,
-    /// Batches repeated and answered with a list shorter than their losses.
+    /// Receipts of duplicate batches that list fewer rejected events than the batch lost.
     pub(crate) vague_receipts: u64,
 }
 
 impl Ledger {
-    /// Writes down how a batch ended. Rejected events are struck out.
+    /// Records the result of a batch. Rejected events are removed from its manifest.
     pub(crate) fn record(&mut self, batch_id: Uuid, mut manifest: Manifest, fate: &Fate) {
         let certainty = match fate {
             Fate::Acknowledged(acceptance) => {
@@ -74,7 +74,8 @@ impl Ledger {
                     .map(|one| (one.signal, one.index))
                     .collect();
                 if acceptance.duplicate && acceptance.accepted + (rejected.len() as u64) < events {
-                    // The first answer, with the list, was lost. What was spoilt is what must have been refused.
+                    // The first receipt, which listed the rejected events, was lost. Assume that exactly the invalid events were
+                    // rejected.
                     self.vague_receipts += 1;
                     rejected.clone_from(&manifest.spoilt);
                 }
@@ -106,7 +107,7 @@ impl Ledger {
         self.accepted_though_spoilt += taken.count() as u64;
     }
 
-    /// Rows that must be in the signal's table, by session.
+    /// Returns the rows that the signal's table must contain, by session.
     pub(crate) fn certain(&self, signal: Signal) -> HashMap<Uuid, Sum> {
         let mut sums: HashMap<Uuid, Sum> = HashMap::new();
         for entry in self.entries_of(Certainty::Stored) {
@@ -119,7 +120,7 @@ impl Ledger {
         sums
     }
 
-    /// For some sessions, how often each row of the signal must and may be in its table.
+    /// Returns how often each row of the given sessions must and may be in the signal's table.
     pub(crate) fn claims(&self, signal: Signal, sessions: &[Uuid]) -> HashMap<(Uuid, u64), Claim> {
         let wanted: HashSet<&Uuid> = sessions.iter().collect();
         let mut claims: HashMap<(Uuid, u64), Claim> = HashMap::new();
@@ -143,24 +144,24 @@ impl Ledger {
         claims
     }
 
-    /// How many rows must be in the signal's table.
+    /// Returns how many rows the signal's table must contain.
     pub(crate) fn certain_rows(&self, signal: Signal) -> u64 {
         self.entries_of(Certainty::Stored)
             .map(|entry| entry.manifest.list(signal).len() as u64)
             .sum()
     }
 
-    /// How many events of the signal the receipts named as rejected.
+    /// Returns how many events of the signal were rejected.
     pub(crate) fn rejected(&self, signal: Signal) -> u64 {
         self.rejected.get(&signal).copied().unwrap_or_default()
     }
 
-    /// How many events the receipts called duplicate, by signal.
+    /// Returns how many events arrived in batches that a receipt called duplicate, by signal.
     pub(crate) fn repeated(&self) -> BTreeMap<Signal, u64> {
         self.repeated.clone()
     }
 
-    /// For a message: how much there is to compare.
+    /// Describes for a message how much there is to compare.
     pub(crate) fn describe(&self) -> String {
         let rows: u64 = SIGNALS
             .iter()
@@ -180,7 +181,7 @@ impl Ledger {
         sessions
     }
 
-    /// Batches that must be remembered by the store, and ones that may.
+    /// Returns the ids of batches that the store must contain, and of those it may contain.
     pub(crate) fn batch_ids(&self) -> (Vec<Uuid>, Vec<Uuid>) {
         let of = |certainty| {
             self.entries_of(certainty)
@@ -196,7 +197,7 @@ impl Ledger {
             .filter(move |entry| entry.certainty == certainty)
     }
 
-    /// Whether every batch has an answer.
+    /// Returns whether every batch was answered.
     pub(crate) fn is_certain(&self) -> bool {
         self.entries_of(Certainty::Unknown).next().is_none()
     }
@@ -223,7 +224,7 @@ impl Manifest {
         }
     }
 
-    /// Takes the named events out.
+    /// Removes the given events.
     fn strike(&mut self, events: &[(Signal, u32)]) {
         for (signal, list) in &mut self.fingerprints {
             let mut index = 0_u32;
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_event_is_not_expected_and_the_others_are() {
+    fn a_rejected_event_is_not_expected_in_the_store() {
         let mut ledger = Ledger::default();
         ledger.record(Uuid::nil(), manifest(&[10, 20, 30]), &accepted(2, &[1]));
         let sums = ledger.certain(Signal::Spans);
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_answered_without_its_list_strikes_what_was_spoilt() {
+    fn a_duplicate_receipt_without_a_list_removes_the_invalid_events() {
         let mut ledger = Ledger::default();
         let mut spoilt = manifest(&[10, 20, 30]);
         spoilt.spoilt = vec![(Signal::Spans, 2)];
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unanswered_batch_claims_rows_it_may_have() {
+    fn an_unanswered_batch_adds_possible_rows() {
         let mut ledger = Ledger::default();
         ledger.record(Uuid::nil(), manifest(&[10]), &accepted(1, &[]));
         ledger.record(

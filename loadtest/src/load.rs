@@ -1,4 +1,4 @@
-//! The load itself: parcels come in at their time, deliveries run, ends are counted.
+//! Runs a load: receives parcels on schedule, starts their deliveries and records the results.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,42 +17,42 @@ use crate::pacing::{Due, Pacing, pace};
 use crate::parcel::Parcel;
 use crate::tally::{Recent, Tally};
 
-/// How to carry out a load.
+/// How to run a load.
 pub(crate) struct LoadSettings {
-    /// Batches under way at once: connections in a closed loop, more in an open one.
+    /// Maximum number of batches in flight: the connections of a closed loop, more in an open loop.
     pub(crate) outstanding: usize,
-    /// How long it is meant to take; none when something else ends it. For the progress bar.
+    /// Planned duration, for the progress bar. `None` if the load ends for another reason.
     pub(crate) expected: Option<Duration>,
-    /// Ends a closed loop, which has no intended starts.
+    /// Ends a closed loop, which has no scheduled starts.
     pub(crate) stop_after: Option<Duration>,
-    /// Remember fingerprints for verification.
+    /// Keep fingerprints for verification.
     pub(crate) verify: bool,
-    /// After the load: how long batches may still be tried before they are given up; none to wait for all of them.
+    /// How long batches may be retried after the load before they are given up. `None` waits for all of them.
     pub(crate) grace: Option<Duration>,
-    /// Tells a watcher of each batch.
+    /// Reports each finished batch to an observer.
     pub(crate) recent: Option<Recent>,
 }
 
-/// What came of it.
+/// The result of a load.
 pub(crate) struct Outcome {
     pub(crate) tally: Tally,
     pub(crate) ledger: Ledger,
     pub(crate) pacing: Pacing,
-    /// Start → last acknowledgment.
+    /// Time from the start to the last acknowledgment.
     pub(crate) took: Duration,
-    /// The open loop had to wait because too many batches were under way.
+    /// The open loop had to wait because too many batches were in flight.
     pub(crate) saturated: bool,
     pub(crate) interrupted: bool,
 }
 
-/// Ends the load (no new batches) or the run (nothing is tried again).
+/// `load` stops new batches; `retries` gives up the batches that wait for a retry.
 #[derive(Clone, Default)]
 pub(crate) struct Stops {
     pub(crate) load: Stop,
     pub(crate) retries: Stop,
 }
 
-/// Sends all parcels and waits until each has ended.
+/// Sends all parcels and waits until each is delivered or given up.
 pub(crate) async fn run<I>(
     parcels: I,
     start: Instant,

@@ -1,4 +1,4 @@
-//! How soon the rows of a batch that comes alone can be queried.
+//! Measures how soon the rows of a single batch can be queried while the server is otherwise idle.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use crate::server::{KEY, Server};
 use crate::tally::{Latencies, Spread};
 
 const BATCHES: u32 = 12;
-/// Long enough for the server to be idle again.
+/// Long enough for the server to become idle again.
 const PAUSE: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Acknowledged → seen by a query.
+/// Time from the acknowledgment until a query returns the rows.
 #[derive(Debug, Serialize)]
 pub(crate) struct Freshness {
     pub(crate) batches: u32,
@@ -37,7 +37,9 @@ pub(crate) async fn measure(server: &Server, clickhouse: &ClickHouse) -> Result<
             .bearer_auth(KEY)
             .json(&batch(&name))
             .send();
-        sent.await?.error_for_status().context("a lone batch")?;
+        sent.await?
+            .error_for_status()
+            .context("sending a single batch")?;
         let begun = Instant::now();
         let spans = format!("SELECT count() FROM unjank.spans WHERE name = '{name}'");
         let daily = format!("SELECT sum(samples) FROM unjank.spans_daily WHERE name = '{name}'");
@@ -54,7 +56,7 @@ pub(crate) async fn measure(server: &Server, clickhouse: &ClickHouse) -> Result<
 async fn until_seen(clickhouse: &ClickHouse, sql: &str, begun: Instant) -> Result<Duration> {
     while clickhouse.value::<u64>(sql).await? == 0 {
         if begun.elapsed() > PATIENCE {
-            bail!("a lone batch was not seen within {PATIENCE:?}: {sql}");
+            bail!("the rows of a single batch did not appear within {PATIENCE:?}: {sql}");
         }
     }
     Ok(begun.elapsed())

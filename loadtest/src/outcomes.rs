@@ -1,4 +1,4 @@
-//! Checks the server's own books: every event it received has exactly one outcome.
+//! Checks the server's own books: each received event must have exactly one outcome.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use crate::ledger::Ledger;
 /// Events by signal and outcome.
 pub(crate) type Books = BTreeMap<(String, String), u64>;
 
-/// What the server has written down so far.
+/// Reads the server's current books.
 pub(crate) async fn read(clickhouse: &ClickHouse) -> Result<Books> {
-    // Whole requests (signal `batch`) are counted there too; only events are compared.
+    // The table also counts whole requests (signal `batch`); only events are compared.
     let signals = SIGNALS.map(|signal| format!("'{signal}'")).join(", ");
     let sql = format!(
         "SELECT signal, outcome, sum(count) FROM outcomes WHERE signal IN ({signals}) GROUP BY signal, outcome"
@@ -33,25 +33,25 @@ pub(crate) async fn read(clickhouse: &ClickHouse) -> Result<Books> {
     Ok(books)
 }
 
-/// How much the devices know of events received twice.
+/// How much the devices know about events received twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeats {
     /// Every attempt was answered.
     Counted,
-    /// Some attempts were not answered: the server may have received more than the devices know.
+    /// Some attempts were not answered, so the server may have received more than the devices know.
     AtLeast,
-    /// The server was killed; counts it held only in memory are gone.
+    /// The server was killed, so counts that it held in memory are lost.
     Unknown,
 }
 
-/// One signal of the books.
+/// The books of one signal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct OutcomeCheck {
     pub(crate) signal: String,
     pub(crate) stored: u64,
     pub(crate) rejected: u64,
     pub(crate) duplicate: u64,
-    /// Any other outcome, such as `dead_letter`.
+    /// All other outcomes, such as `dead_letter`.
     pub(crate) other: u64,
     pub(crate) expected_stored: u64,
     pub(crate) expected_rejected: u64,
@@ -59,7 +59,7 @@ pub(crate) struct OutcomeCheck {
     pub(crate) balanced: bool,
 }
 
-/// Compares the books with the ledger; waits a little for counts that are written late.
+/// Compares the books with the ledger. Retries for a while, as the server writes counts late.
 pub(crate) async fn compare(
     ledger: &Ledger,
     repeated: &BTreeMap<Signal, u64>,
@@ -113,7 +113,7 @@ fn balance(
         let exact = check.stored == check.expected_stored
             && check.rejected == check.expected_rejected
             && check.other == 0;
-        // Batches without an answer may have been counted or not.
+        // Unanswered batches may or may not have been counted.
         let at_least = !ledger.is_certain() && check.stored >= check.expected_stored;
         check.balanced = repeats_hold && (exact || at_least);
         check
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn books_that_say_what_the_devices_know_are_balanced_and_others_are_not() {
+    fn books_balance_only_if_they_agree_with_the_ledger() {
         assert!(check(3, 3, Repeats::Counted));
         assert!(!check(2, 3, Repeats::Counted));
         assert!(!check(4, 3, Repeats::Counted));

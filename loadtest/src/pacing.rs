@@ -1,7 +1,7 @@
-//! Hands parcels to the connections at their intended starts.
+//! Hands parcels to the connections at their scheduled starts.
 //!
-//! A thread of its own: the sleep of the operating system is exact to some ten microseconds, an async timer to a
-//! millisecond, which would show in every latency.
+//! Runs on a thread of its own, because the operating system's sleep is accurate to some ten microseconds and an async timer only
+//! to a millisecond. That error would show in every latency.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,28 +12,28 @@ use tokio::sync::mpsc;
 use crate::generator::Stop;
 use crate::parcel::Parcel;
 
-/// A parcel at its time.
+/// A parcel that is due.
 pub(crate) struct Due {
     pub(crate) parcel: Parcel,
-    /// When it was meant to start: latency counts from here. None in a closed loop, where it starts when it can.
+    /// The scheduled start, from which latency counts. `None` in a closed loop, which has no schedule.
     pub(crate) intended: Option<Instant>,
 }
 
-/// How well the generators kept ahead.
+/// How well the generators kept ahead of the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pacing {
     pub(crate) parcels: u64,
-    /// Parcels that were not ready at their intended start.
+    /// Parcels that were not ready at their scheduled start.
     pub(crate) generator_late: u64,
-    /// The most such a parcel was late.
+    /// Longest delay of such a parcel.
     pub(crate) generator_late_most: Duration,
 }
 
-/// What may be late without being called so.
+/// Delays up to this long are not counted.
 const TOLERANCE: Duration = Duration::from_millis(2);
 
-/// Sends each parcel on when its time has come. Blocks: run it on a thread. Ends when the parcels do, the receiver is
-/// gone or `stop` is asked for.
+/// Sends each parcel to `due` at its scheduled start. Blocks, so it needs a thread. Ends after the last parcel, when the receiver
+/// is dropped, or when `stop` is set.
 pub(crate) fn pace(
     parcels: impl Iterator<Item = Result<Parcel>>,
     start: Instant,
@@ -62,7 +62,7 @@ pub(crate) fn pace(
 }
 
 impl Pacing {
-    /// The generator is to blame when the parcel was asked for in time and came too late.
+    /// Charges the generator only for parcels that were requested on time and arrived late.
     fn note(&mut self, asked: Instant, intended: Instant, got: Instant) {
         let late = got.saturating_duration_since(intended);
         let waited = got.saturating_duration_since(asked);
@@ -93,16 +93,16 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_that_comes_late_is_blamed_and_a_slow_server_is_not() {
+    fn only_delays_of_the_generator_are_counted() {
         let start = Instant::now();
         let mut pacing = Pacing::default();
-        // Asked at 0 for a parcel due at 10, got it at 5: in time.
+        // Requested at 0, due at 10, received at 5: on time.
         pacing.note(at(start, 0), at(start, 10), at(start, 5));
         assert_eq!(pacing, Pacing::default());
-        // Due at 10, but the connections were busy until 50; the parcel itself was there at once.
+        // Due at 10, but the connections were busy until 50. The parcel itself was ready immediately.
         pacing.note(at(start, 50), at(start, 10), at(start, 50));
         assert_eq!(pacing, Pacing::default());
-        // Due at 60, asked for at 50, came at 90.
+        // Requested at 50, due at 60, received at 90: late.
         pacing.note(at(start, 50), at(start, 60), at(start, 90));
         assert_eq!(pacing.generator_late, 1);
         assert_eq!(pacing.generator_late_most, Duration::from_millis(30));

@@ -1,4 +1,4 @@
-//! A batch built, encoded and compressed: what a connection only has to send.
+//! A batch that is built, encoded and compressed, ready to be sent.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::population::{Population, RunTag};
 use crate::random::Random;
 use crate::vocabulary::Vocabulary;
 
-/// How bodies are compressed.
+/// Compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Encoding {
     Zstd,
@@ -25,7 +25,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The value of `Content-Encoding`; none when the body is sent as it is.
+    /// Returns the value of `Content-Encoding`, or `None` for an uncompressed body.
     pub(crate) fn header(self) -> Option<&'static str> {
         match self {
             Self::Zstd => Some("zstd"),
@@ -36,7 +36,7 @@ impl Encoding {
 
     pub(crate) fn compress(self, json: &[u8]) -> Result<Vec<u8>> {
         match self {
-            // Level 1: what a phone can afford.
+            // Level 1, which is cheap enough for a phone.
             Self::Zstd => zstd::bulk::compress(json, 1).context("compressing a batch with zstd"),
             Self::Gzip => {
                 let out = Vec::with_capacity(json.len() / 4);
@@ -52,12 +52,12 @@ impl Encoding {
 
     pub(crate) fn decompress(self, body: &[u8]) -> Result<Vec<u8>> {
         match self {
-            Self::Zstd => zstd::decode_all(body).context("reading a batch with zstd"),
+            Self::Zstd => zstd::decode_all(body).context("decompressing a batch with zstd"),
             Self::Gzip => {
                 let mut json = Vec::new();
                 flate2::read::GzDecoder::new(body)
                     .read_to_end(&mut json)
-                    .context("reading a batch with gzip")?;
+                    .context("decompressing a batch with gzip")?;
                 Ok(json)
             }
             Self::Identity => Ok(body.to_vec()),
@@ -65,18 +65,18 @@ impl Encoding {
     }
 }
 
-/// What verification has to remember of a batch.
+/// What verification needs to know about a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) session: Uuid,
-    /// For each signal the fingerprints of its events, in the order of its list.
+    /// The fingerprints of the events per signal, in the order of the signal's list.
     pub(crate) fingerprints: Vec<(Signal, Vec<u64>)>,
-    /// Events made so that they must be refused.
+    /// Deliberately invalid events, which the server must reject.
     pub(crate) spoilt: Vec<(Signal, u32)>,
 }
 
 impl Manifest {
-    /// Of a recorded batch.
+    /// Returns the manifest of a recorded batch.
     pub(crate) fn of(batch: &Batch<'_>) -> Self {
         Self {
             session: batch.session_id,
@@ -91,7 +91,7 @@ impl Manifest {
 pub(crate) struct Parcel {
     pub(crate) seq: u64,
     pub(crate) batch_id: Uuid,
-    /// The intended start, counted from the start of the run; none in a closed loop.
+    /// Scheduled start relative to the start of the run. `None` in a closed loop.
     pub(crate) at: Option<Duration>,
     pub(crate) body: Bytes,
     pub(crate) encoding: Encoding,
@@ -99,22 +99,23 @@ pub(crate) struct Parcel {
     /// Bytes before compression.
     pub(crate) json_bytes: u64,
     pub(crate) manifest: Manifest,
-    /// The clock that `sent_at` is read from again before a late attempt; none to send the same bytes for ever.
+    /// Clock that updates `sent_at` before late attempts. `None` always sends the same bytes.
     pub(crate) clock: Option<DeviceClock>,
 }
 
-/// A device's clock, and when the parcel was last stamped with it.
+/// A device's clock, and when it last stamped the parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceClock {
     pub(crate) skew_us: i64,
     pub(crate) stamped: Timestamp,
 }
 
-/// A stamp this old is renewed before the next attempt. Devices renew it each time; a few seconds change nothing.
+/// Older stamps are renewed before the next attempt. Real devices renew the stamp on each attempt; a few seconds make no
+/// difference.
 const STAMP_AGE_US: i64 = 5_000_000;
 
 impl Parcel {
-    /// Writes the device's present time into `sent_at` when the last stamp is old: a retry is sent now, not then.
+    /// Updates `sent_at` to the device's current time if the last stamp is old, because a retry is sent at a later time.
     pub(crate) fn restamp(&mut self, now: Timestamp) -> Result<()> {
         let Some(clock) = &mut self.clock else {
             return Ok(());
@@ -123,11 +124,11 @@ impl Parcel {
             return Ok(());
         }
         let json = self.encoding.decompress(&self.body)?;
-        let json = std::str::from_utf8(&json).context("a batch is text")?;
+        let json = std::str::from_utf8(&json).context("a batch is not UTF-8")?;
         let (head, rest) = json
             .split_once(SENT_AT)
-            .context("a batch with a clock has sent_at")?;
-        let (_, tail) = rest.split_once('"').context("sent_at is a string")?;
+            .context("a batch of a device with a clock has no sent_at")?;
+        let (_, tail) = rest.split_once('"').context("sent_at is not a string")?;
         let sent_at = now.shifted(clock.skew_us);
         let json = format!("{head}{SENT_AT}{sent_at}\"{tail}");
         self.body = self.encoding.compress(json.as_bytes())?.into();
@@ -147,15 +148,15 @@ pub(crate) struct ParcelSettings {
     pub(crate) encoding: Encoding,
     /// Probability that a batch was held back on the device for hours or days.
     pub(crate) late: f64,
-    /// Probability that a batch holds an event that must be refused.
+    /// Probability that a batch contains an event that the server must reject.
     pub(crate) spoilt: f64,
-    /// Whether fingerprints are needed.
+    /// Whether fingerprints are computed.
     pub(crate) verify: bool,
-    /// [`Times::OfRightClocks`]: sent at once, and stamped again before a retry. [`Times::Ignored`]: kept for later.
+    /// [`Times::OfRightClocks`] for batches sent at once, whose stamp retries renew; [`Times::Ignored`] for batches sent later.
     pub(crate) times: Times,
 }
 
-/// Builds parcels from plans: the same plan at the same time gives the same bytes.
+/// Builds parcels from plans. The same plan at the same time produces the same bytes.
 pub(crate) struct Packer {
     settings: ParcelSettings,
     vocabulary: Vocabulary,
@@ -173,7 +174,7 @@ impl Packer {
         }
     }
 
-    /// Builds the batch of `plan` as a device sends it at `now`.
+    /// Builds the batch of `plan` as its device sends it at `now`.
     pub(crate) fn pack(&self, plan: &Plan, now: Timestamp) -> Result<Parcel> {
         let settings = &self.settings;
         let mut random = Random::of(&[settings.seed, 3, plan.seq]);
@@ -226,7 +227,7 @@ impl Packer {
             seq: plan.seq,
             batch_id: batch.batch_id,
             at: plan.at,
-            // A copy of the right size: what the compressor returns has room for the worst case.
+            // Copy to the exact size: the compressor's buffer has capacity for the worst case.
             body: Bytes::copy_from_slice(&settings.encoding.compress(&json)?),
             encoding: settings.encoding,
             events: batch.events() as u64,
@@ -244,7 +245,7 @@ impl Packer {
     }
 }
 
-/// Random in the run, the same for every upload of the session.
+/// Returns a random session id that is the same for all uploads of the session.
 fn session_id(settings: &ParcelSettings, session: u64) -> Uuid {
     let mut random = Random::of(&[settings.seed, settings.tag.0, 4, session]);
     let bytes = (u128::from(random.bits()) << 64) | u128::from(random.bits());
@@ -284,7 +285,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_micros(1_790_000_000_000_000);
 
     #[test]
-    fn the_same_plan_gives_the_same_bytes_and_another_seed_others() {
+    fn the_same_plan_and_seed_give_the_same_bytes() {
         let packer = Packer::new(settings(Encoding::Zstd));
         let again = Packer::new(settings(Encoding::Zstd));
         let other = Packer::new(ParcelSettings {
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn every_encoding_unpacks_to_the_batch() {
+    fn every_encoding_decompresses_to_the_batch() {
         let mut bodies = Vec::new();
         for encoding in [Encoding::Zstd, Encoding::Gzip, Encoding::Identity] {
             let parcel = Packer::new(settings(encoding)).pack(&plan(1), NOW).unwrap();
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_realistic_mix_holds_every_signal_and_no_event_twice() {
+    fn the_realistic_mix_contains_every_signal_and_no_event_twice() {
         let packer = Packer::new(settings(Encoding::Identity));
         let mut signals = HashSet::new();
         let mut fingerprints = HashSet::new();
@@ -326,11 +327,15 @@ mod tests {
             }
         }
         assert_eq!(signals.len(), 9);
-        assert_eq!(fingerprints.len(), events, "events can be told apart");
+        assert_eq!(
+            fingerprints.len(),
+            events,
+            "two events have the same fingerprint"
+        );
     }
 
     #[test]
-    fn a_valid_batch_keeps_to_the_contract() {
+    fn a_generated_batch_is_within_the_protocol_limits() {
         let packer = Packer::new(settings(Encoding::Identity));
         let limits = unjank_protocol::Limits::default();
         for seq in 0..100 {
@@ -346,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spoilt_event_is_named_in_the_manifest() {
+    fn the_manifest_lists_invalid_events() {
         let packer = Packer::new(ParcelSettings {
             spoilt: 1.0,
             ..settings(Encoding::Identity)
@@ -360,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_attempt_carries_the_time_of_the_attempt_and_is_otherwise_the_same() {
+    fn a_late_attempt_changes_only_sent_at() {
         for encoding in [Encoding::Zstd, Encoding::Gzip, Encoding::Identity] {
             let mut parcel = Packer::new(settings(encoding)).pack(&plan(1), NOW).unwrap();
             let first = encoding.decompress(&parcel.body).unwrap();

@@ -1,4 +1,4 @@
-//! Who sends what, and when: the part of the load that is decided in order, before anything is built.
+//! Plans who sends what, and when. Planning is sequential and happens before anything is built.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use crate::random::{Random, whole};
 /// How batches are spread over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rate {
-    /// Open loop: this many batches a second are meant to start, whatever the server does.
+    /// Open loop: this many batches per second are scheduled to start, regardless of the server.
     PerSecond(f64),
-    /// Closed loop: the next batch starts when a connection is free. For finding the maximum.
+    /// Closed loop: the next batch starts as soon as a connection is free. Finds the highest rate.
     Max,
 }
 
-/// How the gaps between intended starts vary in an open loop.
+/// Distribution of the gaps between scheduled starts in an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Arrivals {
-    /// Random gaps, as of devices that know nothing of each other.
+    /// Random gaps, as from independent devices.
     Poisson,
     /// Equal gaps.
     Even,
 }
 
-/// One batch to be.
+/// A planned batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Place in the run, from 0.
+    /// Index within the run, from 0.
     pub(crate) seq: u64,
-    /// The intended start, counted from the start of the run; none in a closed loop.
+    /// Scheduled start, relative to the start of the run. `None` in a closed loop.
     pub(crate) at: Option<Duration>,
-    /// Which device sends it.
+    /// Index of the device that sends it.
     pub(crate) device: u64,
-    /// Which session it belongs to: a number of the run.
+    /// Number of its session within the run.
     pub(crate) session: u64,
-    /// Which upload of the session it is, from 0.
+    /// Index of the upload within the session, from 0.
     pub(crate) part: u64,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct PlanSettings {
     pub(crate) rate: Rate,
     pub(crate) arrivals: Arrivals,
     pub(crate) devices: u64,
-    /// The last intended start; none to go on until stopped.
+    /// Last scheduled start. `None` continues until stopped.
     pub(crate) duration: Option<Duration>,
-    /// At most so many batches.
+    /// Maximum number of batches.
     pub(crate) batches: Option<u64>,
 }
 
@@ -56,8 +56,8 @@ struct Session {
     parts: u64,
 }
 
-/// Decides batch after batch. A part of the devices is active at a time; a session uploads several times, then another
-/// device starts one.
+/// Plans one batch after another. Only some of the devices are active at a time: a session uploads several times, then the
+/// session of another device takes its place.
 pub(crate) struct Planner {
     settings: PlanSettings,
     random: Random,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_plans_the_same_load_and_another_seed_another() {
+    fn the_seed_determines_the_plan() {
         let plans: Vec<Plan> = Planner::new(settings(Arrivals::Poisson)).collect();
         assert_eq!(
             plans,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_of_arrival_keep_the_rate() {
+    fn both_kinds_of_arrivals_keep_the_rate() {
         for arrivals in [Arrivals::Poisson, Arrivals::Even] {
             let count = Planner::new(settings(arrivals)).count();
             assert!((3_700..4_300).contains(&count), "{arrivals:?}: {count}");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_stays_with_its_device_and_counts_its_parts() {
+    fn a_session_stays_on_one_device_and_numbers_its_uploads() {
         let mut sessions: HashMap<u64, (u64, u64)> = HashMap::new();
         for plan in Planner::new(settings(Arrivals::Even)) {
             let known = sessions.entry(plan.session).or_insert((plan.device, 0));
@@ -205,12 +205,12 @@ mod tests {
         }
         assert!(
             sessions.values().any(|(_, parts)| *parts > 3),
-            "sessions upload several times"
+            "no session uploads several times"
         );
     }
 
     #[test]
-    fn a_closed_loop_has_no_intended_starts_and_ends_by_count() {
+    fn a_closed_loop_has_no_schedule_and_ends_after_the_given_number() {
         let settings = PlanSettings {
             rate: Rate::Max,
             batches: Some(10),

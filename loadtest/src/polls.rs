@@ -1,4 +1,4 @@
-//! Polls of the configuration: what each costs the server, and how soon a change reaches a device.
+//! Measures polls of the remote configuration: the server's cost per poll, and how soon a change reaches a device.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,15 +24,15 @@ const CONFIG: &str = "/api/v1/projects/default/config";
 const CHANGES: usize = 50;
 const OVERRIDES: usize = 200;
 
-/// What was measured of polls.
+/// Results of the poll measurements.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Polls {
     pub(crate) phases: Vec<PollPhase>,
-    /// The change is sent → the first device has it, over [`CHANGES`] changes.
+    /// Time from sending a change until the first device has it, over [`CHANGES`] changes.
     pub(crate) until_first_device: Latencies,
 }
 
-/// One kind of poll.
+/// The results of one kind of poll.
 #[derive(Debug, Serialize)]
 pub(crate) struct PollPhase {
     pub(crate) name: &'static str,
@@ -40,7 +40,7 @@ pub(crate) struct PollPhase {
     pub(crate) polls_per_s: f64,
     /// CPU time of the server per poll, in microseconds.
     pub(crate) server_cpu_us: f64,
-    /// What one core answers: 1 / CPU time per poll.
+    /// Polls that one core can answer per second: 1 / CPU time per poll.
     pub(crate) polls_per_s_and_core: f64,
     pub(crate) latency: Latencies,
 }
@@ -79,7 +79,7 @@ impl Setting<'_> {
         Ok(polls)
     }
 
-    /// Every connection polls as fast as it is answered.
+    /// Every connection sends its next poll as soon as the last one is answered.
     async fn phase(&self, name: &'static str, expected: StatusCode) -> Result<PollPhase> {
         let address: Arc<str> = Arc::from(self.server.address());
         let mut devices = Vec::new();
@@ -95,14 +95,14 @@ impl Setting<'_> {
         }
         let mut spread = Spread::new()?;
         while let Some(polled) = tasks.join_next().await {
-            spread.add(&polled.context("a poller ended")??)?;
+            spread.add(&polled.context("a poller panicked")??)?;
         }
         let took = begun.elapsed().as_secs_f64();
         let polls = spread.count();
         let costs = watch.costs(polls);
         let cost: Cost = *costs
             .get("server")
-            .context("the server's CPU time is not known")?;
+            .context("the server's CPU time is unknown")?;
         Ok(PollPhase {
             name,
             polls,
@@ -114,14 +114,14 @@ impl Setting<'_> {
     }
 }
 
-/// A device with a connection of its own, which it keeps.
+/// A device that keeps a connection of its own.
 struct Device {
     connection: SendRequest<Full<Bytes>>,
     request: Request<Full<Bytes>>,
 }
 
 impl Device {
-    /// Polls once, to know the `ETag` of its answer.
+    /// Connects, and polls once to learn the `ETag`.
     async fn connect(address: &str, number: u16, expected: StatusCode) -> Result<Self> {
         let mut device = Self {
             connection: connect(address).await?,
@@ -129,7 +129,7 @@ impl Device {
         };
         let response = device.poll().await?;
         let etag = response.headers().get(ETAG).cloned();
-        let etag = etag.context("a poll was answered without an ETag")?;
+        let etag = etag.context("the response to a poll has no ETag")?;
         if expected == StatusCode::NOT_MODIFIED {
             device.request.headers_mut().insert(IF_NONE_MATCH, etag);
         }
@@ -148,12 +148,15 @@ impl Device {
                 return Ok(spread);
             }
             let status = self.poll().await?.status();
-            ensure!(status == expected, "a poll was answered with {status}");
+            ensure!(
+                status == expected,
+                "a poll returned {status} instead of {expected}"
+            );
             spread.record(begun.elapsed());
         }
     }
 
-    /// Answers when the revision was there.
+    /// Returns when the device received the revision.
     async fn poll_until_revision(&mut self, revision: u64) -> Result<Instant> {
         let end = Instant::now() + Duration::from_secs(10);
         while Instant::now() < end {
@@ -163,7 +166,7 @@ impl Device {
                 return Ok(Instant::now());
             }
         }
-        bail!("revision {revision} was saved and is not served after 10 s")
+        bail!("revision {revision} was saved but not served within 10 s")
     }
 }
 
@@ -185,7 +188,10 @@ async fn connect(address: &str) -> Result<SendRequest<Full<Bytes>>> {
         .context("connecting to the server")?;
     stream.set_nodelay(true)?;
     let (connection, driver) = handshake(TokioIo::new(stream)).await?;
-    #[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the task ends with its connection"
+    )]
     tokio::spawn(async move { driver.await.unwrap_or_default() });
     Ok(connection)
 }
@@ -200,14 +206,14 @@ async fn exchange(
     Ok(Response::from_parts(head, body))
 }
 
-/// Who changes the configuration.
+/// Changes the configuration.
 struct Operator {
     token: String,
     address: String,
 }
 
 impl Operator {
-    /// Saves, and waits until devices get it. Answers how long that took.
+    /// Saves the configuration, and returns how long it took until a device received it.
     async fn save(&self, expected_revision: u64, configuration: &Value) -> Result<Duration> {
         let mut device = Device::connect(&self.address, 0, StatusCode::OK).await?;
         let mut connection = connect(&self.address).await?;
@@ -224,7 +230,7 @@ impl Operator {
         let (saved, seen) = (saved?, seen?);
         ensure!(
             saved.status() == StatusCode::CREATED,
-            "saving a configuration was answered with {}: {}",
+            "saving a configuration failed with {}: {}",
             saved.status(),
             String::from_utf8_lossy(saved.body())
         );
@@ -242,7 +248,7 @@ impl Operator {
     }
 }
 
-/// Conditions as teams write them: a version, a model, a region, a ramp-up, and some of these together.
+/// Conditions as teams write them: a version, a model, a region, a percentage, or a combination.
 fn overrides() -> Value {
     let condition = |index: usize| match index % 5 {
         0 => json!({"app_version": format!(">=4.{}, <5", index % 20)}),

@@ -1,31 +1,31 @@
-//! The devices: who is out there, in the proportions an app's statistics show.
+//! The simulated devices, in realistic proportions.
 
 use unjank_protocol::{Network, Resource, Text};
 use uuid::{Builder, Uuid};
 
 use crate::random::{Dice, Random};
 
-/// The last digit of install ids of devices whose times the server must store as sent.
+/// Last digit of the install ids of devices with a correct clock, whose event times the server must store unchanged.
 const RIGHT_CLOCK_DIGIT: u64 = 0xa;
-/// A clock this wrong is still right: the server corrects from 30 s on.
+/// Clocks with a smaller error count as correct. The server corrects errors of 30 s and more.
 const CLOCK_TOLERANCE_US: i64 = 2_000_000;
 
-/// Whether an install id of a run belongs to a device with a right clock.
+/// Returns whether an install id of a run belongs to a device with a correct clock.
 pub(crate) fn has_right_clock(install_id: Uuid) -> bool {
     install_id.as_u64_pair().1 & 0xf == RIGHT_CLOCK_DIGIT
 }
 
-/// Names one run, so that its rows can be told from all others in the store.
+/// Random tag of a run that distinguishes its rows in the store from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunTag(pub(crate) u64);
 
 impl RunTag {
-    /// The first half of every install id of the run, with the version bits of a UUID v4 in their place.
+    /// Returns the first half of every install id of the run, including the version bits of a UUID v4.
     fn install_half(self) -> u64 {
         (self.0 & !0xf000) | 0x4000
     }
 
-    /// What the text of every install id of the run starts with.
+    /// Returns the prefix of the text form of every install id of the run.
     pub(crate) fn install_prefix(self) -> String {
         let half = self.install_half();
         format!(
@@ -36,7 +36,7 @@ impl RunTag {
         )
     }
 
-    /// The install id of one device of the run. Its last digit tells verification whether the device's clock is right.
+    /// Returns an install id of the run. Its last digit marks whether the device's clock is correct.
     fn install_id(self, clock_skew_us: i64, random: &mut Random) -> Uuid {
         let digit = if clock_skew_us.abs() < CLOCK_TOLERANCE_US {
             RIGHT_CLOCK_DIGIT
@@ -47,12 +47,12 @@ impl RunTag {
         Uuid::from_u64_pair(self.install_half(), low)
     }
 
-    /// Eight hex digits that end the text of every batch id of the run.
+    /// Returns the eight hex digits at the end of the text form of every batch id of the run.
     pub(crate) fn batch_suffix(self) -> String {
         format!("{:08x}", self.0 >> 32)
     }
 
-    /// The id of the run's `seq`-th batch, made when the device's clock showed `micros`.
+    /// Returns the id of the run's `seq`-th batch, created when the device's clock showed `micros`.
     pub(crate) fn batch_id(self, seq: u64, micros: i64) -> Uuid {
         let millis = u64::try_from(micros.div_euclid(1_000)).unwrap_or_default();
         let mut tail = [0_u8; 10];
@@ -68,7 +68,7 @@ struct Model {
     maker: &'static str,
     class: &'static str,
     refresh_hz: u16,
-    /// How much slower than the best device it is.
+    /// Factor by which the device is slower than the best one.
     slowness: f64,
     share: f64,
 }
@@ -155,7 +155,7 @@ const IOS_VERSIONS: &[(&str, f64)] = &[
 struct App {
     id: &'static str,
     share: f64,
-    /// Version, build and share; the newest first, still being rolled out.
+    /// Version, build and share. The newest comes first and is still being rolled out.
     versions: &'static [(&'static str, u64, f64)],
 }
 
@@ -217,7 +217,7 @@ const NETWORKS: &[(Network, f64)] = &[
 
 const DAY_US: i64 = 86_400_000_000;
 
-/// Every install of a run, made from its seed when asked for.
+/// All installs of a run. Each is generated from the seed on demand.
 pub(crate) struct Population {
     seed: u64,
     tag: RunTag,
@@ -243,7 +243,7 @@ impl Population {
         }
     }
 
-    /// The `index`-th install.
+    /// Returns the `index`-th install.
     pub(crate) fn device(&self, index: u64) -> Device {
         let mut random = Random::of(&[self.seed, 0xde71ce, index]);
         let model = &MODELS[self.models.roll(&mut random)];
@@ -291,7 +291,7 @@ fn channel(os: &str, random: &mut Random) -> &'static str {
     }
 }
 
-/// Most clocks follow the network; a few are minutes or days wrong, one in five hundred by years.
+/// Most clocks are synchronized over the network. A few are wrong by minutes or days, and one in five hundred by years.
 fn clock_skew(random: &mut Random) -> i64 {
     let sign = if random.chance(0.5) { 1 } else { -1 };
     let share = random.unit();
@@ -322,7 +322,7 @@ pub(crate) struct Device {
     pub(crate) utc_offset_us: i64,
     pub(crate) network: Network,
     user_id: Option<String>,
-    /// What the device's clock shows minus the time it is, in microseconds.
+    /// Error of the device's clock (device time minus true time), in microseconds.
     pub(crate) clock_skew_us: i64,
 }
 
@@ -337,7 +337,8 @@ impl Device {
         self.model.refresh_hz
     }
 
-    /// How much longer than on the best device everything takes; the newest shop release is a little slower.
+    /// Returns the factor by which everything takes longer than on the best device. The newest release of the shop app is a
+    /// little slower.
     pub(crate) fn slowness(&self) -> f64 {
         if self.version.0 == "4.13.0" {
             self.model.slowness * 1.15
@@ -374,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_install_ids_of_a_run_share_the_prefix_and_none_is_shared_by_two_devices() {
+    fn install_ids_of_a_run_share_a_prefix_and_are_unique() {
         let tag = RunTag(0x0123_4567_89ab_cdef);
         let population = Population::new(1, tag);
         let ids: HashSet<Uuid> = (0..5_000)
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_ids_are_distinct_v7_and_carry_the_time_and_the_run() {
+    fn batch_ids_are_unique_uuids_v7_with_the_time_and_the_run() {
         let tag = RunTag(0xfeed_beef_0000_0001);
         let first = tag.batch_id(0, 1_700_000_000_123_456);
         let second = tag.batch_id(1, 1_700_000_000_123_456);
@@ -407,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn the_population_has_slow_devices_wrong_clocks_and_old_versions() {
+    fn the_population_includes_ios_wrong_clocks_and_old_versions() {
         let population = Population::new(1, RunTag(7));
         let devices: Vec<Device> = (0..4_000).map(|index| population.device(index)).collect();
         let share = |test: &dyn Fn(&Device) -> bool| {

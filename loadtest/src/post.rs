@@ -1,4 +1,4 @@
-//! One attempt to deliver a batch: the request, and what its answer means to a device.
+//! One attempt to deliver a batch: sends the request and interprets the response as a device does.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 use crate::parcel::Parcel;
 
-/// What a device learns from an attempt.
+/// Result of an attempt, from the device's point of view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// 202: durable.
+    /// 202: the batch is durable.
     Accepted(Acceptance),
-    /// The server will never take this batch: drop it.
+    /// The server will never accept this batch. Drop it.
     Refused(String),
-    /// Keep the batch and try again. `long` after 401 and 403: a rotated key must not be hammered at.
+    /// Keep the batch and retry. `long` is set after 401 and 403, because an invalid key must be retried only rarely.
     Later {
         why: String,
         retry_after: Option<Duration>,
@@ -25,14 +25,14 @@ pub(crate) enum Answer {
     },
 }
 
-/// What a receipt says.
+/// The contents of a receipt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acceptance {
     pub(crate) accepted: u64,
     pub(crate) rejected: Vec<Rejected>,
     pub(crate) truncated: u64,
     pub(crate) duplicate: bool,
-    /// The batch the receipt is for.
+    /// Id of the batch that the receipt is for.
     pub(crate) batch_id: Uuid,
 }
 
@@ -40,13 +40,13 @@ pub(crate) struct Acceptance {
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub(crate) answer: Answer,
-    /// The HTTP status, or what kept an answer from coming.
+    /// The HTTP status, or the reason why there was no response.
     pub(crate) status: String,
-    /// Request begun → answer read.
+    /// Time from the start of the request until the response was read.
     pub(crate) took: Duration,
 }
 
-/// Where batches go.
+/// The server that receives the batches.
 #[derive(Clone)]
 pub(crate) struct Target {
     client: Client,
@@ -55,7 +55,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// `url` is the server's, without a path. Plain HTTP: the tool is built without TLS.
+    /// `url` is the server's URL without a path. Only plain HTTP is supported, as the tool is built without TLS.
     pub(crate) fn new(url: &str, key: &str, connections: usize, timeout: Duration) -> Result<Self> {
         let client = Client::builder()
             .no_proxy()
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_mean_to_the_load_test_what_they_mean_to_the_sdk() {
+    fn responses_are_interpreted_as_in_the_sdk() {
         let receipt =
             r#"{"batch_id":"00000000-0000-0000-0000-000000000001","accepted":3,"duplicate":true}"#;
         assert!(matches!(
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_and_the_problem_code_are_read() {
+    fn retry_after_and_the_problem_code_are_parsed() {
         let body = r#"{"type":"about:blank","title":"Busy","status":503,"detail":"log full","code":"log_full"}"#;
         assert_eq!(
             read(503, &[("retry-after", "7")], body),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_202_without_a_receipt_is_no_acknowledgment() {
+    fn a_202_without_a_receipt_is_not_an_acknowledgment() {
         assert!(matches!(read(202, &[], "ok"), Answer::Later { .. }));
     }
 }

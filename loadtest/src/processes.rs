@@ -1,32 +1,32 @@
-//! What processes cost, read from `/proc`: CPU time and the most memory they held.
+//! Reads CPU time and peak memory of processes from `/proc`.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// A process at one moment.
+/// Resource usage of a process at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
-    /// User and system time of all its threads since it started, in seconds.
+    /// User and system time of all threads since the process started, in seconds.
     pub(crate) cpu_s: f64,
-    /// Peak resident memory since it started, in bytes.
+    /// Peak resident memory since the process started, in bytes.
     pub(crate) peak_rss_bytes: u64,
     /// Resident memory, in bytes.
     pub(crate) rss_bytes: u64,
 }
 
-/// What a process used between two moments.
+/// Resources that a process used between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Cost {
     pub(crate) cpu_s: f64,
-    /// CPU time per event accepted, in microseconds.
+    /// CPU time per accepted event, in microseconds.
     pub(crate) cpu_us_per_event: f64,
     pub(crate) peak_rss_bytes: u64,
 }
 
 impl Cost {
-    /// `events`: what the process worked for.
+    /// `events` is the number of events that the process handled.
     pub(crate) fn between(before: Usage, after: Usage, events: u64) -> Self {
         let cpu_s = after.cpu_s - before.cpu_s;
         Self {
@@ -41,7 +41,7 @@ impl Cost {
     }
 }
 
-/// Reads the usage of a process; none when there is no such process (any more), or no `/proc`.
+/// Returns the usage of a process, or `None` if the process does not exist or there is no `/proc`.
 pub(crate) fn usage(pid: u32) -> Option<Usage> {
     let folder = PathBuf::from("/proc").join(pid.to_string());
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
@@ -54,24 +54,25 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
-/// The load test itself.
+/// Returns the usage of the load test itself.
 pub(crate) fn own_usage() -> Option<Usage> {
     usage(std::process::id())
 }
 
-/// CPU time of processes that this one started and that have ended, in seconds.
+/// Returns the CPU time of ended child processes, in seconds.
 pub(crate) fn cpu_of_ended_children() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let ticks = rustix::param::clock_ticks_per_second();
     Some(ticks_at(&stat, 13)? as f64 / ticks as f64)
 }
 
-/// utime + stime.
+/// Returns utime + stime.
 fn cpu_ticks(stat: &str) -> Option<u64> {
     ticks_at(stat, 11)
 }
 
-/// Two fields, counted behind the command, which may hold blanks and parentheses.
+/// Returns the sum of two adjacent fields. Fields are counted from the end of the command name, which may contain spaces and
+/// parentheses.
 fn ticks_at(stat: &str, place: usize) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(place);
@@ -86,7 +87,7 @@ fn memory(status: &str, name: &str) -> Option<u64> {
     Some(kib * 1_024)
 }
 
-/// The machine a measurement was made on.
+/// The machine that ran the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
@@ -124,13 +125,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_is_found_behind_a_command_with_parentheses() {
+    fn cpu_time_is_parsed_after_a_command_with_parentheses() {
         let stat = "42 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 700 50 0 0 20 0 1 0";
         assert_eq!(cpu_ticks(stat), Some(750));
     }
 
     #[test]
-    fn the_peak_is_in_bytes() {
+    fn peak_memory_is_in_bytes() {
         assert_eq!(
             memory("VmPeak:\t 9 kB\nVmHWM:\t    2048 kB\n", "VmHWM:"),
             Some(2_097_152)
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_a_usage_and_the_machine_a_name() {
+    fn this_process_and_machine_can_be_read() {
         assert!(own_usage().is_some_and(|usage| usage.peak_rss_bytes > 0));
         assert_eq!(usage(u32::MAX), None);
         assert!(!Machine::here().kernel.is_empty());

@@ -1,4 +1,4 @@
-//! `unjank-loadtest queries`: how long the questions of the screens take on a large store, and what they read for it.
+//! `unjank-loadtest queries`: measures how long the dashboard's queries take on a large store, and how much they read.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -18,24 +18,24 @@ use crate::store;
 
 #[derive(Debug, Args)]
 pub(crate) struct QueriesArgs {
-    /// The server to start.
+    /// Path of the `unjank` binary.
     #[arg(long)]
     server_bin: PathBuf,
-    /// Where the filled store is kept, so that the next run need not fill it again. It needs some 60 bytes a span.
+    /// Folder of the filled store, which is kept so that later runs need not fill it again. It needs about 60 bytes per span.
     #[arg(long)]
     data_dir: PathBuf,
-    /// Spans; a tenth as many janks and samples, a fifth as many frame windows.
+    /// Number of spans. The store also gets a tenth as many janks and metric samples, and a fifth as many frame windows.
     #[arg(long, default_value_t = 100_000_000)]
     spans: u64,
-    /// Days they are spread over.
+    /// Number of days that the data covers.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(8..))]
     days: u64,
-    /// How often each question is asked.
+    /// Number of measured runs per query.
     #[arg(long, default_value_t = 15)]
     times: usize,
 }
 
-/// What a screen asks first, or when somebody looks closer.
+/// Whether a screen shows the query first, or only when the user looks at details.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Overview,
@@ -157,7 +157,7 @@ impl Asker {
     async fn ask(&self, question: &Question) -> Result<Answer> {
         let mut taken = Vec::new();
         let mut last = Value::Null;
-        // The first opens connections and files: it is not counted.
+        // The first run opens connections and files, and is not counted.
         for _ in 0..=self.times {
             let begun = Instant::now();
             let request = self.client.get(format!("{}{}", self.base, question.path));
@@ -165,14 +165,14 @@ impl Asker {
                 .bearer_auth(&self.token)
                 .send()
                 .await
-                .context("asking the server")?;
+                .context("querying the server")?;
             let status = response.status();
             last = response.json().await?;
             if !status.is_success() {
                 bail!("{}: {last}", question.path);
             }
             if is_empty(&last) {
-                bail!("{} is answered with nothing: {last}", question.path);
+                bail!("{} returned no data: {last}", question.path);
             }
             taken.push(begun.elapsed());
         }
@@ -190,14 +190,14 @@ impl Asker {
     }
 }
 
-/// How long it takes to find nothing says nothing.
+/// A query that finds nothing would make the measurement meaningless.
 fn is_empty(answer: &Value) -> bool {
     let lists = ["rows", "series", "events", "spans"].map(|name| &answer[name]);
     let mut lists = lists.into_iter().chain([&answer["root"]["children"]]);
     !lists.any(|list| list.as_array().is_some_and(|list| !list.is_empty()))
 }
 
-/// What the screens ask: `overview | screen | path`, or `detail`.
+/// Parses the queries of the screens. Each line is `overview | screen | path` or `detail | screen | path`.
 pub(crate) fn questions(days: u64, group: &str) -> Result<Vec<Question>> {
     let now = crate::clock::now().as_micros();
     let time = |days_ago: u64| {

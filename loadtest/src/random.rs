@@ -1,13 +1,13 @@
-//! Repeatable randomness: `SplitMix64` and the few distributions that device data follows.
+//! Repeatable random numbers: `SplitMix64` and the distributions that the simulated devices need.
 //!
-//! Own code, because the same seed has to make the same load for years, whatever a crate's next version does.
+//! Not taken from a crate, because the same seed must produce the same load for years, across versions of dependencies.
 
-/// A `SplitMix64` generator: one addition and three multiplications a number.
+/// A `SplitMix64` generator: one addition and two multiplications per number.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A stream named by `keys`: equal keys give equal numbers, any other keys give unrelated ones.
+    /// Creates the stream that `keys` identify. Equal keys produce equal numbers, different keys unrelated ones.
     pub(crate) fn of(keys: &[u64]) -> Self {
         let state = keys.iter().fold(0x6a09_e667_f3bc_c908, |state: u64, key| {
             mix(state.rotate_left(23) ^ mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15)))
@@ -20,18 +20,18 @@ impl Random {
         mix(self.0)
     }
 
-    /// From 0 up to, not including, `end`; 0 when `end` is 0.
+    /// Returns a number from 0 to `end`, exclusive; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         let product = u128::from(self.bits()) * u128::from(end);
         u64::try_from(product >> 64).unwrap_or_default()
     }
 
-    /// From `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, inclusive.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// From 0 to just under 1.
+    /// Returns a number from 0 to 1, exclusive.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -40,19 +40,19 @@ impl Random {
         self.unit() < probability
     }
 
-    /// Times between events that know nothing of each other.
+    /// Returns an exponentially distributed number: the time between independent events.
     pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         -(1.0 - self.unit()).ln() * mean
     }
 
-    /// Durations: half of them under `median`, with a long tail that `sigma` stretches.
+    /// Returns a log-normally distributed number. Half of the numbers are below `median`; a larger `sigma` makes the tail longer.
     pub(crate) fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         let normal = radius * (std::f64::consts::TAU * self.unit()).cos();
         median * (sigma * normal).exp()
     }
 
-    /// [`Random::log_normal`] as a whole number, at most `max`.
+    /// Returns [`Random::log_normal`] as a whole number, at most `max`.
     pub(crate) fn long_tail(&mut self, median: f64, sigma: f64, max: u64) -> u64 {
         whole(self.log_normal(median, sigma)).min(max)
     }
@@ -63,7 +63,7 @@ impl Random {
     }
 }
 
-/// The nearest whole number, 0 for what is negative or not a number.
+/// Returns the nearest whole number, or 0 for negative numbers and NaN.
 #[expect(
     clippy::cast_sign_loss,
     reason = "a float-to-integer cast saturates, and 0 is what a negative value should give"
@@ -78,7 +78,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A loaded die: picks an index in proportion to its weight.
+/// A loaded die: picks an index with a probability proportional to its weight.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(Vec<f64>);
 
@@ -92,7 +92,7 @@ impl Dice {
         Self(sums.collect())
     }
 
-    /// Zipf's law, as names in real programs follow it: the n-th is used 1/n^s times as often as the first.
+    /// Weights by Zipf's law, which names in real programs follow: the n-th is used 1/n^s times as often as the first.
     pub(crate) fn zipf(count: usize, s: f64) -> Self {
         Self::new((1..=count).map(|rank| 1.0 / (rank as f64).powf(s)))
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_keys_give_equal_numbers_and_other_keys_others() {
+    fn equal_keys_give_equal_numbers_and_different_keys_different_ones() {
         let numbers = |keys: &[u64]| {
             let mut random = Random::of(keys);
             [random.bits(), random.bits(), random.bits()]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_log_normal_lies_under_its_median() {
+    fn half_of_the_log_normal_numbers_are_below_the_median() {
         let mut random = Random::of(&[9]);
         let under = (0..40_000)
             .filter(|_| random.log_normal(100.0, 1.0) < 100.0)
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn between_reaches_both_ends_and_nothing_else() {
+    fn between_includes_both_ends() {
         let mut random = Random::of(&[3]);
         let mut seen = [false; 3];
         for _ in 0..200 {

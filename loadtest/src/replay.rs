@@ -1,4 +1,4 @@
-//! Recorded batches, sent as they are: byte for byte, each twice.
+//! Sends recorded batches unchanged, twice each.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,9 +27,9 @@ pub(crate) struct Recording<'a> {
     pub(crate) way: Way,
 }
 
-/// `unjank-loadtest replay`: to a server of one's own, started with an empty store.
+/// `unjank-loadtest replay`: replays to a server that this tool starts with an empty store.
 pub(crate) async fn run_alone(args: &ReplayArgs) -> Result<Report> {
-    let folder = tempfile::tempdir().context("making a folder for the server's data")?;
+    let folder = tempfile::tempdir().context("creating a folder for the server's data")?;
     let data_dir = folder.path().join("data");
     let mut server = Server::start(&args.server_bin, &data_dir)?;
     server.ready().await?;
@@ -52,7 +52,7 @@ pub(crate) async fn run_alone(args: &ReplayArgs) -> Result<Report> {
     Ok(report)
 }
 
-/// Sends every file of the folder once, then again; the second time each must be answered as a duplicate.
+/// Sends every file of the folder once, then again. The second time, the server must report each batch as a duplicate.
 pub(crate) async fn run(recording: &Recording<'_>, place: &Place) -> Result<Report> {
     let parcels = read(recording.folder, recording.encoding)?;
     let encoding = format!("{:?}", recording.encoding).to_lowercase();
@@ -76,20 +76,20 @@ pub(crate) async fn run(recording: &Recording<'_>, place: &Place) -> Result<Repo
     }
     place.add_storage(&mut report).await?;
     let [first, second] = &outcomes[..] else {
-        unreachable!("sent twice");
+        unreachable!("the loop runs twice");
     };
     report.warnings.extend(judge_first(first));
     let all_repeated = second.tally.duplicates == second.tally.batches;
     if !all_repeated {
         report.warnings.push(format!(
-            "the second time only {} of {} batches were answered as duplicates",
+            "the server reported only {} of {} repeated batches as duplicates",
             second.tally.duplicates, second.tally.batches
         ));
     }
     if recording.verify {
         let check = Check {
             scope: scope(&first.ledger, &parcels),
-            // When some were duplicates the first time, the books hold their first sending from before.
+            // If some batches were duplicates the first time, the books count their events from an earlier replay.
             fresh: fresh && first.tally.duplicates == 0,
             repeated: second.ledger.repeated(),
             repeats: Repeats::AtLeast,
@@ -105,8 +105,8 @@ fn judge_first(outcome: &Outcome) -> Option<String> {
     let duplicates = outcome.tally.duplicates;
     (duplicates > 0).then(|| {
         format!(
-            "{duplicates} of {} batches were in the store already, from a replay within the last 7 days: verification then \
-             shows that nothing was added",
+            "{duplicates} of {} batches were already stored by a replay within the last 7 days, so verification only \
+             shows that they were not stored again",
             outcome.tally.batches
         )
     })

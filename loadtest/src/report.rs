@@ -1,4 +1,4 @@
-//! What a run has to say. Collected here, written by one exporter each.
+//! The results of a run. Each output format has its own module.
 
 pub(crate) mod json;
 pub(crate) mod markdown;
@@ -18,7 +18,7 @@ use crate::tally::Latencies;
 use crate::verify::TableCheck;
 use crate::watch::Watch;
 
-/// Everything about one call of the tool.
+/// Results of one invocation of the tool.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     /// `run`, `replay`, `chaos` or `bench`.
@@ -27,23 +27,23 @@ pub(crate) struct Report {
     pub(crate) server_version: Option<String>,
     pub(crate) started_at: String,
     pub(crate) machine: Machine,
-    /// The settings that make the numbers mean something.
+    /// Settings that are needed to interpret the figures.
     pub(crate) settings: BTreeMap<&'static str, String>,
     pub(crate) phases: Vec<Phase>,
-    /// Polls of the configuration, when they were measured.
+    /// Polls of the remote configuration, if measured.
     pub(crate) polls: Option<Polls>,
-    /// Batches that came alone, when they were measured.
+    /// Single batches, if measured.
     pub(crate) lone: Option<Freshness>,
-    /// Rows and bytes of the whole database, whoever sent them.
+    /// Rows and bytes of the whole database, including rows of other senders.
     pub(crate) storage: Vec<TableSize>,
-    /// Columns of the table `spans`, when they were measured.
+    /// Columns of the table `spans`, if measured.
     pub(crate) span_columns: Vec<ColumnSize>,
     pub(crate) verification: Option<Verification>,
     pub(crate) chaos: Option<Chaos>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// A load that is over, as it goes into the report.
+/// A finished load.
 pub(crate) struct Measured<'a> {
     pub(crate) name: &'static str,
     pub(crate) outcome: &'a Outcome,
@@ -54,7 +54,7 @@ pub(crate) struct Measured<'a> {
 }
 
 impl Report {
-    /// Adds a phase, and what has to be known about it.
+    /// Adds a phase and its warnings.
     pub(crate) fn add(&mut self, measured: Measured<'_>) {
         let load = LoadReport::new(measured.outcome, measured.offered);
         self.warnings.extend(load.warnings(measured.outcome));
@@ -71,29 +71,29 @@ impl Report {
     }
 }
 
-/// One load and what it cost.
+/// A load and its costs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Phase {
     pub(crate) name: &'static str,
     pub(crate) load: LoadReport,
-    /// Until the log was drained, when that was waited for. By process: `server`, `engine`, `load test`.
+    /// Costs up to the end of the drain, if the tool waited for it. The keys are `server`, `engine` and `load test`.
     pub(crate) costs: BTreeMap<&'static str, Cost>,
-    /// Of the server, as far as its metrics were in reach.
+    /// Duration of the server's processing stages, if its metrics are reachable.
     pub(crate) stages: Vec<Stage>,
-    /// Last acknowledgment → log drained, in seconds.
+    /// Time from the last acknowledgment until the log was drained, in seconds.
     pub(crate) drain_s: Option<f64>,
-    /// Events a second from the start until all were in ClickHouse: what can be kept up.
+    /// Events per second from the start until all were in ClickHouse: the rate that the server can sustain.
     pub(crate) stored_events_per_s: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct LoadReport {
-    /// Batches a second that were meant to start; none in a closed loop.
+    /// Batches per second that were scheduled to start. `None` in a closed loop.
     pub(crate) offered_batches_per_s: Option<f64>,
-    /// Batches a second acknowledged, from the start to the last acknowledgment.
+    /// Batches acknowledged per second, from the start to the last acknowledgment.
     pub(crate) achieved_batches_per_s: f64,
     pub(crate) acknowledged_events_per_s: f64,
-    /// Start → last acknowledgment.
+    /// Time from the start to the last acknowledgment, in seconds.
     pub(crate) took_s: f64,
     pub(crate) batches: u64,
     pub(crate) acknowledged: u64,
@@ -113,9 +113,9 @@ pub(crate) struct LoadReport {
     pub(crate) statuses: BTreeMap<String, u64>,
     pub(crate) rejections: BTreeMap<String, u64>,
     pub(crate) reasons: BTreeMap<String, u64>,
-    /// Intended start → acknowledged.
+    /// Time from the scheduled start to the acknowledgment.
     pub(crate) latency: Latencies,
-    /// Request begun → answered, every attempt.
+    /// Time from the start of the request to the response, of every attempt.
     pub(crate) service: Latencies,
     pub(crate) generator_late: u64,
     pub(crate) generator_late_most_ms: f64,
@@ -161,30 +161,30 @@ impl LoadReport {
         }
     }
 
-    /// What a reader of the numbers has to know.
+    /// Returns the warnings that a reader of the figures needs.
     pub(crate) fn warnings(&self, outcome: &Outcome) -> Vec<String> {
         let mut warnings = Vec::new();
-        // A few are the operating system's doing.
+        // Ignore a few: the operating system causes them.
         if self.generator_late * 100 > self.batches {
             warnings.push(format!(
-                "the generator could not keep up: {} of {} batches were not ready at their intended start (at most {:.0} ms \
-                 late). Latencies hold that delay. Lower the rate, or build the load ahead with --prepare",
+                "the generator could not keep up: {} of {} batches were not ready at their scheduled start (at most {:.0} ms \
+                 late). Latencies include that delay. Lower the rate, or build the load ahead with --prepare",
                 self.generator_late, self.batches, self.generator_late_most_ms
             ));
         }
         if outcome.saturated && self.offered_batches_per_s.is_some() {
             warnings.push(
-                "the most batches allowed under way were waiting for an answer: later ones waited too, and their \
-                 latency counts it (--outstanding)"
+                "the limit of batches in flight was reached. Later batches had to wait, and their latency includes \
+                 the wait. Raise the limit with --outstanding"
                     .to_owned(),
             );
         }
         if outcome.interrupted {
-            warnings.push("interrupted: the numbers are of a part of the load".to_owned());
+            warnings.push("interrupted: the figures cover only part of the load".to_owned());
         }
         if self.wrong_receipts > 0 {
             warnings.push(format!(
-                "{} receipts do not add up to their batch",
+                "{} receipts do not account for all events of their batch",
                 self.wrong_receipts
             ));
         }
@@ -197,20 +197,20 @@ impl LoadReport {
 pub(crate) struct Verification {
     pub(crate) holds: bool,
     pub(crate) tables: Vec<TableCheck>,
-    /// Roll-ups that hold another number of events than their raw table, with both.
+    /// Roll-ups whose event count differs from their raw table, with both counts.
     pub(crate) rollups: Vec<String>,
-    /// The server's own books, when the store was empty before: otherwise they hold others' events too.
+    /// The server's own books. `None` unless the store was empty before, because the books would include other events.
     pub(crate) outcomes: Option<Vec<OutcomeCheck>>,
     pub(crate) rejected_though_valid: u64,
     pub(crate) accepted_though_spoilt: u64,
 }
 
-/// What was done to the server.
+/// What `chaos` did to the server.
 #[derive(Debug, Serialize)]
 pub(crate) struct Chaos {
     pub(crate) server_kills: u32,
     pub(crate) engine_kills: u32,
-    /// Server killed → ready again, in seconds.
+    /// Time from the kill of the server until it was ready again, in seconds.
     pub(crate) longest_restart_s: f64,
     pub(crate) mean_restart_s: f64,
 }

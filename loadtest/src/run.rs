@@ -1,4 +1,4 @@
-//! `unjank-loadtest run`: a load on a server that runs already.
+//! `unjank-loadtest run`: sends a load to a running server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     };
     ensure!(
         !args.prepare || args.load.rate != Rate::Max || args.batches.is_some(),
-        "--prepare with --rate max needs --batches: how many to build"
+        "--prepare with --rate max needs --batches, the number of batches to build"
     );
     let stops = Stops::default();
     let mut report = new_report("run", settings(&args.load));
@@ -91,7 +91,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     Ok(report)
 }
 
-/// Whether the devices can know how often the server received a batch.
+/// Returns whether the devices know how often the server received each batch.
 pub(crate) fn repeats(outcome: &Outcome) -> Repeats {
     let answered = |status: &String| status.starts_with(|first: char| first.is_ascii_digit());
     if outcome.tally.statuses.keys().all(answered) {
@@ -142,12 +142,12 @@ pub(crate) struct Place {
     engine_pid: Option<u32>,
 }
 
-/// What to compare the store with.
+/// What to compare with the store, and how.
 pub(crate) struct Check {
     pub(crate) scope: Scope,
     /// Whether the store was empty before.
     pub(crate) fresh: bool,
-    /// Events that receipts called duplicate.
+    /// Events of batches that receipts called duplicate.
     pub(crate) repeated: BTreeMap<Signal, u64>,
     pub(crate) repeats: Repeats,
 }
@@ -157,7 +157,7 @@ impl Place {
         let clickhouse = args.store.access().map(ClickHouse::new).transpose()?;
         if args.verify && clickhouse.is_none() {
             bail!(
-                "--verify needs to ask ClickHouse: give --data-dir (embedded engine) or --clickhouse-url"
+                "--verify needs access to ClickHouse: pass --data-dir (embedded engine) or --clickhouse-url"
             );
         }
         let data_dir = args.store.data_dir.clone();
@@ -178,7 +178,7 @@ impl Place {
         })
     }
 
-    /// A server that this tool has started in `data_dir`.
+    /// A server that this tool started in `data_dir`.
     pub(crate) fn own(
         data_dir: &std::path::Path,
         admin_url: &str,
@@ -199,7 +199,7 @@ impl Place {
         self.clickhouse.as_ref()
     }
 
-    /// Begins to watch what the server and its engine cost.
+    /// Starts to measure the costs of the server and its engine.
     pub(crate) fn watch(&self) -> Watch {
         let engine = self.engine_pid.or_else(|| {
             let dir = self.data_dir.as_deref()?;
@@ -208,7 +208,7 @@ impl Place {
         Watch::begin(self.server_pid, engine)
     }
 
-    /// The server's histograms as they are now; empty when its metrics are out of reach.
+    /// Reads the server's histograms. Returns empty ones if its metrics are unreachable.
     pub(crate) async fn stages(&self) -> Stages {
         let Some(url) = &self.admin_url else {
             return Stages::default();
@@ -217,7 +217,7 @@ impl Place {
         Stages::read(&metrics)
     }
 
-    /// Whether the server has not written down a single event yet.
+    /// Returns whether the server has not recorded any event yet.
     pub(crate) async fn is_fresh(&self) -> Result<bool> {
         match &self.clickhouse {
             Some(clickhouse) => Ok(outcomes::read(clickhouse).await?.is_empty()),
@@ -225,7 +225,7 @@ impl Place {
         }
     }
 
-    /// Waits for the log to be drained when the store is known; answers how long that took, in seconds.
+    /// Waits until the log is drained, if the store is known. Returns how long that took, in seconds.
     pub(crate) async fn drain(&self) -> Result<Option<f64>> {
         let Some(clickhouse) = &self.clickhouse else {
             return Ok(None);
@@ -243,7 +243,7 @@ impl Place {
 
     /// Compares the drained store with the ledger.
     pub(crate) async fn verify(&self, ledger: &Ledger, check: Check) -> Result<Verification> {
-        let clickhouse = self.clickhouse.as_ref().context("no ClickHouse to ask")?;
+        let clickhouse = self.clickhouse.as_ref().context("ClickHouse is unknown")?;
         console::say(&format!("comparing {} ...", ledger.describe()));
         let run_store = RunStore {
             clickhouse,
@@ -268,7 +268,7 @@ impl Place {
     }
 }
 
-/// Rows may still be on their way though the log seemed drained: looks again while rows are missing and more arrive.
+/// Some rows may still arrive although the log seems drained: compares again while rows are missing and more arrive.
 async fn compare_patiently(ledger: &Ledger, store: &RunStore<'_>) -> Result<Vec<TableCheck>> {
     const PAUSE: Duration = Duration::from_secs(5);
     let mut tables = verify::compare(ledger, store).await?;

@@ -1,4 +1,4 @@
-//! A server of one's own: started, found ready, killed, started again.
+//! A server that this tool starts, kills and restarts.
 
 use std::fs::{File, OpenOptions};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::clickhouse::engine_login;
 
-/// The file the server writes once it accepts.
+/// The file that the server writes once it accepts connections.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Address {
     pub(crate) admin_listen: String,
@@ -29,10 +29,10 @@ pub(crate) fn read_address(data_dir: &Path) -> Result<Address> {
     serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))
 }
 
-/// The key a server started here knows.
+/// The ingest key of servers started here.
 pub(crate) const KEY: &str = "loadtest-key-of-a-throw-away-server";
 
-/// A server process with its data folder. Ended when dropped.
+/// A server process with its data folder. Dropping it ends the process.
 pub(crate) struct Server {
     binary: PathBuf,
     data_dir: PathBuf,
@@ -42,21 +42,21 @@ pub(crate) struct Server {
     child: Child,
 }
 
-/// Environment variables of the server, besides its addresses, its folder and its key.
+/// Environment variables of the server besides its addresses, folder and key.
 pub(crate) type Settings = Vec<(&'static str, String)>;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Server {
-    /// Starts the server on free ports; they stay the same over restarts.
+    /// Starts the server on free ports, which it keeps across restarts.
     pub(crate) fn start(binary: &Path, data_dir: &Path) -> Result<Self> {
         Self::start_with(binary, data_dir, Settings::new())
     }
 
-    /// The same, with settings of its own.
+    /// Like [`Server::start`], with additional settings.
     pub(crate) fn start_with(binary: &Path, data_dir: &Path, settings: Settings) -> Result<Self> {
         std::fs::create_dir_all(data_dir)
-            .with_context(|| format!("making the folder {}", data_dir.display()))?;
+            .with_context(|| format!("creating the folder {}", data_dir.display()))?;
         let listen = free_address()?;
         let admin_listen = free_address()?;
         let mut server = Self {
@@ -79,34 +79,34 @@ impl Server {
         format!("http://{}", self.admin_listen)
     }
 
-    /// Host and port of the public listener.
+    /// Returns host and port of the public listener.
     pub(crate) fn address(&self) -> &str {
         &self.listen
     }
 
-    /// An API token that may do everything, made as an operator makes one.
+    /// Creates an API token with the admin role, in the same way as an operator.
     pub(crate) fn api_token(&self) -> Result<String> {
         let output = Command::new(&self.binary)
             .args(["token", "create", "--name", "loadtest", "--role", "admin"])
             .env("UNJANK_DATA_DIR", &self.data_dir)
             .env_remove("UNJANK_DATABASE_URL")
             .output()
-            .context("making an API token")?;
+            .context("creating an API token")?;
         if !output.status.success() {
             bail!(
-                "making an API token: {}",
+                "creating an API token: {}",
                 String::from_utf8_lossy(&output.stderr)
             );
         }
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
-    /// Makes roll-ups from raw rows.
+    /// Rebuilds roll-ups from raw rows.
     pub(crate) fn roll_up(&self, period: &[&str], signals: &[&str]) -> Result<()> {
         roll_up(&self.binary, &self.data_dir, period, signals)
     }
 
-    /// Kills the process without warning.
+    /// Kills the process with SIGKILL.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill().context("killing the server")?;
         self.child.wait().context("waiting for the killed server")?;
@@ -131,7 +131,7 @@ impl Server {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until the server says it is ready; answers how long that took.
+    /// Waits until the server reports that it is ready. Returns how long that took.
     pub(crate) async fn ready(&mut self) -> Result<Duration> {
         let begun = Instant::now();
         let client = Client::builder()
@@ -154,28 +154,28 @@ impl Server {
         )
     }
 
-    /// Kills the engine of this server's data folder; answers whether there was one to kill.
+    /// Kills the engine of this server's data folder. Returns `false` if there is none.
     pub(crate) fn kill_engine(&self) -> Result<bool> {
         self.signal_engine(Signal::KILL)
     }
 
-    /// Sends a signal to the engine of this server's data folder; answers whether there was one.
+    /// Sends a signal to the engine of this server's data folder. Returns `false` if there is none.
     pub(crate) fn signal_engine(&self, signal: Signal) -> Result<bool> {
         let Some(pid) = self.engine_pid()? else {
             return Ok(false);
         };
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-            bail!("engine.json holds the impossible process id {pid}");
+            bail!("engine.json contains the invalid process id {pid}");
         };
         match kill_process(pid, signal) {
             Ok(()) => Ok(true),
-            // It ended between the look and the shot.
+            // The process ended after it was looked up.
             Err(rustix::io::Errno::SRCH) => Ok(false),
             Err(error) => Err(error).context("sending a signal to the engine"),
         }
     }
 
-    /// The process of the engine of this server's data folder, when it runs.
+    /// Returns the process id of the engine of this server's data folder, if it is running.
     pub(crate) fn engine_pid(&self) -> Result<Option<u32>> {
         let login = engine_login(&self.data_dir).ok();
         let Some(pid) = login.and_then(|login| login.pid) else {
@@ -185,7 +185,7 @@ impl Server {
         Ok(is_engine(&cmdline, &self.data_dir.canonicalize()?).then_some(pid))
     }
 
-    /// Every engine of this server's data folder, also one that is starting or ending.
+    /// Returns every engine of this server's data folder, including engines that are starting or ending.
     pub(crate) fn engines(&self) -> Result<Vec<u32>> {
         let data_dir = self.data_dir.canonicalize()?;
         let mut pids = Vec::new();
@@ -195,21 +195,21 @@ impl Server {
                 .file_name()
                 .to_str()
                 .and_then(|name| name.parse().ok());
-            // A process that ends meanwhile is no engine.
+            // A process that has ended since has no command line, and is skipped.
             let cmdline = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             pids.extend(pid.filter(|_| is_engine(&cmdline, &data_dir)));
         }
         Ok(pids)
     }
 
-    /// What the server says its version is.
+    /// Returns the version that the server prints.
     pub(crate) fn version(&self) -> Option<String> {
         let output = Command::new(&self.binary).arg("--version").output().ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
             .filter(|text| !text.is_empty())
     }
 
-    /// Asks the server to end, and waits for it.
+    /// Sends SIGTERM to the server and waits until it ends.
     pub(crate) async fn stop(&mut self) -> Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
@@ -230,9 +230,9 @@ impl Server {
     }
 
     fn check_alive(&mut self) -> Result<()> {
-        if let Some(status) = self.child.try_wait().context("looking after the server")? {
+        if let Some(status) = self.child.try_wait().context("checking the server")? {
             bail!(
-                "the server ended by itself ({status}): see {}",
+                "the server ended unexpectedly ({status}): see {}",
                 log_path(&self.data_dir).display()
             );
         }
@@ -242,7 +242,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // On the way out of an error: leave no process behind.
+        // Dropped because of an error: leave no process behind.
         if matches!(self.child.try_wait(), Ok(None)) {
             self.kill_engine().unwrap_or_default();
             self.kill().unwrap_or_default();
@@ -250,7 +250,8 @@ impl Drop for Server {
     }
 }
 
-/// Makes roll-ups from raw rows: a server rolls up only what devices sent. `period`: options of `unjank rollups rebuild`.
+/// Rebuilds roll-ups from raw rows, because a server only rolls up rows that it received from devices. `period` are options of
+/// `unjank rollups rebuild`.
 pub(crate) fn roll_up(
     binary: &Path,
     data_dir: &Path,
@@ -272,7 +273,8 @@ pub(crate) fn roll_up(
     Ok(())
 }
 
-/// Whether a process is the engine of `data_dir`: nothing else may be killed by a number from a file.
+/// Returns whether a process is the engine of `data_dir`. Guards against killing an unrelated process whose id was read from a
+/// file.
 fn is_engine(cmdline: &[u8], data_dir: &Path) -> bool {
     let argument = format!("\"--path={}\"", data_dir.join("engine").display());
     String::from_utf8_lossy(cmdline).contains(&argument)
@@ -303,10 +305,10 @@ fn spawn(
         .env("UNJANK_INGEST_KEYS", format!("{KEY}=*"))
         .env_remove("UNJANK_CLICKHOUSE_URL")
         .env_remove("UNJANK_DATABASE_URL")
-        // Simulated time is not now: nothing is too old.
+        // Disable retention: the simulated data lies in the past.
         .envs(["", "_HOURLY", "_DAILY"].map(|of| (format!("UNJANK_RETENTION{of}_DAYS"), "0")))
         .envs(settings.iter().map(|(name, value)| (name, value)))
-        // Ctrl-C is for the load test, which then ends the server.
+        // Ctrl-C is handled by the load test, which then ends the server.
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(
@@ -328,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_engine_of_the_data_folder_is_taken_for_one() {
+    fn only_the_engine_of_the_data_folder_is_recognized() {
         let engine = |cmdline: &[u8]| is_engine(cmdline, Path::new("/data/d"));
         let of = |folder: &str| {
             format!("/opt/unjank\0clickhouse\0{{\"arguments\":[\"--path={folder}/engine\"]}}\0")

@@ -1,7 +1,7 @@
-//! `unjank-loadtest soak`: a steady load for a long time, watched all along.
+//! `unjank-loadtest soak`: observes a server under a steady load for a long time.
 //!
-//! A short run hides what comes later: merges, growth, a log that fills. So the server is watched in intervals, and the verdict compares the
-//! last third with the first.
+//! Short runs miss merges, growth and a log that fills up. The soak therefore takes samples at intervals, and its verdict
+//! compares the last third with the first.
 
 mod engine;
 mod probe;
@@ -37,23 +37,24 @@ use self::verdict::Verdict;
 
 #[derive(Debug, Args)]
 pub(crate) struct SoakArgs {
-    /// The `unjank` binary: a release build.
+    /// Path of the `unjank` binary. Use a release build.
     #[arg(long)]
     server_bin: PathBuf,
-    /// An empty folder for the server's data, kept. Without it: a temporary folder.
+    /// Folder for the server's data. Must not contain a store. Kept afterwards, except with --find-rate. Defaults to a temporary
+    /// folder.
     #[arg(long)]
     data_dir: Option<PathBuf>,
-    /// How long the load lasts.
+    /// Duration of the load, in minutes.
     #[arg(long, default_value_t = 30.0)]
     minutes: f64,
-    /// How often a line is printed.
+    /// Interval between two printed samples.
     #[arg(long, default_value = "30s", value_parser = duration)]
     every: Duration,
-    /// Look for the highest rate that the server keeps up with: halves the distance between a rate that it kept and one that it did not.
-    /// Each try takes `--minutes`, on an empty store.
+    /// Find the highest rate that the server can sustain, by bisection between a rate that it sustained and one that it did not.
+    /// Each try takes `--minutes` and starts with an empty store.
     #[arg(long)]
     find_rate: bool,
-    /// With `--find-rate`: how many rates are tried.
+    /// Number of rates to try with `--find-rate`.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=20))]
     tries: u32,
     /// How long the server may take to drain its log after the load.
@@ -61,12 +62,12 @@ pub(crate) struct SoakArgs {
     drain_timeout: Duration,
     #[command(flatten)]
     load: LoadArgs,
-    /// Write the report as JSON.
+    /// Write the report as JSON to this file.
     #[arg(long, value_name = "FILE")]
     report_json: Option<PathBuf>,
 }
 
-/// A soak at one rate.
+/// The results of a soak at one rate.
 #[derive(Debug, Serialize)]
 pub(crate) struct Soak {
     started_at: String,
@@ -75,22 +76,22 @@ pub(crate) struct Soak {
     events_per_batch: u64,
     batches_per_s: f64,
     samples: Vec<Sample>,
-    /// Of the whole run.
+    /// Latency over the whole run.
     latency: Latencies,
-    /// From the end of the load until all events were stored and rolled up, and no merge ran.
+    /// Time from the end of the load until all events were stored and rolled up, in seconds.
     drain_s: f64,
     stages: Vec<Stage>,
-    /// By table, the most expensive first.
+    /// Work per table, the most expensive first.
     tables: Vec<TableWork>,
     verdict: Verdict,
 }
 
-/// Answers whether the server kept up.
+/// Returns whether the server sustained up.
 pub(crate) async fn run(args: &SoakArgs) -> Result<bool> {
     let Rate::PerSecond(rate) = args.load.rate else {
-        anyhow::bail!("a soak needs a rate: batches a second, as --rate 1250");
+        anyhow::bail!("a soak needs a fixed rate in batches per second, for example --rate 1250");
     };
-    ensure!(args.minutes > 0.0, "--minutes must be above 0");
+    ensure!(args.minutes > 0.0, "--minutes must be greater than 0");
     let soak = if args.find_rate {
         find_rate(args, rate).await?
     } else {
@@ -103,33 +104,34 @@ pub(crate) async fn run(args: &SoakArgs) -> Result<bool> {
     Ok(soak.verdict.kept_up())
 }
 
-/// Bisects between a rate that was kept and one that was not. Answers the last soak that kept up, or the last one.
+/// Bisects between a sustained rate and a rate that was too high. Returns the last soak that sustained up, or the last one if none
+/// did.
 async fn find_rate(args: &SoakArgs, first: f64) -> Result<Soak> {
-    let (mut kept, mut lost): (Option<Soak>, Option<f64>) = (None, None);
+    let (mut sustained, mut too_high): (Option<Soak>, Option<f64>) = (None, None);
     let mut rate = first;
     let mut last = None;
     for _ in 0..args.tries {
         let soak = at_rate(args, rate).await?;
         if soak.verdict.kept_up() {
-            kept = Some(soak);
+            sustained = Some(soak);
         } else {
-            lost = Some(rate);
+            too_high = Some(rate);
             last = Some(soak);
         }
-        let floor = kept.as_ref().map_or(0.0, |soak| soak.batches_per_s);
-        rate = match lost {
-            Some(lost) => f64::midpoint(floor, lost),
+        let floor = sustained.as_ref().map_or(0.0, |soak| soak.batches_per_s);
+        rate = match too_high {
+            Some(too_high) => f64::midpoint(floor, too_high),
             None => floor * 1.5,
         };
     }
     let events = args.load.events_per_batch as f64;
-    match (kept, last) {
+    match (sustained, last) {
         (Some(soak), _) => {
-            let above = lost.map_or("it was not found".to_owned(), |lost| {
-                format!("{:.0} are too many", lost * events)
+            let above = too_high.map_or("the limit was not reached".to_owned(), |too_high| {
+                format!("{:.0} events/s are too many", too_high * events)
             });
             console::print(&format!(
-                "\nHighest rate that was kept: {:.0} events/s; {above}.",
+                "\nHighest sustained rate: {:.0} events/s; {above}.",
                 soak.batches_per_s * events
             ));
             Ok(soak)
@@ -140,14 +142,14 @@ async fn find_rate(args: &SoakArgs, first: f64) -> Result<Soak> {
 }
 
 async fn at_rate(args: &SoakArgs, rate: f64) -> Result<Soak> {
-    let folder = tempfile::tempdir().context("making a folder for the server's data")?;
+    let folder = tempfile::tempdir().context("creating a folder for the server's data")?;
     let data_dir = match &args.data_dir {
         Some(dir) => dir.clone(),
         None => folder.path().join("data"),
     };
     ensure!(
         !data_dir.join("engine").exists(),
-        "{} holds a store already; a soak begins with an empty one",
+        "{} already contains a store: a soak needs an empty folder",
         data_dir.display()
     );
     let mut server = Server::start(&args.server_bin, &data_dir)?;

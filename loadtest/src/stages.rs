@@ -1,19 +1,22 @@
-//! What happens to a batch on its way, and how long each stage takes: read from the server's histograms.
+//! Duration of each stage that a batch passes on the server, from the server's histograms.
 
 use serde::Serialize;
 
 use crate::buckets::Buckets;
 
-/// The stages in their order, each with the server's histogram of it.
+/// The stages in order, with their histograms.
 const STAGES: [(&str, &str); 6] = [
     (
-        "decode, with the wait for a thread",
+        "decode, including the wait for a thread",
         "unjank_ingest_decode_seconds",
     ),
     ("wait for the log's thread", "unjank_log_wait_seconds"),
     ("write a group", "unjank_log_write_seconds"),
     ("sync a group", "unjank_log_sync_seconds"),
-    ("from head to answer", "unjank_ingest_request_seconds"),
+    (
+        "from request headers to response",
+        "unjank_ingest_request_seconds",
+    ),
     (
         "from arrival until its rows can be queried",
         "unjank_freshness_seconds",
@@ -24,7 +27,7 @@ const STAGES: [(&str, &str); 6] = [
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stages(Vec<Buckets>);
 
-/// One stage: the bounds of the buckets that hold the quantiles.
+/// One stage. Each quantile is the upper bound of its bucket.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Stage {
     pub(crate) name: &'static str,
@@ -39,7 +42,7 @@ impl Stages {
         Self(STAGES.iter().map(read).collect())
     }
 
-    /// How long each stage took since an earlier reading. A stage without a batch is left out.
+    /// Returns how long each stage took since an earlier reading. Stages without batches are omitted.
     pub(crate) fn since(&self, before: &Self) -> Vec<Stage> {
         let none = Buckets::default();
         let stages = STAGES.iter().zip(&self.0).enumerate();
@@ -60,7 +63,7 @@ impl Stages {
 impl Stage {
     pub(crate) const HEAD: [&str; 4] = ["stage of a batch", "p50 ms", "p99 ms", "p99.9 ms"];
 
-    /// A row of a table.
+    /// Returns the cells of a table row.
     pub(crate) fn cells(&self) -> [String; 4] {
         let at_most = |ms: f64| format!("≤ {ms}");
         [

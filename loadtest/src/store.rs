@@ -14,12 +14,12 @@ use crate::ledger::Sum;
 use crate::population::RunTag;
 use crate::verify::Store;
 
-/// Which rows belong to the run.
+/// Selects the rows of the run.
 #[derive(Clone, Debug)]
 pub(crate) enum Scope {
-    /// Simulated devices: their install ids share a prefix, their batch ids a suffix.
+    /// Simulated devices: their install ids share a prefix, and their batch ids a suffix.
     Run(RunTag, Times),
-    /// Recorded batches: these sessions and these batches.
+    /// Recorded batches: the rows of these sessions and batches.
     Recorded {
         sessions: Vec<Uuid>,
         batches: Vec<Uuid>,
@@ -57,7 +57,7 @@ fn quoted(ids: &[Uuid]) -> String {
     quoted.join(", ")
 }
 
-/// ClickHouse, asked about one run.
+/// The ClickHouse rows of one run.
 pub(crate) struct RunStore<'a> {
     pub(crate) clickhouse: &'a ClickHouse,
     pub(crate) scope: Scope,
@@ -113,7 +113,7 @@ impl Store for RunStore<'_> {
             self.scope.rows(),
         );
         let rows = self.clickhouse.rows(&sql).await?;
-        let row = rows.first().context("a count without an answer")?;
+        let row = rows.first().context("ClickHouse returned no count")?;
         Ok((field(row, 0)?, field(row, 1)?))
     }
 }
@@ -124,7 +124,7 @@ fn field<T: std::str::FromStr>(row: &[String], index: usize) -> Result<T> {
         .with_context(|| format!("unexpected row {row:?} from ClickHouse"))
 }
 
-/// Rows of all signal tables, of every run: for seeing whether anything still arrives.
+/// Returns the number of rows in all signal tables, of every run, to detect whether rows still arrive.
 pub(crate) async fn all_rows(clickhouse: &ClickHouse) -> Result<u64> {
     let counts = SIGNALS.map(|signal| format!("(SELECT count() FROM {signal})"));
     clickhouse
@@ -132,7 +132,7 @@ pub(crate) async fn all_rows(clickhouse: &ClickHouse) -> Result<u64> {
         .await
 }
 
-/// What the active parts of a table take.
+/// Size of a table's active parts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TableSize {
     pub(crate) table: String,
@@ -141,7 +141,7 @@ pub(crate) struct TableSize {
     pub(crate) bytes_per_row: f64,
 }
 
-/// Rows and bytes on disk of every table that holds any, the largest first.
+/// Returns rows and bytes on disk of every non-empty table, the largest first.
 pub(crate) async fn sizes(clickhouse: &ClickHouse) -> Result<Vec<TableSize>> {
     let sql = "SELECT table, sum(rows), sum(bytes_on_disk) FROM system.parts \
                WHERE active AND database = 'unjank' GROUP BY table HAVING sum(rows) > 0 ORDER BY 3 DESC";
@@ -160,14 +160,14 @@ pub(crate) async fn sizes(clickhouse: &ClickHouse) -> Result<Vec<TableSize>> {
         .collect()
 }
 
-/// What a column takes in the active parts of its table.
+/// Size of a column in the active parts of its table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ColumnSize {
     pub(crate) column: String,
     pub(crate) bytes_per_row: f64,
 }
 
-/// The columns of a table, the largest first.
+/// Returns the columns of a table, the largest first.
 pub(crate) async fn column_sizes(clickhouse: &ClickHouse, table: &str) -> Result<Vec<ColumnSize>> {
     let sql = format!(
         "SELECT column, sum(column_bytes_on_disk) / greatest(sum(rows), 1) AS bytes FROM system.parts_columns \
@@ -184,7 +184,7 @@ pub(crate) async fn column_sizes(clickhouse: &ClickHouse, table: &str) -> Result
         .collect()
 }
 
-/// Waits until no merge runs and none has begun for two seconds, a minute at most: what a load costs includes them.
+/// Waits until no merge has run for two seconds, at most a minute, because the cost of a load includes its merges.
 pub(crate) async fn merged(clickhouse: &ClickHouse) -> Result<()> {
     let begun = Instant::now();
     let mut quiet_since = begun;
@@ -202,7 +202,7 @@ pub(crate) async fn merged(clickhouse: &ClickHouse) -> Result<()> {
     Ok(())
 }
 
-/// Merges every table of the database into as few parts as it can have.
+/// Merges every table of the database into as few parts as possible.
 pub(crate) async fn optimize(clickhouse: &ClickHouse) -> Result<()> {
     let sql =
         "SELECT name FROM system.tables WHERE database = 'unjank' AND engine LIKE '%MergeTree'";
@@ -215,7 +215,7 @@ pub(crate) async fn optimize(clickhouse: &ClickHouse) -> Result<()> {
     Ok(())
 }
 
-/// Signals whose roll-ups count what was sent.
+/// Signals whose roll-ups count the events.
 pub(crate) const ROLLED_UP: [Signal; 6] = [
     Signal::Spans,
     Signal::FrameWindows,
@@ -225,12 +225,13 @@ pub(crate) const ROLLED_UP: [Signal; 6] = [
     Signal::Recompositions,
 ];
 
-/// How many events a roll-up counts, as SQL. Rows without a project are the server's own notes.
+/// Returns the SQL that counts the events of a roll-up. Rows without a project are written by the server itself.
 pub(crate) fn rolled_up(signal: Signal, period: &str) -> String {
     format!("SELECT toUInt64(sum(samples)) FROM {signal}_{period} WHERE project != ''")
 }
 
-/// Whatever was stored twice or not at all shows in the raw rows or in a roll-up of them: those that do not agree, with both counts.
+/// Returns the roll-ups whose count differs from their raw table, with both counts. A difference means that rows were lost or
+/// stored twice on one side.
 pub(crate) async fn rollups_that_differ(clickhouse: &ClickHouse) -> Result<Vec<String>> {
     let mut differing = Vec::new();
     for table in ROLLED_UP {

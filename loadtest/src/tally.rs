@@ -10,30 +10,30 @@ use serde::Serialize;
 
 use crate::delivery::{Delivery, Fate};
 
-/// Everything counted while batches end.
+/// Counts of all finished batches.
 pub(crate) struct Tally {
     pub(crate) batches: u64,
     pub(crate) acknowledged: u64,
     pub(crate) refused: u64,
     pub(crate) unknown: u64,
-    /// Acknowledged with `duplicate: true`: an earlier attempt had arrived though its answer did not.
+    /// Acknowledged with `duplicate: true`: an earlier attempt had arrived, but its response was lost.
     pub(crate) duplicates: u64,
     pub(crate) events_sent: u64,
     pub(crate) events_accepted: u64,
     pub(crate) events_rejected: u64,
     pub(crate) events_truncated: u64,
-    /// Receipts whose counts do not add up to the batch, or that name another batch.
+    /// Receipts whose counts do not match the batch, or that are for another batch.
     pub(crate) wrong_receipts: u64,
     pub(crate) attempts: u64,
     pub(crate) retries: u64,
     /// Compressed bytes of all attempts, bodies only.
     pub(crate) bytes_sent: u64,
-    /// Bytes of the batches before compression, each once.
+    /// Uncompressed bytes of all batches, regardless of the number of attempts.
     pub(crate) json_bytes: u64,
     pub(crate) statuses: BTreeMap<String, u64>,
-    /// Codes of rejected events.
+    /// Number of rejected events by code.
     pub(crate) rejections: BTreeMap<String, u64>,
-    /// Why batches were refused or given up, with how often.
+    /// Number of batches that were rejected or given up, by reason.
     pub(crate) reasons: BTreeMap<String, u64>,
     latency: Spread,
     service: Spread,
@@ -51,7 +51,7 @@ pub(crate) struct Latencies {
     pub(crate) mean_ms: f64,
 }
 
-/// Reasons kept apart; further ones are counted together.
+/// Maximum number of distinct reasons. Further ones are counted together.
 const MOST_REASONS: usize = 20;
 
 impl Tally {
@@ -99,9 +99,9 @@ impl Tally {
                 self.events_accepted += acceptance.accepted;
                 self.events_rejected += parcel.events.saturating_sub(acceptance.accepted);
                 self.events_truncated += acceptance.truncated;
-                let told = acceptance.accepted + acceptance.rejected.len() as u64;
-                // A repeated batch may be answered from a memory that holds the counts but not the list.
-                let adds_up = told == parcel.events
+                let reported = acceptance.accepted + acceptance.rejected.len() as u64;
+                // For a duplicate, the server may remember the counts but not the list of rejected events.
+                let adds_up = reported == parcel.events
                     || (acceptance.duplicate && acceptance.accepted <= parcel.events);
                 if !adds_up || acceptance.batch_id != parcel.batch_id {
                     self.wrong_receipts += 1;
@@ -129,23 +129,23 @@ impl Tally {
         *self.reasons.entry(why.to_owned()).or_default() += 1;
     }
 
-    /// When the last acknowledgment came.
+    /// Returns when the last acknowledgment arrived.
     pub(crate) fn last_acknowledgment(&self) -> Option<Instant> {
         self.last_end
     }
 
-    /// Intended start → acknowledged, with all waiting and retries.
+    /// Returns the latencies from the scheduled start to the acknowledgment, including all waits and retries.
     pub(crate) fn latency(&self) -> Latencies {
         self.latency.latencies()
     }
 
-    /// One attempt: request begun → answered.
+    /// Returns the latencies of single attempts, from the start of the request to the response.
     pub(crate) fn service(&self) -> Latencies {
         self.service.latencies()
     }
 }
 
-/// Acknowledged batches since they were last taken, for a watcher of a run.
+/// Batches acknowledged since the last call of [`Recent::take`], for observing a run.
 #[derive(Clone, Default)]
 pub(crate) struct Recent(Arc<Mutex<Option<(Spread, u64)>>>);
 
@@ -164,7 +164,7 @@ impl Recent {
         Ok(())
     }
 
-    /// Latencies, and accepted events.
+    /// Returns the latencies and the number of accepted events since the last call.
     pub(crate) fn take(&self) -> (Latencies, u64) {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = recent.take();
@@ -174,12 +174,12 @@ impl Recent {
     }
 }
 
-/// How long something took, many times.
+/// A distribution of durations.
 pub(crate) struct Spread(Histogram<u64>);
 
 impl Spread {
     pub(crate) fn new() -> Result<Self> {
-        // Microseconds to three digits; what is over an hour counts as an hour.
+        // In microseconds with three significant digits. Durations above an hour count as an hour.
         Ok(Self(Histogram::new_with_bounds(1, 3_600_000_000, 3)?))
     }
 

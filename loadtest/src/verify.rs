@@ -1,4 +1,4 @@
-//! Compares what devices were told is durable with what stands in the store.
+//! Compares the batches that were acknowledged with the rows in the store.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,18 @@ use uuid::Uuid;
 use crate::fingerprint::SIGNALS;
 use crate::ledger::{Claim, Ledger, Sum};
 
-/// The store's side of the books. Everything is about the rows of one run only.
+/// Reads the store. All methods are restricted to the rows of one run.
 pub(crate) trait Store {
-    /// Count and sum of fingerprints of a signal's rows, by session.
+    /// Returns count and sum of the fingerprints of a signal's rows, by session.
     async fn sums(&self, signal: Signal) -> Result<HashMap<Uuid, Sum>>;
 
-    /// Every row of some sessions, as its fingerprint.
+    /// Returns the fingerprints of all rows of the given sessions.
     async fn rows(&self, signal: Signal, sessions: &[Uuid]) -> Result<Vec<(Uuid, u64)>>;
 
-    /// How often each batch id stands in the table of batches.
+    /// Returns how often each batch id occurs in the table of batches.
     async fn batches(&self) -> Result<HashMap<Uuid, u64>>;
 
-    /// How many distinct stacks the janks name, and how many of them `table` holds.
+    /// Returns the number of distinct stacks that the janks reference, and how many of them `table` contains.
     async fn stacks(&self, table: &str) -> Result<(u64, u64)>;
 }
 
@@ -33,15 +33,15 @@ pub(crate) struct TableCheck {
     pub(crate) expected: u64,
     /// Rows found.
     pub(crate) found: u64,
-    /// Events the receipts named as rejected: not expected.
+    /// Events that the receipts listed as rejected, and that are not expected.
     pub(crate) rejected: u64,
-    /// Rows of batches without an answer that were found: neither right nor wrong.
+    /// Rows of unanswered batches that were found. They are neither right nor wrong.
     pub(crate) unanswered: u64,
-    /// Acknowledged and not there.
+    /// Acknowledged rows that are missing.
     pub(crate) lost: u64,
-    /// There more often than sent.
+    /// Surplus copies of rows that were sent.
     pub(crate) doubled: u64,
-    /// There and never sent, or sent in a batch that was refused.
+    /// Rows that were never sent, or whose batch was rejected.
     pub(crate) unexpected: u64,
 }
 
@@ -64,10 +64,10 @@ impl TableCheck {
     }
 }
 
-/// Sessions looked at row by row in one query.
+/// Maximum number of sessions that one query compares row by row.
 const SESSIONS_AT_ONCE: usize = 500;
 
-/// Compares every signal, the table of batches, and whether the stacks are there that janks name.
+/// Compares every signal and the table of batches, and checks that all stacks that janks reference exist.
 pub(crate) async fn compare(ledger: &Ledger, store: &impl Store) -> Result<Vec<TableCheck>> {
     let mut checks = Vec::new();
     for signal in SIGNALS {
@@ -80,7 +80,7 @@ pub(crate) async fn compare(ledger: &Ledger, store: &impl Store) -> Result<Vec<T
     Ok(checks)
 }
 
-/// A stack is stored once however many janks have it, and says the same again harmlessly: only a missing one is wrong.
+/// Checks only for missing stacks. A stack is stored once for many janks, and repeated rows are harmless.
 async fn compare_stacks(store: &impl Store, table: &str) -> Result<TableCheck> {
     let (named, held) = store.stacks(table).await?;
     Ok(TableCheck {
@@ -92,7 +92,7 @@ async fn compare_stacks(store: &impl Store, table: &str) -> Result<TableCheck> {
     })
 }
 
-/// Sums by session first; row by row only where they differ.
+/// Compares sums by session, and compares row by row only where the sums differ.
 async fn compare_signal(ledger: &Ledger, store: &impl Store, signal: Signal) -> Result<TableCheck> {
     let expected = ledger.certain(signal);
     let found = store.sums(signal).await?;
@@ -133,7 +133,7 @@ async fn compare_batches(ledger: &Ledger, store: &impl Store) -> Result<TableChe
         ..TableCheck::default()
     };
     for id in certain {
-        // A batch sent twice is one batch: its second answer said `duplicate`.
+        // A batch that was sent twice counts once: its second receipt said `duplicate`.
         claims.entry(id).or_default().certain = 1;
     }
     for id in possible {

@@ -1,11 +1,11 @@
-//! Each kind of fault is put into a store that is otherwise right, and has to be found.
+//! Puts each kind of error into an otherwise correct store, and expects the comparison to find it.
 
 use super::*;
 use crate::delivery::Fate;
 use crate::parcel::Manifest;
 use crate::post::Acceptance;
 
-/// Rows of one table, as a store would hold them.
+/// An in-memory store with the rows of one table.
 #[derive(Clone, Default)]
 struct Memory {
     rows: Vec<(Uuid, u64)>,
@@ -65,8 +65,8 @@ fn acknowledged() -> Fate {
     })
 }
 
-/// 40 sessions of two batches of ten spans, all acknowledged, all stored.
-fn right() -> (Ledger, Memory) {
+/// Returns a ledger and a store with 40 sessions of two batches of ten spans, all acknowledged and stored.
+fn correct_store() -> (Ledger, Memory) {
     let mut ledger = Ledger::default();
     let mut memory = Memory::default();
     for session in 1..=SESSIONS {
@@ -92,8 +92,8 @@ fn table<'a>(checks: &'a [TableCheck], name: &str) -> &'a TableCheck {
 }
 
 #[tokio::test]
-async fn a_right_store_is_found_right() {
-    let (ledger, memory) = right();
+async fn a_correct_store_holds() {
+    let (ledger, memory) = correct_store();
     let checks = compare(&ledger, &memory).await.unwrap();
     assert!(checks.iter().all(TableCheck::holds), "{checks:?}");
     assert_eq!((checks[0].expected, checks[0].found), (800, 800));
@@ -102,7 +102,7 @@ async fn a_right_store_is_found_right() {
 
 #[tokio::test]
 async fn a_lost_row_is_found() {
-    let (ledger, mut memory) = right();
+    let (ledger, mut memory) = correct_store();
     memory.rows.remove(123);
     let check = spans(&ledger, &memory).await;
     assert_eq!((check.lost, check.doubled, check.unexpected), (1, 0, 0));
@@ -110,23 +110,23 @@ async fn a_lost_row_is_found() {
 
 #[tokio::test]
 async fn a_lost_session_is_found() {
-    let (ledger, mut memory) = right();
+    let (ledger, mut memory) = correct_store();
     memory.rows.retain(|row| row.0 != Uuid::from_u128(7));
     assert_eq!(spans(&ledger, &memory).await.lost, 20);
 }
 
 #[tokio::test]
-async fn a_doubled_row_is_found() {
-    let (ledger, mut memory) = right();
+async fn a_duplicated_row_is_found() {
+    let (ledger, mut memory) = correct_store();
     memory.rows.push(memory.rows[55]);
     let check = spans(&ledger, &memory).await;
     assert_eq!((check.lost, check.doubled, check.unexpected), (0, 1, 0));
 }
 
 #[tokio::test]
-async fn a_row_lost_and_another_doubled_are_found_though_the_counts_agree() {
+async fn a_lost_and_a_duplicated_row_are_found_although_the_counts_agree() {
     for (lost, doubled) in [(0, 1), (0, 700)] {
-        let (ledger, mut memory) = right();
+        let (ledger, mut memory) = correct_store();
         memory.rows[lost] = memory.rows[doubled];
         let check = spans(&ledger, &memory).await;
         assert_eq!(check.expected, check.found);
@@ -135,9 +135,9 @@ async fn a_row_lost_and_another_doubled_are_found_though_the_counts_agree() {
 }
 
 #[tokio::test]
-async fn an_unexpected_row_is_found_in_a_known_and_in_an_unknown_session() {
+async fn an_unexpected_row_is_found_in_known_and_unknown_sessions() {
     for session in [3, 999] {
-        let (ledger, mut memory) = right();
+        let (ledger, mut memory) = correct_store();
         memory.rows.push((Uuid::from_u128(session), 42));
         let check = spans(&ledger, &memory).await;
         assert_eq!((check.lost, check.doubled, check.unexpected), (0, 0, 1));
@@ -145,16 +145,16 @@ async fn an_unexpected_row_is_found_in_a_known_and_in_an_unknown_session() {
 }
 
 #[tokio::test]
-async fn a_row_with_a_changed_field_is_one_lost_and_one_unexpected() {
-    let (ledger, mut memory) = right();
+async fn a_changed_row_counts_as_one_lost_and_one_unexpected() {
+    let (ledger, mut memory) = correct_store();
     memory.rows[9].1 ^= 1 << 60;
     let check = spans(&ledger, &memory).await;
     assert_eq!((check.lost, check.doubled, check.unexpected), (1, 0, 1));
 }
 
 #[tokio::test]
-async fn a_row_of_a_refused_batch_is_unexpected() {
-    let (mut ledger, mut memory) = right();
+async fn a_row_of_a_rejected_batch_is_unexpected() {
+    let (mut ledger, mut memory) = correct_store();
     ledger.record(
         Uuid::max(),
         manifest(5, 9),
@@ -165,8 +165,8 @@ async fn a_row_of_a_refused_batch_is_unexpected() {
 }
 
 #[tokio::test]
-async fn a_batch_without_an_answer_may_be_there_once_or_not_at_all() {
-    let (mut ledger, mut memory) = right();
+async fn an_unanswered_batch_may_be_stored_once_or_not_at_all() {
+    let (mut ledger, mut memory) = correct_store();
     ledger.record(
         Uuid::max(),
         manifest(5, 9),
@@ -184,8 +184,8 @@ async fn a_batch_without_an_answer_may_be_there_once_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_batch_missing_from_the_table_of_batches_or_there_twice_is_found() {
-    let (ledger, mut memory) = right();
+async fn a_missing_or_duplicated_batch_id_is_found() {
+    let (ledger, mut memory) = correct_store();
     memory.batches[3] = memory.batches[4];
     let checks = compare(&ledger, &memory).await.unwrap();
     let batches = table(&checks, "batches");
@@ -196,8 +196,8 @@ async fn a_batch_missing_from_the_table_of_batches_or_there_twice_is_found() {
 }
 
 #[tokio::test]
-async fn a_stack_that_a_jank_names_and_nobody_holds_is_found() {
-    let (ledger, mut memory) = right();
+async fn a_missing_stack_of_a_jank_is_found() {
+    let (ledger, mut memory) = correct_store();
     memory.missing_stacks = 2;
     let checks = compare(&ledger, &memory).await.unwrap();
     assert_eq!(table(&checks, "stacks").lost, 2);

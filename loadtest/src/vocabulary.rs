@@ -1,25 +1,25 @@
-//! The names a program has: pages, functions, operations, requests. Few are used all the time, most are rare.
+//! The names that occur in an app: pages, functions, operations, requests. A few are frequent, most are rare.
 
 use crate::random::{Dice, Random};
 
-/// A function of the program, as automatic tracing sees it.
+/// A function of the app, as automatic tracing reports it.
 pub(crate) struct Function {
     pub(crate) class: String,
     pub(crate) function: String,
     pub(crate) file: String,
     pub(crate) line: u32,
-    /// Class and signature: the name of its spans.
+    /// Class and signature, used as the name of its spans.
     pub(crate) full_name: String,
 }
 
-/// A screen with the requests it waits for and the state its views depend on.
+/// A screen with the requests that it waits for and the state that its views depend on.
 pub(crate) struct Page {
     pub(crate) name: String,
     pub(crate) requests: Vec<&'static str>,
     pub(crate) states: Vec<String>,
 }
 
-/// Every name the simulated apps use. The same in every run, as a program's source is.
+/// All names of the simulated apps. They are the same in every run.
 pub(crate) struct Vocabulary {
     pub(crate) functions: Vec<Function>,
     pub(crate) pages: Vec<Page>,
@@ -126,7 +126,7 @@ const PATHS: &[&str] = &[
     "/media/upload",
     "/payments/methods",
 ];
-/// Metrics by name, with a usual value and its spread.
+/// Metrics by name, with a typical value and its spread.
 pub(crate) const METRICS: &[(&str, f64, f64)] = &[
     ("memory_used_bytes", 180.0e6, 0.4),
     ("cpu_percent", 22.0, 0.6),
@@ -151,7 +151,7 @@ pub(crate) const THREADS: &[&str] = &[
 ];
 pub(crate) const SOURCES: &[&str] = &["api", "cdn", "web", "ads"];
 
-/// System code under which main-thread stalls happen, innermost first: what is being waited for.
+/// System code in which the main thread stalls, innermost frame first.
 pub(crate) const SYSTEM_STACKS: &[&[(&str, &str, i64)]] = &[
     &[
         (
@@ -220,7 +220,7 @@ pub(crate) const SYSTEM_STACKS: &[&[(&str, &str, i64)]] = &[
         ("android.os.MessageQueue", "next", 335),
     ],
 ];
-/// The way from the looper to the app's code, innermost first.
+/// Frames between the looper and the app's code, innermost first.
 pub(crate) const LOOPER: &[(&str, &str, i64)] = &[
     ("android.view.ViewRootImpl", "performTraversals", 2_891),
     ("android.view.Choreographer", "doCallbacks", 845),

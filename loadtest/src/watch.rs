@@ -1,10 +1,10 @@
-//! Watches what the processes cost over a phase.
+//! Measures the resources that the processes use during a phase.
 
 use std::collections::BTreeMap;
 
 use crate::processes::{Cost, Usage, own_usage, usage};
 
-/// The processes as they were when the phase began.
+/// The resource usage of the processes when the phase began.
 pub(crate) struct Watch {
     server: Option<(u32, Usage)>,
     engine: Option<(u32, Usage)>,
@@ -21,7 +21,7 @@ impl Watch {
         }
     }
 
-    /// What they have used since. A process that is gone is left out.
+    /// Returns the resources used since the phase began. Processes that have ended are omitted.
     pub(crate) fn costs(&self, events: u64) -> BTreeMap<&'static str, Cost> {
         let since = |before: Option<(u32, Usage)>| {
             let (pid, before) = before?;

@@ -1,4 +1,4 @@
-//! A load put together: plans, batches, connections, retries.
+//! Combines plans, batches, connections and retries into a load.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ use crate::population::RunTag;
 use crate::post::Target;
 use crate::tally::Recent;
 
-/// A made-up load and the server it is for.
+/// A generated load.
 pub(crate) struct Workload {
     pub(crate) load: LoadArgs,
     pub(crate) tag: RunTag,
-    /// The last intended start; none to go on until stopped.
+    /// Last scheduled start. `None` continues until stopped.
     pub(crate) duration: Option<Duration>,
     pub(crate) batches: Option<u64>,
     pub(crate) verify: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Workload {
     pub(crate) times: Times,
 }
 
-/// Where to and how often.
+/// The server to send to, and how to retry.
 pub(crate) struct Way {
     pub(crate) url: String,
     pub(crate) key: String,
@@ -60,17 +60,17 @@ impl Way {
     }
 }
 
-/// A name for a run that no other run has.
+/// Returns a random tag that is unique to the run.
 pub(crate) fn new_tag() -> RunTag {
     let (high, low) = Uuid::new_v4().as_u64_pair();
     RunTag(high.rotate_left(20) ^ low)
 }
 
-/// Between building the first batches and the first intended start.
+/// Time between starting to build batches and the first scheduled start.
 const LEAD: Duration = Duration::from_millis(400);
 
 impl Workload {
-    /// Batches a second meant to start; none in a closed loop.
+    /// Returns the batches per second that are scheduled to start. `None` in a closed loop.
     pub(crate) fn offered(&self) -> Option<f64> {
         match self.load.rate {
             Rate::PerSecond(rate) => Some(rate),
@@ -119,12 +119,12 @@ impl Workload {
         }
     }
 
-    /// Builds batches while they are sent.
+    /// Builds batches while sending them.
     pub(crate) async fn stream(&self, way: &Way, stops: &Stops) -> Result<Outcome> {
         self.stream_to(way, stops, None).await
     }
 
-    /// The same, and tells a watcher of each batch.
+    /// Like [`Workload::stream`], and reports each acknowledged batch to `recent`.
     pub(crate) async fn stream_to(
         &self,
         way: &Way,
@@ -149,7 +149,7 @@ impl Workload {
         load::run(parcels, start, settings, carrier, stops.clone()).await
     }
 
-    /// Builds the whole load, without sending it.
+    /// Builds the whole load without sending it.
     pub(crate) async fn prepare(&self) -> Result<Vec<Parcel>> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let parcels = generator::start(
@@ -164,7 +164,7 @@ impl Workload {
             .context("building the load")?
     }
 
-    /// Sends a load built before.
+    /// Sends a load that was built before.
     pub(crate) async fn send(
         &self,
         parcels: Vec<Parcel>,

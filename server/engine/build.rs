@@ -1,4 +1,4 @@
-//! Lets the engine's library find the program's `write`, see `src/failed_writes.rs`.
+//! Exports the program's `write`, so that the engine's library uses it (see `src/failed_writes.rs`).
 
 fn main() {
     if std::env::var_os("CARGO_CFG_TARGET_OS").is_some_and(|os| os == "linux") {

@@ -1,4 +1,4 @@
-//! The command line: one module a command. The only place that prints.
+//! The command line: one module per command. Only this module prints.
 
 mod alerts;
 mod choice;
@@ -28,7 +28,7 @@ use tracing_subscriber::EnvFilter;
 use self::store_in_use::{USUAL_PATIENCE, store_in_use};
 use crate::config::{Serve, Shared};
 
-/// Performance of apps in the field: devices report, unjank keeps, classifies and answers.
+/// Performance monitoring for apps in production: stores and classifies what devices report, and serves queries.
 #[derive(Parser, Debug)]
 #[command(
     name = "unjank",
@@ -38,7 +38,7 @@ use crate::config::{Serve, Shared};
     args_override_self = true
 )]
 #[command(
-    after_help = "Start with `unjank serve`. Every setting is a flag, an environment variable (UNJANK_…) and a line of a TOML file (--config)."
+    after_help = "Start with `unjank serve`. Every setting can be a flag, an environment variable (UNJANK_…) or a line of a TOML file (--config)."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -49,43 +49,43 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Run the server: take batches, make them durable, store them in ClickHouse.
+    /// Run the server: accept batches, make them durable, and store them in ClickHouse.
     Serve(Box<Serve>),
-    /// Fill a fresh data folder with a month of a made-up shop, and serve it.
+    /// Fill a fresh data folder with a month of data from a made-up shop, and serve it.
     Demo(Box<demo::DemoArgs>),
-    /// Run only the embedded ClickHouse, for any ClickHouse client.
+    /// Run only the embedded ClickHouse, for use with any ClickHouse client.
     Engine(engine::EngineArgs),
-    /// Internal: the process that becomes ClickHouse.
+    /// Internal: the process that runs ClickHouse.
     #[command(hide = true, name = "clickhouse")]
     Host(engine::HostArgs),
-    /// Bring ClickHouse's schema up to date and exit. `serve` does the same at start.
+    /// Bring ClickHouse's schema up to date and exit. `serve` does the same at startup.
     Migrate,
-    /// Run one read-only query against the store the server uses, tab-separated by default.
+    /// Run one read-only query against the server's store. The default output is tab-separated.
     Sql(sql::SqlArgs),
-    /// Ask a running server whether it can accept batches; exit code 0 when it can.
+    /// Check whether a running server can accept batches. If so, the exit code is 0.
     Healthcheck(healthcheck::HealthcheckArgs),
-    /// Alert rules on the past.
+    /// Replay alert rules on past data.
     #[command(hide = true)]
     Alerts(alerts::AlertsArgs),
     Classify(classify::ClassifyArgs),
     Compare(Box<compare::CompareArgs>),
-    /// Rows that ClickHouse refused for their content: list, retry or drop them.
+    /// List, retry or drop rows that ClickHouse rejected because of their content.
     DeadLetter(dead_letter::DeadLetterArgs),
     Erase(erase::EraseArgs),
     Export(Box<export::ExportArgs>),
     Rollups(rollups::RollupsArgs),
-    /// API tokens: make, list and revoke them.
+    /// Create, list and revoke API tokens.
     Token(token::TokenArgs),
-    /// Print the API document (OpenAPI 3.1), as a server answers it at `/openapi.json`.
+    /// Print the API document (OpenAPI 3.1). A server returns the same document at `/openapi.json`.
     Openapi,
-    /// People: add the first one, or invite somebody again.
+    /// Add users, invite them again, and list them.
     User(user::UserArgs),
 }
 
 /// Runs the command and turns its result into an exit code.
 pub fn run(cli: Cli) -> ExitCode {
     let Cli { shared, command } = cli;
-    // Of a gate 1 has a meaning.
+    // For `compare`, exit code 1 means that the gate failed.
     let failure = match &command {
         Command::Compare(_) => compare::NOT_COMPARED,
         _ => 1,
@@ -125,12 +125,12 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error, code: u8) -> ExitCode {
-    // A closed pipe (`unjank sql … | head`) is not worth a word.
+    // A closed pipe (`unjank sql … | head`) is not worth reporting.
     let _unheard = writeln!(std::io::stderr(), "error: {error:#}").is_err();
     ExitCode::from(code)
 }
 
-/// Logs go to standard error: JSON for machines, plain text for a person at a terminal.
+/// Logs go to standard error: JSON for programs, plain text for a terminal.
 fn start_logging(shared: &Shared) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&shared.log)
         .map_err(|error| anyhow::anyhow!("--log `{}`: {error}", shared.log))?;
@@ -142,7 +142,7 @@ fn start_logging(shared: &Shared) -> anyhow::Result<()> {
     } else {
         builder.json().flatten_event(true).try_init()
     };
-    started.map_err(|error| anyhow::anyhow!("logging does not start: {error}"))
+    started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

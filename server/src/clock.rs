@@ -1,4 +1,4 @@
-//! Time as a parameter: everything that asks for the time takes a [`Clock`], so that tests can say what it is.
+//! Time as a parameter: code that needs the time takes a [`Clock`], so that tests can set it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ impl Clock {
         })
     }
 
-    /// A clock that answers what `micros` says: microseconds since the Unix epoch.
+    /// Creates a clock from a function that returns microseconds since the Unix epoch.
     pub fn new(micros: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(micros))
     }
 
-    /// Microseconds since the Unix epoch.
+    /// Returns the time in microseconds since the Unix epoch.
     #[must_use]
     pub fn now(&self) -> i64 {
         (self.0)()

@@ -1,5 +1,5 @@
-//! Two sides of runs against each other: numbers, whether they differ by more than chance, and what that means to a gate. Pure: runs
-//! come in from report files or from the store, and Markdown and JSON go out.
+//! Compares two sides of one or more runs: the numbers, whether they differ significantly, and the resulting gate. This module is
+//! pure: runs from report files or from the store go in, Markdown and JSON come out.
 
 mod budgets;
 mod json;
@@ -23,42 +23,42 @@ pub use self::markdown::{MARKER, markdown};
 pub use self::metric::{Metric, Statistic};
 use crate::test_run::{Measurable, Measured};
 
-/// What is compared with the other side.
+/// One side of a comparison.
 #[derive(Debug, Default)]
 pub struct Side {
-    /// As it is told: the files, the version.
+    /// The displayed label: the files or the version.
     pub label: String,
     pub runs: Vec<Measured>,
-    /// Numbers of more events than the runs have, where somebody knows them: a value and how many events it is of.
+    /// Numbers from more events than the runs contain, where available: a value and its number of events.
     pub known: BTreeMap<(Measurable, Metric), (f64, f64)>,
 }
 
-/// What is said of a metric.
+/// The result for one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     OverBudget,
     Regressed,
     Improved,
-    /// Only the head has it.
+    /// Measured in the head only.
     New,
-    /// Only the base has it.
+    /// Measured in the base only.
     Gone,
     NotEnoughSamples,
     Unchanged,
 }
 
-/// What was counted.
+/// What the counts of a row refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
-    /// Each run is one value.
+    /// Each run counts as one value.
     Runs,
-    /// Loads, spans, windows, samples.
+    /// Single values, such as loads, spans, windows and samples.
     Values,
 }
 
-/// A metric of a thing, on both sides.
+/// One metric of one thing, on both sides.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub of: Measurable,
@@ -77,20 +77,20 @@ pub struct Row {
     pub gate: Gate,
 }
 
-/// All of it.
+/// A complete comparison.
 #[derive(Debug)]
 pub struct Comparison {
     pub base: Facts,
     pub head: Facts,
-    /// What needs eyes first.
+    /// Sorted by verdict, the most important first.
     pub rows: Vec<Row>,
-    /// Budgets of what the head did not measure, and what that means.
+    /// Budgeted metrics that the head did not measure.
     pub missing: Vec<String>,
     pub on_missing: Gate,
     pub significance: f64,
 }
 
-/// What is told of a side.
+/// Label and size of a side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Facts {
     pub label: String,
@@ -98,7 +98,7 @@ pub struct Facts {
 }
 
 impl Comparison {
-    /// Nothing was measured on both sides.
+    /// Whether no metric was measured on both sides.
     #[must_use]
     pub fn has_nothing_in_common(&self) -> bool {
         !self
@@ -107,7 +107,7 @@ impl Comparison {
             .any(|row| row.base.is_some() && row.head.is_some())
     }
 
-    /// The worst that it means.
+    /// Returns the worst gate of all rows and missing metrics.
     #[must_use]
     pub fn gate(&self) -> Gate {
         let missing = (!self.missing.is_empty()).then_some(self.on_missing);
@@ -135,7 +135,7 @@ impl Row {
         Some(self.head? - self.base?)
     }
 
-    /// Relative to the base; nothing where that is 0.
+    /// Relative to the base; `None` if the base is 0.
     #[must_use]
     pub fn change_percent(&self) -> Option<f64> {
         let base = self.base.filter(|base| *base != 0.0)?;

@@ -1,12 +1,11 @@
-//! The settings: every one is a flag, an environment variable and a line of a TOML file. Read once, here.
+//! The settings: each is a flag, an environment variable and a line of a TOML file. They are read once, here.
 //!
-//! Precedence: flag, then environment, then file, then default. The doc comments are `--help` and the reference.
+//! Precedence: flag, environment, file, default. The doc comments are the `--help` texts and the reference.
 
 mod engine;
 mod keep;
 mod notifications;
 mod oidc;
-mod secret;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,22 +17,22 @@ pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::keep::Keep;
 pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
-pub use self::secret::Secret;
 
+use crate::secret::Secret;
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
 
 const DATA_DIR: &str = "data";
 const DEMO_DATA_DIR: &str = "demo-data";
 
-/// Settings every command shares.
+/// Settings shared by all commands.
 #[derive(Args, Clone, Debug)]
 pub struct Shared {
-    /// A TOML file with settings, named like the flags without dashes in front: `data-dir = "/var/lib/unjank"`.
+    /// A TOML file with settings, named like the flags without the leading dashes: `data-dir = "/var/lib/unjank"`.
     #[arg(long, env = "UNJANK_CONFIG", value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 
-    /// The folder for everything kept on this machine: ingest log, dead letters, embedded engine.
+    /// The folder for all data on this machine: ingest log, dead letters, embedded engine.
     #[arg(
         long,
         env = "UNJANK_DATA_DIR",
@@ -43,7 +42,7 @@ pub struct Shared {
     )]
     pub data_dir: PathBuf,
 
-    /// What to log: a level, or directives such as `info,unjank_server::store=debug`.
+    /// The log filter: a level, or directives such as `info,unjank_server::store=debug`.
     #[arg(
         long,
         env = "UNJANK_LOG",
@@ -53,11 +52,11 @@ pub struct Shared {
     )]
     pub log: String,
 
-    /// Log for people instead of for machines (JSON). On by itself when standard error is a terminal.
+    /// Log plain text instead of JSON. This is the default if standard error is a terminal.
     #[arg(long, env = "UNJANK_LOG_PLAIN", global = true)]
     pub log_plain: bool,
 
-    /// ClickHouse by HTTP, such as <http://clickhouse:8123>. Unset: the embedded engine under the data folder.
+    /// The HTTP address of ClickHouse, such as <http://clickhouse:8123>. Unset: the embedded engine in the data folder.
     #[arg(long, env = "UNJANK_CLICKHOUSE_URL", value_name = "URL", global = true)]
     pub clickhouse_url: Option<String>,
 
@@ -83,12 +82,12 @@ pub struct Shared {
     )]
     pub clickhouse_password: Secret,
 
-    /// The ClickHouse database; made when it does not exist.
+    /// The ClickHouse database. It is created if it does not exist.
     #[arg(long, env = "UNJANK_CLICKHOUSE_DATABASE", value_name = "NAME", default_value = "unjank", value_parser = database_name, global = true)]
     pub clickhouse_database: String,
 
-    /// The control database: projects, keys, people, configurations. `sqlite:FILE`, or `postgres://user:password@host/database`
-    /// for several servers. Unset: SQLite in `control.sqlite` under the data folder.
+    /// The control database with projects, keys, users and configurations: `sqlite:FILE`, or
+    /// `postgres://user:password@host/database` for several servers. Unset: SQLite in `control.sqlite` in the data folder.
     #[arg(
         long,
         env = "UNJANK_DATABASE_URL",
@@ -98,8 +97,8 @@ pub struct Shared {
     )]
     pub database_url: Option<Secret>,
 
-    /// The secret of the installation, at least 32 characters, the same for all servers on one control database: it signs
-    /// sessions and seals what is kept. Unset: made at the first start, in `secret` under the data folder.
+    /// The secret of the installation, at least 32 characters, the same for all servers on one control database. It signs sessions
+    /// and encrypts stored secrets. Unset: generated at the first start and stored in `secret` in the data folder.
     #[arg(
         long,
         env = "UNJANK_SECRET",
@@ -109,7 +108,7 @@ pub struct Shared {
     )]
     pub secret: Option<Secret>,
 
-    /// The embedded engine's library (libchdb.so). Unset: fetched once with npm and cached.
+    /// The library of the embedded engine (libchdb.so). Unset: downloaded once with npm and cached.
     #[arg(
         long,
         env = "UNJANK_ENGINE_LIBRARY",
@@ -118,12 +117,12 @@ pub struct Shared {
     )]
     pub engine_library: Option<PathBuf>,
 
-    /// The program `clickhouse`, to use instead of the embedded engine's library. Unset: the library, and where there is none,
-    /// `clickhouse` on the PATH.
+    /// The program `clickhouse`, to use in place of the embedded engine's library. Unset: the library, or `clickhouse` on the PATH
+    /// if there is no library.
     #[arg(long, env = "UNJANK_ENGINE_BINARY", value_name = "FILE", global = true)]
     pub engine_binary: Option<PathBuf>,
 
-    /// The program that runs as `… clickhouse`. Unset: this one.
+    /// The program to run as `… clickhouse`. Unset: this one.
     #[arg(
         long,
         env = "UNJANK_ENGINE_PROGRAM",
@@ -133,13 +132,13 @@ pub struct Shared {
     )]
     pub engine_program: Option<PathBuf>,
 
-    /// Where fetched libraries are cached. Unset: `unjank/engine` in the user's cache folder.
+    /// The cache folder for downloaded libraries. Unset: `unjank/engine` in the user's cache folder.
     #[arg(long, env = "UNJANK_CACHE_DIR", value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
 }
 
 impl Shared {
-    /// The program whose process becomes the embedded engine.
+    /// Returns the program that runs the embedded engine.
     pub fn engine_program(&self) -> std::io::Result<PathBuf> {
         match &self.engine_program {
             Some(program) => Ok(program.clone()),
@@ -151,7 +150,7 @@ impl Shared {
 /// Settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]
 pub struct Serve {
-    /// The public address: devices, people.
+    /// The public address, for devices and users.
     #[arg(
         long,
         env = "UNJANK_LISTEN",
@@ -160,7 +159,7 @@ pub struct Serve {
     )]
     pub listen: SocketAddr,
 
-    /// The operators' address: metrics, health. Keep it off the internet.
+    /// The address for operators, with metrics and health. Do not expose it to the internet.
     #[arg(
         long,
         env = "UNJANK_ADMIN_LISTEN",
@@ -169,8 +168,8 @@ pub struct Serve {
     )]
     pub admin_listen: SocketAddr,
 
-    /// Proxies in front of this server, as addresses and networks: `10.0.0.0/8,::1`. Their `X-Forwarded-For` is believed when wrong
-    /// passwords are counted by address. Unset: nobody's, and everyone behind a proxy counts as one.
+    /// Trusted proxies in front of this server, as addresses and networks: `10.0.0.0/8,::1`. Failed logins are counted by the
+    /// client address in their `X-Forwarded-For`. Unset: no proxy is trusted, and all clients behind a proxy count as one address.
     #[arg(
         long,
         env = "UNJANK_TRUSTED_PROXIES",
@@ -179,7 +178,7 @@ pub struct Serve {
     )]
     pub trusted_proxies: TrustedProxies,
 
-    /// Ingest keys, `key=app_id,…`; `key=*` allows any app. The same key may stand several times, for several apps.
+    /// Ingest keys as `key=app_id,…`; `key=*` allows any app. Repeat a key to allow several apps.
     #[arg(
         long,
         env = "UNJANK_INGEST_KEYS",
@@ -189,27 +188,27 @@ pub struct Serve {
     )]
     pub ingest_keys: IngestKeys,
 
-    /// The project the ingest keys belong to.
+    /// The project of the ingest keys.
     #[arg(long, env = "UNJANK_PROJECT", value_name = "NAME", default_value = "default", value_parser = project_name)]
     pub project: String,
 
-    /// Classification rules for stacks (TOML), for projects that have saved none of their own. Unset: the built-in ones, see
-    /// `unjank classify --print-rules`.
+    /// Classification rules for stacks (TOML), for projects without saved rules. Unset: the built-in rules, see `unjank classify
+    /// --print-rules`.
     #[arg(long, env = "UNJANK_RULES", value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
-    /// How often it is looked for stored stacks that came too late to be classified by their project's latest rules, in
-    /// milliseconds: from a server that had not heard of them, for example.
+    /// How often to look for stored stacks that are not classified by their project's latest rules, in milliseconds. A server that
+    /// has not received the latest rules may store such stacks.
     #[arg(long, env = "UNJANK_LATE_STACKS_INTERVAL_MS", value_name = "MS", default_value_t = 600_000, value_parser = clap::value_parser!(u64).range(10..=86_400_000))]
     pub late_stacks_interval_ms: u64,
 
-    /// How often it is checked that what was acknowledged is stored and rolled up, in milliseconds. `unjank rollups check` does the same
-    /// once.
+    /// How often to check that acknowledged events are stored and rolled up, in milliseconds. `unjank rollups check` runs the same
+    /// check once.
     #[arg(long, env = "UNJANK_BOOKS_INTERVAL_MS", value_name = "MS", default_value_t = 600_000, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
     pub books_interval_ms: u64,
 
-    /// Whether roll-ups that differ from their raw rows are rebuilt, an hour at most once an hour. `unjank rollups rebuild` does the same
-    /// by hand.
+    /// Whether to rebuild roll-ups that differ from their raw rows, each hour at most once an hour. `unjank rollups rebuild` does
+    /// the same manually.
     #[arg(
         long,
         env = "UNJANK_BOOKS_REBUILD",
@@ -223,28 +222,30 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_ALERTS_INTERVAL_MS", value_name = "MS", default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
     pub alerts_interval_ms: u64,
 
-    /// How long a server that evaluates alert rules is waited for when it died, in milliseconds.
+    /// How long other servers wait before they take over from a server that evaluated alert rules and died, in milliseconds.
     #[arg(long, env = "UNJANK_ALERTS_LEASE_MS", value_name = "MS", default_value_t = 90_000, value_parser = clap::value_parser!(u64).range(500..=3_600_000))]
     pub alerts_lease_ms: u64,
 
-    /// How often events are sent to ClickHouse when few arrive, in milliseconds. After a pause, the first ones are sent at once.
+    /// How often to send events to ClickHouse when few arrive, in milliseconds. After a pause, the first events are sent
+    /// immediately.
     #[arg(long, env = "UNJANK_FLUSH_INTERVAL_MS", value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub flush_interval_ms: u64,
 
-    /// The most the ingest log may take on disk, in bytes. When it is full, devices are told to come back (503).
+    /// The size limit of the ingest log on disk, in bytes. When it is full, devices get 503 and retry later.
     #[arg(long, env = "UNJANK_LOG_MAX_BYTES", value_name = "BYTES", default_value_t = 8 << 30, value_parser = clap::value_parser!(u64).range(1 << 20..))]
     pub log_max_bytes: u64,
 
-    /// Below this much free space on the disk of the data folder batches are refused (503): ClickHouse needs room to drain.
+    /// The minimum free space on the disk of the data folder. Below it, batches are rejected (503), because ClickHouse needs space
+    /// to drain the log.
     #[arg(long, env = "UNJANK_MIN_FREE_BYTES", value_name = "BYTES", default_value_t = 256 << 20)]
     pub min_free_bytes: u64,
 
-    /// The most the dead-letter folder may take on disk, in bytes.
+    /// The size limit of the dead-letter folder on disk, in bytes.
     #[arg(long, env = "UNJANK_DEAD_LETTER_MAX_BYTES", value_name = "BYTES", default_value_t = 1 << 30)]
     pub dead_letter_max_bytes: u64,
 
-    /// The address of the embedded engine's HTTP interface, for Grafana and other clients. Port 0 takes a free port, which
-    /// `engine.json` in the data folder names. Keep it on loopback.
+    /// The address of the embedded engine's HTTP interface, for Grafana and other clients. Port 0 picks a free port, which
+    /// `engine.json` in the data folder contains. Keep it on loopback.
     #[arg(
         long,
         env = "UNJANK_ENGINE_LISTEN",
@@ -253,40 +254,42 @@ pub struct Serve {
     )]
     pub engine_listen: SocketAddr,
 
-    /// The most memory the embedded engine may use, in bytes.
+    /// The memory limit of the embedded engine, in bytes.
     #[arg(long, env = "UNJANK_ENGINE_MAX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 4 << 30)]
     pub engine_max_memory_bytes: u64,
 
-    /// The largest request body as sent, in bytes.
+    /// The maximum size of a request body as sent, in bytes.
     #[arg(long, env = "UNJANK_MAX_COMPRESSED_BYTES", value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..=64 << 20))]
     pub max_compressed_bytes: u64,
 
-    /// The largest request body after decompression, in bytes.
+    /// The maximum size of a request body after decompression, in bytes.
     #[arg(long, env = "UNJANK_MAX_DECOMPRESSED_BYTES", value_name = "BYTES", default_value_t = 10 << 20, value_parser = clap::value_parser!(u64).range(1..=256 << 20))]
     pub max_decompressed_bytes: u64,
 
-    /// The most events in a batch.
+    /// The maximum number of events in a batch.
     #[arg(long, env = "UNJANK_MAX_BATCH_EVENTS", value_name = "EVENTS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_batch_events: u64,
 
-    /// The most different span names, functions and stacks that a project may send in an hour; half of that of pages and device models, a
-    /// tenth of other names such as versions. What is above is stored as `(other)` and counted on Ingest health.
+    /// The maximum number of distinct span names, functions and stacks of a project in an hour. Half of it applies to pages and
+    /// device models, a tenth to other names such as versions. Names above the limit are stored as `(other)` and counted on Ingest
+    /// health.
     #[arg(long, env = "UNJANK_MAX_NAMES_PER_HOUR", value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_names_per_hour: u64,
 
-    /// The most connections at once, a quarter of them from one address that is no trusted proxy's; fewer if the system allows fewer files.
+    /// The maximum number of connections. A quarter of it applies to a single address, unless it is a trusted proxy. The limit is
+    /// lower if the system allows fewer open files.
     #[arg(long, env = "UNJANK_MAX_CONNECTIONS", value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_connections: u64,
 
-    /// The most memory for request bodies on their way in, in bytes; requests over it are told to come back (503).
+    /// The memory limit for request bodies in flight, in bytes. Requests above it get 503 and must be retried later.
     #[arg(long, env = "UNJANK_MAX_BODY_MEMORY_BYTES", value_name = "BYTES", default_value_t = 64 << 20, value_parser = clap::value_parser!(u64).range(1 << 20..=1 << 40))]
     pub max_body_memory_bytes: u64,
 
-    /// How long a client may take to send its request, in milliseconds, before it is answered 408.
+    /// How long a client may take to send its request, in milliseconds, before the server returns 408.
     #[arg(long, env = "UNJANK_BODY_TIMEOUT_MS", value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
     pub body_timeout_ms: u64,
 
-    /// How long shutdown may take to drain the ingest log, in milliseconds. What is left is drained at the next start.
+    /// How long shutdown may drain the ingest log, in milliseconds. The rest is drained at the next start.
     #[arg(long, env = "UNJANK_SHUTDOWN_TIMEOUT_MS", value_name = "MS", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(0..=600_000))]
     pub shutdown_timeout_ms: u64,
 
@@ -333,7 +336,7 @@ impl Serve {
     }
 }
 
-/// Something that can be turned off.
+/// A setting that can be turned on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Switch {
     On,
@@ -346,7 +349,7 @@ fn project_name(name: &str) -> Result<String, String> {
         return Ok(name.to_owned());
     }
     Err(
-        "a project is named with 1 to 63 lower-case letters, digits and dashes, such as `my-shop`"
+        "a project name must have 1 to 63 lower-case letters, digits and dashes, such as `my-shop`"
             .to_owned(),
     )
 }
@@ -356,14 +359,14 @@ fn database_name(name: &str) -> Result<String, String> {
     if (1..=64).contains(&name.len()) && name.bytes().all(plain) {
         return Ok(name.to_owned());
     }
-    Err("a database is named with 1 to 64 letters, digits, dashes and underscores".to_owned())
+    Err("a database name must have 1 to 64 letters, digits, dashes and underscores".to_owned())
 }
 
 /// Parses the command line, the environment and the TOML file into one command.
 pub fn parse<C: Parser>() -> Result<C, clap::Error> {
     let arguments: Vec<_> = std::env::args_os().collect();
     let command = C::command();
-    // The file must be known before the rest is parsed, since it changes the defaults.
+    // The file must be read before the arguments are parsed, because it changes their defaults.
     #[expect(clippy::disallowed_methods, reason = "settings are read here, once")]
     let from_environment = std::env::var("UNJANK_CONFIG").ok().map(PathBuf::from);
     let file = config_argument(&arguments).or(from_environment);
@@ -375,12 +378,12 @@ pub fn parse<C: Parser>() -> Result<C, clap::Error> {
     if matches.subcommand_name() != Some("demo") || is_set(&matches, "data_dir") {
         return C::from_arg_matches(&matches);
     }
-    // A demo is kept apart from what is real, unless somebody says where it goes.
+    // A demo has its own default data folder, so that it does not mix with real data.
     let (command, _) = set_default(command, "data_dir", DEMO_DATA_DIR);
     C::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 
-/// Whether a flag, the environment or the file says it.
+/// Whether a flag, the environment or the file sets the argument.
 fn is_set(matches: &clap::ArgMatches, id: &str) -> bool {
     let built_in = matches
         .get_one::<PathBuf>(id)
@@ -402,7 +405,7 @@ fn config_argument(arguments: &[std::ffi::OsString]) -> Option<PathBuf> {
     None
 }
 
-/// The settings of the file become the defaults of their flags, in every command that has them.
+/// Makes the settings of the file the defaults of their flags, in every command that has them.
 fn with_file(
     mut command: clap::Command,
     file: &std::path::Path,
@@ -427,7 +430,7 @@ fn with_file(
                 return Err(failed(
                     &mut command,
                     format!(
-                        "`{key}` is {}, a setting is text, a whole number or true/false",
+                        "`{key}` is of type {}, but a setting must be a text, a whole number or true/false",
                         other.type_str()
                     ),
                 ));

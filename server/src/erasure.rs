@@ -53,7 +53,7 @@ enum NotYet {
     Store(#[from] Failure),
     #[error("dead-letter folder: {0}")]
     DeadLetters(#[from] DeadLetterError),
-    /// The mutation goes on in ClickHouse; a later pass checks it again.
+    /// The mutation continues in ClickHouse; a later pass checks it again.
     #[error("a mutation is still running")]
     Continues,
 }

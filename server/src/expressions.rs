@@ -1,10 +1,10 @@
-//! How much memory and time the regular expressions of a document may take. A short expression can compile to megabytes.
+//! Bounds the memory and the time that the regular expressions of a document take. A short expression can compile to megabytes.
 
 use std::error::Error;
 
 use regex_automata::nfa::thompson::{BuildError, Config, NFA};
 
-/// Memory of one compiled expression.
+/// Maximum memory of one compiled expression.
 const MOST: usize = 256 << 10;
 
 /// The budget of one document. Compiling takes about 6 ms for each MiB.
@@ -14,7 +14,7 @@ pub struct Expressions {
     left: usize,
 }
 
-/// What is wrong with an expression.
+/// Why an expression is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpressionError {
     #[error("is not a regular expression: {0}")]
@@ -34,22 +34,22 @@ impl Expressions {
         }
     }
 
-    /// What was taken of it so far.
+    /// Returns the part of the budget that is used.
     #[must_use]
     pub fn used(&self) -> usize {
         self.budget - self.left
     }
 
-    /// Checks an expression and takes its memory from the budget, and what it takes to read it. Once the budget is used up, nothing is compiled any more.
+    /// Checks an expression. Subtracts its memory from the budget, and the cost of parsing it. Once the budget is used up, no expression is compiled.
     ///
     /// # Errors
-    /// When the expression is not valid or too large.
+    /// If the expression is invalid or too large.
     pub fn check(&mut self, expression: &str) -> Result<(), ExpressionError> {
         if self.left == 0 {
             let budget = self.budget;
             return Err(ExpressionError::UsedUp { budget });
         }
-        // To read a class of Unicode takes about as long as to compile a few KiB, whatever is left of it.
+        // To parse a Unicode class takes about as long as to compile a few KiB, whatever remains of the class.
         let reading = expression.len() * 8 + classes(expression) * 4096;
         self.left = self.left.saturating_sub(reading);
         let most = MOST.min(self.left);
@@ -75,7 +75,7 @@ impl Expressions {
     }
 }
 
-/// How often classes of Unicode are named, such as `\w` or `\p{Greek}`.
+/// Counts the named Unicode classes, such as `\w` or `\p{Greek}`.
 fn classes(expression: &str) -> usize {
     let pairs = expression.as_bytes().windows(2);
     pairs
@@ -88,7 +88,7 @@ fn classes(expression: &str) -> usize {
         .count()
 }
 
-/// What is wrong, and where: a drawing of several lines.
+/// Returns the fault and its place: a drawing of several lines.
 fn detail(error: &BuildError) -> String {
     error
         .source()
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expression_is_valid_or_says_what_is_wrong() {
+    fn an_expression_is_valid_or_rejected_with_a_reason() {
         let mut expressions = Expressions::new(1 << 20);
         assert!(expressions.check(r"^com\.example\.[a-z]+$").is_ok());
         let wrong = expressions.check("(").unwrap_err();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn together_they_stop_at_the_budget() {
+    fn all_expressions_together_stay_within_the_budget() {
         let mut expressions = Expressions::new(1 << 20);
         let compiled = (0..1_000).filter(|_| expressions.check(r"\w+").is_ok());
         let compiled = compiled.count();

@@ -1,8 +1,8 @@
-//! Short names for long things: 64 bits of SHA-256, the same in every version and on every machine.
+//! Short names for long values: 64 bits of SHA-256, the same in every version and on every machine.
 
 use sha2::{Digest, Sha256};
 
-/// The fingerprint of the parts, each kept apart from the next.
+/// Returns the fingerprint of a list of parts. Each part is hashed with its length, so that parts cannot run together.
 #[must_use]
 pub fn fingerprint(parts: &[&[u8]]) -> u64 {
     let mut hasher = Sha256::new();

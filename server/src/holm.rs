@@ -1,6 +1,6 @@
 //! Holm's correction of p-values.
 
-/// p-values corrected for `compared` comparisons by Holm (1979): those that are not in `p` are taken as 1. In the order of `p`.
+/// Corrects p-values for `compared` comparisons (Holm, 1979). Comparisons that are not in `p` count as 1. Keeps the order of `p`.
 #[must_use]
 pub fn holm(p: &[f64], compared: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holm_multiplies_by_what_is_left_and_never_turns_the_order_around() {
+    fn holm_multiplies_by_the_remaining_comparisons_and_keeps_the_order() {
         // The example of Holm's paper in its common form.
         let corrected = holm(&[0.01, 0.04, 0.03, 0.005], 4);
         let expected = [0.03, 0.06, 0.06, 0.02];

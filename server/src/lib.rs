@@ -1,6 +1,7 @@
 //! The unjank server as a library: a function of settings, listeners and a shutdown signal.
 //!
-//! `http` → `intake` → `ingest` → `store`, with `config`, `clock`, `metrics`, `task`, `holm`, `fingerprint`, `expressions` and `shares` as leaves. See ARCHITECTURE.md.
+//! `http` → `intake` → `ingest` → `store`. `config`, `clock`, `metrics`, `task`, `holm`, `fingerprint`, `expressions` and `shares` are leaves.
+//! See ARCHITECTURE.md.
 
 pub mod alerts;
 pub mod auditor;
@@ -27,6 +28,7 @@ pub mod recent;
 pub mod remote_config;
 pub mod retention;
 pub mod run_report;
+pub mod secret;
 pub mod serve;
 pub mod shares;
 pub mod stacks;

@@ -1,4 +1,4 @@
-//! All metrics of the server, declared once. The first sentence of each is its HELP text; labels come from closed sets.
+//! All metrics of the server, each declared once. Labels have a closed set of values.
 
 mod freshness;
 
@@ -9,7 +9,7 @@ use prometheus::{
 
 pub use self::freshness::{Delays, Freshness};
 
-/// Every metric, on a registry of its own: two servers in one process do not mix.
+/// All metrics, in their own registry: two servers in one process do not mix.
 pub struct Metrics {
     registry: Registry,
     pub ingest: IngestMetrics,
@@ -24,17 +24,17 @@ pub struct Metrics {
 
 #[derive(Clone)]
 pub struct IngestMetrics {
-    /// By HTTP status and code of the problem (`accepted`, `duplicate` for 202).
+    /// By HTTP status and problem code. `accepted` and `duplicate` for 202.
     pub requests: IntCounterVec,
     /// By signal and outcome, as acknowledged.
     pub events: IntCounterVec,
     pub body_bytes: IntCounter,
-    /// From the request's head to its answer.
+    /// From the head of the request to its answer.
     pub seconds: Histogram,
     pub decode_seconds: Histogram,
-    /// New stacks that slow rules had no time for.
+    /// New stacks for which slow classification rules had no time.
     pub unclassified_stacks: IntCounter,
-    /// Of batches that say when they were sent.
+    /// For batches that contain the time when they were sent.
     pub clock_skew_seconds: Histogram,
 }
 
@@ -66,7 +66,7 @@ pub struct WriterMetrics {
 
 #[derive(Clone, Debug)]
 pub struct ReclassificationMetrics {
-    /// Of all projects together.
+    /// Of all projects.
     pub pending: IntGauge,
     pub stacks: IntCounter,
     pub failures: IntCounter,
@@ -87,7 +87,7 @@ impl IngestMetrics {
             ),
             body_bytes: make.counter(
                 "unjank_ingest_body_bytes_total",
-                "Bytes of request bodies as sent.",
+                "Bytes of request bodies as sent by clients.",
             ),
             unclassified_stacks: make.counter(
                 "unjank_ingest_unclassified_stacks_total",
@@ -95,15 +95,15 @@ impl IngestMetrics {
             ),
             seconds: make.histogram(
                 "unjank_ingest_request_seconds",
-                "Time from a request's head to its answer.",
+                "Time from the head of a request to its answer.",
             ),
             decode_seconds: make.histogram(
                 "unjank_ingest_decode_seconds",
-                "Time to decompress, decode and check a body, with the wait for a thread.",
+                "Time to decompress, decode and check a body, including the wait for a thread.",
             ),
             clock_skew_seconds: make.clock_skews(
                 "unjank_clock_skew_seconds",
-                "How far the clock of a device was off when it sent a batch, in either direction, against the clock of this machine.",
+                "Absolute difference between the clock of a device and the clock of the server when the device sent a batch.",
             ),
         }
     }
@@ -112,10 +112,10 @@ impl IngestMetrics {
 impl LogMetrics {
     fn new(make: &Maker) -> Self {
         Self {
-            bytes: make.gauge("unjank_log_bytes", "Bytes the ingest log takes on disk."),
+            bytes: make.gauge("unjank_log_bytes", "Size of the ingest log on disk, in bytes."),
             max_bytes: make.gauge(
                 "unjank_log_max_bytes",
-                "Bytes the ingest log may take on disk.",
+                "Maximum size of the ingest log on disk, in bytes.",
             ),
             pending_records: make.gauge(
                 "unjank_log_pending_records",
@@ -131,23 +131,23 @@ impl LogMetrics {
             ),
             sync_seconds: make.histogram(
                 "unjank_log_sync_seconds",
-                "Time of a written group of records to become durable.",
+                "Time to sync a group of records to disk.",
             ),
             damaged_ranges: make.counter(
                 "unjank_log_damaged_ranges_total",
-                "Damaged places found in the ingest log.",
+                "Damaged ranges found in the ingest log.",
             ),
             torn_bytes: make.counter(
                 "unjank_log_torn_bytes_total",
-                "Bytes of interrupted writes cut from the end of the ingest log at start.",
+                "Bytes of interrupted writes removed from the end of the ingest log at start.",
             ),
             disk_free_bytes: make.gauge(
                 "unjank_disk_free_bytes",
-                "Bytes free on the disk of the data folder.",
+                "Free space on the disk of the data folder, in bytes.",
             ),
             min_free_bytes: make.gauge(
                 "unjank_disk_min_free_bytes",
-                "Bytes that must be free on the disk of the data folder: below, batches are refused.",
+                "Free space on the disk of the data folder below which batches are rejected, in bytes.",
             ),
         }
     }
@@ -157,9 +157,9 @@ impl LogMetrics {
 pub struct AlertMetrics {
     pub rounds: IntCounter,
     pub round_seconds: Histogram,
-    /// In seconds since the epoch, on the server that evaluates.
+    /// In seconds since the epoch, for rounds of this server.
     pub last_round: IntGauge,
-    /// By how it stands after its evaluation.
+    /// By the state of the rule after its evaluation.
     pub rules: IntCounterVec,
     pub firing: IntGauge,
 }
@@ -171,27 +171,27 @@ impl AlertMetrics {
             "Evaluations of alert rules, by outcome.",
             &["outcome"],
         );
-        // They are there before the first rule is: alerts ask for them.
+        // The counters exist before the first rule, because alerts query them.
         for outcome in ["ok", "pending", "firing", "no_data", "failed"] {
             rules.with_label_values(&[outcome]).reset();
         }
         Self {
             rounds: make.counter(
                 "unjank_alert_rounds_total",
-                "Times all alert rules were evaluated.",
+                "Evaluation rounds of all alert rules.",
             ),
             round_seconds: make.histogram(
                 "unjank_alert_round_seconds",
-                "Time of an evaluation of all alert rules.",
+                "Time of a round that evaluates all alert rules.",
             ),
             last_round: make.gauge(
                 "unjank_alert_last_round_timestamp_seconds",
-                "When this server evaluated all alert rules last; 0 when it did not.",
+                "Time of the last round in which this server evaluated all alert rules; 0 if there was none.",
             ),
             rules,
             firing: make.gauge(
                 "unjank_alert_firing_incidents",
-                "Incidents that go on, as of the last evaluation by this server.",
+                "Firing incidents at the last evaluation by this server.",
             ),
         }
     }
@@ -211,7 +211,7 @@ impl BooksMetrics {
         let difference_events = make.register(IntGaugeVec::new(
             Opts::new(
                 "unjank_books_difference_events",
-                "Events that are missing or too many, by signal and the books that were compared: two checks have found them.",
+                "Missing or surplus events that two checks have found, by signal and kind of books.",
             ),
             &["signal", "books"],
         ));
@@ -219,11 +219,11 @@ impl BooksMetrics {
             difference_events,
             checked: make.gauge(
                 "unjank_books_checked_timestamp_seconds",
-                "When this server compared the books last; 0 when it did not since it started.",
+                "Time of this server's last comparison of the books; 0 if there was none since its start.",
             ),
             rebuilt_hours: make.counters(
                 "unjank_books_rebuilt_hours_total",
-                "Hours of roll-ups that this server rebuilt from raw rows because they differed, by signal.",
+                "Hours of roll-ups that this server has rebuilt from raw rows because they differed, by signal.",
                 &["signal"],
             ),
         }
@@ -235,15 +235,15 @@ impl ReclassificationMetrics {
         Self {
             pending: make.gauge(
                 "unjank_reclassification_pending_stacks",
-                "Stored stacks that wait for their class by the latest rules.",
+                "Stored stacks that are not yet classified by the latest rules.",
             ),
             stacks: make.counter(
                 "unjank_reclassified_stacks_total",
-                "Stored stacks that were classified anew.",
+                "Stored stacks that were reclassified.",
             ),
             failures: make.counter(
                 "unjank_reclassification_failures_total",
-                "Attempts to classify stored stacks that failed and are repeated.",
+                "Failed attempts to reclassify stored stacks. They are retried.",
             ),
         }
     }
@@ -260,10 +260,10 @@ impl NotificationMetrics {
     fn new(make: &Maker) -> Self {
         let attempts = make.counters(
             "unjank_notification_attempts_total",
-            "Attempts to send a notification, by kind of channel and outcome: delivered, later (it is tried again), refused.",
+            "Attempts to send a notification, by kind of channel and outcome: delivered, later (will be retried), refused.",
             &["kind", "outcome"],
         );
-        // Alerts compare outcomes: those that never happened are zero, not absent.
+        // Alerts compare outcomes, so outcomes that have not happened yet are zero instead of missing.
         for kind in ["webhook", "alertmanager", "slack", "email"] {
             for outcome in ["delivered", "later", "refused"] {
                 attempts.with_label_values(&[kind, outcome]);
@@ -273,7 +273,7 @@ impl NotificationMetrics {
             attempts,
             waiting: make.gauge(
                 "unjank_notifications_waiting",
-                "Notifications that are not delivered yet, of the whole installation.",
+                "Notifications of the whole installation that are not delivered yet.",
             ),
             oldest_seconds: make.gauge(
                 "unjank_notifications_oldest_seconds",
@@ -287,7 +287,7 @@ impl NotificationMetrics {
     }
 }
 
-/// Registers metrics; names are constants, so failing to register is a bug found by the first test.
+/// Registers metrics. Names are constants, so a failed registration is a bug that every test finds.
 struct Maker(Registry);
 
 impl Maker {
@@ -337,7 +337,7 @@ impl Maker {
 
     #[expect(
         clippy::expect_used,
-        reason = "names and labels are constants: a mistake shows in every test"
+        reason = "names and labels are constants: every test would find a mistake"
     )]
     fn register<M: prometheus::core::Collector + Clone + 'static>(
         &self,
@@ -380,11 +380,11 @@ impl Metrics {
                 rows: make.counter("unjank_writer_rows_total", "Rows inserted into ClickHouse."),
                 ranges: make.counter(
                     "unjank_writer_ranges_total",
-                    "Ranges of the ingest log drained.",
+                    "Ranges of the ingest log that were drained.",
                 ),
                 failures: make.counter(
                     "unjank_writer_failures_total",
-                    "Attempts to drain a range that failed and are repeated.",
+                    "Failed attempts to drain a range. They are retried.",
                 ),
                 insert_seconds: make.histograms(
                     "unjank_clickhouse_insert_seconds",
@@ -393,15 +393,15 @@ impl Metrics {
                 ),
                 dead_letter_rows: make.counter(
                     "unjank_dead_letter_rows_total",
-                    "Rows that ClickHouse refused for their content.",
+                    "Rows that ClickHouse rejected because of their content.",
                 ),
                 unfolded_rows: make.gauge(
                     "unjank_writer_unfolded_rows",
-                    "Rows in ClickHouse that the roll-ups do not hold yet.",
+                    "Rows in ClickHouse that are not yet in the roll-ups.",
                 ),
                 fold_seconds: make.histogram(
                     "unjank_writer_fold_seconds",
-                    "Time to roll up the rows of some seconds together.",
+                    "Time of a round that rolls up all waiting folds.",
                 ),
                 freshness: Freshness::new(make.delays(
                     "unjank_freshness_seconds",
@@ -414,18 +414,18 @@ impl Metrics {
             notifications: NotificationMetrics::new(&make),
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",
-                "Times the embedded engine was started again.",
+                "Restarts of the embedded engine.",
             ),
             registry: make.0,
         }
     }
 
-    /// Prometheus text.
+    /// Returns all metrics in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> Vec<u8> {
         let mut text = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut text) {
-            tracing::error!(%error, "metrics do not render");
+            tracing::error!(%error, "cannot render the metrics");
         }
         text
     }

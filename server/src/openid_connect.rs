@@ -25,7 +25,7 @@ use self::attempt::Attempt;
 use self::client::Confirmed;
 use self::provider::Provider;
 use self::return_path::local_path;
-use crate::config::Secret;
+use crate::secret::Secret;
 use crate::control::people::{Login, LoginError, Logins};
 use crate::control::{Counted, InstanceSecret, Throttle};
 use crate::shares::{Holder, Share, Shares};

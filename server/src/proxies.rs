@@ -1,12 +1,11 @@
-//! Who a request comes from when proxies stand in between: only what a trusted proxy says is believed. Knows no HTTP but the text
-//! of `X-Forwarded-For`.
+//! The address of a client behind proxies. Only trusted proxies are believed. The only HTTP here is the text of `X-Forwarded-For`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
 
-/// The networks whose `X-Forwarded-For` is believed, as the setting has them: `10.0.0.0/8,::1`. None by default.
+/// The networks whose `X-Forwarded-For` is trusted, in the format of the setting: `10.0.0.0/8,::1`. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
@@ -18,7 +17,7 @@ impl FromStr for TrustedProxies {
         let networks = entries.filter(|entry| !entry.is_empty()).map(|entry| {
             let address = entry.parse::<IpAddr>().map(IpNet::from);
             address.or_else(|_| entry.parse()).map_err(|_| {
-                format!("`{entry}` is no address and no network such as 10.0.0.0/8 or fd00::/8")
+                format!("`{entry}` is neither an IP address nor a network such as 10.0.0.0/8 or fd00::/8")
             })
         });
         networks.collect::<Result<_, _>>().map(Self)
@@ -26,8 +25,8 @@ impl FromStr for TrustedProxies {
 }
 
 impl TrustedProxies {
-    /// The address of the client: the peer's, unless the peer is a trusted proxy; then the last one that the proxies name and that
-    /// is none of them. What stands before it, anybody may have written. `forwarded`: the values of all headers, in order.
+    /// Returns the address of the client. This is the peer's address, unless the peer is a trusted proxy. Then it is the last address in the header
+    /// that is not a trusted proxy: a client may have forged those before it. `forwarded` has the values of all headers, in order.
     pub fn client<'h>(
         &self,
         peer: IpAddr,
@@ -36,7 +35,7 @@ impl TrustedProxies {
         let mut client = peer.to_canonical();
         let mut named = forwarded.rev().flat_map(|value| value.rsplit(','));
         while self.trusts(client) {
-            // A proxy that names nobody, or not by address, is as far as one can see.
+            // If a proxy does not name an address, the proxy itself counts as the client.
             let Some(next) = named.next().and_then(address) else {
                 break;
             };
@@ -45,7 +44,7 @@ impl TrustedProxies {
         client
     }
 
-    /// Whether the address is that of a trusted proxy.
+    /// Whether the address belongs to a trusted proxy.
     pub fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_believed_who_is_not_trusted() {
+    fn the_header_of_an_untrusted_peer_is_ignored() {
         assert_eq!(client("", "192.0.2.9", &["198.51.100.1"]), "192.0.2.9");
         let trusted = "10.0.0.0/8, ::1";
         assert_eq!(client(trusted, "192.0.2.9", &["198.51.100.1"]), "192.0.2.9");
@@ -83,11 +82,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rightmost_address_that_is_no_proxy_is_the_client() {
+    fn the_rightmost_address_that_is_not_a_proxy_is_the_client() {
         let trusted = "10.0.0.0/8,::1";
         for (peer, forwarded, expected) in [
             ("10.1.1.1", &["198.51.100.1"][..], "198.51.100.1"),
-            // The first two are the client's own invention.
+            // The client has forged the first two.
             (
                 "10.1.1.1",
                 &["10.9.9.9, 1.1.1.1, 198.51.100.1, 10.2.2.2"],
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_is_no_network_is_refused() {
+    fn a_setting_that_is_not_a_network_is_rejected() {
         for wrong in ["10.0.0.0/33", "proxy.example.com", "10.0.0.1-10.0.0.9"] {
             let refused = wrong.parse::<TrustedProxies>().unwrap_err();
             assert!(refused.contains(wrong), "{refused}");

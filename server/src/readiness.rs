@@ -1,4 +1,4 @@
-//! Whether the server can accept batches. Asked at most once a second, however many want to know.
+//! Whether the server can accept batches. The checks run at most once a second, however many callers ask.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use crate::store::{ClickHouse, IngestLog};
 
-/// How long an answer is good for.
+/// How long an answer is valid.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The ingest log and ClickHouse, each `ok` or what is wrong with it.
+/// The state of the ingest log and ClickHouse: `Ok`, or the reason of the failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     pub log: Result<(), &'static str>,
     pub clickhouse: Result<(), String>,
 }
 
-/// The latest answer. Callers that come while the log and ClickHouse are asked wait for that answer.
+/// The latest answer. Concurrent callers wait for one check.
 #[derive(Debug, Default)]
 pub struct Readiness(Mutex<Option<(Instant, Health)>>);
 

@@ -1,5 +1,5 @@
-//! A run as one HTML page: no script, no other host, nothing that is not in the file. Every name in it comes from an app, so nothing
-//! is ever put into the page but by `maud`, which escapes.
+//! Renders a run as a self-contained HTML page without scripts or external resources. All names come from apps, so content enters
+//! the page through `maud` only, which escapes it.
 
 mod head;
 mod numbers;
@@ -19,19 +19,19 @@ use crate::test_run::TestRun;
 
 const STYLE: &str = include_str!("run_report/style.css");
 
-/// What the page may do: be drawn with its own style. Stands in the page too, since a file has no headers.
+/// Allows only the page's own style. The page contains the policy as well, because a file has no headers.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     format!("default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'")
 });
 
-/// The policy for the header of an answer.
+/// Returns the policy for the header of a response.
 #[must_use]
 pub fn content_security_policy() -> &'static str {
     &POLICY
 }
 
-/// The whole page.
+/// Returns the whole page.
 #[must_use]
 pub fn html(run: &TestRun) -> String {
     let title = head::title(run);
@@ -45,7 +45,7 @@ pub fn html(run: &TestRun) -> String {
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
                 title { (title) }
-                // A constant of the program; its hash stands in the policy.
+                // The style is a constant of the program; the policy contains its hash.
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -59,7 +59,7 @@ pub fn html(run: &TestRun) -> String {
                     (section("Traffic", "traffic", tables::traffic(run)))
                     (section("Redraws", "redraws", tables::redrawn(run)))
                     (section("Other monitors", "monitors", tables::metrics(run)))
-                    (section("The SDK itself", "sdk", tables::sdk(run)))
+                    (section("SDK", "sdk", tables::sdk(run)))
                 }
                 footer { "Made by unjank " (env!("CARGO_PKG_VERSION")) ". Counts are weighted by the sample rate. Percentiles are measured values." }
             }
@@ -68,7 +68,7 @@ pub fn html(run: &TestRun) -> String {
     page.into_string()
 }
 
-/// What was not measured has no section.
+/// Renders a section, unless nothing was measured.
 fn section(title: &str, id: &str, content: Option<Markup>) -> Markup {
     html! {
         @if let Some(content) = content {

@@ -1,4 +1,4 @@
-//! One server from start to end: opens what it keeps, starts what runs beside it, and takes it all down in order.
+//! One server from start to end: opens its storage, starts the background tasks, and shuts everything down in order.
 
 mod background;
 mod intake;
@@ -44,7 +44,7 @@ use crate::store::{
 };
 use crate::task::Tasks;
 
-/// Bound sockets: tests and supervisors choose them.
+/// Sockets that are already bound, so that tests and supervisors can choose them.
 pub struct Listeners {
     pub public: TcpListener,
     pub admin: TcpListener,
@@ -63,7 +63,7 @@ impl ServerFile {
         let path = data_dir.join("server.json");
         let bytes = std::fs::read(&path).map_err(|error| {
             anyhow::anyhow!(
-                "{} does not read ({error}): no server runs on this data folder; name its address",
+                "cannot read {} ({error}): no server runs on this data folder, so set the server's address",
                 path.display()
             )
         })?;
@@ -71,40 +71,40 @@ impl ServerFile {
     }
 }
 
-/// A range of the log goes to ClickHouse as one INSERT per table: large blocks are cheap, and bounded they fit in memory.
+/// Maximum size of a range of the log, which becomes one INSERT per table. Large blocks are cheap, and the limit keeps them in memory.
 const RANGE_BYTES: usize = 48 << 20;
 const EAGER_BYTES: u64 = 32 << 20;
-/// Questions of people that are answered at a time: each uses all cores it finds.
+/// Maximum number of queries of people at a time. Each uses all free cores.
 const QUESTIONS: usize = 6;
-/// Predictions of what a change would do that are made at a time.
+/// Maximum number of configuration previews at a time.
 const PREVIEWS: usize = 3;
-/// Connections of operators and their monitoring.
+/// Maximum number of connections of operators and their monitoring.
 const ADMIN_CONNECTIONS: usize = 64;
 /// Memory for the bodies of people and their tools.
 const MANAGEMENT_KIB: usize = 72 << 10;
-/// Files of raw rows that are sent at a time.
+/// Maximum number of exports of raw rows at a time.
 const EXPORTS: usize = 4;
 
-/// How long each step of the end may take that needs a disk or a database.
+/// Timeout of each step of the shutdown that needs a disk or a database.
 const CLOSING: Duration = Duration::from_secs(10);
-/// The engine steps back for the server: devices are answered before parts are merged.
+/// The engine has a lower CPU priority than the server, so that devices are answered before parts are merged.
 const ENGINE_NICE: i32 = 10;
 
-/// What a server is given besides its settings.
+/// The environment of a server, besides its settings.
 pub struct Surroundings {
     pub listeners: Listeners,
     pub clock: Clock,
     pub shutdown: CancellationToken,
 }
 
-/// Whether to go on once a server is prepared.
+/// Whether to serve requests after the preparation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Serve,
     End,
 }
 
-/// Runs a server until `shutdown`, or until a task fails that the server needs. Nothing that was acknowledged is lost, however it ends.
+/// Runs a server until `shutdown`, or until a required task fails. Acknowledged batches are never lost, however the server ends.
 pub async fn serve(
     shared: &Shared,
     settings: &Serve,
@@ -121,7 +121,7 @@ pub async fn serve(
     serve_after(shared, settings, surroundings, nothing).await
 }
 
-/// Runs a server like [`serve`], and `prepare` before anybody hears of it, when everything else runs.
+/// Runs a server like [`serve`]. Runs `prepare` after everything else has started, but before the listeners accept requests.
 pub async fn serve_after<P, F>(
     shared: &Shared,
     settings: &Serve,
@@ -152,17 +152,17 @@ where
         "outcome counts",
         write_counts(Arc::clone(&app), front.shutdown()),
     );
-    // The writer finds duplicates that are not remembered.
+    // The writer also finds duplicates that are not remembered.
     front.spawn_optional("recall", recall_batches(Arc::clone(&app), front.shutdown()));
-    // Without it, old rows stay too long.
+    // If it fails, old rows are kept for too long.
     front.spawn_optional("retention", sweeper(&app, settings).run(front.shutdown()));
     let reclassifier = reclassifier(&app, settings);
-    // Stacks keep the classes they have.
+    // If it fails, stacks keep their classes.
     front.spawn_optional("reclassifier", reclassifier.run(front.shutdown()));
-    // Rows are stored as before.
+    // If it fails, rows are still stored.
     front.spawn_optional("auditor", auditor(&app, settings).run(front.shutdown()));
     let eraser = eraser(&app, shared, settings)?;
-    // Without it, erasures wait, and their receipts say so.
+    // If it fails, erasures wait, and their receipts show that.
     front.spawn_optional("erasure", eraser.run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);
@@ -178,40 +178,40 @@ where
         () = shutdown.cancelled() => Ok(()),
         () = app.failure.happened() => Ok(()),
     };
-    // In order: no new requests, then what they left goes to ClickHouse, then ClickHouse ends.
+    // The order: stop requests, then drain the log into ClickHouse, then stop ClickHouse.
     front
         .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
         .await;
     in_time("the counts of outcomes", flush_counts(&app)).await;
     if !middle.end(settings.shutdown_timeout()).await {
-        tracing::warn!("the ingest log is not drained: what is left is drained at the next start");
+        tracing::warn!("the ingest log is not completely drained: the next start drains the rest");
         give_up.cancel();
         middle.end(Duration::from_secs(5)).await;
     }
     back.end(Duration::from_secs(30)).await;
-    // The log may have room now for counts that it had none for.
+    // The log may now have room for counts that did not fit before.
     in_time("the counts of outcomes", flush_counts(&app)).await;
     in_time("the ingest log", app.log.close()).await;
     in_time("the control database", app.control.close()).await;
-    tracing::info!("ended");
+    tracing::info!("the server has ended");
     served?;
     match app.failure.what() {
-        Some(what) => anyhow::bail!("{what}; what was acknowledged is stored at the next start"),
+        Some(what) => anyhow::bail!("{what}; the next start stores all acknowledged batches"),
         None => Ok(()),
     }
 }
 
-/// Waits for a step of the end, but not for ever: a disk may hang.
+/// Waits for a step of the shutdown, but not without end: a disk may hang.
 async fn in_time(what: &str, step: impl Future<Output = ()>) {
     if tokio::time::timeout(CLOSING, step).await.is_err() {
         tracing::error!(
             what,
-            "the disk or the database does not answer: the server ends without waiting for it"
+            "the disk or the database does not answer: the server shuts down without waiting for it"
         );
     }
 }
 
-/// Opens what is kept on this machine, and puts together what handlers share.
+/// Opens the storage on this machine and creates the state that handlers share.
 async fn open(
     shared: &Shared,
     settings: &Serve,
@@ -297,14 +297,14 @@ fn record_limit(settings: &Serve) -> u32 {
         .max(16 << 20)
 }
 
-/// What the snapshot of the control database is made with.
+/// The inputs for the snapshot of the control database.
 struct Place {
     secret: Arc<InstanceSecret>,
     default_rules: Arc<RuleSet>,
     clock: Clock,
 }
 
-/// Opens the control database, makes what the settings name, and keeps the snapshot of it current.
+/// Opens the control database, creates the project and keys of the settings, and keeps the snapshot up to date.
 async fn open_control(
     shared: &Shared,
     settings: &Serve,
@@ -328,7 +328,7 @@ async fn open_control(
     };
     let snapshot = control::load(&*control, &secret, &moment).await?;
     if snapshot.is_closed() {
-        tracing::warn!("no ingest keys: every batch is refused; set UNJANK_INGEST_KEYS=key=app_id");
+        tracing::warn!("no ingest keys: batches are rejected; set UNJANK_INGEST_KEYS=key=app_id");
     }
     let access = Arc::new(Access::new(snapshot));
     let refresher = Refresher {
@@ -378,9 +378,9 @@ fn default_rules(settings: &Serve) -> anyhow::Result<RuleSet> {
         return Ok(RuleSet::built_in());
     };
     let text = std::fs::read_to_string(path)
-        .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
+        .map_err(|error| anyhow::anyhow!("cannot read the rules {}: {error}", path.display()))?;
     let rules = RuleSet::parse(0, text)
-        .map_err(|error| anyhow::anyhow!("the rules {}: {error}", path.display()))?;
+        .map_err(|error| anyhow::anyhow!("the rules {} are invalid: {error}", path.display()))?;
     for warning in rules.rules().warnings() {
         tracing::warn!(rules = %path.display(), "{warning}");
     }
@@ -455,7 +455,7 @@ fn start_listeners(
     Ok(())
 }
 
-/// The control database that the settings name.
+/// Opens the control database of the settings.
 pub(crate) async fn control_database(
     shared: &Shared,
     tasks: &Tasks,
@@ -472,10 +472,10 @@ pub(crate) async fn control_database(
     };
     crate::store::control::open(&url, tasks)
         .await
-        .context("the control database cannot be opened")
+        .context("cannot open the control database")
 }
 
-/// The secret of the installation: the setting, or a file of the data folder.
+/// Returns the secret of the installation: the setting, or a file in the data folder.
 fn instance_secret(shared: &Shared) -> anyhow::Result<InstanceSecret> {
     match &shared.secret {
         Some(secret) => Ok(InstanceSecret::from_text(secret.reveal())?),
@@ -494,5 +494,5 @@ fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
     builder
         .recursive(true)
         .create(folder)
-        .with_context(|| format!("the data folder {} cannot be made", folder.display()))
+        .with_context(|| format!("cannot create the data folder {}", folder.display()))
 }

@@ -1,6 +1,6 @@
-//! What many callers take from and no single one may use up: so much in all, and so much for each holder.
+//! A bounded resource that many callers share and none can use up: a total limit, and a limit for each holder.
 //!
-//! A caller takes from its own part first. So a caller that waits for its own part does not delay the others.
+//! A caller takes from its own part first. So a caller that waits for its own part does not delay others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,18 +11,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::fingerprint::fingerprint;
 
-/// One that a part is for: an ingest key, an install with a device token, a user, an API token or an address.
+/// The holder of a part: an ingest key, an install with a device token, a user, an API token or an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holder(u64);
 
 impl Holder {
-    /// The holder with that name. `kind` keeps names of different kinds apart.
+    /// Returns the holder with this name. `kind` separates names of different kinds.
     #[must_use]
     pub fn new(kind: &str, name: &[u8]) -> Self {
         Self(fingerprint(&[kind.as_bytes(), name]))
     }
 
-    /// One customer of a provider: an address of IPv4, the first half of one of IPv6.
+    /// One customer of an internet provider: an IPv4 address, or the first half of an IPv6 address.
     #[must_use]
     pub fn address(address: IpAddr) -> Self {
         match network(address) {
@@ -32,7 +32,7 @@ impl Holder {
     }
 }
 
-/// The addresses that belong to one customer of a provider: one of IPv4, the first half of IPv6.
+/// Returns the network of one customer of an internet provider: an IPv4 address, or the first half of an IPv6 address.
 #[must_use]
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -44,7 +44,7 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Something bounded, such as memory in KiB, connections or work at a time.
+/// A bounded resource, such as memory in KiB, connections or concurrent work.
 #[derive(Debug)]
 pub struct Shares {
     all: Arc<Semaphore>,
@@ -52,7 +52,7 @@ pub struct Shares {
     parts: Mutex<HashMap<Holder, Part>>,
 }
 
-/// What one holder may take, while it has taken anything or waits.
+/// The part of one holder. It exists while the holder has taken something or waits.
 #[derive(Debug)]
 struct Part {
     free: Arc<Semaphore>,
@@ -60,7 +60,7 @@ struct Part {
 }
 
 impl Shares {
-    /// `all` in all, `each` for one holder; at least one of either.
+    /// `all` in total, and `each` for one holder. Both are at least 1.
     #[must_use]
     pub fn new(all: usize, each: usize) -> Arc<Self> {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
@@ -71,13 +71,13 @@ impl Shares {
         })
     }
 
-    /// Takes `amount`, if the holder's part and the whole have as much.
+    /// Takes `amount` if the holder's part and the whole have enough.
     pub fn try_take(self: &Arc<Self>, holder: Holder, amount: u32) -> Option<Share> {
         let mut share = self.begin(holder);
         share.try_grow(amount).then_some(share)
     }
 
-    /// Takes one, and waits until there is one, at most for `patience`.
+    /// Takes one. Waits for it, at most for `patience`.
     pub async fn take(self: &Arc<Self>, holder: Holder, patience: Duration) -> Option<Share> {
         let mut share = self.begin(holder);
         let own = Arc::clone(&share.part).acquire_owned();
@@ -90,7 +90,7 @@ impl Shares {
         share.taken.is_some().then_some(share)
     }
 
-    /// A share of nothing yet.
+    /// Returns an empty share.
     pub fn begin(self: &Arc<Self>, holder: Holder) -> Share {
         let mut parts = self.parts();
         let part = parts.entry(holder).or_insert_with(|| Part {
@@ -106,7 +106,7 @@ impl Shares {
         }
     }
 
-    /// Whether nobody has taken any or waits.
+    /// Whether no holder has taken anything or waits.
     pub fn is_idle(&self) -> bool {
         self.parts().is_empty()
     }
@@ -116,10 +116,10 @@ impl Shares {
     }
 }
 
-/// What a holder has taken. It is free again when this is dropped.
+/// The amount that a holder has taken. Dropping the share releases it.
 #[derive(Debug)]
 pub struct Share {
-    /// Of the holder's part and of the whole.
+    /// From the holder's part and from the whole.
     taken: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
     part: Arc<Semaphore>,
     holder: Holder,
@@ -127,7 +127,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Takes `amount` more, if there is as much.
+    /// Takes `amount` more if there is enough.
     pub fn try_grow(&mut self, amount: u32) -> bool {
         let Ok(own) = Arc::clone(&self.part).try_acquire_many_owned(amount) else {
             return false;
@@ -159,7 +159,7 @@ impl Drop for Share {
     }
 }
 
-/// Memory that a holder has taken, counted in KiB. It is free again when this is dropped.
+/// Memory that a holder has taken, in KiB. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Memory {
     share: Share,
@@ -167,13 +167,13 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// No memory yet.
+    /// Returns no memory yet.
     #[must_use]
     pub fn new(share: Share) -> Self {
         Self { share, bytes: 0 }
     }
 
-    /// Grows to `bytes` in total. Returns false when there is not enough memory.
+    /// Grows to `bytes` in total. Returns false if there is not enough memory.
     #[must_use]
     pub fn try_grow_to(&mut self, bytes: usize) -> bool {
         if bytes <= self.bytes {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn no_holder_takes_more_than_its_part_and_all_together_no_more_than_there_is() {
+    fn a_holder_is_limited_to_its_part_and_all_holders_to_the_total() {
         let shares = Shares::new(10, 6);
         let mut one = shares.try_take(holder("one"), 4).unwrap();
         assert!(one.try_grow(2));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_its_own_part_keeps_nobody_else_waiting() {
+    async fn a_holder_that_waits_for_its_own_part_does_not_block_others() {
         let patience = Duration::from_secs(10);
         let shares = Shares::new(2, 1);
         let first = shares.take(holder("one"), patience).await.unwrap();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_customer_with_many_addresses_is_one_holder() {
+    fn all_addresses_of_a_customer_are_one_holder() {
         let address = |text: &str| Holder::address(text.parse().unwrap());
         assert_eq!(address("2001:db8:1:2::1"), address("2001:db8:1:2:ffff::2"));
         assert_ne!(address("2001:db8:1:2::1"), address("2001:db8:1:3::1"));

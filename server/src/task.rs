@@ -1,4 +1,4 @@
-//! Background work: named, counted, joined at shutdown. A task that panics or ends too early is a failure of the whole server.
+//! Background tasks: named, counted, and joined at shutdown. If a task panics or ends too early, the whole server fails.
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -16,19 +16,19 @@ pub struct Tasks {
     failure: Failure,
 }
 
-/// What the server needs a task for.
+/// Why the server needs a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// The task must run until shutdown.
     Always,
-    /// The task must finish its work, and then ends by itself.
+    /// The task must finish its work and then ends.
     Once,
-    /// The server does its duty without the task.
+    /// The server works without the task.
     Optional,
 }
 
 impl Tasks {
-    /// Tasks with a shutdown of their own that report to the same [`Failure`].
+    /// Creates tasks with their own shutdown that report to the same [`Failure`].
     #[must_use]
     pub fn sibling(&self) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Tasks {
         self.start(name, Need::Always, future);
     }
 
-    /// Starts a task that ends when its work is done. A panic is a failure.
+    /// Starts a task that ends after its work. A panic is a failure.
     pub fn spawn_finite(
         &self,
         name: &'static str,
@@ -77,7 +77,7 @@ impl Tasks {
                 Err(error) if need == Need::Optional => {
                     tracing::error!(task = name, %error, "a background task failed; the server goes on without it");
                 }
-                // The runtime ends.
+                // The runtime is shutting down.
                 Err(error) if error.is_cancelled() => {}
                 Err(error) => failure.report(format!(
                     "the background task `{name}` failed: {}",
@@ -92,19 +92,19 @@ impl Tasks {
         self.tracker.spawn(guarded);
     }
 
-    /// Resolves when the server is to end.
+    /// Cancelled when the tasks must end.
     #[must_use]
     pub fn shutdown(&self) -> CancellationToken {
         self.shutdown.clone()
     }
 
-    /// Where failures of these tasks are reported.
+    /// Returns the place where these tasks report failures.
     #[must_use]
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }
 
-    /// Asks all tasks to end and waits for them, at most `patience`. Answers whether all did.
+    /// Asks all tasks to end and waits for them, at most `patience`. Returns whether all have ended.
     pub async fn end(&self, patience: Duration) -> bool {
         self.shutdown.cancel();
         self.tracker.close();
@@ -114,7 +114,7 @@ impl Tasks {
     }
 }
 
-/// The first failure of a task that the server needs. After a failure the server must end, so that its supervisor starts it again.
+/// The first failure of a required task. After a failure the server must end, so that its supervisor restarts it.
 #[derive(Clone, Default)]
 pub struct Failure {
     what: Arc<OnceLock<String>>,
@@ -124,12 +124,12 @@ pub struct Failure {
 impl Failure {
     fn report(&self, what: String) {
         tracing::error!("{what}");
-        // Later failures are consequences of the first, or logged like it.
+        // Later failures are consequences of the first one, or are only logged.
         let _first = self.what.set(what).is_ok();
         self.reported.cancel();
     }
 
-    /// What failed, if anything did.
+    /// Returns what has failed, if anything.
     #[must_use]
     pub fn what(&self) -> Option<&str> {
         self.what.get().map(String::as_str)
@@ -175,16 +175,19 @@ mod tests {
             failure_of(&tasks).await,
             "the background task `writer` failed: a bug in it"
         );
-        assert!(!tasks.shutdown().is_cancelled(), "ending is up to others");
+        assert!(
+            !tasks.shutdown().is_cancelled(),
+            "a failure does not end the tasks"
+        );
         assert!(sibling.end(PATIENCE).await);
         assert!(
             !tasks.shutdown().is_cancelled(),
-            "siblings end by themselves"
+            "siblings have separate shutdowns"
         );
     }
 
     #[tokio::test]
-    async fn an_early_end_is_a_failure_and_the_first_one_counts() {
+    async fn an_early_end_is_a_failure_and_the_first_failure_is_kept() {
         let tasks = Tasks::default();
         tasks.spawn("writer", async {});
         assert_eq!(
@@ -197,12 +200,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_end_at_shutdown_or_of_finished_work_is_none_and_optional_tasks_may_fail() {
+    async fn regular_ends_and_panics_of_optional_tasks_are_no_failures() {
         let tasks = Tasks::default();
         let shutdown = tasks.shutdown();
         tasks.spawn("until the end", async move { shutdown.cancelled().await });
         tasks.spawn_finite("once", async {});
-        tasks.spawn_optional("extra", async { panic!("nobody needs it") });
+        tasks.spawn_optional("extra", async { panic!("the task is optional") });
         tasks.spawn_optional("short", async {});
         assert!(tasks.end(PATIENCE).await);
         assert_eq!(tasks.failure().what(), None);

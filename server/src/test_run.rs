@@ -1,5 +1,5 @@
-//! A run of an app, as its events tell it: of a test, or of whatever filters leave in the store. Lines of a report file go in,
-//! numbers come out; nothing here knows HTML, HTTP, a database or a clock, so that two runs can be compared by the same numbers.
+//! A run of an app, built from its events: a test, or the events that filters select in the store. Lines of a report file go in,
+//! numbers come out. This module knows no HTML, HTTP, database or clock, so any two runs can be compared by the same numbers.
 
 mod app;
 mod lines;
@@ -24,7 +24,7 @@ pub use self::spread::{Spread, Summary};
 pub use self::stalls::{Stall, Stalls};
 pub use self::traffic::Bytes;
 
-/// Microseconds since the epoch: from the first event to the end of the last.
+/// From the first event to the end of the last, in microseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lasted {
     pub from: i64,
@@ -44,24 +44,24 @@ impl Lasted {
 #[derive(Debug, Default)]
 pub struct TestRun {
     pub app: AppFacts,
-    /// Missing when nothing has a time: traffic has a day only.
+    /// `None` if no event has a time. Traffic has a day only.
     pub lasted: Option<Lasted>,
     pub events: u64,
-    /// Lines that are no event this version knows.
+    /// Lines that are not an event known to this version.
     pub skipped: u64,
-    /// Those with most lost time first.
+    /// By lost time, most first.
     pub pages: Vec<Page>,
     pub starts: Vec<Start>,
-    /// The longest first, as many as are worth reading.
+    /// The longest stalls, longest first.
     pub stalls: Stalls,
-    /// Those that took most time first.
+    /// By total time, most first.
     pub spans: Vec<SpanName>,
     pub traffic: Vec<Bytes>,
     pub redrawn: Vec<Redrawn>,
-    /// Every monitor but those of the pages, by name.
+    /// Metrics that are not part of pages, by name.
     pub metrics: Vec<(String, Level)>,
     pub losses: Losses,
-    /// Single values, to compare runs by.
+    /// Single values, to compare runs.
     pub measured: Measured,
 }
 
@@ -72,7 +72,7 @@ pub struct Start {
     pub start: Timestamp,
     pub duration_ms: i64,
     pub page: String,
-    /// Names and milliseconds, in the order they were reported.
+    /// Names and milliseconds, in the reported order.
     pub phases: Vec<(String, u32)>,
 }
 
@@ -92,13 +92,13 @@ impl From<&AppStart<'_>> for Start {
 }
 
 impl TestRun {
-    /// Nothing was measured.
+    /// Whether the run has no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }
 
-    /// Frames of all pages.
+    /// Returns the frames of all pages together.
     #[must_use]
     pub fn frames(&self) -> Option<Frames> {
         let mut all = self.pages.iter().filter_map(|page| page.frames.as_ref());
@@ -111,14 +111,14 @@ impl TestRun {
     }
 }
 
-/// A value is that of a single sample, or the mean of some.
+/// Returns the weight of a metric's value, which is a single sample or the mean of several.
 fn samples(metric: &Metric<'_>) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "samples of one metric")]
     let count = metric.count.unwrap_or(1).max(1) as f64;
     count * weight(metric.sample_rate)
 }
 
-/// How many events one stands for.
+/// Returns the number of events that a sampled event represents.
 fn weight(sample_rate: f64) -> f64 {
     if sample_rate > 0.0 && sample_rate <= 1.0 {
         1.0 / sample_rate

@@ -1,4 +1,4 @@
-//! What an evaluation costs: CPU time of the engine and of those who ask it, and questions.
+//! Measures the cost of an evaluation: CPU time of the engine and of the processes that query it, and the number of queries.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl Meter {
         let after = spent(bench, &self.data_dir).await?;
         let each = |amount: f64| amount / evaluations.max(1) as f64;
         Ok(format!(
-            "An evaluation, with what was filled in for it: {:.1} questions, {:.1} ms CPU of the engine, {:.1} ms of the process that evaluates.\n",
+            "One evaluation, including its share of filling the store: {:.1} queries, {:.1} ms CPU of the engine, {:.1} ms CPU of the evaluating process.\n",
             each(after.questions as f64 - self.before.questions as f64),
             each(after.engine_s - self.before.engine_s) * 1e3,
             each(after.askers_s - self.before.askers_s) * 1e3
@@ -40,15 +40,18 @@ impl Meter {
 }
 
 async fn spent(bench: &Bench, data_dir: &Path) -> Result<Spent> {
-    // Asked first: a server that has just started has no engine for some moments.
+    // Queried first, because a server that has just started has no engine for some moments.
     let questions = "SELECT value FROM system.events WHERE event = 'SelectQuery'";
     let questions = bench.clickhouse.value(questions).await?;
     let login = engine_login(data_dir)?;
-    let pid = login.pid.context("the engine has no process")?;
-    let engine = processes::usage(pid).context("no CPU times of the engine")?;
+    let pid = login
+        .pid
+        .context("the process id of the engine is unknown")?;
+    let engine = processes::usage(pid).context("the CPU time of the engine is unknown")?;
     Ok(Spent {
         engine_s: engine.cpu_s,
-        askers_s: processes::cpu_of_ended_children().context("no CPU times of ended processes")?,
+        askers_s: processes::cpu_of_ended_children()
+            .context("the CPU time of ended processes is unknown")?,
         questions,
     })
 }

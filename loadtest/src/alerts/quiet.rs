@@ -1,4 +1,4 @@
-//! A month in which nothing changes but the versions, the hours and the days of the week: what fires is false.
+//! A month in which only versions, hours and weekdays change. Every alert that fires is false.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,26 +12,26 @@ use crate::fleet::{BATCHES, DAY, Fleet, MONDAY, OTHERS, Releases, SPANS, Stretch
 
 pub(super) struct Month {
     pub(super) days: u64,
-    /// Minutes.
+    /// Minutes between two evaluations.
     pub(super) step: u64,
     pub(super) sessions: u64,
     pub(super) rules: usize,
 }
 
-/// Days that are filled before those that are watched.
+/// Number of days that are filled before the evaluated ones.
 const BEFORE: u64 = 8;
-/// Days after the beginning when a version came out.
+/// Release times of the versions, in days after the start.
 const RELEASES: [f64; 5] = [2.4, 9.4, 16.6, 23.5, 31.4];
-/// False alarms at most.
+/// Maximum number of false alarms.
 const WANTED: usize = 1;
 
-/// Answers how many evaluations there were, too.
+/// Returns the report, whether few enough alerts fired, and the number of evaluations.
 pub(super) async fn report(bench: &Bench, month: &Month) -> Result<(String, bool, u64)> {
     let project = fill(bench, month).await?;
     bench.simulator.roll_up()?;
     let mut rules = rules::fifty(&bench.templates);
     rules.truncate(month.rules);
-    // Evaluations are further apart than rules want to wait: each is believed at once.
+    // Evaluations are further apart than `for_minutes`, so every alert fires without a wait.
     rules
         .iter_mut()
         .for_each(|rule| rule["for_minutes"] = 0.into());
@@ -54,8 +54,8 @@ pub(super) async fn report(bench: &Bench, month: &Month) -> Result<(String, bool
         .iter()
         .filter(|day| **day > BEFORE as f64 && **day < (BEFORE + month.days) as f64);
     let mut text = format!(
-        "{} rules over {} days without a change, {} roll-outs in them, evaluated every {} minutes ({} evaluations): fired {fired} times (wanted: ≤ {WANTED}), \
-         told of a mix of devices {} times.\n\n",
+        "{} rules over {} days without a change, with {} roll-outs, evaluated every {} minutes ({} evaluations): fired {fired} times (wanted: ≤ {WANTED}), \
+         reported a mix shift {} times.\n\n",
         rules.len(),
         month.days,
         releases.count(),
@@ -85,7 +85,7 @@ pub(super) async fn report(bench: &Bench, month: &Month) -> Result<(String, bool
     Ok((text, fired <= WANTED, happened.evaluations))
 }
 
-/// The days that are watched, and those before.
+/// Fills the evaluated days and those before.
 async fn fill(bench: &Bench, month: &Month) -> Result<String> {
     let fleet = Fleet {
         seed: 7,

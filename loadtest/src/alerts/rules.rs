@@ -1,11 +1,11 @@
-//! The rules that are tried: those to begin with, as the server has them, and what a project with several teams adds.
+//! The rules to evaluate: the server's templates, and rules that a project with several teams might add.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// The server's own.
+/// Fetches the server's templates.
 pub(super) async fn templates(server: &Server) -> Result<Vec<Value>> {
     let url = format!(
         "{}/api/v1/projects/default/alert-rules/templates",
@@ -20,19 +20,19 @@ pub(super) async fn templates(server: &Server) -> Result<Vec<Value>> {
     let mut answer: Value = response.error_for_status()?.json().await?;
     match answer["templates"].take() {
         Value::Array(templates) if !templates.is_empty() => Ok(templates),
-        _ => bail!("the server has no templates of rules"),
+        _ => bail!("the server has no rule templates"),
     }
 }
 
-/// The one about the p75 of spans.
+/// Returns the template for the p75 of spans.
 pub(super) fn of_spans(templates: &[Value]) -> Result<Value> {
     let of =
         |one: &&Value| one["metric"]["signal"] == "spans" && one["metric"]["measure"] == "p75_us";
     let rule = templates.iter().find(of).cloned();
-    rule.context("the server has no template about the p75 of spans")
+    rule.context("the server has no template for the p75 of spans")
 }
 
-/// The templates, and what is made of them: other measures, other dimensions, some more eager.
+/// Returns the templates and variants of them with other measures, dimensions and thresholds.
 pub(super) fn fifty(templates: &[Value]) -> Vec<Value> {
     let mut rules = templates.to_vec();
     let mut regression =

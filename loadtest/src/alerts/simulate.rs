@@ -1,4 +1,4 @@
-//! Runs `unjank alerts simulate`, and reads what it prints.
+//! Runs `unjank alerts simulate` and parses its output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use unjank_protocol::Timestamp;
 use crate::fleet::{DAY, MONDAY};
 use crate::server;
 
-/// No fleet is watched for longer.
+/// Longest period of any fleet, in seconds.
 const LONGEST: f64 = 70.0 * DAY;
 
 pub(super) struct Simulator {
@@ -20,7 +20,7 @@ pub(super) struct Simulator {
     data_dir: PathBuf,
 }
 
-/// When rules are evaluated: seconds since the epoch, and minutes between.
+/// When rules are evaluated: from and to in seconds since the epoch, and the step in minutes.
 #[derive(Clone, Copy)]
 pub(super) struct Course {
     pub(super) from: f64,
@@ -28,7 +28,7 @@ pub(super) struct Course {
     pub(super) step: u64,
 }
 
-/// What would have happened.
+/// The results of a simulation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Happened {
     pub(super) transitions: Vec<Transition>,
@@ -64,7 +64,7 @@ impl Simulator {
         })
     }
 
-    /// Rolls up what was filled in.
+    /// Rolls up the filled rows.
     pub(super) fn roll_up(&self) -> Result<()> {
         let day = |at: f64| {
             Timestamp::from_micros(crate::random::whole(at * 1e6).cast_signed()).to_string()
@@ -82,7 +82,7 @@ impl Simulator {
         server::roll_up(&self.server_bin, &self.data_dir, &period, &signals)
     }
 
-    /// Evaluates rules over a stretch of time, half of them each in a process of its own.
+    /// Evaluates the rules over a period, in two processes that run half of the rules each.
     pub(super) fn run(&self, project: &str, rules: &[Value], course: Course) -> Result<Happened> {
         let halves: Vec<_> = (0..rules.len().min(2))
             .map(|half| rules.iter().skip(half).step_by(2).collect::<Vec<_>>())
@@ -100,7 +100,7 @@ impl Simulator {
         let mut happened = Happened::default();
         for part in all {
             let Ok(part) = part else {
-                bail!("a thread that ran a simulation ended early");
+                bail!("a simulation thread panicked");
             };
             let part = part?;
             happened.transitions.extend(part.transitions);
@@ -111,7 +111,7 @@ impl Simulator {
     }
 
     fn run_some(&self, project: &str, rules: &[&Value], course: Course) -> Result<Happened> {
-        let mut file = tempfile::NamedTempFile::new().context("making a file for rules")?;
+        let mut file = tempfile::NamedTempFile::new().context("creating a file for the rules")?;
         serde_json::to_writer(&mut file, rules)?;
         let output = Command::new(&self.server_bin)
             .args(["alerts", "simulate", "--project", project])
@@ -144,7 +144,7 @@ impl Simulator {
 }
 
 impl Transition {
-    /// How many minutes after a time.
+    /// Returns how many minutes after `seconds` (since the epoch) the transition happened.
     pub(super) fn minutes_after(&self, seconds: f64) -> f64 {
         (self.at as f64 / 1e6 - seconds) / 60.0
     }

@@ -1,4 +1,4 @@
-//! Roll-outs with something in them: how soon a slow-down is found, and that another mix of devices is taken for what it is.
+//! Roll-outs with a change: measures how soon a slow-down is found, and whether a different mix of devices is recognized as such.
 
 use std::fmt::Write;
 
@@ -10,12 +10,12 @@ use super::simulate::{Course, Happened};
 use crate::console;
 use crate::fleet::{Added, BATCHES, DAY, Fleet, HOUR, MONDAY, Releases, SPANS, SlowDown, Stretch};
 
-/// What a roll-out brings.
+/// A kind of roll-out.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
     factor: f64,
-    /// Of the installs of the new version.
+    /// Share of the installs with the new version that are slower.
     share: f64,
     /// Whether the new version has twice as many weak devices.
     mixed: bool,
@@ -24,9 +24,9 @@ struct Kind {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Wanted {
-    /// Nearly all within a quarter of an hour.
+    /// At least nine in ten fire within a quarter of an hour.
     Soon,
-    /// It is shown, and not judged.
+    /// Reported, but not judged.
     Shown,
     Shift,
     Nothing,
@@ -69,22 +69,23 @@ const KINDS: [Kind; 8] = [
     },
 ];
 
-/// With 0.75 `checkout` a session in a fifth of the fleet: 5,000 an hour in the new version.
+/// With 0.75 `checkout` spans per session and a fifth of the fleet: 5,000 samples per hour in the new version.
 const SESSIONS_AN_HOUR: f64 = 33_300.0;
 const NEW: f64 = 0.2;
-/// Of all sessions, so that 60 in 100 of the new version are weak devices' instead of 30, less what strong devices update sooner.
+/// Share of all sessions. Raises weak devices from 30 % to 60 % of the new version's sessions, given that strong devices update
+/// sooner.
 const ADDED: f64 = 0.11;
 const WATCHED: &str = "checkout";
-/// Seconds after the new version came out.
+/// Seconds after the release.
 const WATCHED_FOR: f64 = 2_700.0;
 
 struct Trial {
     project: String,
-    /// When the new version comes out.
+    /// Time of the release, in seconds since the epoch.
     at: f64,
 }
 
-/// Answers the table, whether it is as wanted, and how many evaluations there were.
+/// Returns the table, whether the results are as required, and the number of evaluations.
 pub(super) async fn report(
     bench: &Bench,
     trials: u64,
@@ -92,7 +93,7 @@ pub(super) async fn report(
 ) -> Result<(String, bool, u64)> {
     let rule = super::rules::of_spans(&bench.templates)?;
     let mut text = format!(
-        "Rule: `{rule}`\n\n| the new version brings | roll-outs | fired | within 15 min | minutes: median | p90 | most | mix shift told | others fired |\n\
+        "Rule: `{rule}`\n\n| the new version brings | roll-outs | fired | within 15 min | minutes: median | p90 | most | mix shift reported | others fired |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     let (mut well, mut evaluations) = (true, 0);
@@ -162,7 +163,7 @@ fn run_two_by_two(bench: &Bench, rule: &Value, trials: &[Trial]) -> Result<Vec<H
             other.join(),
         )
     });
-    let other = other.map_err(|_| anyhow!("a thread that ran simulations ended early"))?;
+    let other = other.map_err(|_| anyhow!("a simulation thread panicked"))?;
     Ok([one?, other?].concat())
 }
 
@@ -177,7 +178,8 @@ fn first<'h>(happened: &'h Happened, what: &str) -> Option<&'h super::simulate::
         .find(|one| one.what == what && of_watched(one))
 }
 
-/// The fleet of a roll-out, from the hour it happens in until an hour later. One that is there already is not filled again.
+/// Fills the fleet of a roll-out unless it exists, from ten minutes before the hour of the release until the end of the evaluated
+/// time.
 async fn fill(bench: &Bench, kind: &Kind, (place, number): (usize, u64)) -> Result<Trial> {
     let hours = number as f64 * 31.0 % 144.0;
     let at = MONDAY + hours * HOUR + number as f64 * 7.0 % 50.0 * 60.0;
@@ -198,7 +200,10 @@ async fn fill(bench: &Bench, kind: &Kind, (place, number): (usize, u64)) -> Resu
     };
     let begin = (at / HOUR).floor() * HOUR - 600.0;
     let seconds = at + WATCHED_FOR + 60.0 - begin;
-    debug_assert!(seconds < DAY, "less than a day is filled evenly");
+    debug_assert!(
+        seconds < DAY,
+        "a period of a day or more would follow the hours and weekdays"
+    );
     let stretch = Stretch {
         part: 0,
         begin,

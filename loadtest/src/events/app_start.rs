@@ -1,4 +1,4 @@
-//! App starts: what a cold start spends its time on.
+//! App starts with the phases of a start.
 
 use unjank_protocol::{AppStart, AppStartKind, Phase, Text};
 

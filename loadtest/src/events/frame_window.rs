@@ -1,4 +1,4 @@
-//! Frame windows: the minute cut into equal parts, with most frames in time and a few late ones.
+//! Frame windows: split the minute into equal parts, with most frames on time and a few late.
 
 use unjank_protocol::{FrameWindow, Histogram, Text};
 

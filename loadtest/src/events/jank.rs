@@ -1,4 +1,4 @@
-//! Janks: a main thread inside system code, called from the app's own functions, called from the looper.
+//! Janks: the main thread is in system code, called from functions of the app, called from the looper.
 
 use unjank_protocol::{Frame, Jank, JankKind, JankSample, JankStrategy, LogLine, Text};
 
@@ -64,7 +64,7 @@ fn stack<'a>(scene: &Scene<'a>, random: &mut Random) -> Vec<Frame<'a>> {
         native: *line == -2,
         ..Frame::default()
     };
-    // The idle looper is a sample that missed the stall: no function of the app stands in it.
+    // An idle looper is a sample that was taken after the stall, so its stack contains no function of the app.
     let innermost = random.pick(SYSTEM_STACKS);
     let idle = innermost
         .first()

@@ -1,4 +1,4 @@
-//! Metrics: samples of monitors, memory growing over a session as leaks do, some pre-aggregated.
+//! Metrics: samples of monitors, some of them pre-aggregated. Memory grows during a session, as with a leak.
 
 use unjank_protocol::{Attributes, Metric, Text};
 

@@ -1,4 +1,4 @@
-//! Page loads: three parts that overlap, slower on slow devices, with the requests the page waits for.
+//! Page loads: three overlapping parts, slower on slow devices, with the requests that the page waits for.
 
 use unjank_protocol::{LaunchKind, PageLoad, PageOutcome, PageRequest, Text};
 

@@ -1,4 +1,4 @@
-//! Recompositions: UI functions redrawn, and the state that made them.
+//! Recompositions: UI functions that were redrawn, and the state that caused it.
 
 use unjank_protocol::{Recomposition, Text};
 

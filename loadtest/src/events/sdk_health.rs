@@ -1,4 +1,4 @@
-//! SDK health: what the SDK cost, and what it had to drop.
+//! SDK health: the overhead of the SDK, and the events that it dropped.
 
 use unjank_protocol::{Dropped, SdkHealth, Signal, Text};
 

@@ -1,4 +1,4 @@
-//! Traffic: bytes of the device's own natural day, which may not be the server's.
+//! Traffic: bytes by calendar day in the device's time zone, which may differ from the server's day.
 
 use unjank_protocol::{Day, Text, Traffic};
 

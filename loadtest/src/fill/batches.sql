@@ -1,4 +1,4 @@
--- A day of batches: what arrived, for the numbers of use.
+-- A day of batches, for the usage figures.
 INSERT INTO batches (project, app_id, install_id, session_id, received_at, batch_id, sent_at, skew_us, app_version, build, os_name,
     os_version, device_model, device_class, locale, sdk_name, sdk_version, config_revision, accepted, rejected, wire_bytes)
 WITH

@@ -1,4 +1,4 @@
--- A day of frames.
+-- A day of frame windows.
 INSERT INTO frame_windows (project, app_id, install_id, session_id, received_at, app_version, build, os_name, os_version, device_model,
     device_class, locale, refresh_hz, page, network, uptime_ms, start, duration_ms, frames_drawn, frames_dropped, slow_frames,
     frozen_frames, longest_drop, jank_ms, delay_ms, frame_time_hist, sample_rate)

@@ -1,4 +1,4 @@
--- A day of janks with 2,000 stacks, of which few are most. A stack belongs to a page, one in ten to two: code of a page runs there.
+-- A day of janks with 2,000 stacks, a few of which account for most janks. Each stack occurs on one page, one in ten on two pages.
 INSERT INTO janks (project, app_id, install_id, session_id, received_at, app_version, build, os_name, os_version, device_model,
     device_class, locale, refresh_hz, page, network, uptime_ms, kind, start, duration_ms, thread, foreground, strategy_threshold_ms,
     strategy_count, stack_hash, sample_rate)

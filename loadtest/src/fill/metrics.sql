@@ -1,4 +1,4 @@
--- A day of samples of monitors.
+-- A day of monitor samples.
 INSERT INTO metrics (project, app_id, install_id, session_id, received_at, app_version, build, os_name, os_version, device_model,
     device_class, locale, refresh_hz, page, network, uptime_ms, name, time, value, count, sample_rate)
 WITH

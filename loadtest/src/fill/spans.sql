@@ -1,4 +1,4 @@
--- A day of spans: 20,000 installs a day of 200,000, sessions of some hundred spans, traces of ten, 40 names of which few are most.
+-- A day of spans: 20,000 of 200,000 installs per day, some hundred spans per session, ten spans per trace, 40 names with a skewed distribution.
 INSERT INTO spans (project, app_id, install_id, session_id, received_at, app_version, build, os_name, os_version, device_model,
     device_class, locale, page, network, trace_id, span_id, parent_span_id, name, kind, start, duration_us, thread, on_main_thread,
     status, code_class, code_function, sample_rate)

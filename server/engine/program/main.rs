@@ -1,4 +1,4 @@
-//! A program that tests start: the host of an engine, a stand-in for `clickhouse`, and an intruder.
+//! A program for tests: the host of an engine, a stand-in for `clickhouse`, or an intruder.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ fn main() -> anyhow::Result<()> {
     match text(0) {
         // host <instructions>
         Some("host") => unjank_engine::host::run(text(1).unwrap_or_default()),
-        // local <arguments of clickhouse local…>, with the library in the folder where it is started
+        // local <arguments of clickhouse local…>, with the library in the working folder
         Some("local") => {
             let library = std::env::current_dir()?.join("libchdb.so");
             unjank_engine::host::run_library(&library, arguments.into_iter().skip(1))
@@ -23,11 +23,11 @@ fn main() -> anyhow::Result<()> {
             Path::new(text(2).unwrap_or_default()),
             text(3).unwrap_or_default(),
         ),
-        _ => anyhow::bail!("host, local or intruder"),
+        _ => anyhow::bail!("the first argument must be host, local or intruder"),
     }
 }
 
-/// Tries what another user of the machine can try, and prints what worked.
+/// Attempts what another user of the machine could attempt, and prints what succeeded.
 fn intrude(address: &str, folder: &Path, pid: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     for path in [
@@ -81,7 +81,7 @@ fn intrude(address: &str, folder: &Path, pid: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The status of a query without a password.
+/// Returns the status of a query without a password.
 fn ask(address: &str, user: &str, query: &str) -> anyhow::Result<u16> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;

@@ -1,4 +1,4 @@
-//! Which ClickHouse runs: a program that the operator names, the embedded library, or the `clickhouse` of the system.
+//! Locates ClickHouse: a program that the operator names, the embedded library, or the `clickhouse` of the system.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::library;
 
-/// What the engine's process becomes.
+/// The ClickHouse that the engine's process runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClickHouse {
@@ -30,20 +30,20 @@ impl ClickHouse {
 /// Where to look for ClickHouse.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
-    /// A program, before everything else.
+    /// A program, which takes precedence over everything else.
     pub binary: Option<&'a Path>,
     /// A library, instead of the one of this platform.
     pub library: Option<&'a Path>,
-    /// Where the library of this platform is kept, and fetched to once.
+    /// The cache folder, to which the library of this platform is downloaded once.
     pub cache_dir: &'a Path,
-    /// Folders with programs, as in `PATH`: for `clickhouse`, when there is no library.
+    /// Folders with programs, as in `PATH`, to search for `clickhouse` if there is no library.
     pub path: Option<&'a OsStr>,
 }
 
-/// Finds ClickHouse. `progress` gets a sentence for each step that takes long.
+/// Finds ClickHouse. `progress` gets a sentence before each step that takes long.
 ///
 /// # Errors
-/// When a given file is not there, and when there is neither a library nor a program.
+/// If a given file is missing, or if there is neither a library nor a program.
 pub fn locate(search: Search<'_>, progress: &dyn Fn(&str)) -> anyhow::Result<ClickHouse> {
     if let Some(binary) = search.binary {
         ensure!(
@@ -66,11 +66,11 @@ pub fn locate(search: Search<'_>, progress: &dyn Fn(&str)) -> anyhow::Result<Cli
         .find(|path| is_program(path));
     let Some(program) = found else {
         return Err(error.context(
-            "no ClickHouse was found: install it so that `clickhouse` is on the PATH (macOS: `brew install --cask clickhouse`; Linux: the package `clickhouse-common-static` of packages.clickhouse.com)",
+            "cannot find ClickHouse: install it so that `clickhouse` is on the PATH (macOS: `brew install --cask clickhouse`; Linux: the package `clickhouse-common-static` of packages.clickhouse.com)",
         ));
     };
     progress(&format!(
-        "there is no library ({error:#}): {} is used",
+        "no library ({error:#}): using {} instead",
         program.display()
     ));
     Ok(ClickHouse::Program(std::path::absolute(program)?))

@@ -1,4 +1,4 @@
-//! ClickHouse's configuration and users, as the XML files that it reads when it starts.
+//! ClickHouse's configuration and users, as XML files that it reads at start.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::options::{EngineOptions, Role, Source, User};
 
-/// `config.xml`, for these addresses.
+/// Returns `config.xml` for these addresses.
 pub(crate) fn config(
     options: &EngineOptions,
     http: SocketAddr,
@@ -30,7 +30,7 @@ pub(crate) fn config(
         )
 }
 
-/// `users.xml`. Passwords are written as hashes.
+/// Returns `users.xml`, with hashes instead of passwords.
 pub(crate) fn users(options: &EngineOptions) -> String {
     let users: String = options.users.iter().map(user).collect();
     let sources: String = options
@@ -71,7 +71,7 @@ fn user(user: &User) -> String {
 }
 
 impl Source {
-    /// ClickHouse's names of the source and of its table engine.
+    /// Returns ClickHouse's names of the source and of its table engine.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::File => ("FILE", "File"),

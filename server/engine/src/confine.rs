@@ -1,7 +1,7 @@
-//! Keeps ClickHouse inside its data folder, whatever SQL asks for.
+//! Confines ClickHouse to its data folder, whatever SQL requests.
 //!
-//! `clickhouse local` lets every user read any file with the function `file()`, and no grant forbids that. Landlock does: the
-//! kernel refuses this process, and all threads it starts, every file that is not listed here, and connections to others.
+//! In `clickhouse local`, every user can read any file with the function `file()`, and no grant prevents that. Landlock does: the kernel denies this
+//! process and all its threads the files that are not listed here, and connections to other hosts.
 
 #[cfg(target_os = "linux")]
 use landlock::{
@@ -15,21 +15,21 @@ use crate::options::EngineOptions;
 #[cfg(target_os = "linux")]
 use crate::options::Source;
 
-/// What ClickHouse reads of the machine it runs on: never the memory, environment or open files of other processes.
+/// What ClickHouse may read of its machine: never the memory, environment or open files of other processes.
 #[cfg(target_os = "linux")]
 const READABLE: &str = "/dev/random /dev/urandom /etc/hosts /etc/ld.so.cache /etc/localtime /etc/nsswitch.conf /etc/resolv.conf \
     /etc/ssl/certs /lib /lib64 /proc/cpuinfo /proc/diskstats /proc/filesystems /proc/loadavg /proc/meminfo /proc/pressure \
     /proc/self /proc/stat /proc/sys /proc/uptime /proc/vmstat /sys/block /sys/devices/system /sys/fs/cgroup /usr/lib /usr/lib64 /usr/share/zoneinfo";
 
-/// Confines this process for good. Answers whether the system can do that.
+/// Confines this process permanently. Returns whether the system supports that.
 ///
 /// # Errors
-/// When the data folder or ClickHouse itself cannot be opened.
+/// If the data folder or ClickHouse itself cannot be opened.
 #[cfg(target_os = "linux")]
 pub(crate) fn confine(options: &EngineOptions) -> anyhow::Result<bool> {
     let abi = ABI::V5;
     let read = AccessFs::from_read(abi);
-    // Without `Refer` the kernel would refuse all links and renames between folders, which ClickHouse needs.
+    // Without `Refer` the kernel would deny all links and renames between folders, which ClickHouse needs.
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::SoftRequirement)
         .handle_access(AccessFs::Refer)?
@@ -50,12 +50,12 @@ pub(crate) fn confine(options: &EngineOptions) -> anyhow::Result<bool> {
             AccessFs::from_file(abi) & read,
         ))?;
     let write = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
-    // Its terminal, which it opens by the name /dev/stdin.
+    // ClickHouse opens its terminal as /dev/stdin.
     ruleset = ruleset.add_rule(PathBeneath::new(std::io::stdin(), write))?;
     if let Ok(null) = PathFd::new("/dev/null") {
         ruleset = ruleset.add_rule(PathBeneath::new(null, write))?;
     }
-    // A library is mapped, a program and its loader are executed.
+    // A library is mapped, but a program and its loader are executed.
     let read = match options.clickhouse {
         ClickHouse::Library(_) => read & !AccessFs::Execute,
         ClickHouse::Program(_) => read,

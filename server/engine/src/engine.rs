@@ -1,4 +1,4 @@
-//! One life of an engine: started, ready, ended.
+//! One run of an engine, from its start to its end.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -21,16 +21,16 @@ use crate::port::Ports;
 use crate::private;
 use crate::terminal;
 
-/// A data folder of many parts takes a while to open.
+/// A data folder with many parts takes a while to open.
 const START_PATIENCE: Duration = Duration::from_secs(600);
-/// After its queries were cancelled, how long the process may take to end.
+/// How long the process may take to end after its queries were cancelled.
 const END_PATIENCE: Duration = Duration::from_secs(12);
 
-/// A running ClickHouse. Dropping it kills ClickHouse; stored data is safe.
+/// A running ClickHouse. Dropping it kills ClickHouse, which loses no stored data.
 #[derive(Debug)]
 pub struct Engine {
     child: Child,
-    /// ClickHouse ends in order when this closes, so it never outlives the process that started it.
+    /// ClickHouse stops gracefully when this closes, so it never outlives the process that started it.
     terminal: Option<OwnedFd>,
     http: SocketAddr,
     native: Option<SocketAddr>,
@@ -39,11 +39,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts ClickHouse on its data folder and on reserved ports, and returns when it listens.
+    /// Starts ClickHouse on its data folder and on reserved ports. Returns when it listens.
     ///
     /// # Errors
-    /// When the data folder is in use or cannot be written, and when ClickHouse does not start. The error says what ClickHouse
-    /// said last.
+    /// If the data folder is in use or cannot be written, or if ClickHouse does not start. The error contains the last error of ClickHouse.
     pub async fn start(options: &EngineOptions, ports: &Ports) -> anyhow::Result<Self> {
         let folder = &options.data_dir;
         let failed = || format!("the engine's data folder {}", folder.display());
@@ -54,20 +53,20 @@ impl Engine {
         };
         ensure!(
             options.data_dir.to_str().is_some(),
-            "{} is not UTF-8",
+            "{} is not valid UTF-8",
             failed()
         );
         let (http, native) = (ports.http()?, ports.native()?);
         let start = Start::write(options, http, native).with_context(failed)?;
-        let (terminal, stdin) = terminal::open().context("a terminal cannot be opened")?;
-        // A socket: SQL that opens /proc/self/fd/2 could steal the lines of a pipe.
+        let (terminal, stdin) = terminal::open().context("cannot open a terminal")?;
+        // A socket instead of a pipe: SQL that opens /proc/self/fd/2 could steal the lines of a pipe.
         let (output, stderr) = StdUnixStream::pair()?;
         output.set_nonblocking(true)?;
         let child = spawn(options, &start, stdin, stderr)?;
         let last_error = LastError::default();
         #[expect(
             clippy::disallowed_methods,
-            reason = "it ends with the process whose output it reads"
+            reason = "the task ends with the process whose output it reads"
         )]
         drop(tokio::spawn(log::forward(
             UnixStream::from_std(output)?,
@@ -93,28 +92,31 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Has ClickHouse listen once it has read its configuration, and returns when it listens.
+    /// Tells ClickHouse to listen once it has read its configuration, and returns when it listens.
     async fn until_ready(&mut self, start: &Start) -> anyhow::Result<()> {
         self.until(&start.file("loaded")).await?;
-        // SQL can read files in the data folder: the hashes of passwords must be gone before anybody can ask.
+        // SQL can read files in the data folder, so the hashes of the passwords must be deleted before ClickHouse accepts queries.
         std::fs::remove_file(start.file("users.xml"))?;
         let native = self.native.map_or("", |_| "SYSTEM START LISTEN TCP;");
         let report = start.report("ready");
         let statements = format!("SYSTEM START LISTEN HTTP; {native} {report}\n{END_OF_INPUT}");
-        let terminal = self.terminal.as_ref().context("it has no terminal")?;
+        let terminal = self
+            .terminal
+            .as_ref()
+            .context("the engine has no terminal")?;
         rustix::io::write(terminal, statements.as_bytes())?;
         self.until(&start.file("ready")).await
     }
 
-    /// Returns when ClickHouse has written this file.
+    /// Waits until ClickHouse has written this file.
     async fn until(&mut self, file: &str) -> anyhow::Result<()> {
         while !Path::new(file).exists() {
             if let Some(status) = self.child.try_wait()? {
-                // Its last lines may still be on their way.
+                // The last lines of its log may not have arrived yet.
                 sleep(Duration::from_millis(100)).await;
                 bail!("ClickHouse did not start ({status}): {}", self.last_error);
             }
-            // At a terminal it does not end when its first statements fail.
+            // At a terminal, ClickHouse does not end when its first statements fail.
             if self.last_error.is_of_statement() {
                 bail!("ClickHouse did not start: {}", self.last_error);
             }
@@ -123,33 +125,33 @@ impl Engine {
         Ok(())
     }
 
-    /// Where ClickHouse's HTTP interface is.
+    /// Returns the URL of ClickHouse's HTTP interface.
     pub fn url(&self) -> String {
         format!("http://{}", self.http)
     }
 
-    /// Where ClickHouse's native protocol is spoken, if it is.
+    /// Returns the address of ClickHouse's native protocol, if enabled.
     pub fn tcp_address(&self) -> Option<SocketAddr> {
         self.native
     }
 
-    /// The process of ClickHouse.
+    /// Returns the process id of ClickHouse.
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Waits until ClickHouse ends by itself, and answers how.
+    /// Waits until ClickHouse ends on its own, and returns the reason.
     pub async fn ended(&mut self) -> String {
         match self.child.wait().await {
             Ok(status) => format!("ClickHouse ended ({status}): {}", self.last_error),
-            Err(error) => format!("ClickHouse cannot be waited for: {error}"),
+            Err(error) => format!("cannot wait for ClickHouse: {error}"),
         }
     }
 
-    /// Ends ClickHouse: it accepts nothing more, lets running queries finish for a while, cancels the rest, and closes its tables.
+    /// Stops ClickHouse: it accepts no more requests, lets running queries finish for a while, cancels the others, and closes its tables.
     ///
     /// # Errors
-    /// When ClickHouse does not end by itself and has to be killed. Nothing that was stored is lost by that.
+    /// If ClickHouse does not end and has to be killed. No stored data is lost.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         drop(self.terminal.take());
         let patience = self.shutdown_patience + END_PATIENCE;
@@ -170,12 +172,12 @@ impl Engine {
 /// Control-D.
 const END_OF_INPUT: char = '\u{4}';
 
-/// The folder of the files that ClickHouse starts with. It goes when ClickHouse listens.
+/// The folder of ClickHouse's start files. It is deleted when ClickHouse listens.
 struct Start {
     folder: TempDir,
 }
 
-/// What the names of such folders begin with.
+/// The prefix of the names of such folders.
 const START: &str = "start-";
 
 impl Start {
@@ -196,7 +198,7 @@ impl Start {
         Ok(start)
     }
 
-    /// A statement that creates a file.
+    /// Returns a statement that creates a file.
     fn report(&self, name: &str) -> String {
         let path = self.file(name).replace('\\', "\\\\").replace('\'', "\\'");
         format!("SELECT 1 INTO OUTFILE '{path}' TRUNCATE;")
@@ -207,7 +209,7 @@ impl Start {
     }
 }
 
-/// Removes folders of supervisors that were killed while their engines started, an hour ago or earlier.
+/// Deletes the start folders of supervisors that were killed at least an hour ago while their engines started.
 fn remove_leftovers(data_dir: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(data_dir)? {
         let entry = entry?;
@@ -232,14 +234,14 @@ fn spawn(
         format!("--log-level={}", log::level()),
         "--interactive".to_owned(),
         "--disable_suggestion".to_owned(),
-        // While a query runs they would read the terminal for keystrokes.
+        // Otherwise they would read keystrokes from the terminal while a query runs.
         "--progress=off".to_owned(),
         "--progress-table=off".to_owned(),
         "--enable-progress-table-toggle=0".to_owned(),
         format!("--queries-file={}", start.file("loaded.sql")),
-        // The statements that have it listen.
+        // The statements that make ClickHouse listen.
         "--queries-file=/dev/stdin".to_owned(),
-        // Reading this lasts until the terminal hangs up.
+        // ClickHouse reads this until the terminal hangs up.
         "--queries-file=/dev/stdin".to_owned(),
     ];
     let host = &options.host;
@@ -253,15 +255,15 @@ fn spawn(
                 .iter()
                 .filter_map(|name| Some((name, std::env::var_os(name)?))),
         )
-        // Days mean the same on every machine.
+        // Days are the same on every machine.
         .env("TZ", "UTC")
         .env("CLICKHOUSE_HISTORY_FILE", "/dev/null")
         .stdin(stdin)
         .stdout(Stdio::null())
         .stderr(OwnedFd::from(stderr))
-        // Ctrl-C is for the supervisor, which ends ClickHouse in order.
+        // Ctrl-C is for the supervisor, which stops ClickHouse gracefully.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
-        .with_context(|| format!("{} does not start", host.program.display()))
+        .with_context(|| format!("cannot start {}", host.program.display()))
 }

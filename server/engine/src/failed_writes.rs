@@ -1,13 +1,13 @@
-//! Ends ClickHouse when it cannot write to a file.
+//! Ends ClickHouse if a write to a file fails.
 //!
-//! The library of ClickHouse ignores failed writes: on a full disk it confirms INSERTs whose files are empty, and replaces parts by merged
-//! ones that are empty. So the program defines `write` in place of libc's, and the library finds this one. A process that ends before it
-//! confirms loses nothing: at its next start, ClickHouse removes what was not finished.
+//! The ClickHouse library ignores failed writes: on a full disk, it confirms INSERTs whose files are empty, and replaces parts with merged parts that
+//! are empty. So the program defines its own `write`, which the library uses instead of libc's. A process that ends before it confirms an INSERT
+//! loses nothing: at its next start, ClickHouse deletes unfinished parts.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Only the process that becomes ClickHouse ends.
+/// Whether a failed write ends this process. Only the process that becomes ClickHouse sets it.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// From now on, a failed write to a file ends the process.
@@ -17,13 +17,13 @@ pub(crate) fn end_the_process() {
 
 /// `write(2)`.
 ///
-/// # Safety
+/// The same as for libc's `write`.
 /// As libc's.
-#[expect(unsafe_code, reason = "it takes the place of a function of libc")]
-#[expect(unreachable_pub, reason = "the linker reaches it")]
+#[expect(unsafe_code, reason = "the function replaces one of libc")]
+#[expect(unreachable_pub, reason = "the linker exports the function")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, count: usize) -> isize {
-    // SAFETY: the caller keeps to the contract of `write`.
+    // SAFETY: the caller fulfils the contract of `write`.
     let written = unsafe { libc::syscall(libc::SYS_write, file, bytes, count) };
     if written < 0 && ENDS.load(Ordering::Relaxed) {
         end_if_lost(file);
@@ -33,10 +33,10 @@ pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, count: usize) 
 
 #[expect(
     unsafe_code,
-    reason = "it may run anywhere in ClickHouse, so it only calls what a signal handler may call"
+    reason = "the function may run anywhere in ClickHouse, so it only calls functions that are safe in a signal handler"
 )]
 fn end_if_lost(file: c_int) {
-    // SAFETY: plain calls of libc. `found` is written by `fstat`. errno is as before for the caller.
+    // SAFETY: plain calls of libc. `fstat` fills `found`. The caller's errno is restored.
     unsafe {
         let errno = libc::__errno_location();
         let error = *errno;
@@ -53,7 +53,7 @@ fn end_if_lost(file: c_int) {
             libc::EIO => b"the disk fails",
             libc::EROFS => b"the disk is read-only",
             libc::EFBIG => b"the file is too large",
-            _ => b"the system refused a write",
+            _ => b"the system rejected a write",
         };
         for text in [
             b"{\"level\":\"Fatal\",\"message\":\"",

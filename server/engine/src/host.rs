@@ -1,4 +1,4 @@
-//! The process that becomes ClickHouse: it takes the data folder, limits what it may do, and then runs `clickhouse local`.
+//! The process that becomes ClickHouse: it locks the data folder, confines itself, and then runs `clickhouse local`.
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::fs::{File, TryLockError};
@@ -14,27 +14,27 @@ use crate::clickhouse::ClickHouse;
 use crate::confine::confine;
 use crate::options::EngineOptions;
 
-/// Becomes ClickHouse. `instructions` are what [`crate::Engine::start`] gives its process as the last argument: options and the
-/// arguments of `clickhouse local`. Returns when ClickHouse ends in order.
+/// Becomes ClickHouse. `instructions` is the last argument that [`crate::Engine::start`] passes to its process: the options and the arguments of
+/// `clickhouse local`. Returns when ClickHouse stops gracefully.
 ///
 /// # Errors
-/// When the data folder is in use, when ClickHouse does not load, and when it ends with an error.
+/// If the data folder is in use, if ClickHouse cannot be loaded, or if it ends with an error.
 pub fn run(instructions: &str) -> anyhow::Result<()> {
     let (options, arguments): (EngineOptions, Vec<String>) = serde_json::from_str(instructions)?;
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
-    // Held until the process ends, by ClickHouse too.
+    // ClickHouse holds the lock too, until the process ends.
     let lock = lock(&options.data_dir, options.lock_patience)?;
     rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())?;
     remove_empty_definitions(&options.data_dir)?;
     repair_parts(&options.data_dir)?;
     if let Err(error) = rustix::process::nice(options.nice) {
-        tracing::warn!(%error, "the engine keeps its priority");
+        tracing::warn!(%error, "cannot lower the priority of the engine");
     }
-    // ClickHouse looks into the folder where it was started.
+    // ClickHouse searches its working folder.
     std::env::set_current_dir(&options.data_dir)?;
-    if !confine(&options).context("ClickHouse cannot be confined to its data folder")? {
+    if !confine(&options).context("cannot confine ClickHouse to its data folder")? {
         tracing::warn!(
-            "this system cannot confine ClickHouse to its data folder (Linux 5.19 and later can): everyone with a password of ClickHouse can read the files that this user can read"
+            "this system cannot confine ClickHouse to its data folder (Linux 5.19 and later can): anyone with a ClickHouse password can read all files that this user can read"
         );
     }
     match &options.clickhouse {
@@ -44,12 +44,12 @@ pub fn run(instructions: &str) -> anyhow::Result<()> {
         ClickHouse::Program(program) => {
             let mut command = std::process::Command::new(program);
             let error = command.arg("local").args(arguments).exec();
-            Err(error).with_context(|| format!("{} does not start", program.display()))
+            Err(error).with_context(|| format!("cannot start {}", program.display()))
         }
     }
 }
 
-/// Takes the folder for this process, waiting for another one to leave.
+/// Locks the folder for this process. Waits for another engine to release it.
 fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
     let path = folder.join("unjank-engine.lock");
     let file = File::options()
@@ -57,28 +57,28 @@ fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
         .truncate(false)
         .write(true)
         .open(&path)
-        .with_context(|| format!("{} cannot be written", path.display()))?;
+        .with_context(|| format!("cannot write {}", path.display()))?;
     let until = Instant::now() + patience;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            // Its supervisor may have gone meanwhile.
+            // The supervisor may have ended in the meantime. Then there is no reason to wait.
             Err(TryLockError::WouldBlock) if Instant::now() < until && stdin().is_terminal() => {
                 std::thread::sleep(Duration::from_millis(50));
             }
             Err(TryLockError::WouldBlock) => anyhow::bail!(
-                "another engine uses the data folder {}: stop it, or give this one another folder",
+                "another engine uses the data folder {}: stop that engine, or use another folder for this one",
                 folder.display(),
             ),
             Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("{} cannot be locked", path.display()));
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
             }
         }
     }
 }
 
-/// Removes empty definitions of databases and tables: with one ClickHouse does not start, and it writes none itself. The SQL
-/// function `sqlite()` creates an empty file of any name before it asks whether its caller may.
+/// Deletes empty definitions of databases and tables. ClickHouse does not start if there is one, and never writes one. But the SQL function
+/// `sqlite()` creates an empty file with any name before it checks the caller's rights.
 fn remove_empty_definitions(data_dir: &Path) -> anyhow::Result<()> {
     let mut folders = vec![(data_dir.join("metadata"), 0), (data_dir.join("store"), 2)];
     while let Some((folder, depth)) = folders.pop() {
@@ -91,7 +91,7 @@ fn remove_empty_definitions(data_dir: &Path) -> anyhow::Result<()> {
             if found.is_dir() && depth > 0 {
                 folders.push((path, depth - 1));
             } else if found.is_file() && found.len() == 0 && is_definition {
-                tracing::warn!(file = %path.display(), "an empty definition was removed");
+                tracing::warn!(file = %path.display(), "deleted an empty definition");
                 std::fs::remove_file(path)?;
             }
         }
@@ -99,11 +99,11 @@ fn remove_empty_definitions(data_dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Files of a part that ClickHouse can do without: it calculates the checksums again, and assumes the table's version. A power cut, or a full
-/// disk under an earlier version of unjank, may have left them empty. ClickHouse sets aside a whole part that has such a file.
+/// Files of a part that ClickHouse does not need: it recalculates the checksums, and assumes the version of the table. They may be empty after a
+/// power cut, or after a full disk under an earlier version of unjank. ClickHouse sets aside the whole part if such a file is empty.
 const SPARE_FILES: [&str; 2] = ["checksums.txt", "metadata_version.txt"];
 
-/// Removes spare files that are empty from all parts.
+/// Deletes empty spare files from all parts.
 fn repair_parts(data_dir: &Path) -> anyhow::Result<()> {
     let tables = folders_in(&data_dir.join("store")).flat_map(|prefix| folders_in(&prefix));
     for part in tables.flat_map(|table| folders_in(&table)) {
@@ -112,7 +112,7 @@ fn repair_parts(data_dir: &Path) -> anyhow::Result<()> {
             std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() == 0)
         };
         for file in spare.filter(is_empty) {
-            tracing::warn!(file = %file.display(), "an empty file was removed: ClickHouse makes it again");
+            tracing::warn!(file = %file.display(), "deleted an empty file, which ClickHouse creates again");
             std::fs::remove_file(file)?;
         }
     }
@@ -125,14 +125,14 @@ fn folders_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     folders.map(|entry| entry.path())
 }
 
-/// `chdb_query_cmdline`, and `chdb_result_error`, which returns its error text.
+/// `chdb_query_cmdline`, and `chdb_result_error`, which returns the error text of its result.
 type Run = unsafe extern "C" fn(c_int, *mut *mut c_char) -> *mut c_void;
 type Error = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 
 /// Runs `clickhouse local` with these arguments, in this process.
 ///
 /// # Errors
-/// When the library does not load, and when ClickHouse ends with an error.
+/// If the library cannot be loaded, or if ClickHouse ends with an error.
 #[expect(unsafe_code, reason = "loading a library and calling its C functions")]
 pub fn run_library(
     library: &Path,
@@ -143,19 +143,14 @@ pub fn run_library(
         .map(|argument| CString::new(argument.as_bytes()))
         .collect::<Result<_, _>>()?;
     let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr().cast_mut()).collect();
-    let failed = || {
-        format!(
-            "the ClickHouse library {} cannot be loaded",
-            library.display()
-        )
-    };
+    let failed = || format!("cannot load the ClickHouse library {}", library.display());
     #[cfg(target_os = "linux")]
     crate::failed_writes::end_the_process();
     // SAFETY: the file is the ClickHouse library, whose initializers only set up its own globals. It is never unloaded.
     let library = unsafe { libloading::Library::new(library) }.with_context(failed)?;
     let library = Box::leak(Box::new(library));
-    // SAFETY: the symbols have the types that the library's header `chdb.h` declares. The strings are NUL-terminated, as many as
-    // counted, and outlive the call. The answer is null or a result that owns its error text and is never freed.
+    // SAFETY: the symbols have the types that the library's header `chdb.h` declares. The strings are NUL-terminated, their number is passed, and
+    // they outlive the call. The result is null, or owns its error text and is never freed.
     let message = unsafe {
         let run = library
             .get::<Run>(b"chdb_query_cmdline\0")

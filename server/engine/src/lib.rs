@@ -1,7 +1,7 @@
-//! Runs ClickHouse beside the server: the embedded library or a `clickhouse` program, in a process of its own.
+//! Runs ClickHouse beside the server, in a separate process: the embedded library or a `clickhouse` program.
 //!
-//! [`Engine::start`] writes the configuration, starts the process and waits until ClickHouse listens. The process begins
-//! as [`host::run`], which limits what it may do and then becomes ClickHouse. Nothing here knows what is stored.
+//! [`Engine::start`] writes the configuration, starts the process and waits until ClickHouse listens. The process begins as [`host::run`], which
+//! confines itself and then becomes ClickHouse. This crate knows nothing about the stored data.
 
 mod clickhouse;
 mod configuration;

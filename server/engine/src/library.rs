@@ -1,6 +1,7 @@
-//! The ClickHouse library: where it is, and how it gets there.
+//! Locates and downloads the ClickHouse library.
 //!
-//! It is the package `@chdb/lib-<platform>` of the npm registry, fetched with npm, checked, and unpacked into a shared cache folder.
+//! The library is the package `@chdb/lib-<platform>` of the npm registry. It is downloaded with npm, checked, and unpacked into a shared cache
+//! folder.
 
 mod fetch;
 
@@ -14,16 +15,16 @@ pub const VERSION: &str = "26.7.3-stable.1";
 
 const FILE: &str = "libchdb.so";
 
-/// A platform that has a package.
+/// A platform for which there is a package.
 #[derive(Clone, Copy, Debug)]
 struct Platform {
     name: &'static str,
-    /// The hash that npm calls `integrity`. None: npm alone checks the package, by the registry's hash.
+    /// The hash that npm calls `integrity`. `None`: only npm checks the package, with the hash of the registry.
     integrity: Option<&'static str>,
 }
 
 impl Platform {
-    /// The platform of this program. Only the library for Linux on x86-64 with glibc was ever run here.
+    /// Returns the platform of this program. Only the library for Linux on x86-64 with glibc has been tested.
     fn current() -> Option<Self> {
         let (name, integrity) = match (std::env::consts::OS, std::env::consts::ARCH) {
             ("linux", "x86_64") if cfg!(target_env = "gnu") => (
@@ -41,13 +42,13 @@ impl Platform {
     }
 }
 
-/// Finds the library, or fetches it into `cache_dir`: `explicit` when it is given, else
-/// `cache_dir/<version>-<platform>/libchdb.so`. `progress` gets a sentence for each step that takes long.
+/// Returns the path of the library: `explicit` if it is given, otherwise `cache_dir/<version>-<platform>/libchdb.so`, which is downloaded if it is
+/// missing. `progress` gets a sentence before each step that takes long.
 ///
-/// Any number of processes may do this at once: one fetches, the others wait for it.
+/// Several processes may call this at once: one downloads the library, and the others wait.
 ///
 /// # Errors
-/// Each is a sentence for the person who started the program.
+/// Each error is a sentence for the person who started the program.
 pub fn locate_or_fetch(
     explicit: Option<&Path>,
     cache_dir: &Path,
@@ -84,14 +85,14 @@ fn fetch_once(
     std::fs::create_dir_all(&folder).with_context(at)?;
     let lock = File::create(folder.join("fetch.lock")).with_context(at)?;
     if lock.try_lock().is_err() {
-        progress("another process fetches the engine's library; waiting for it");
+        progress("another process downloads the engine's library; waiting for it");
         lock.lock().with_context(at)?;
     }
     if library.is_file() {
         return Ok(library);
     }
     progress(&format!(
-        "fetching the engine's library once: {package}, about 170 MB"
+        "downloading the engine's library once: {package}, about 170 MB"
     ));
     let work = tempfile::Builder::new()
         .prefix("fetch-")

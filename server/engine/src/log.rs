@@ -1,4 +1,4 @@
-//! ClickHouse's log, line by line, as events of the server's log.
+//! Forwards ClickHouse's log, line by line, to the server's log.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use tokio::io::AsyncRead;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tracing::level_filters::LevelFilter;
 
-/// The target of ClickHouse's events: `--log info,clickhouse=error` keeps its errors only.
+/// The target of ClickHouse's events. `--log info,clickhouse=error` only logs its errors.
 const TARGET: &str = "clickhouse";
 
 /// A line of ClickHouse's log.
@@ -22,24 +22,24 @@ struct Line {
     message: String,
 }
 
-/// The last error of ClickHouse itself, not of a query: often why it ended.
+/// The last error of ClickHouse itself, not of a query. Often the reason why it ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastError(Arc<Mutex<Option<String>>>);
 
-/// How `clickhouse local` announces that one of its own statements failed.
+/// The line in which `clickhouse local` announces that one of its own statements failed.
 const STATEMENT_FAILED: &str = "Received exception";
 
 impl LastError {
     fn set(&self, error: &str) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The line after the announcement has the reason.
+        // The reason is in the line after the announcement.
         *last = match last.take() {
             Some(before) if before == STATEMENT_FAILED => Some(format!("{before}: {error}")),
             _ => Some(error.trim_end_matches(':').to_owned()),
         };
     }
 
-    /// Whether a statement failed that ClickHouse was started with.
+    /// Whether a statement that ClickHouse was started with has failed.
     pub(crate) fn is_of_statement(&self) -> bool {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().is_some_and(|last| {
@@ -51,12 +51,12 @@ impl LastError {
 impl std::fmt::Display for LastError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        formatter.write_str(last.as_deref().unwrap_or("it gave no reason"))
+        formatter.write_str(last.as_deref().unwrap_or("no reason given"))
     }
 }
 
-/// The level that ClickHouse logs at. Its `information` is a line for each table that it opens, so `--log debug` asks for that.
-/// Errors are always wanted: they say why it ended.
+/// Returns the log level for ClickHouse. Its level `information` logs a line for each table that it opens, so it is used for `--log debug`. Errors
+/// are always logged, because they explain why ClickHouse ended.
 pub(crate) fn level() -> &'static str {
     match LevelFilter::current() {
         LevelFilter::TRACE => "trace",
@@ -66,10 +66,10 @@ pub(crate) fn level() -> &'static str {
     }
 }
 
-/// Longer lines are left out: a query may be as long as its author likes.
+/// Longer lines are dropped: a query may be arbitrarily long.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Logs what ClickHouse writes until it ends.
+/// Logs the output of ClickHouse until it ends.
 pub(crate) async fn forward(output: impl AsyncRead + Unpin, last_error: LastError) {
     let mut lines = FramedRead::new(output, LinesCodec::new_with_max_length(LONGEST_LINE));
     while let Some(line) = lines.next().await {
@@ -80,9 +80,9 @@ pub(crate) async fn forward(output: impl AsyncRead + Unpin, last_error: LastErro
         };
         if let Ok(parsed) = serde_json::from_str::<Line>(&line) {
             log(&parsed, &last_error);
-        // `Empty query` is what it says when its terminal hangs up.
+        // ClickHouse prints `Empty query` when its terminal hangs up.
         } else if !matches!(line.trim(), "" | "Empty query") {
-            // A crash report, or the process before it became ClickHouse.
+            // A crash report, or output of the process before it became ClickHouse.
             last_error.set(line.trim());
             tracing::warn!(target: TARGET, "{}", line.trim());
         }
@@ -90,7 +90,7 @@ pub(crate) async fn forward(output: impl AsyncRead + Unpin, last_error: LastErro
 }
 
 fn log(line: &Line, last_error: &LastError) {
-    // Addresses without names: nothing that a reader could use.
+    // The stack trace consists of bare addresses, which are of no use.
     let message = line
         .message
         .split(", Stack trace")
@@ -98,8 +98,8 @@ fn log(line: &Line, last_error: &LastError) {
         .unwrap_or_default();
     let (logger, query_id) = (&line.logger_name, &line.query_id);
     match line.level.as_str() {
-        // The author of a query has got its error, and its text may hold what no log should. `query_log` has both. The pools only
-        // say that they are busy.
+        // The author of a query has received its error, and its text may contain secrets. `query_log` has both. The pools only report that they are
+        // busy.
         _ if !query_id.is_empty() || logger.starts_with("BackgroundSchedulePool") => {
             tracing::debug!(target: TARGET, logger, query_id, "{message}");
         }

@@ -1,4 +1,4 @@
-//! How an engine is run.
+//! The options of an engine.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::clickhouse::ClickHouse;
 
-/// How an engine is run. Its process gets these options too, without the secrets.
+/// The options of an engine. Its process gets them too, without the secrets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EngineOptions {
-    /// The folder of ClickHouse's data, created when it is missing. One engine uses it at a time.
+    /// The folder of ClickHouse's data. Created if it is missing, and used by one engine at a time.
     pub data_dir: PathBuf,
     pub clickhouse: ClickHouse,
     /// The program whose process becomes ClickHouse.
     #[serde(skip)]
     pub host: HostProgram,
-    /// The database that writers write and readers read.
+    /// The database for writers and readers.
     pub database: String,
     #[serde(skip)]
     pub users: Vec<User>,
-    /// What administrators may read and write outside the data folder. Empty: nothing.
+    /// What administrators may read and write outside the data folder. Nothing if empty.
     pub sources: Vec<Source>,
-    /// The most memory that queries and merges take together, in bytes.
+    /// Maximum memory of all queries and merges together, in bytes.
     pub max_memory_bytes: u64,
-    /// How far the engine steps back for other processes: 0 to 19, as in `nice`.
+    /// The CPU priority, as in `nice`: from 0 to 19, which is the lowest.
     pub nice: i32,
-    /// How long running queries may go on when the engine ends. Then they are cancelled.
+    /// How long running queries may continue when the engine stops. Then they are cancelled.
     pub shutdown_patience: Duration,
-    /// How long to wait for another engine to leave the data folder.
+    /// How long to wait until another engine releases the data folder.
     pub lock_patience: Duration,
 }
 
@@ -54,22 +54,22 @@ impl std::fmt::Debug for User {
     }
 }
 
-/// What a user may do. No role reaches files, other servers or programs; an administrator does when `sources` say so.
+/// The rights of a user. No role has access to files, other servers or programs, except administrators as `sources` allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Reads and writes the tables of the database, and changes its schema.
+    /// May read and write the tables of the database, and change its schema.
     Writer,
-    /// Reads the database and what `system` says about it.
+    /// May read the database and the `system` tables about it.
     Reader,
-    /// Every database, and `system`.
+    /// May access every database, including `system`.
     Admin,
 }
 
-/// Something outside the data folder, by ClickHouse's name for it.
+/// A source outside the data folder, by ClickHouse's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// `file()`: files in the data folder. Where the system cannot confine processes: all files that the user of unjank can open.
+    /// `file()`: files in the data folder. If the system cannot confine processes: all files that the user of unjank can open.
     File,
     Url,
     S3,

@@ -1,14 +1,14 @@
-//! Addresses that belong to this process while ClickHouse starts, serves, crashes and starts again.
+//! Addresses that stay reserved for this process while ClickHouse starts, runs, crashes and restarts.
 //!
-//! The sockets here are bound and never listen. `SO_REUSEPORT`, set after they were bound, lets ClickHouse bind the same ports,
-//! because it runs as the same user. Other users cannot: they never receive a password that was meant for ClickHouse.
+//! The sockets here are bound and never listen. `SO_REUSEPORT`, set after the bind, lets ClickHouse bind the same ports, because it runs as the same
+//! user. Other users cannot bind them, so they never receive a password that is meant for ClickHouse.
 
 use std::net::SocketAddr;
 
 use anyhow::Context;
 use tokio::net::TcpSocket;
 
-/// Ports that only processes of this user can listen on, for as long as this lives.
+/// Ports on which only processes of this user can listen, until this value is dropped.
 #[derive(Debug)]
 pub struct Ports {
     http: TcpSocket,
@@ -16,16 +16,15 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Reserves the address of ClickHouse's HTTP interface, and of its native protocol if that is wanted. Port 0 takes a free
-    /// port.
+    /// Reserves an address for ClickHouse's HTTP interface and, if `native` is set, for its native protocol. Port 0 selects a free port.
     ///
     /// # Errors
-    /// When an address is taken, or is not one of this machine.
+    /// If an address is in use, or does not belong to this machine.
     pub fn reserve(http: SocketAddr, native: Option<SocketAddr>) -> anyhow::Result<Self> {
-        // ClickHouse listens with every protocol on every host that it is given.
+        // ClickHouse listens on every given host with every protocol.
         anyhow::ensure!(
             native.is_none_or(|native| native.ip() == http.ip()),
-            "the engine's HTTP interface and its native protocol need the same IP address, not {http} and {native:?}"
+            "the engine's HTTP interface and its native protocol must have the same IP address, not {http} and {native:?}"
         );
         Ok(Self {
             http: reserve(http)?,
@@ -33,7 +32,7 @@ impl Ports {
         })
     }
 
-    /// The reserved address of the HTTP interface.
+    /// Returns the reserved address of the HTTP interface.
     pub fn http(&self) -> std::io::Result<SocketAddr> {
         self.http.local_addr()
     }
@@ -48,7 +47,7 @@ fn reserve(address: SocketAddr) -> anyhow::Result<TcpSocket> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // Connections of an engine that has just ended do not keep a chosen port taken.
+    // Open connections of an engine that has just ended must not block a port that the operator has chosen.
     socket.set_reuseaddr(address.port() != 0)?;
     socket
         .bind(address)

@@ -1,7 +1,7 @@
-//! ClickHouse's terminal. It hangs up when the supervisor ends, for any reason.
+//! The terminal of ClickHouse. It hangs up when the supervisor ends for any reason.
 //!
-//! `clickhouse local` must see a terminal. Without one it ends when a connection breaks in a way that it does not expect: one byte
-//! and a reset are enough, and need no password. At a terminal it logs the error and goes on.
+//! `clickhouse local` needs a terminal. Without one, it ends when a connection breaks in an unexpected way: one byte and a reset are enough, and need
+//! no password. At a terminal it logs the error and continues.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -10,10 +10,10 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Opens a terminal. Answers our end, which keeps ClickHouse waiting while it is open, and ClickHouse's standard input.
+/// Opens a terminal. Returns the supervisor's end, which keeps ClickHouse running while it is open, and ClickHouse's standard input.
 pub(crate) fn open() -> std::io::Result<(OwnedFd, File)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-    // Another process that is started at this moment must not keep it open.
+    // A process that is started at this moment must not inherit the terminal.
     #[cfg(target_os = "linux")]
     let flags = flags | OpenptFlags::CLOEXEC;
     let ours = openpt(flags)?;

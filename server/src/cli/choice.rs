@@ -1,4 +1,4 @@
-//! Which events are meant: project, time, filters.
+//! The options that select events: project, period and filters.
 
 use anyhow::bail;
 use clap::Args;
@@ -14,15 +14,15 @@ pub(super) struct Choice {
     #[arg(long, value_name = "PROJECT", default_value = "default")]
     project: String,
 
-    /// The beginning: 2026-11-20T12:00:00Z, 2026-11-20, or so long ago as 90m, 24h, 7d [default: 7 days before the end]
+    /// Start of the period: 2026-11-20T12:00:00Z, 2026-11-20, or an age such as 90m, 24h, 7d [default: 7 days before the end]
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
 
-    /// The end, not included [default: now]
+    /// End of the period, exclusive [default: now]
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
 
-    /// Only events with this value; may repeat: values of one dimension are alternatives, dimensions all hold
+    /// Only events with this value; repeatable: values of one dimension are alternatives, all dimensions must match
     #[arg(long = "filter", value_name = "DIMENSION=VALUE")]
     filters: Vec<String>,
 }
@@ -32,7 +32,7 @@ impl Choice {
         &self.project
     }
 
-    /// Nothing was said but the project.
+    /// Whether no option but the project is set.
     pub(super) fn is_open(&self) -> bool {
         self.from.is_none() && self.to.is_none() && self.filters.is_empty()
     }
@@ -47,7 +47,7 @@ impl Choice {
         }
         for filter in &self.filters {
             let Some((name, value)) = filter.split_once('=') else {
-                bail!("--filter `{filter}` is not of the form dimension=value, such as page=Cart");
+                bail!("--filter `{filter}` must have the form dimension=value, such as page=Cart");
             };
             ask.filters.push((name.trim().to_owned(), value.to_owned()));
         }
@@ -55,7 +55,7 @@ impl Choice {
     }
 }
 
-/// Microseconds since the epoch.
+/// Parses a time to microseconds since the epoch.
 pub(super) fn time(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
     let ago = |letter: char, minutes: i64| {
         let number: i64 = text.strip_suffix(letter)?.parse().ok()?;
@@ -72,7 +72,7 @@ pub(super) fn time(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
         .or_else(|| ago('d', 24 * 60))
         .ok_or_else(|| {
             anyhow::anyhow!(
-                "{name} `{text}` is no time: say 2026-11-20T12:00:00Z, 2026-11-20, or so long ago as 24h"
+                "{name} `{text}` is not a time: use a form such as 2026-11-20T12:00:00Z, 2026-11-20 or 24h"
             )
         })
 }
@@ -82,29 +82,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_in_the_ways_people_say_them() {
+    fn times_are_timestamps_dates_or_ages() {
         let now = Timestamp::parse("2026-11-20T12:00:00Z")
             .unwrap()
             .as_micros();
-        let said =
+        let parsed =
             |text: &str| Timestamp::from_micros(time("--from", text, now).unwrap()).to_string();
         assert_eq!(
-            said("2026-11-20T10:00:00Z"),
+            parsed("2026-11-20T10:00:00Z"),
             Timestamp::parse("2026-11-20T10:00:00Z")
                 .unwrap()
                 .to_string()
         );
-        assert_eq!(said("2h"), said("2026-11-20T10:00:00Z"));
-        assert_eq!(said("90m"), said("2026-11-20T10:30:00Z"));
-        assert_eq!(said("1d"), said("2026-11-19T12:00:00Z"));
-        assert_eq!(said("2026-11-20"), said("2026-11-20T00:00:00Z"));
+        assert_eq!(parsed("2h"), parsed("2026-11-20T10:00:00Z"));
+        assert_eq!(parsed("90m"), parsed("2026-11-20T10:30:00Z"));
+        assert_eq!(parsed("1d"), parsed("2026-11-19T12:00:00Z"));
+        assert_eq!(parsed("2026-11-20"), parsed("2026-11-20T00:00:00Z"));
         for bad in ["yesterday", "-1h", "h", "99999999999999999999d", "1w"] {
             assert!(time("--from", bad, now).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn a_filter_is_cut_at_its_first_equals_sign() {
+    fn a_filter_is_split_at_the_first_equals_sign() {
         let choice = Choice {
             project: "default".to_owned(),
             from: None,

@@ -1,6 +1,7 @@
-//! `unjank classify`: what a stack would be filed under, and which frame and rule decide.
+//! `unjank classify`: shows the class of a stack, and which frame and rule decided it.
 //!
-//! Reads a stack and prints; needs no server and no database, so that rules can be tried before they are deployed.
+//! The command reads a stack and prints the result. It needs no server and no database, so rules can be tried before they are
+//! deployed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
@@ -13,18 +14,17 @@ use unjank_protocol::Frame;
 
 use crate::stacks::{Explanation, Rules, parse_text, stack_hash};
 
-/// Enough for any paste, and for a batch as large as the server takes.
+/// Enough for any pasted text, and for the largest batch that the server accepts.
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Say what a stack would be filed under, and which frame and rule decide
+/// Show the class of a stack, and which frame and rule decided it
 ///
 /// Reads standard input: a stack as text (JVM, Android tombstone, gdb, lldb, Rust, iOS crash report, Dart, JavaScript),
 /// or JSON: a list of frames, {"frames": [...]} or {"stack": [...]}, a list of those, or a whole ingest batch, whose
 /// janks are classified one by one.
 ///
-/// The frames are walked from the innermost outwards. For each, the first rule that matches says what it means: `in_app`
-/// (our code: the first one is the culprit), `category` (a kind of work, remembered), `ignore`, or `not_a_cause` (an idle
-/// loop).
+/// The frames are checked from the innermost outwards. For each frame, the first matching rule decides what it means: `in_app`
+/// (your own code: the first such frame is the culprit), `category` (a kind of work), `ignore`, or `not_a_cause` (an idle loop).
 #[derive(Args, Debug, Default)]
 #[command(after_long_help = "\
 Examples:
@@ -33,9 +33,9 @@ Examples:
   unjank classify --json < batch.json | jq '.[].class.title'
   unjank classify --print-rules > rules.toml        start from the built-in rules, which explain the format")]
 pub(super) struct ClassifyArgs {
-    /// The rule file to use, instead of the built-in rules
+    /// The rule file to use in place of the built-in rules
     ///
-    /// Say `built_in = true` in it to have the built-in rules follow your own.
+    /// With `built_in = true` in the file, the built-in rules follow your own.
     #[arg(long, env = "UNJANK_RULES", value_name = "FILE")]
     rules: Option<PathBuf>,
 
@@ -43,7 +43,7 @@ pub(super) struct ClassifyArgs {
     #[arg(long)]
     json: bool,
 
-    /// Print the built-in rules with comments on the format, and exit
+    /// Print the built-in rules, with comments on the format, and exit
     #[arg(long)]
     print_rules: bool,
 }
@@ -51,14 +51,14 @@ pub(super) struct ClassifyArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When the rules or the input cannot be read, or the output cannot be written.
+/// Returns an error if the rules or the input cannot be read, or the output cannot be written.
 pub(super) fn run(
     args: &ClassifyArgs,
     input: impl Read,
     mut out: impl Write,
 ) -> anyhow::Result<()> {
     match out.write_all(answer(args, input)?.as_bytes()) {
-        // `| head` has seen enough.
+        // The reader, such as `head`, needs no more output.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
@@ -71,8 +71,8 @@ fn answer(args: &ClassifyArgs, input: impl Read) -> anyhow::Result<String> {
     let rules = read_rules(args)?;
     let mut text = String::new();
     let read = input.take(MAX_INPUT_BYTES + 1).read_to_string(&mut text);
-    if read.context("the input is not readable as UTF-8 text")? as u64 > MAX_INPUT_BYTES {
-        bail!("the input is larger than {MAX_INPUT_BYTES} bytes: send a part of it");
+    if read.context("the input is not UTF-8 text")? as u64 > MAX_INPUT_BYTES {
+        bail!("the input is larger than {MAX_INPUT_BYTES} bytes: pass a smaller part of it");
     }
     let value = json(&text)?;
     let stacks = match &value {
@@ -100,10 +100,10 @@ fn read_rules(args: &ClassifyArgs) -> anyhow::Result<Rules> {
     };
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the rules at {}", path.display()))?;
-    Rules::parse(&text).with_context(|| format!("the rules at {} are refused", path.display()))
+    Rules::parse(&text).with_context(|| format!("invalid rules in {}", path.display()))
 }
 
-/// A stack of the input.
+/// A stack from the input.
 struct Stack<'v> {
     name: String,
     frames: Vec<Frame<'v>>,
@@ -113,7 +113,7 @@ struct Stack<'v> {
 #[derive(Serialize)]
 struct Entry<'s> {
     stack: &'s str,
-    /// As text: JSON readers lose the last digits of such a number.
+    /// A text, because JSON parsers may lose the last digits of a number this large.
     stack_hash: String,
     #[serde(flatten)]
     explanation: Explanation,
@@ -136,15 +136,17 @@ fn tables(rules: &Rules, entries: &[Entry<'_>]) -> String {
     parts.join("\n")
 }
 
-/// The input as JSON; nothing when it is text.
+/// Parses the input as JSON; `None` if it is text.
 fn json(text: &str) -> anyhow::Result<Option<Value>> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with(['{', '[']) {
         match serde_json::from_str(text) {
             Ok(value) => return Ok(Some(value)),
-            // Lines of logs may begin so as well.
+            // Log lines may also begin with a bracket.
             Err(_) if parse_text(text).is_ok() => {}
-            Err(error) => return Err(error).context("the input begins like JSON and is none"),
+            Err(error) => {
+                return Err(error).context("the input begins like JSON but is not valid JSON");
+            }
         }
     }
     Ok(None)
@@ -155,13 +157,13 @@ fn stacks_of(value: &Value) -> anyhow::Result<Vec<Stack<'_>>> {
     collect(value, "", &mut stacks)?;
     if stacks.is_empty() {
         bail!(
-            "the JSON holds no stack: a batch needs `janks`, a list needs frames or objects with `frames` or `stack`"
+            "the JSON holds no stack: pass a batch with `janks`, or a list of frames or of objects with `frames` or `stack`"
         );
     }
     Ok(stacks)
 }
 
-/// Goes down at most as deep as an ingest batch does: list → batch → janks → samples.
+/// Descends at most as deep as an ingest batch is nested: list → batch → janks → samples.
 fn collect<'v>(value: &'v Value, name: &str, stacks: &mut Vec<Stack<'v>>) -> anyhow::Result<()> {
     match value {
         Value::Array(items) if items.iter().all(is_frame) => {
@@ -202,7 +204,7 @@ fn collect<'v>(value: &'v Value, name: &str, stacks: &mut Vec<Stack<'v>>) -> any
             }
         }
         _ => bail!(
-            "{} is neither a frame nor something that holds frames",
+            "{} is neither a frame nor an object with frames",
             or_input(name)
         ),
     }
@@ -224,7 +226,7 @@ fn or_input(name: &str) -> &str {
     if name.is_empty() { "the input" } else { name }
 }
 
-/// Whether an item is a frame, and not something that holds frames.
+/// Whether an item is a frame rather than an object with frames.
 fn is_frame(item: &Value) -> bool {
     let holders = ["frames", "stack", "janks", "samples", "resource"];
     item.as_object()
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_of_input_is_understood() {
+    fn every_form_of_input_is_accepted() {
         let title = || "JSON on main thread in Cart.pay".to_owned();
         let named = |name: &str| (name.to_owned(), title());
         assert_eq!(
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_the_frame_and_the_rule_that_decide() {
+    fn the_table_shows_the_deciding_frame_and_rule() {
         let text = output(&ClassifyArgs::default(), FRAMES).unwrap();
         assert!(text.starts_with("JSON on main thread in Cart.pay\n  category  JSON on main thread\n  culprit   com.example.Cart.pay\n"));
         let lines: Vec<&str> = text.lines().collect();
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_file_is_used_and_its_mistakes_are_named() {
+    fn a_rule_file_is_used_and_its_errors_are_reported() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let args = ClassifyArgs {
             rules: Some(file.path().to_owned()),
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_stack_is_refused() {
+    fn input_without_a_stack_is_rejected() {
         for (input, reason) in [
             ("hello", "no line of the input is a stack frame"),
             ("{\"resource\": {}}", "holds no stack"),
@@ -335,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_printed_rules_can_be_used_as_they_are() {
+    fn the_printed_rules_are_a_valid_rule_file() {
         let printed = output(
             &ClassifyArgs {
                 print_rules: true,

@@ -1,4 +1,4 @@
-//! `unjank compare`: two builds against each other, as a comment of a pull request and as a gate.
+//! `unjank compare`: compares two builds, for a pull-request comment and as a CI gate.
 
 mod source;
 
@@ -18,26 +18,26 @@ use super::runtime;
 use crate::compare::{Budgets, Gate, compare, json, markdown};
 use crate::config::Shared;
 
-/// The exit code of what could not be compared.
+/// The exit code if no comparison was possible.
 pub(super) const NOT_COMPARED: u8 = 2;
 
-/// Compare two builds: by report files of test runs, or by versions, sessions and installs in the store
+/// Compare two builds: by report files of test runs, or by versions, sessions or installs in the store
 ///
-/// A difference is a regression when all of this holds: enough samples on both sides, a change beyond what is allowed, both relatively and
-/// absolutely, the same change in the middle of the runs where there are several, and significance (Mann–Whitney U, corrected for the number
-/// of tests after Holm). A small p alone never makes one.
+/// A difference is a regression only if all of these conditions hold: both sides have enough samples, the change exceeds both the
+/// relative and the absolute tolerance, the median of the runs changes in the same direction if there are several runs, and the
+/// change is significant (Mann–Whitney U, with Holm's correction for the number of tests). A small p alone is never a regression.
 ///
-/// More runs are better than longer ones: values within a run hang together (a slow minute makes many slow windows), which makes p too
-/// small. From 5 runs a side each run counts as one value, as soon as so few values can be significant at all: for a report of 30
-/// metrics these are 8 runs. Stalls and traffic are one number a run and need as many in any case.
+/// Prefer more runs to longer ones. Values within a run are correlated (a slow minute causes many slow windows), which makes p too
+/// small. From 5 runs per side on, each run counts as one value, provided that so few values can be significant: for a report of 30
+/// metrics this takes 8 runs. Stalls and traffic have one value per run and always need that many runs.
 ///
-/// Of versions up to 200 sessions a side, chosen by hash, are taken as runs for p; the numbers are those of all events.
+/// For versions, p is computed from up to 200 sessions per side, chosen by hash; the numbers include all events.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Exit codes:
-  0  no regression, no budget broken (or only such as the budget file lets pass with a warning)
-  1  a regression, or a budget is broken
-  2  could not compare: wrong arguments, a file that cannot be read, nothing in common
+  0  no regression, no broken budget (or only findings that the budget file downgrades to a warning)
+  1  a regression or a broken budget
+  2  no comparison was possible: invalid arguments, an unreadable file, or nothing in common
 
 Examples:
   unjank compare --base main.jsonl --head branch.jsonl
@@ -45,52 +45,52 @@ Examples:
   unjank compare --base 4.11.0 --head 4.12.0 --from 7d --format json
   unjank compare --base session_id=0199e0d2-… --head session_id=0199e0e7-…
 
-A budget file, all keys of which may be left out; a key that is not known is refused:
+A budget file. All keys are optional; unknown keys are errors:
   [defaults]
-  significance = 0.01        # the chance of even one false finding in a report without a change
-  least_samples = 20         # values a side
-  least_runs = 5             # runs a side from which runs count, not values
+  significance = 0.01        # the probability of one or more false findings if nothing changed
+  least_samples = 20         # minimum number of values per side
+  least_runs = 5             # minimum number of runs per side to compare runs instead of values
   allow_percent = 10
   on_regression = \"fail\"     # or \"warn\", \"pass\"
   on_budget = \"fail\"
-  on_missing = \"warn\"        # a budget names what the head did not measure
+  on_missing = \"warn\"        # when the head did not measure a metric that has a budget
 
-  [[budget]]                 # later ones refine earlier ones
-  page = \"CheckoutActivity\"  # or span = …, start = \"cold\", run = true; \"*\" is all of them
+  [[budget]]                 # later budgets override earlier ones
+  page = \"CheckoutActivity\"  # or span = …, start = \"cold\", run = true; \"*\" matches all
   metric = \"t3_ms\"
-  statistic = \"p75\"          # mean, p1 … p99; without it, the usual ones
+  statistic = \"p75\"          # mean, p1 … p99; default: the usual statistics
   at_most = 800              # or at_least
-  allow_percent = 20         # what may change against the base, relatively
-  allow = 50                 # and absolutely, in the unit of the metric
+  allow_percent = 20         # allowed change against the base, relative
+  allow = 50                 # and absolute, in the unit of the metric
   least_samples = 30
-  gate = \"fail\"              # or \"warn\", \"pass\": for regressions and budgets of this one
+  gate = \"fail\"              # or \"warn\", \"pass\": for regressions and budgets of this metric
 
 Metrics of pages: fps, slow_frames_share, frozen_frames_share (0 to 1), jank_ms_per_minute, stalls and stalled_ms (by run), t1_ms, t2_ms,
-t3_ms, total_ms, cpu_percent, memory_bytes. Of spans that are marked by hand: duration_ms. Of starts: start_ms. Of runs: traffic_bytes.
+t3_ms, total_ms, cpu_percent, memory_bytes. Metrics of manual spans: duration_ms. Of starts: start_ms. Of runs: traffic_bytes.
 
-JSON, to which fields are only added while `schema_version` is 1: gate (pass, warn, fail); base and head (label, runs); significance; how
-many regressed, over_budget, improved; missing (budgets of what the head did not measure); rows, each with of (page, span, start, run),
+JSON output (while `schema_version` is 1, fields are only added): gate (pass, warn, fail); base and head (label, runs); significance; the
+counts regressed, over_budget, improved; missing (budgeted metrics that the head did not measure); rows, each with of (page, span, start, run),
 name, metric, statistic, unit, better (lower, higher), base, head, change, change_percent, counted (runs, values), base_count, head_count,
 p (corrected), cliffs_delta, limit (at_most or at_least), verdict (over_budget, regressed, improved, new, gone, not_enough_samples,
-unchanged) and gate. What was not measured is null.")]
+unchanged) and gate. Values that were not measured are null.")]
 pub(super) struct CompareArgs {
-    /// What to compare with: a report file, a version, or DIMENSION=VALUE in the store, such as `session_id=…`; may repeat
+    /// The base to compare with: a report file, a version, or DIMENSION=VALUE in the store, such as `session_id=…`; repeatable
     #[arg(long, value_name = "RUN", required = true)]
     base: Vec<Source>,
 
-    /// What is new, said in the same way; may repeat
+    /// The head to compare, in the same form; repeatable
     #[arg(long, value_name = "RUN", required = true)]
     head: Vec<Source>,
 
-    /// What the app allows itself: a TOML file, see below
+    /// The performance budgets: a TOML file, see below
     #[arg(long, value_name = "FILE")]
     budgets: Option<PathBuf>,
 
-    /// The form of the report
+    /// The format of the report
     #[arg(long, value_enum, default_value = "markdown")]
     format: Format,
 
-    /// Append the report as Markdown to this file too
+    /// Also append the report as Markdown to this file
     #[arg(long, env = "GITHUB_STEP_SUMMARY", value_name = "FILE")]
     summary: Option<PathBuf>,
 
@@ -103,7 +103,7 @@ pub(super) struct CompareArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// A comment of a pull request
+    /// A pull-request comment
     Markdown,
     /// All numbers, with `schema_version`
     Json,
@@ -123,7 +123,7 @@ pub(super) fn run(shared: &Shared, args: &CompareArgs) -> anyhow::Result<ExitCod
         Format::Json => json(&comparison)?,
     };
     match output.whole(text.as_bytes()) {
-        // `| head` has seen enough, and the gate holds all the same.
+        // The reader, such as `head`, needs no more output. The gate still decides the exit code.
         Err(error) if is_broken_pipe(&error) => {}
         done => done?,
     }
@@ -146,7 +146,7 @@ fn budgets(path: Option<&Path>) -> anyhow::Result<Budgets> {
     };
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the budgets at {}", path.display()))?;
-    Budgets::parse(&text).with_context(|| format!("the budgets at {} are refused", path.display()))
+    Budgets::parse(&text).with_context(|| format!("invalid budgets in {}", path.display()))
 }
 
 fn append(path: &Path, report: &str) -> anyhow::Result<()> {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_budget_files_of_the_help_and_of_the_readme_are_understood() {
+    fn the_budget_files_in_the_help_and_in_the_docs_are_valid() {
         let mut command = CompareArgs::augment_args(clap::Command::new("compare"));
         let help = command.render_long_help().to_string();
         let (_, example) = help.split_once("[defaults]").unwrap();

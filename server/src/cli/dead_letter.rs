@@ -1,4 +1,4 @@
-//! `unjank dead-letter`: what ClickHouse refused for its content.
+//! `unjank dead-letter`: rows that ClickHouse rejected because of their content.
 
 use std::io::Write;
 
@@ -17,21 +17,21 @@ pub(super) struct DeadLetterArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show every item: id, table, rows, when it was received and why it was refused.
+    /// List all items: id, table, rows, time of arrival, and the reason for the rejection.
     List,
-    /// Send items again, after the cause is mended.
+    /// Retry items after the cause is fixed.
     Retry(Items),
-    /// Give items up for good; their events count as rejected.
+    /// Drop items permanently. Their events count as rejected.
     Drop(Items),
 }
 
 #[derive(Args, Debug)]
 struct Items {
-    /// Ids as `list` shows them.
+    /// Ids as listed by `list`.
     #[arg(required_unless_present = "all")]
     ids: Vec<String>,
 
-    /// Every item.
+    /// All items.
     #[arg(long, conflicts_with = "ids")]
     all: bool,
 }
@@ -100,10 +100,6 @@ fn each(
             }
         }
     }
-    anyhow::ensure!(
-        failed == 0,
-        "{failed} of {} items are still there",
-        ids.len()
-    );
+    anyhow::ensure!(failed == 0, "{failed} of {} items failed", ids.len());
     Ok(())
 }

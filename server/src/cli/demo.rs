@@ -1,4 +1,4 @@
-//! `unjank demo`: a month of a made-up shop in a fresh data folder, and a server on it.
+//! `unjank demo`: fills a fresh data folder with a month of data from a made-up shop, and serves it.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -18,26 +18,26 @@ use crate::serve::{Surroundings, Then, serve_after};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The data folder is `demo-data` unless --data-dir says otherwise. One that holds a demo already is only served."
+    after_help = "The default data folder is `demo-data`. A folder that already holds a demo is served without changes."
 )]
 pub(super) struct DemoArgs {
-    /// How many days, the last one ending now.
+    /// The number of days, the last of which ends now.
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=90))]
     days: u32,
 
-    /// How many installs of the app: 2,000 send about 1.5 million events in 30 days.
+    /// The number of installs of the app. 2,000 installs send about 1.5 million events in 30 days.
     #[arg(long, value_name = "COUNT", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(20..=100_000))]
     installs: u64,
 
-    /// Another number, another month.
+    /// The seed of the random data.
     #[arg(long, value_name = "NUMBER", default_value_t = 7)]
     seed: u64,
 
-    /// The end of the month, such as 2026-11-20T00:00:00Z. Unset: the last full hour.
+    /// The end of the data, such as 2026-11-20T00:00:00Z. Unset: the last full hour.
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<Timestamp>,
 
-    /// Serve when the data is there; `--serve=false` ends instead.
+    /// Serve once the data is stored; `--serve=false` exits instead.
     #[arg(long, default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     serve: bool,
 
@@ -48,21 +48,21 @@ pub(super) struct DemoArgs {
 const HOUR_US: i64 = 3_600_000_000;
 
 fn time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).ok_or_else(|| "a time such as 2026-11-20T00:00:00Z".to_owned())
+    Timestamp::parse(text).ok_or_else(|| "must be a time such as 2026-11-20T00:00:00Z".to_owned())
 }
 
 pub(super) fn run(shared: &Shared, args: &DemoArgs) -> anyhow::Result<()> {
     let held = DemoFile::read(&shared.data_dir)?;
     if held.as_ref().is_some_and(|demo| !demo.complete) {
         anyhow::bail!(
-            "seeding {} was cut short: delete the folder and begin again",
+            "seeding {} was interrupted: delete the folder and start again",
             shared.data_dir.display()
         );
     }
     keep_files_private();
     let runtime = runtime()?;
     let result = runtime.block_on(seed_and_serve(shared, args, held.is_some()));
-    // A thread stuck in a system call must not keep a server from ending.
+    // A thread stuck in a system call must not keep the server from exiting.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
 }
@@ -70,7 +70,7 @@ pub(super) fn run(shared: &Shared, args: &DemoArgs) -> anyhow::Result<()> {
 async fn seed_and_serve(shared: &Shared, args: &DemoArgs, held: bool) -> anyhow::Result<()> {
     let settings = Serve {
         project: demo::PROJECT.to_owned(),
-        // The month that was made stays whole, however long it is shown.
+        // The generated month must stay complete, however long it is served.
         keep: Keep {
             retention_days: 0,
             ..args.settings.keep.clone()
@@ -90,14 +90,14 @@ async fn seed_and_serve(shared: &Shared, args: &DemoArgs, held: bool) -> anyhow:
     let data_dir = &shared.data_dir;
     let prepare = async |app: Arc<App>| {
         if held {
-            say(&format!("{} holds a demo already", data_dir.display()))?;
+            print_line(&format!("{} already holds a demo", data_dir.display()))?;
         } else {
             seed(data_dir, args, &app, &clock).await?;
         }
         if !args.serve {
             return Ok(Then::End);
         }
-        say(&format!("http://{address}  project {}", demo::PROJECT))?;
+        print_line(&format!("http://{address}  project {}", demo::PROJECT))?;
         Ok(Then::Serve)
     };
     let served = serve_after(shared, &settings, surroundings, prepare).await;
@@ -113,7 +113,7 @@ async fn seed(
 ) -> anyhow::Result<()> {
     if demo::holds_data(app).await? {
         anyhow::bail!(
-            "{} or its ClickHouse holds data of the project `{}` that is not of this demo: name a fresh --data-dir",
+            "{} or its ClickHouse holds data of the project `{}` that this demo did not create: choose a fresh --data-dir",
             data_dir.display(),
             demo::PROJECT
         );
@@ -136,7 +136,7 @@ async fn seed(
     let password = demo::make_admin(&*app.control, app.clock.now()).await?;
     file.complete = true;
     file.write(data_dir)?;
-    say(&format!(
+    print_line(&format!(
         "{} events in {} batches of {} installs, in {:.0} s",
         sent.events,
         sent.batches,
@@ -144,12 +144,15 @@ async fn seed(
         started.elapsed().as_secs_f64()
     ))?;
     match password {
-        Some(password) => say(&format!("log in as {} with {password}", demo::EMAIL)),
-        None => say(&format!("log in as {} as before", demo::EMAIL)),
+        Some(password) => print_line(&format!("log in as {} with {password}", demo::EMAIL)),
+        None => print_line(&format!(
+            "log in as {} (the password is unchanged)",
+            demo::EMAIL
+        )),
     }
 }
 
-/// One line that changes, at a terminal; a line every ten days, elsewhere.
+/// Rewrites one line on a terminal; otherwise prints a line every ten days.
 fn progress(sent: Sent, days: u32) {
     let mut out = std::io::stdout().lock();
     let line = format!("{} of {days} days, {} events", sent.days, sent.events);
@@ -165,6 +168,6 @@ fn progress(sent: Sent, days: u32) {
     };
 }
 
-fn say(line: &str) -> anyhow::Result<()> {
+fn print_line(line: &str) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout().lock(), "{line}")?)
 }

@@ -1,4 +1,4 @@
-//! `unjank engine`: the embedded ClickHouse without the server. `unjank clickhouse`: the process that it runs in.
+//! `unjank engine`: the embedded ClickHouse without the server. `unjank clickhouse`: the process in which it runs.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -14,29 +14,29 @@ use crate::store::EngineSettings;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Users, and where their passwords come from:
+Users and their passwords:
   admin   every database. Exists only with UNJANK_ENGINE_PASSWORD
-  writer  reads and writes the database of --clickhouse-database. UNJANK_ENGINE_WRITER_PASSWORD, else random
-  reader  reads that database, and what `system` says about it. UNJANK_ENGINE_READER_PASSWORD, else random
-Random passwords are in engine.json in the data folder, which only you can read. `unjank sql` reads it.")]
+  writer  reads and writes the database of --clickhouse-database. UNJANK_ENGINE_WRITER_PASSWORD; by default random
+  reader  reads that database and its entries in `system`. UNJANK_ENGINE_READER_PASSWORD; by default random
+Random passwords are in engine.json in the data folder, which only its owner can read. `unjank sql` uses it.")]
 pub(super) struct EngineArgs {
-    /// The address of ClickHouse's HTTP interface; port 0 takes a free port. Keep it on loopback.
+    /// The address of ClickHouse's HTTP interface; port 0 picks a free port. Keep it on loopback.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8123")]
     listen: SocketAddr,
 
-    /// The most memory it may use, in bytes.
+    /// The memory limit, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     max_memory_bytes: u64,
 
-    /// Only fetch the library into the cache, check it, and print where it is.
+    /// Only download the library to the cache, verify it, and print its path.
     #[arg(long)]
     fetch_only: bool,
 
-    /// How far it steps back for other processes, 0 to 19.
+    /// The nice level of the process, 0 to 19. Higher levels yield more CPU time to other processes.
     #[arg(long, value_name = "LEVEL", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=19))]
     nice: i32,
 
-    /// End when standard input ends, so that the engine never outlives the program that started it.
+    /// Exit when standard input ends, so that the engine never outlives the program that started it.
     #[arg(long)]
     until_stdin_ends: bool,
 
@@ -44,7 +44,7 @@ pub(super) struct EngineArgs {
     engine: Engine,
 }
 
-/// What the command prints when ClickHouse answers.
+/// The output once ClickHouse accepts connections.
 #[derive(Serialize)]
 struct Ready {
     url: String,
@@ -80,7 +80,7 @@ pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
     keep_files_private();
     let runtime = runtime()?;
     let served = runtime.block_on(serve(&settings, args.until_stdin_ends));
-    // Reading standard input cannot be called off.
+    // A blocking read of standard input cannot be cancelled.
     runtime.shutdown_background();
     served
 }
@@ -109,7 +109,7 @@ async fn serve(settings: &EngineSettings, until_stdin_ends: bool) -> anyhow::Res
     started.stop(&settings.data_dir).await
 }
 
-/// Resolves at SIGINT or SIGTERM, and when standard input ends if asked.
+/// Resolves at SIGINT or SIGTERM, and if requested when standard input ends.
 async fn ended(until_stdin_ends: bool) {
     let stdin = async {
         if !until_stdin_ends {
@@ -132,7 +132,7 @@ async fn ended(until_stdin_ends: bool) {
     }
 }
 
-/// The process of an engine: started by [`EngineSettings::start`], never by hand.
+/// The process of an engine. [`EngineSettings::start`] starts it; it is not for manual use.
 #[derive(Args, Debug)]
 pub(super) struct HostArgs {
     instructions: String,

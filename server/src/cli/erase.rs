@@ -1,4 +1,4 @@
-//! `unjank erase`: erases what is stored of an install, of a user id, or of a whole project.
+//! `unjank erase`: erases the stored data of an install, a user id or a whole project.
 
 use std::io::Write;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::task::Tasks;
 
 const POLL: Duration = Duration::from_millis(500);
 
-/// Erase what is stored of an install, of a user id, or of a whole project
+/// Erase the stored data of an install, a user id or a whole project
 ///
-/// The command writes the request into the control database. A server that runs on it carries the request out: it deletes rows, stacks that only they had, and dead letters, and makes roll-ups again whose raw rows are still kept. The command shows the progress and prints the receipt. When you interrupt it, the erasure goes on.
+/// The command writes the request to the control database. A server that uses it carries the request out: it deletes rows, stacks that no other rows use, and dead letters, and rebuilds roll-ups whose raw rows are still stored. The command shows the progress and prints the receipt. If you interrupt it, the erasure continues.
 ///
-/// An erasure is enforced for 30 days: rows that come back from a backup or from the log of another server are erased again.
+/// An erasure is enforced for 30 days: rows that reappear from a backup or from the log of another server are erased again.
 #[derive(Args, Debug)]
 #[command(
     verbatim_doc_comment,
@@ -37,7 +37,7 @@ pub(super) struct EraseArgs {
     #[command(flatten)]
     subject: Subject,
 
-    /// Do not wait for the end.
+    /// Do not wait for the erasure to finish.
     #[arg(long)]
     no_wait: bool,
 }
@@ -49,11 +49,11 @@ struct Subject {
     #[arg(long, value_name = "UUID")]
     install: Option<Uuid>,
 
-    /// Erase this user id, as the app reported it.
+    /// Erase this user id, as reported by the app.
     #[arg(long, value_name = "ID")]
     user_id: Option<String>,
 
-    /// Erase the project for ever, with its keys, rules and members. Type its id again.
+    /// Erase the project permanently, with its keys, rules and members. Repeat its id to confirm.
     #[arg(long, value_name = "PROJECT")]
     whole_project: Option<String>,
 }
@@ -82,7 +82,7 @@ pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
         let erasure = control.request_erasure(wanted, &actor, now).await?;
         let erasure = match args.no_wait {
             true => erasure,
-            false => finished(&*control, erasure).await?,
+            false => wait_until_done(&*control, erasure).await?,
         };
         writeln!(std::io::stdout().lock(), "{}", receipt(&erasure)?)?;
         control.close().await;
@@ -91,22 +91,22 @@ pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
     })
 }
 
-/// Waits for the end, and says on standard error how far it is.
-async fn finished(control: &dyn Control, erasure: Erasure) -> anyhow::Result<Erasure> {
-    let mut said = String::new();
+/// Waits for the erasure to finish, and prints its steps to standard error.
+async fn wait_until_done(control: &dyn Control, erasure: Erasure) -> anyhow::Result<Erasure> {
+    let mut printed = String::new();
     loop {
         let known = control.erasure(&erasure.project, erasure.id).await?;
         if known.state == ErasureState::Done {
             return Ok(known);
         }
         let step = match (&known.receipt.error, known.state) {
-            (Some(error), _) => format!("it is tried again: {error}"),
-            (None, ErasureState::Waiting) => "waiting for a server to begin".to_owned(),
+            (Some(error), _) => format!("retrying: {error}"),
+            (None, ErasureState::Waiting) => "waiting for a server".to_owned(),
             _ => known.receipt.step,
         };
-        if step != said {
+        if step != printed {
             writeln!(std::io::stderr().lock(), "{step}")?;
-            said = step;
+            printed = step;
         }
         tokio::time::sleep(POLL).await;
     }

@@ -1,4 +1,4 @@
-//! `unjank export`: what is stored as files: rows, traces, stacks, and a whole run as a report.
+//! `unjank export`: exports stored data as files: rows, traces, stacks, and a whole run as a report.
 
 mod report;
 
@@ -17,12 +17,12 @@ use crate::clock::Clock;
 use crate::config::Shared;
 use crate::query::{Weighed, chrome_trace, folded, raw_rows, speedscope, tables};
 
-/// More than any viewer opens.
+/// More than any viewer can open.
 const MOST_SPANS: u64 = 200_000;
 
-/// Take along what is stored: rows as CSV, a trace, the stacks of janks, a whole run as an HTML report
+/// Export stored data: rows as CSV, a trace, the stacks of janks, or a whole run as an HTML report
 ///
-/// Works on the store in use, like `unjank sql`: beside a running `unjank serve`, or on the ClickHouse of --clickhouse-url.
+/// Uses the server's store, like `unjank sql`: that of a running `unjank serve`, or the ClickHouse of --clickhouse-url.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -33,7 +33,7 @@ Examples:
   unjank export report --file run.jsonl --output run.html          a test run, no server needed
   unjank export report --filter session_id=0199e0d2-… --output session.html
 
-Nothing that matches is an error: exit code 1, and nothing is written.")]
+If nothing matches, the exit code is 1 and nothing is written.")]
 pub(super) struct ExportArgs {
     #[command(subcommand)]
     command: Command,
@@ -47,16 +47,16 @@ enum Command {
     Report(Box<report::ReportArgs>),
 }
 
-/// Raw rows of a signal as CSV, every column, by time
+/// Raw rows of a signal as CSV, with all columns, ordered by time
 ///
-/// Streamed: also millions of rows need little memory. Text that a spreadsheet would take for a formula has an apostrophe in front;
-/// lists and maps are JSON.
+/// Rows are streamed, so even millions of rows need little memory. Text that a spreadsheet would run as a formula gets a leading
+/// apostrophe; lists and maps are JSON.
 #[derive(Args, Debug)]
 struct CsvArgs {
-    /// What to export: spans, janks, `page_loads`, …; an unknown one lists them all
+    /// The signal: spans, janks, `page_loads`, …; an unknown name lists them all
     signal: String,
 
-    /// Rows at most
+    /// Maximum number of rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
@@ -67,13 +67,13 @@ struct CsvArgs {
     output: OutputArgs,
 }
 
-/// Every span of a trace, for ui.perfetto.dev and `chrome://tracing`
+/// All spans of a trace, for ui.perfetto.dev and `chrome://tracing`
 #[derive(Args, Debug)]
 struct TraceArgs {
-    /// Its id: 32 hex digits
+    /// The id of the trace: 32 hex digits
     trace: Uuid,
 
-    /// The project it belongs to
+    /// The project of the trace
     #[arg(long, value_name = "PROJECT", default_value = "default")]
     project: String,
 
@@ -81,10 +81,10 @@ struct TraceArgs {
     output: OutputArgs,
 }
 
-/// The stacks of janks, weighed by the time that was lost, for flame graphs
+/// The stacks of janks, weighted by lost time, for flame graphs
 #[derive(Args, Debug)]
 struct StacksArgs {
-    /// The form they have
+    /// The output format
     #[arg(long, value_enum, default_value = "folded")]
     format: StacksFormat,
 
@@ -97,7 +97,7 @@ struct StacksArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum StacksFormat {
-    /// `outermost;…;innermost milliseconds`, a line a stack: flamegraph.pl, inferno, speedscope
+    /// One line `outermost;…;innermost milliseconds` per stack: flamegraph.pl, inferno, speedscope
     Folded,
     /// A JSON file for www.speedscope.app
     Speedscope,
@@ -113,7 +113,7 @@ pub(super) fn run(shared: &Shared, args: &ExportArgs) -> anyhow::Result<()> {
         }
     });
     match done {
-        // `| head` has seen enough.
+        // The reader, such as `head`, needs no more output.
         Err(error) if is_broken_pipe(&error) => Ok(()),
         done => done,
     }
@@ -129,7 +129,7 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
     let Some(signal) = tables().find(|one| *one == args.signal) else {
         let known: Vec<_> = tables().collect();
         bail!(
-            "there is no signal `{}`: it is one of {}",
+            "there is no signal `{}`: use one of {}",
             args.signal,
             known.join(", ")
         );
@@ -143,7 +143,7 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
         .await?
         .csv(&reading, limit)
         .await?;
-    // The names of the columns come first, rows or not: held back until there is one.
+    // The header with the column names arrives even without rows, so it is held back until the first row.
     let mut begun = false;
     let mut held = Vec::new();
     while let Some(bytes) = cursor.next().await? {
@@ -159,7 +159,7 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
         }
     }
     if !begun {
-        bail!("no {signal} match: look at --from, --to, --project and --filter");
+        bail!("no {signal} match: check --from, --to, --project and --filter");
     }
     output.finish()
 }
@@ -177,7 +177,7 @@ async fn one_trace(shared: &Shared, args: &TraceArgs) -> anyhow::Result<()> {
     let most = usize::try_from(MOST_SPANS).unwrap_or(usize::MAX);
     if spans.len() > most {
         spans.truncate(most);
-        tracing::warn!("the trace has more than {MOST_SPANS} spans: the first are exported");
+        tracing::warn!("the trace has more than {MOST_SPANS} spans; exporting the first ones only");
     }
     output.whole(chrome_trace(&spans).to_string().as_bytes())
 }
@@ -189,9 +189,9 @@ async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {
     let store = store_in_use(shared, USUAL_PATIENCE).await?;
     let weighed = Weighed::of(&store, args.choice.project(), ask, now)
         .await
-        .context("the stacks cannot be read")?;
+        .context("cannot read the stacks")?;
     if weighed.weighed().next().is_none() {
-        bail!("no janks match: look at --from, --to, --project and --filter");
+        bail!("no janks match: check --from, --to, --project and --filter");
     }
     let text = match args.format {
         StacksFormat::Folded => folded(weighed.weighed()),

@@ -14,7 +14,7 @@ use crate::serve::ServerFile;
 
 #[derive(Args, Debug)]
 pub(super) struct HealthcheckArgs {
-    /// The admin address to ask. Unset: what the server of the data folder says of itself.
+    /// The server's admin address. Unset: the address in the data folder of the running server.
     #[arg(long, env = "UNJANK_HEALTHCHECK", value_name = "ADDRESS")]
     address: Option<SocketAddr>,
 }
@@ -27,16 +27,16 @@ pub(super) fn run(shared: &Shared, args: &HealthcheckArgs) -> anyhow::Result<()>
     let (status, body) = runtime()?.block_on(async {
         tokio::time::timeout(Duration::from_secs(10), ask(address))
             .await
-            .map_err(|_| anyhow::anyhow!("{address} did not answer within 10 s"))?
+            .map_err(|_| anyhow::anyhow!("{address} did not respond within 10 s"))?
     })?;
-    anyhow::ensure!(status.is_success(), "{address} answers {status}: {body}");
+    anyhow::ensure!(status.is_success(), "{address} returned {status}: {body}");
     Ok(())
 }
 
 async fn ask(address: SocketAddr) -> anyhow::Result<(hyper::StatusCode, String)> {
     let stream = tokio::net::TcpStream::connect(address)
         .await
-        .map_err(|error| anyhow::anyhow!("no server answers on {address}: {error}"))?;
+        .map_err(|error| anyhow::anyhow!("cannot connect to {address}: {error}"))?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let request = hyper::Request::get("/readyz")

@@ -1,4 +1,4 @@
-//! `unjank openapi`: the API document, for those who make clients from it, and for the copy in the repository.
+//! `unjank openapi`: prints the API document, for client generators and for the copy in the repository.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Where what a command makes goes: standard output, or a file that is whole or not there.
+//! The output of a command: standard output, or a file that is either complete or absent.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ pub(super) struct OutputArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Write over the file when it is there
+    /// Overwrite the file if it exists
     #[arg(long, requires = "output")]
     force: bool,
 }
@@ -23,7 +23,7 @@ pub(super) enum Output {
     File(Part),
 }
 
-/// A file under another name until it is whole.
+/// A file that has a temporary name until it is complete.
 pub(super) struct Part {
     file: BufWriter<File>,
     part: PathBuf,
@@ -33,13 +33,13 @@ pub(super) struct Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // Gone already when it was whole.
+        // Fails if the file was completed and renamed.
         let _gone = fs::remove_file(&self.part).is_err();
     }
 }
 
 impl Output {
-    /// Refuses a file that is there before anything is asked.
+    /// Fails early if the file exists already.
     pub(super) fn open(args: &OutputArgs) -> anyhow::Result<Self> {
         let Some(path) = &args.output else {
             return Ok(Self::Standard(io::stdout().lock()));
@@ -47,7 +47,7 @@ impl Output {
         refuse_to_overwrite(path, args.force)?;
         let name = path
             .file_name()
-            .with_context(|| format!("{} is no file", path.display()))?;
+            .with_context(|| format!("{} is not a file name", path.display()))?;
         let mut part = name.to_owned();
         part.push(format!(".{}.part", std::process::id()));
         let part = path.with_file_name(part);
@@ -80,7 +80,7 @@ impl Output {
         }
     }
 
-    /// The whole of it at once.
+    /// Writes the whole output at once.
     pub(super) fn whole(mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.write(bytes)?;
         self.finish()
@@ -90,7 +90,7 @@ impl Output {
 fn refuse_to_overwrite(path: &Path, force: bool) -> anyhow::Result<()> {
     if !force && path.exists() {
         bail!(
-            "{} is there already: say --force to write over it",
+            "{} already exists: use --force to overwrite it",
             path.display()
         );
     }

@@ -1,4 +1,4 @@
-//! `unjank rollups`: whether roll-ups hold what the raw rows say, and how to rebuild them.
+//! `unjank rollups`: checks roll-ups against raw rows, and rebuilds them.
 
 mod rebuild;
 
@@ -17,12 +17,12 @@ use crate::clock::Clock;
 use crate::config::Shared;
 use crate::store::{Book, ClickHouse, Difference, PAGES, Page, Period};
 
-/// How long a difference must last.
+/// How long a difference must persist.
 const SECOND_LOOK: Duration = Duration::from_secs(5);
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
 
-/// Roll-ups: compare them with the raw rows they are made of, and rebuild them
+/// Roll-ups: compare them with their raw rows, and rebuild them
 #[derive(Args, Debug)]
 pub(super) struct RollupsArgs {
     #[command(subcommand)]
@@ -35,15 +35,15 @@ enum Command {
     Rebuild(rebuild::RebuildArgs),
 }
 
-/// Compare the books: acknowledged events, stored rows, roll-ups by the hour and by the day
+/// Compare the books: acknowledged events, stored rows, hourly and daily roll-ups
 ///
 /// Four books are compared, for each project and signal:
 ///   arrivals   events counted as stored (table `outcomes`) and raw rows, by hour of arrival
-///   batches    events that batches brought and what became of them, by hour of arrival
-///   hours      raw rows and the roll-up by the hour, by the hour in which events happened
-///   days       the roll-up by the hour (or raw rows, where there is none) and the roll-up by the day
+///   batches    events of batches and their outcomes, by hour of arrival
+///   hours      raw rows and the hourly roll-up, by the hour of the events
+///   days       the hourly roll-up (or raw rows, if there is none) and the daily roll-up
 ///
-/// Whole hours and days are compared, and only as far back as both sides are kept. Events that wait to be rolled up are no difference. A difference is looked at again five seconds later before it is printed. Exit code: 0 balanced, 1 different or failed.
+/// The command compares whole hours and days, and only as far back as both sides are kept. Events that are not rolled up yet do not count as a difference. A difference is printed only if it persists five seconds later. Exit codes: 0 balanced, 1 different or failed.
 #[derive(Args, Debug)]
 #[command(
     verbatim_doc_comment,
@@ -53,14 +53,14 @@ Examples:
   unjank rollups check --from 7d --signal spans         one signal, a week
   unjank rollups check --from 2026-11-01 --to 2026-11-08 --project shop
 
-Also works on a ClickHouse of your own: --clickhouse-url."
+Also works with your own ClickHouse: --clickhouse-url."
 )]
 struct CheckArgs {
-    /// The beginning: 2026-11-20T12:00:00Z, 2026-11-20, or so long ago as 24h, 7d [default: 24 hours before the end]
+    /// Start of the period: 2026-11-20T12:00:00Z, 2026-11-20, or an age such as 24h, 7d [default: 24 hours before the end]
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
 
-    /// The end, not included [default: the end of the last hour that is over]
+    /// End of the period, exclusive [default: the end of the last complete hour]
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
 
@@ -68,12 +68,12 @@ struct CheckArgs {
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
 
-    /// Only this signal: spans, janks, `sdk_health`, …; an unknown one lists them all
+    /// Only this signal: spans, janks, `sdk_health`, …; an unknown name lists them all
     #[arg(long, value_name = "SIGNAL")]
     signal: Option<String>,
 }
 
-/// What was compared.
+/// The result of a check.
 #[derive(Default)]
 struct Checked {
     differences: Vec<Difference>,
@@ -104,7 +104,7 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
     })?;
     let text = table(&checked);
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // `| head` has seen enough.
+        // The reader, such as `head`, needs no more output.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         written => written?,
     }
@@ -115,19 +115,19 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
     })
 }
 
-/// Seconds since the epoch.
+/// Parses a time to seconds since the epoch.
 fn seconds(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
     Ok(time(name, text, now)?.div_euclid(1_000_000))
 }
 
 fn period(args: &CheckArgs, now: i64) -> anyhow::Result<Period> {
     let closed = last_closed(now / 1_000_000);
-    let given = |name, text: &Option<String>| {
+    let parse = |name, text: &Option<String>| {
         let text = text.as_ref();
         text.map(|text| seconds(name, text, now)).transpose()
     };
-    let to = given("--to", &args.to)?.unwrap_or(closed);
-    let from = given("--from", &args.from)?.unwrap_or(to - DAY);
+    let to = parse("--to", &args.to)?.unwrap_or(closed);
+    let from = parse("--from", &args.from)?.unwrap_or(to - DAY);
     anyhow::ensure!(
         from.div_euclid(HOUR) < to.div_euclid(HOUR),
         "no whole hour lies between {} and {}",
@@ -147,7 +147,7 @@ fn pages(args: &CheckArgs) -> anyhow::Result<Vec<&'static Page>> {
     let signals: BTreeSet<_> = PAGES.iter().map(|page| page.signal).collect();
     anyhow::ensure!(
         !pages.is_empty(),
-        "there is no such --signal; there are: {}",
+        "unknown --signal: use one of {}",
         signals.into_iter().collect::<Vec<_>>().join(", ")
     );
     Ok(pages)
@@ -186,7 +186,7 @@ async fn check(
     }
     if !checked.differences.is_empty() {
         note(&format!(
-            "{} hours or days differ: looking again in {} s",
+            "{} hours or days differ: checking again in {} s",
             checked.differences.len(),
             SECOND_LOOK.as_secs()
         ))?;

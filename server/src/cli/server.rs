@@ -24,12 +24,12 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
         signals.abort();
         served
     });
-    // A thread stuck in a system call must not keep a server from ending.
+    // A thread stuck in a system call must not keep the server from exiting.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
 }
 
-/// Whatever this process creates, only its owner can open.
+/// Makes files that this process creates accessible to their owner only.
 pub(super) fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
@@ -47,7 +47,7 @@ async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpLi
     })
 }
 
-/// The first SIGINT or SIGTERM ends the server gently, the second at once.
+/// The first SIGINT or SIGTERM shuts the server down in order; the second one exits immediately.
 pub(super) fn watch_signals(
     shutdown: CancellationToken,
 ) -> anyhow::Result<tokio::task::JoinHandle<()>> {
@@ -60,12 +60,14 @@ pub(super) fn watch_signals(
                 _ = terminate.recv() => {}
             }
             if last {
-                tracing::warn!("told to end twice: ending at once; nothing acknowledged is lost");
+                tracing::warn!(
+                    "received a second signal: exiting immediately; acknowledged batches stay in the ingest log"
+                );
                 #[expect(clippy::exit, reason = "the operator insists")]
                 std::process::exit(1);
             }
             tracing::info!(
-                "ending: finishing requests, draining the ingest log; once more to end at once"
+                "shutting down: finishing requests and draining the ingest log; send the signal again to exit immediately"
             );
             shutdown.cancel();
         }
@@ -80,7 +82,7 @@ pub(super) fn watch_signals(
 pub(super) fn migrate(shared: &Shared) -> anyhow::Result<()> {
     let Some(url) = &shared.clickhouse_url else {
         anyhow::bail!(
-            "the embedded engine is migrated by `unjank serve` at start; for a ClickHouse server give --clickhouse-url"
+            "`unjank serve` migrates the embedded engine at startup; for a ClickHouse server, set --clickhouse-url"
         );
     };
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
@@ -88,7 +90,7 @@ pub(super) fn migrate(shared: &Shared) -> anyhow::Result<()> {
     let applied = runtime()?.block_on(store::migrate(&clickhouse))?;
     match applied.as_slice() {
         [] => tracing::info!("the schema is up to date"),
-        names => tracing::info!(applied = names.len(), "the schema was brought up to date"),
+        names => tracing::info!(applied = names.len(), "migrated the schema"),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The ClickHouse that the server uses: by its URL, or the embedded engine of a running server.
+//! Finds the server's ClickHouse: by its URL, or as the embedded engine of a running server.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -11,14 +11,14 @@ use crate::config::Shared;
 use crate::serve::external;
 use crate::store::{ClickHouse, EngineFile, Failure};
 
-/// A server that was started a moment ago may not hold its data folder yet.
+/// A server that has just started may not hold its data folder yet.
 const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long commands without a setting of their own wait for an engine that is starting.
+/// How long commands without `--wait` wait for a starting engine.
 pub(super) const USUAL_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Finds the store. Waits up to `patience` for an engine that is starting.
+/// Finds the store. Waits up to `patience` for a starting engine.
 pub(super) async fn store_in_use(
     shared: &Shared,
     patience: Duration,
@@ -33,11 +33,11 @@ pub(super) async fn store_in_use(
     let mut announced = false;
     loop {
         let starting = is_running(data_dir);
-        // Another program may listen now where a killed engine did.
+        // Another program may now listen on the port of a killed engine.
         let reason = if starting == Some(false) {
             "no process holds the data folder".to_owned()
         } else {
-            match answering(&store, data_dir).await {
+            match connect(&store, data_dir).await {
                 Ok(()) => return Ok(store),
                 Err(reason) => reason,
             }
@@ -45,13 +45,13 @@ pub(super) async fn store_in_use(
         let starting = starting == Some(true);
         if !starting && (begun.elapsed() >= GRACE.min(patience) || !data_dir.exists()) {
             anyhow::bail!(
-                "no embedded engine runs under {} ({reason}): start `unjank serve`, or name a store with --clickhouse-url",
+                "no embedded engine is running in {} ({reason}): start `unjank serve`, or set --clickhouse-url",
                 data_dir.display()
             );
         }
         if begun.elapsed() >= patience {
             anyhow::bail!(
-                "the engine under {} did not answer within {} s ({reason}): see the server's log, or wait longer with --wait",
+                "the engine in {} did not respond within {} s ({reason}): check the server's log, or wait longer (`unjank sql --wait`)",
                 data_dir.display(),
                 patience.as_secs()
             );
@@ -60,7 +60,7 @@ pub(super) async fn store_in_use(
             announced = true;
             writeln!(
                 std::io::stderr(),
-                "the engine is starting: waiting up to {} s for it",
+                "the engine is starting: waiting up to {} s",
                 patience.as_secs()
             )?;
         }
@@ -68,20 +68,20 @@ pub(super) async fn store_in_use(
     }
 }
 
-/// Points the store at the engine that `engine.json` names, if that one answers.
-async fn answering(store: &ClickHouse, data_dir: &Path) -> Result<(), String> {
+/// Points the store at the engine in `engine.json`, and checks that it responds.
+async fn connect(store: &ClickHouse, data_dir: &Path) -> Result<(), String> {
     let file = EngineFile::read(data_dir).map_err(|error| format!("engine.json: {error}"))?;
     store.point_at(Some(&file.target(store.database())));
     match store.ping().await {
         Ok(()) => Ok(()),
-        // It answers, and says no: waiting does not help.
+        // The engine responds with an error, so waiting does not help.
         Err(Failure::Content(_) | Failure::TooMuch(_)) => Ok(()),
         Err(Failure::Later(reason)) => Err(reason),
     }
 }
 
-/// Whether a process holds the data folder: a server its log, or an engine its data. The system's list of locks says so;
-/// trying a lock could take it from a server that starts at this moment. None: the system has no such list.
+/// Whether a process holds the data folder: a server its log, or an engine its data. This reads the system's list of locks, because
+/// trying a lock could take it from a server that is just starting. `None` if the system has no such list.
 fn is_running(data_dir: &Path) -> Option<bool> {
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     let held = ["log/lock", "engine/unjank-engine.lock"]

@@ -1,4 +1,4 @@
-//! `unjank token`: API tokens, for scripts, for CI, and to begin with.
+//! `unjank token`: API tokens, for scripts, for CI and for the first setup.
 
 use std::io::Write;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::task::Tasks;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example: unjank token create --name ci --role editor --project shop\n\
-                  Works on the control database itself, whether or not a server runs on it."
+                  Works on the control database directly, with or without a running server."
 )]
 pub(super) struct TokenArgs {
     #[command(subcommand)]
@@ -27,17 +27,17 @@ pub(super) struct TokenArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Make a token and print it. It is shown once.
+    /// Create a token and print it. It is shown only once.
     Create(NewToken),
-    /// Show every token: id, first letters, role, project, name, when it expires, whether it was revoked.
+    /// List all tokens: id, first characters, role, project, name, expiry and revocation.
     List(Scope),
-    /// End a token, for ever, at once.
+    /// Revoke a token permanently. It stops working immediately.
     Revoke(Revocation),
 }
 
 #[derive(Args, Debug)]
 struct Scope {
-    /// The project it is for. Unset: tokens for the whole installation.
+    /// The project of the token. Unset: tokens for the whole installation.
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
 }
@@ -47,15 +47,15 @@ struct NewToken {
     #[command(flatten)]
     scope: Scope,
 
-    /// What it is for, to tell it from others.
+    /// A name that describes the token's purpose.
     #[arg(long)]
     name: String,
 
-    /// What it may do.
+    /// The role, which sets the token's permissions.
     #[arg(long, value_enum)]
     role: RoleName,
 
-    /// For how many days it is good. Unset: until it is revoked.
+    /// The lifetime in days. Unset: until it is revoked.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=3_650))]
     days: Option<u64>,
 }
@@ -65,17 +65,17 @@ struct Revocation {
     #[command(flatten)]
     scope: Scope,
 
-    /// The id, as `list` shows it.
+    /// The id as listed by `list`.
     id: Uuid,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum RoleName {
-    /// Look at everything.
+    /// Read everything.
     Viewer,
     /// Also change configurations.
     Editor,
-    /// Also change keys and people.
+    /// Also manage keys and users.
     Admin,
 }
 

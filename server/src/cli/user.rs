@@ -1,4 +1,4 @@
-//! `unjank user`: the first person, and whoever lost the way in.
+//! `unjank user`: creates the first user, and invites users who lost access.
 
 use std::io::Write;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::task::Tasks;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example: unjank user add --email ann@example.com --name Ann --admin\n\
-                  Works on the control database itself, whether or not a server runs on it."
+                  Works on the control database directly, with or without a running server."
 )]
 pub(super) struct UserArgs {
     #[command(subcommand)]
@@ -25,28 +25,28 @@ pub(super) struct UserArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Add a person and print the secret of the invitation: who has it sets the password, once, within 7 days.
+    /// Add a user and print the secret of the invitation. Its holder can set the password, once, within 7 days.
     Add(NewPerson),
-    /// Print a new invitation for a person who has none or forgot the password.
+    /// Print a new invitation for a user who has none or has forgotten the password.
     Invite(Address),
-    /// Forget a person's account at the identity provider. Their sessions end, and the next login with it links the account that has
-    /// their e-mail address.
+    /// Remove the link to a user's account at the identity provider. The user's sessions end. The next login through the provider
+    /// links the account with the same e-mail address.
     Unlink(Address),
-    /// Show everybody: id, e-mail address, name, whether admin, whether there is a password, whether disabled.
+    /// List all users: id, e-mail address, name, and whether they are admin, have a password, and are disabled.
     List,
 }
 
 #[derive(Args, Debug)]
 struct NewPerson {
-    /// The e-mail address, which is the name to log in with.
+    /// The e-mail address, which is also the login name.
     #[arg(long)]
     email: String,
 
-    /// What others see.
+    /// The display name.
     #[arg(long)]
     name: String,
 
-    /// Admin of the whole installation, with every right in every project.
+    /// Make the user an admin of the whole installation, with all permissions in all projects.
     #[arg(long)]
     admin: bool,
 }

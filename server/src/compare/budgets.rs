@@ -1,14 +1,14 @@
-//! What an app allows itself: a TOML file in its repository, with limits, allowed changes, and what fails the gate.
+//! Performance budgets: a TOML file in the app's repository with limits, allowed changes, and the outcomes that fail the gate.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::metric::{Metric, Statistic, fits, nature, quantity};
 use crate::test_run::{Measurable, Quantity};
 
-/// Any page, span or kind of start.
+/// Matches any page, span or kind of start.
 const ANY: &str = "*";
 
-/// A budget file. The default is what holds without one.
+/// A budget file. The default applies if there is no file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budgets {
@@ -17,34 +17,34 @@ pub struct Budgets {
     pub(super) budgets: Vec<Budget>,
 }
 
-/// What an outcome means to the gate.
+/// What an outcome means for the gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
     /// The exit code is 1.
     Fail,
-    /// It is told, and the exit code is 0.
+    /// The report shows a warning; the exit code is 0.
     Warn,
     #[default]
     Pass,
 }
 
-/// What holds for everything.
+/// Settings that apply to all metrics.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Defaults {
-    /// The chance of even one false finding in a report without a change.
+    /// The probability of one or more false findings in a report on two equal sides.
     #[serde(deserialize_with = "chance")]
     pub(super) significance: f64,
-    /// Values a side.
+    /// Minimum number of values per side.
     pub(super) least_samples: u32,
-    /// Runs a side from which runs are compared instead of the values in them.
+    /// Minimum number of runs per side to compare runs instead of single values.
     pub(super) least_runs: u32,
     #[serde(deserialize_with = "amount")]
     pub(super) allow_percent: f64,
     pub(super) on_regression: Gate,
     pub(super) on_budget: Gate,
-    /// A budget names what the head did not measure.
+    /// When the head did not measure a metric that has a budget.
     pub(super) on_missing: Gate,
 }
 
@@ -62,9 +62,9 @@ impl Default for Defaults {
     }
 }
 
-/// What one thing is allowed.
+/// The budget of one metric.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "BudgetTable")]
 pub(super) struct Budget {
     pub(super) of: Measurable,
     quantity: Quantity,
@@ -84,10 +84,10 @@ pub enum Limit {
     AtLeast(f64),
 }
 
-/// A budget as it stands in the file.
+/// A budget as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct BudgetTable {
     page: Option<String>,
     span: Option<String>,
     start: Option<String>,
@@ -107,10 +107,10 @@ struct Written {
     gate: Option<Gate>,
 }
 
-impl TryFrom<Written> for Budget {
+impl TryFrom<BudgetTable> for Budget {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: BudgetTable) -> Result<Self, String> {
         let run = written.run.filter(|run| *run).map(|_| Measurable::Run);
         let named = [
             written.page.map(Measurable::Page),
@@ -120,17 +120,17 @@ impl TryFrom<Written> for Budget {
         ];
         let mut named = named.into_iter().flatten();
         let (Some(of), None) = (named.next(), named.next()) else {
-            return Err("a budget is of one thing: `page`, `span` or `start` with a name or \"*\", or `run = true`".to_owned());
+            return Err("a budget needs exactly one of `page`, `span` or `start` with a name or \"*\", or `run = true`".to_owned());
         };
         let name = nature(written.metric).name;
         if !fits(written.metric, &of) {
             return Err(format!(
-                "`{name}` is not measured of that: pages have no durations, spans have `duration_ms`, starts `start_ms`, runs `traffic_bytes`"
+                "`{name}` does not apply here: spans have `duration_ms`, starts `start_ms`, runs `traffic_bytes`, and pages all other metrics"
             ));
         }
         let limit = match (written.at_most, written.at_least) {
             (Some(_), Some(_)) => {
-                return Err("a budget has `at_most` or `at_least`, not both".to_owned());
+                return Err("a budget can set `at_most` or `at_least`, not both".to_owned());
             }
             (Some(most), None) => Some(Limit::AtMost(most)),
             (None, least) => least.map(Limit::AtLeast),
@@ -138,7 +138,7 @@ impl TryFrom<Written> for Budget {
         if written.metric.is_of_run() && matches!(written.statistic, Some(Statistic::Percentile(_)))
         {
             return Err(format!(
-                "`{name}` is one number a run and has no percentiles"
+                "`{name}` has one value per run, so it has no percentiles"
             ));
         }
         Ok(Self {
@@ -154,7 +154,7 @@ impl TryFrom<Written> for Budget {
     }
 }
 
-/// What holds for one metric of one thing.
+/// The effective settings for one metric.
 #[derive(Clone, Debug)]
 pub(super) struct Policy {
     pub(super) limit: Option<Limit>,
@@ -169,12 +169,12 @@ impl Budgets {
     /// Reads a budget file.
     ///
     /// # Errors
-    /// When a key or a value is not known; the text has the line.
+    /// Returns an error with the line of an unknown key or invalid value.
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
 
-    /// The statistics of a quantity that are looked at: the usual ones, and those a budget names.
+    /// Returns the statistics to compare for a quantity: the usual ones, and those that a budget names.
     pub(super) fn statistics(&self, of: &Measurable, quantity: Quantity) -> Vec<Statistic> {
         let mut all = nature(quantity).usual.to_vec();
         for budget in &self.budgets {
@@ -187,7 +187,7 @@ impl Budgets {
         all
     }
 
-    /// Of budgets that say different things, the later one holds.
+    /// Returns the effective settings of a metric. Later budgets override earlier ones.
     pub(super) fn policy(&self, of: &Measurable, metric: Metric) -> Policy {
         let defaults = &self.defaults;
         let mut policy = Policy {
@@ -198,13 +198,13 @@ impl Budgets {
             on_regression: defaults.on_regression,
             on_budget: defaults.on_budget,
         };
-        let meant = |budget: &&Budget| {
+        let matches_metric = |budget: &&Budget| {
             budget.is_of(of, metric.quantity)
                 && budget
                     .statistic
                     .is_none_or(|statistic| statistic == metric.statistic)
         };
-        for budget in self.budgets.iter().filter(meant) {
+        for budget in self.budgets.iter().filter(matches_metric) {
             policy.limit = budget.limit.or(policy.limit);
             policy.allow_percent = budget.allow_percent.unwrap_or(policy.allow_percent);
             policy.allow = budget.allow.unwrap_or(policy.allow);
@@ -216,7 +216,7 @@ impl Budgets {
         policy
     }
 
-    /// Limits of what is named and was not measured, as they are told.
+    /// Returns the budgets with a limit for named things that were not measured, as text.
     pub(super) fn missing(
         &self,
         is_measured: impl Fn(&Measurable, Quantity) -> bool,
@@ -247,7 +247,7 @@ fn name_of(of: &Measurable) -> Option<&str> {
     }
 }
 
-/// Whole numbers are numbers too.
+/// Accepts whole numbers as well.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -259,13 +259,13 @@ fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let value = match Number::deserialize(from) {
         Ok(Number::Whole(whole)) => f64::from(whole),
         Ok(Number::Fraction(fraction)) => fraction,
-        Err(_) => return Err(de::Error::custom("a number, 0 or more")),
+        Err(_) => return Err(de::Error::custom("expected a number of 0 or more")),
     };
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
     }
     Err(de::Error::custom(format!(
-        "{value} is no number of 0 or more"
+        "expected a number of 0 or more, not {value}"
     )))
 }
 
@@ -279,7 +279,7 @@ fn chance<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         return Ok(value);
     }
     Err(de::Error::custom(format!(
-        "`significance` is between 0 and 1, such as 0.01, not {value}"
+        "`significance` must be between 0 and 1, such as 0.01, not {value}"
     )))
 }
 
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_its_line() {
+    fn an_invalid_budget_file_is_rejected_with_the_line() {
         let budget = "[[budget]]\npage = \"Cart\"\nmetric = \"t3_ms\"\n";
         for (text, line, says) in [
             (
@@ -317,7 +317,7 @@ mod tests {
                 1,
                 "not both",
             ),
-            (&format!("{budget}span = \"pay\"\n"), 1, "one thing"),
+            (&format!("{budget}span = \"pay\"\n"), 1, "exactly one"),
             (
                 &format!("{budget}statistic = \"p100\"\n"),
                 1,
@@ -333,13 +333,13 @@ mod tests {
                 1,
                 "one of fps,",
             ),
-            ("[[budget]]\nmetric = \"fps\"\n", 1, "one thing"),
+            ("[[budget]]\nmetric = \"fps\"\n", 1, "exactly one"),
         ] {
-            let said = refused(text);
-            assert!(said.contains(says), "{text}\n{said}");
+            let error = refused(text);
+            assert!(error.contains(says), "{text}\n{error}");
             let least = format!("line {line}");
-            let named = (line..9).any(|line| said.contains(&format!("line {line},")));
-            assert!(named, "{said} does not say {least} or a line of it");
+            let named = (line..9).any(|line| error.contains(&format!("line {line},")));
+            assert!(named, "{error} names neither {least} nor a later line");
         }
     }
 

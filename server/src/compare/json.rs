@@ -1,26 +1,26 @@
-//! A comparison for programs. Fields are only added; what changes its meaning raises `schema_version`.
+//! A comparison as JSON. Fields are only added; a change of meaning increments `schema_version`.
 
 use serde::Serialize;
 
 use super::{Comparison, Counted, Facts, Gate, Limit, Row, Verdict};
 use crate::test_run::Measurable;
 
-/// Of the form below.
+/// The version of the format below.
 pub const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
 struct Document<'c> {
     schema_version: u32,
-    /// `pass`, `warn`, or `fail`, with which the exit code is 1.
+    /// `pass`, `warn` or `fail`; with `fail` the exit code is 1.
     gate: Gate,
     base: &'c Facts,
     head: &'c Facts,
-    /// The corrected p up to which a difference counts.
+    /// The largest corrected p that counts as significant.
     significance: f64,
     regressed: usize,
     over_budget: usize,
     improved: usize,
-    /// Budgets of what the head did not measure.
+    /// Budgeted metrics that the head did not measure.
     missing: &'c [String],
     rows: Vec<Line<'c>>,
 }
@@ -29,35 +29,35 @@ struct Document<'c> {
 struct Line<'c> {
     /// `page`, `span`, `start` or `run`.
     of: &'static str,
-    /// Empty for the run.
+    /// Empty for `run`.
     name: &'c str,
     metric: &'static str,
-    /// `mean`, or `p50`, `p95` …
+    /// `mean`, `p50`, `p95` and so on.
     statistic: String,
-    /// Of base, head, change and limit.
+    /// The unit of base, head, change and limit.
     unit: &'static str,
     better: &'static str,
     base: Option<f64>,
     head: Option<f64>,
     change: Option<f64>,
     change_percent: Option<f64>,
-    /// What the two counts are of: `runs` or `values`.
+    /// What the two counts refer to: `runs` or `values`.
     counted: Counted,
     base_count: u64,
     head_count: u64,
     /// Two-sided, corrected for the number of tests.
     p: Option<f64>,
-    /// −1 to 1: how much more often the head is above the base than below.
+    /// −1 to 1: how much more often the head is above the base than below it.
     cliffs_delta: Option<f64>,
     limit: Option<Limit>,
     verdict: Verdict,
     gate: Gate,
 }
 
-/// The document, in lines.
+/// Returns the document, indented.
 ///
 /// # Errors
-/// Never in practice: there are no maps with odd keys in it.
+/// Does not fail in practice: all map keys are strings.
 pub fn json(comparison: &Comparison) -> serde_json::Result<String> {
     let document = Document {
         schema_version: SCHEMA_VERSION,

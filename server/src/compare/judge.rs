@@ -1,10 +1,11 @@
-//! From values to verdicts.
+//! Derives verdicts from values.
 //!
-//! A regression needs all of: enough samples on both sides, a change beyond what is allowed both relatively and absolutely, the same
-//! change in the middle of the runs where there are several, and a p below the significance after correction for the number of tests.
+//! A regression requires all of the following: enough samples on both sides, a change beyond both the relative and the absolute
+//! tolerance, the same change in the median of the runs if there are several, and a p below the significance level after correction
+//! for the number of tests.
 //!
-//! Values within a run hang together (a slow minute makes many slow windows), so that there are fewer independent ones than are
-//! counted, and p is too small. Where there are enough runs for it, each run is one value instead.
+//! Values within a run are correlated (a slow minute causes many slow windows), so fewer of them are independent than are counted,
+//! and p is too small. If there are enough runs, each run therefore counts as one value.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use super::{Comparison, Counted, Facts, Row, Side, Verdict};
 use crate::holm::holm;
 use crate::test_run::{Measurable, Measured, Quantity};
 
-/// Values that are to lie beyond a percentile on each side, so that it is more than the whim of one of them.
+/// Minimum number of values beyond a percentile on each side, so that no single value decides.
 const LEAST_BEYOND: f64 = 5.0;
 
 /// Compares two sides.
@@ -25,7 +26,7 @@ pub fn compare(base: &Side, head: &Side, budgets: &Budgets) -> Comparison {
         .into_iter()
         .map(|(of, metric)| Compared::gather(base, head, budgets, (of, metric)))
         .collect();
-    choose_what_counts(&mut compared, budgets);
+    choose_basis(&mut compared, budgets);
     let tests: Vec<Option<Test>> = compared.iter().map(Compared::test).collect();
     let raw: Vec<f64> = tests.iter().flatten().map(|test| test.p).collect();
     let mut corrected = holm(&raw, raw.len()).into_iter();
@@ -76,21 +77,21 @@ fn metrics(base: &Side, head: &Side, budgets: &Budgets) -> BTreeSet<(Measurable,
         }
     }
     let known = sides.iter().flat_map(|side| side.known.keys());
-    let looked_at = known.filter(|(of, metric)| {
+    let budgeted = known.filter(|(of, metric)| {
         let statistics = budgets.statistics(of, metric.quantity);
         statistics.contains(&metric.statistic)
     });
-    all.extend(looked_at.cloned());
+    all.extend(budgeted.cloned());
     all
 }
 
-/// What one side has of a metric.
+/// The values of one side for one metric.
 struct Gathered {
-    /// Values and weights of all runs.
+    /// Values and weights from all runs.
     values: Vec<(f64, f64)>,
-    /// The statistic of each run that has any.
+    /// The statistic of each run that has values.
     by_run: Vec<f64>,
-    /// Of all.
+    /// The statistic over all runs.
     whole: Option<f64>,
     count: u64,
 }
@@ -127,13 +128,13 @@ impl Gathered {
         self.values.iter().map(|(value, _)| *value).collect()
     }
 
-    fn middle_of_runs(&self) -> Option<f64> {
+    fn median_of_runs(&self) -> Option<f64> {
         let runs: Vec<(f64, f64)> = self.by_run.iter().map(|value| (*value, 1.0)).collect();
         Statistic::Percentile(50).of(&runs)
     }
 }
 
-/// What is counted, if there is enough of it.
+/// What the test compares, if there is enough of it.
 #[derive(Clone, Copy, PartialEq)]
 enum Basis {
     Runs,
@@ -150,16 +151,16 @@ struct Compared {
     basis: Basis,
 }
 
-/// Runs are compared where so many of them can show anything after the correction, else the values in them.
-fn choose_what_counts(all: &mut [Compared], budgets: &Budgets) {
+/// Compares runs if that many runs can be significant after the correction, otherwise the values in them.
+fn choose_basis(all: &mut [Compared], budgets: &Budgets) {
     let least_runs = budgets.defaults.least_runs.max(2) as usize;
     let possible = |one: &Compared| one.has_runs(least_runs) || one.has_values();
     #[expect(clippy::cast_precision_loss, reason = "tests are some thousand")]
     let tests = all.iter().filter(|one| possible(one)).count() as f64;
     for one in all {
         let (base, head) = (one.base.by_run.len(), one.head.by_run.len());
-        let telling = least_p(base, head) * tests <= budgets.defaults.significance;
-        one.basis = if one.has_runs(least_runs) && telling {
+        let can_be_significant = least_p(base, head) * tests <= budgets.defaults.significance;
+        one.basis = if one.has_runs(least_runs) && can_be_significant {
             Basis::Runs
         } else if one.has_values() {
             Basis::Values
@@ -219,7 +220,7 @@ impl Compared {
         }
     }
 
-    /// A tail is tested by how many values of each side lie beyond the percentile of both.
+    /// Tests a tail by the number of values on each side beyond the percentile of both sides together.
     fn tail_test(&self) -> Option<Test> {
         let both: Vec<(f64, f64)> = [&self.base, &self.head]
             .into_iter()
@@ -280,7 +281,7 @@ impl Compared {
         let Some(test) = test else {
             return Verdict::NotEnoughSamples;
         };
-        // The test and the number may point in different directions when the shape changed.
+        // If the shape of the distribution changed, the test and the number may point in different directions.
         let agree = |shift: f64| shift * test.delta > 0.0;
         match self.effect(base, head) {
             Some(shift) if is_significant && agree(shift) => {
@@ -294,20 +295,20 @@ impl Compared {
         }
     }
 
-    /// The change, when it is beyond what is allowed: in the whole, and in the middle of the runs.
+    /// Returns the change if it exceeds the tolerance, both overall and in the median of the runs.
     fn effect(&self, base: f64, head: f64) -> Option<f64> {
-        let shift = self.beyond_allowed(base, head)?;
+        let shift = self.beyond_tolerance(base, head)?;
         if self.base.by_run.len() < 2 || self.head.by_run.len() < 2 {
             return Some(shift);
         }
-        let (base, head) = (self.base.middle_of_runs()?, self.head.middle_of_runs()?);
-        self.beyond_allowed(base, head)
+        let (base, head) = (self.base.median_of_runs()?, self.head.median_of_runs()?);
+        self.beyond_tolerance(base, head)
             .filter(|other| other * shift > 0.0)
             .map(|_| shift)
     }
 
-    /// Relative to the smaller of the two, so that what got worse is what got better when seen from the other side.
-    fn beyond_allowed(&self, base: f64, head: f64) -> Option<f64> {
+    /// Relative to the smaller value, so that swapping the sides turns a regression into an improvement.
+    fn beyond_tolerance(&self, base: f64, head: f64) -> Option<f64> {
         let shift = head - base;
         let relative = base.abs().min(head.abs()) * self.policy.allow_percent / 100.0;
         let beyond = shift.abs() > relative && shift.abs() > self.policy.allow;

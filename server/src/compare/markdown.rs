@@ -1,24 +1,24 @@
-//! A comparison as a comment of a pull request: GitHub's Markdown, which GitLab reads too. Names come from apps, and everything that
-//! is not plain text in them is escaped.
+//! A comparison as a pull-request comment in GitHub's Markdown, which GitLab also renders. Names come from apps, so everything in
+//! them that is not plain text is escaped.
 
 use std::fmt::Write as _;
 
 use super::{Comparison, Counted, Gate, Limit, Row, Verdict, numbers};
 use crate::test_run::Measurable;
 
-/// What CI finds its comment by, to change it instead of writing another one.
+/// Lets CI find its earlier comment and update it instead of adding another one.
 pub const MARKER: &str = "<!-- unjank:report -->";
 
-/// A comment on GitHub has 65,536 characters at most.
+/// A comment on GitHub can have at most 65,536 characters.
 const MOST_CHARACTERS: usize = 65_000;
-/// Room for what follows the tables.
-const LAST_WORDS: usize = 1_500;
+/// Space reserved for the text after the tables.
+const FOOTER_SPACE: usize = 1_500;
 const MOST_NAME: usize = 120;
 const MOST_LABEL: usize = 400;
 const MOST_MISSING: usize = 20;
 const HEADER: &str = "| what | metric | base | head | Δ | Δ % | n | p | verdict |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n";
 
-/// The whole report.
+/// Returns the whole report.
 #[must_use]
 pub fn markdown(comparison: &Comparison) -> String {
     let mut page = Page::default();
@@ -37,21 +37,21 @@ pub fn markdown(comparison: &Comparison) -> String {
     for missing in comparison.missing.iter().take(MOST_MISSING) {
         let name = escaped(missing, MOST_NAME);
         page.add(&format!(
-            "{} The head did not measure what has a budget: {name}\n\n",
+            "{} The head did not measure a metric that has a budget: {name}\n\n",
             sign_of(comparison.on_missing)
         ));
     }
-    let is_telling = |row: &&Row| {
+    let is_notable = |row: &&Row| {
         row.gate != Gate::Pass || matches!(row.verdict, Verdict::Improved | Verdict::Regressed)
     };
-    let telling: Vec<&Row> = comparison.rows.iter().filter(is_telling).collect();
+    let notable: Vec<&Row> = comparison.rows.iter().filter(is_notable).collect();
     let rest: Vec<&Row> = comparison
         .rows
         .iter()
-        .filter(|row| !is_telling(row))
+        .filter(|row| !is_notable(row))
         .collect();
-    if !telling.is_empty() {
-        page.table(&telling);
+    if !notable.is_empty() {
+        page.table(&notable);
         page.add("\n");
     }
     if !rest.is_empty() {
@@ -60,7 +60,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         page.table(&rest);
         page.add("\n</details>\n\n");
     }
-    page.text.push_str(&last_words(comparison));
+    page.text.push_str(&footer(comparison));
     page.text
 }
 
@@ -83,12 +83,12 @@ impl Page {
         self.characters += text.chars().count();
     }
 
-    /// As many rows as fit.
+    /// Adds as many rows as fit.
     fn table(&mut self, rows: &[&Row]) {
         self.add(HEADER);
         for (place, row) in rows.iter().enumerate() {
             let line = line(row);
-            if self.characters + line.chars().count() > MOST_CHARACTERS - LAST_WORDS {
+            if self.characters + line.chars().count() > MOST_CHARACTERS - FOOTER_SPACE {
                 let left = rows.len() - place;
                 self.add(&format!("\n{left} more rows are in the JSON.\n"));
                 return;
@@ -99,26 +99,26 @@ impl Page {
 }
 
 fn verdict_line(comparison: &Comparison) -> String {
-    let telling = counts(
+    let notable = counts(
         comparison,
         &[Verdict::OverBudget, Verdict::Regressed, Verdict::Improved],
     );
-    if !telling.is_empty() {
-        return telling;
+    if !notable.is_empty() {
+        return notable;
     }
     let compared = comparison.count(Verdict::Unchanged);
     if compared == 0 {
-        return "not enough samples to say anything".to_owned();
+        return "not enough samples for a verdict".to_owned();
     }
     "no regression".to_owned()
 }
 
 fn counts(comparison: &Comparison, verdicts: &[Verdict]) -> String {
-    let told = verdicts.iter().filter_map(|verdict| {
+    let parts = verdicts.iter().filter_map(|verdict| {
         let count = comparison.count(*verdict);
         (count > 0).then(|| format!("{count} {}", words(*verdict)))
     });
-    told.collect::<Vec<_>>().join(", ")
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn words(verdict: Verdict) -> &'static str {
@@ -160,7 +160,7 @@ fn runs(count: usize) -> String {
     }
 }
 
-fn what(of: &Measurable) -> String {
+fn subject(of: &Measurable) -> String {
     match of {
         Measurable::Page(name) if name.is_empty() => "(no page)".to_owned(),
         Measurable::Page(name) => escaped(name, MOST_NAME),
@@ -194,7 +194,7 @@ fn line(row: &Row) -> String {
     let _written = writeln!(
         line,
         "| {} | {} | {} | {} | {change} | {} | {count} | {p} | {} {}{limit} |",
-        what(&row.of),
+        subject(&row.of),
         row.metric.label(),
         number(row.base),
         number(row.head),
@@ -206,23 +206,23 @@ fn line(row: &Row) -> String {
     line
 }
 
-fn last_words(comparison: &Comparison) -> String {
+fn footer(comparison: &Comparison) -> String {
     let tests = comparison.rows.iter().filter(|row| row.p.is_some()).count();
     format!(
-        "<sub>p: Mann–Whitney, corrected (Holm) for {tests} tests; a regression needs p ≤ {} and a change beyond what is allowed. \
-         n counts values, or runs where it says so.</sub>\n",
+        "<sub>p: Mann–Whitney, corrected (Holm) for {tests} tests; a regression needs p ≤ {} and a change beyond the tolerance. \
+         n is the number of values, or of runs where noted.</sub>\n",
         comparison.significance
     )
 }
 
-/// Plain text in a cell of a table: no markup, no HTML, no links, no mentions, one line.
+/// Escapes a name as plain text in a table cell: one line without markup, HTML, links or mentions.
 fn escaped(name: &str, most: usize) -> String {
     let mut text = String::with_capacity(name.len());
     let is_plain = |letter: &char| !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     for letter in name.chars().filter(is_plain).take(most) {
         match letter {
             _ if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') => text.push(' '),
-            // Also what becomes a link by itself: addresses, mentions, issues.
+            // Includes text that would be linked automatically: addresses, mentions, issues.
             '<' | '>' | '&' | '@' | '#' | ':' => {
                 let _written = write!(text, "&#{};", u32::from(letter)).is_ok();
             }
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_name_is_markup() {
+    fn markup_in_a_name_is_escaped() {
         assert_eq!(
             escaped(
                 "a|b`c`\n<img src=x> @ann #7 *x* _y_ [l](http://e.com) www.e.com",

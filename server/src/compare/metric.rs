@@ -1,33 +1,33 @@
-//! What can be compared: a quantity and which number of its values is looked at, with the direction in which it gets worse.
+//! The metrics that can be compared: a quantity and a statistic of its values, with the direction in which it gets worse.
 
 use serde::{Deserialize, Deserializer, de};
 
 use crate::test_run::{Measurable, Quantity};
 
-/// A number of many values.
+/// How many values become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Statistic {
-    /// Weighed: of shares of frames by frames, of rates by time.
+    /// Weighted: shares of frames by frames, rates by time.
     Mean,
-    /// 1 to 99.
+    /// From 1 to 99.
     Percentile(u8),
 }
 
-/// A quantity and a statistic of it.
+/// A statistic of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Metric {
     pub quantity: Quantity,
     pub statistic: Statistic,
 }
 
-/// What is known of each quantity.
+/// The properties of a quantity.
 pub(super) struct Nature {
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
     pub(super) more_is_worse: bool,
-    /// Changes below are nobody's business, unless the budgets say otherwise.
+    /// The default absolute tolerance. Budgets may override it.
     pub(super) least_change: f64,
-    /// What is compared when nobody says.
+    /// The statistics to compare by default.
     pub(super) usual: &'static [Statistic],
 }
 
@@ -35,7 +35,7 @@ const MEAN: &[Statistic] = &[Statistic::Mean];
 const MEDIAN: &[Statistic] = &[Statistic::Percentile(50)];
 const MEDIAN_AND_TAIL: &[Statistic] = &[Statistic::Percentile(50), Statistic::Percentile(95)];
 
-/// All of them, in the order of reports.
+/// All quantities, in the order of reports.
 pub(super) const QUANTITIES: [Quantity; 15] = [
     Quantity::Fps,
     Quantity::SlowShare,
@@ -54,7 +54,7 @@ pub(super) const QUANTITIES: [Quantity; 15] = [
     Quantity::TrafficBytes,
 ];
 
-/// The direction, the least change and the usual statistics of a quantity.
+/// Returns the properties of a quantity.
 pub(super) fn nature(quantity: Quantity) -> Nature {
     let of = |name, unit, least_change, usual| Nature {
         name,
@@ -87,7 +87,7 @@ impl Metric {
         nature(self.quantity)
     }
 
-    /// `t3_ms p75`.
+    /// Returns a label such as `t3_ms p75`.
     #[must_use]
     pub fn label(self) -> String {
         let name = self.nature().name;
@@ -106,7 +106,7 @@ impl Statistic {
         }
     }
 
-    /// The number, of values with weights. A percentile is a measured value, never one between two.
+    /// Computes the statistic over values with weights. A percentile is always a measured value, never interpolated.
     pub(super) fn of(self, values: &[(f64, f64)]) -> Option<f64> {
         let all: f64 = values.iter().map(|(_, weight)| weight).sum();
         if all <= 0.0 {
@@ -121,14 +121,14 @@ impl Statistic {
         let mut sum = 0.0;
         let found = sorted.iter().find(|(_, weight)| {
             sum += weight;
-            // Sums of fractions are off by a little.
+            // Sums of fractions are inexact.
             sum >= f64::from(percent) / 100.0 * all - 1e-9
         });
         found.or(sorted.last()).map(|(value, _)| *value)
     }
 }
 
-/// What a quantity can be of.
+/// Whether a quantity can be measured for this kind of thing.
 pub(super) fn fits(quantity: Quantity, of: &Measurable) -> bool {
     match of {
         Measurable::Span(_) => quantity == Quantity::DurationMs,
@@ -141,14 +141,14 @@ pub(super) fn fits(quantity: Quantity, of: &Measurable) -> bool {
     }
 }
 
-/// A quantity by its name, for files.
+/// Deserializes a quantity from its name in a budget file.
 pub(super) fn quantity<'de, D: Deserializer<'de>>(from: D) -> Result<Quantity, D::Error> {
     let name = String::deserialize(from)?;
     let known = QUANTITIES.into_iter().find(|one| nature(*one).name == name);
     known.ok_or_else(|| {
         let names = QUANTITIES.map(|one| nature(one).name);
         de::Error::custom(format!(
-            "there is no metric `{name}`: it is one of {}",
+            "there is no metric `{name}`: use one of {}",
             names.join(", ")
         ))
     })
@@ -165,7 +165,7 @@ impl<'de> Deserialize<'de> for Statistic {
             "mean" => Ok(Self::Mean),
             _ => percent().map(Self::Percentile).ok_or_else(|| {
                 de::Error::custom(format!(
-                    "a statistic is `mean` or `p1` to `p99`, not `{name}`"
+                    "a statistic must be `mean` or `p1` to `p99`, not `{name}`"
                 ))
             }),
         }

@@ -1,8 +1,8 @@
-//! Numbers as people read them, by the unit of their metric.
+//! Formats numbers for people, by the unit of their metric.
 
 use super::{Metric, Row};
 
-/// `412 ms`, `58.2 fps`, `1.4 %`.
+/// Returns a text such as `412 ms`, `58.2 fps` or `1.4 %`.
 pub(super) fn value(metric: Metric, value: f64) -> String {
     match metric.nature().unit {
         "share" => format!("{} %", digits(value * 100.0)),
@@ -11,7 +11,7 @@ pub(super) fn value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// The same with its sign.
+/// Formats a change with its sign.
 pub(super) fn change(metric: Metric, by: f64) -> String {
     let size = value(metric, by.abs());
     match by {
@@ -38,7 +38,7 @@ pub(super) fn p(p: f64) -> String {
     }
 }
 
-/// Three digits that matter.
+/// Formats with about three significant digits.
 fn digits(value: f64) -> String {
     match value.abs() {
         size if size == 0.0 || size >= 99.95 => format!("{value:.0}"),
@@ -48,7 +48,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// In steps of 1024, as memory is told.
+/// Formats in binary units, as is usual for memory.
 fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (bytes, 0);

@@ -1,30 +1,30 @@
-//! Whether two samples differ by more than chance, and by how much.
+//! Tests whether two samples differ significantly, and by how much.
 
 use statrs::stats_tests::Alternative;
 use statrs::stats_tests::mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu};
 
-/// Values of a side that are tested. The test compares all pairs; more values find effects that nobody cares for.
+/// Maximum number of tested values per side. The test compares all pairs, and more values only reveal irrelevant effects.
 pub(super) const MOST_TESTED: usize = 500;
-/// Values on both sides together up to which p is counted instead of approximated.
+/// Maximum number of values on both sides for an exact p.
 const MOST_COUNTED: usize = 40;
 
-/// Below, the approximation rounds to nothing.
-const LEAST_TOLD: f64 = 1e-15;
+/// Below this, the approximation rounds to 0.
+const LEAST_P: f64 = 1e-15;
 
-/// A test of two samples.
+/// The result of a test of two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Test {
     /// Two-sided, not corrected.
     pub(super) p: f64,
-    /// Cliff's δ: how much more often a value of the head is above one of the base than below, −1 to 1.
+    /// Cliff's δ from −1 to 1: how much more often a value of the head is above one of the base than below it.
     pub(super) delta: f64,
 }
 
-/// The Mann–Whitney U test, two-sided. Nothing where a side is empty or a value is no number.
+/// The two-sided Mann–Whitney U test. Returns `None` if a side is empty or a value is NaN.
 ///
-/// Without ties p of small samples is exact; else it is that of the normal approximation with correction for ties and continuity.
-/// The crate's own exact method is not used: it answers the complement when the first sample is not the larger one, and walks
-/// through every combination.
+/// Without ties, p is exact for small samples. Otherwise it is the normal approximation, corrected for ties and continuity. The
+/// crate's own exact method is not used: it returns the complement if the first sample is not the larger one, and it enumerates
+/// every combination.
 pub(super) fn mann_whitney(base: &[f64], head: &[f64]) -> Option<Test> {
     let (base, head) = (thinned(base), thinned(head));
     let method = MannWhitneyUMethod::AsymptoticInclContinuityCorrection;
@@ -34,12 +34,12 @@ pub(super) fn mann_whitney(base: &[f64], head: &[f64]) -> Option<Test> {
     let counted = (base.len() + head.len() <= MOST_COUNTED && !has_ties(&base, &head))
         .then(|| exact(above.max(pairs - above), base.len(), head.len()));
     Some(Test {
-        p: counted.unwrap_or(approximate).max(LEAST_TOLD),
+        p: counted.unwrap_or(approximate).max(LEAST_P),
         delta: 2.0 * above / pairs - 1.0,
     })
 }
 
-/// The least p that samples of these sizes can have.
+/// Returns the smallest p that samples of these sizes can have.
 pub(super) fn least_p(base: usize, head: usize) -> f64 {
     let (few, all) = (base.min(head).min(MOST_TESTED), base + head);
     let mut p = 2.0;
@@ -62,14 +62,14 @@ fn thinned(values: &[f64]) -> Vec<f64> {
 fn has_ties(base: &[f64], head: &[f64]) -> bool {
     let mut all: Vec<f64> = base.iter().chain(head).copied().collect();
     all.sort_by(f64::total_cmp);
-    // −0 and 0 are equal, though not in total order.
+    // −0 and 0 are equal, but not in the total order.
     #[expect(clippy::float_cmp, reason = "ties are equal values")]
     all.windows(2).any(|two| two[0] == two[1])
 }
 
-/// Twice the share of all orders whose U is at least `u`: U is counted up value by value.
+/// Returns twice the share of all orders whose U is at least `u`. Counts the orders value by value.
 fn exact(u: f64, base: usize, head: usize) -> f64 {
-    // ways[taken][sum]: how many sets of so many ranks, counted from 0, have this sum.
+    // ways[taken][sum]: the number of sets of `taken` ranks, counted from 0, with this sum.
     let ranks = base + head;
     let most = base * head + head * (head - 1) / 2;
     let mut ways = vec![vec![0.0_f64; most + 1]; head + 1];
@@ -102,9 +102,9 @@ mod tests {
         (one - other).abs() < 1e-9
     }
 
-    /// Against `scipy.stats.mannwhitneyu` 1.x, which was asked for these.
+    /// Compares with the results of `scipy.stats.mannwhitneyu` 1.x.
     #[test]
-    fn p_is_that_of_scipy_for_small_and_large_samples_with_and_without_ties() {
+    fn p_matches_scipy_for_small_and_large_samples_with_and_without_ties() {
         let cases: [(&[f64], &[f64], f64); 7] = [
             (&[1., 2., 3.], &[4., 5., 6., 7.], 0.057_142_857_142_857),
             (
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_nothing_and_of_what_is_no_number() {
+    fn empty_samples_and_nan_have_no_test() {
         assert_eq!(mann_whitney(&[], &[1.0]), None);
         assert_eq!(mann_whitney(&[1.0], &[f64::NAN]), None);
     }
 
     #[test]
-    fn few_values_cannot_say_more_than_their_number() {
+    fn the_smallest_possible_p_depends_on_the_sample_sizes() {
         assert!(close(least_p(5, 5), 0.007_936_507_936_507_936));
         assert!(close(least_p(1, 1), 1.0));
         assert!(least_p(20, 20) < 1e-10);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_says_how_often_one_is_above_the_other() {
+    fn delta_is_how_much_more_often_the_head_is_above_the_base() {
         let test = mann_whitney(&[1., 2., 3.], &[4., 5., 6.]).unwrap();
         assert!(close(test.delta, 1.0));
         let test = mann_whitney(&[1., 2., 3.], &[2., 1., 3.]).unwrap();

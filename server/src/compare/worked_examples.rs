@@ -1,4 +1,4 @@
-//! Comparisons that can be checked by hand.
+//! Comparisons that can be verified by hand.
 
 use super::*;
 use crate::test_run::Quantity;
@@ -11,7 +11,7 @@ fn span(name: &str) -> Measurable {
     Measurable::Span(name.to_owned())
 }
 
-/// A side with a run for each list of values.
+/// A side with one run per list of values.
 fn side(label: &str, runs: &[Vec<(Measurable, Quantity, f64)>]) -> Side {
     let run = |values: &Vec<(Measurable, Quantity, f64)>| {
         let mut measured = Measured::default();
@@ -27,7 +27,7 @@ fn side(label: &str, runs: &[Vec<(Measurable, Quantity, f64)>]) -> Side {
     }
 }
 
-/// So many values around the middle, each of them different.
+/// Returns `count` different values around the middle.
 fn around(
     of: &Measurable,
     quantity: Quantity,
@@ -56,16 +56,16 @@ fn verdict(base: (f64, u32), head: (f64, u32)) -> Verdict {
 }
 
 #[test]
-fn a_regression_needs_samples_and_an_effect_beyond_both_bounds_and_significance() {
+fn a_regression_needs_samples_and_significance_and_a_change_beyond_both_tolerances() {
     assert_eq!(verdict((100.0, 50), (150.0, 50)), Verdict::Regressed);
     assert_eq!(verdict((150.0, 50), (100.0, 50)), Verdict::Improved);
-    // Highly significant, and nobody would notice: 8 %.
+    // Highly significant, but only 8 %.
     assert_eq!(verdict((100.0, 4_000), (108.0, 4_000)), Verdict::Unchanged);
-    // Half as much again, of a tenth of a millisecond.
+    // 50 % more, but only 0.05 ms.
     assert_eq!(verdict((0.1, 400), (0.15, 400)), Verdict::Unchanged);
-    // Large, of few values.
+    // A large change, but few values.
     assert_eq!(verdict((100.0, 10), (900.0, 10)), Verdict::NotEnoughSamples);
-    // Large in the middle, by chance: values lie anywhere.
+    // The medians differ by chance: the values are scattered.
     let of = page("Cart");
     let wild = |step: u32| {
         let value = move |number: u32| f64::from(number * step % 101) * 10.0;
@@ -80,7 +80,7 @@ fn a_regression_needs_samples_and_an_effect_beyond_both_bounds_and_significance(
 }
 
 #[test]
-fn less_is_worse_of_frames_per_second() {
+fn fewer_frames_per_second_are_worse() {
     let of = page("Feed");
     let made = |fps| side("", &[around(&of, Quantity::Fps, fps, 40)]);
     let comparison = compare(&made(58.0), &made(40.0), &Budgets::default());
@@ -92,7 +92,7 @@ fn less_is_worse_of_frames_per_second() {
 }
 
 #[test]
-fn a_tail_that_grows_is_found_where_the_middle_stays() {
+fn a_longer_tail_is_found_if_the_median_is_unchanged() {
     let of = span("pay");
     let made = |tail: f64| {
         let mut values = around(&of, Quantity::DurationMs, 100.0, 270);
@@ -115,7 +115,7 @@ fn a_tail_that_grows_is_found_where_the_middle_stays() {
 }
 
 #[test]
-fn runs_are_compared_where_there_are_enough_and_one_odd_run_is_no_regression() {
+fn runs_are_compared_if_there_are_enough_and_a_single_outlier_is_no_regression() {
     let of = page("Cart");
     let runs = |middles: &[f64]| -> Vec<_> {
         middles
@@ -132,7 +132,7 @@ fn runs_are_compared_where_there_are_enough_and_one_odd_run_is_no_regression() {
         (row.verdict, row.counted, row.head_count),
         (Verdict::Regressed, Counted::Runs, 6)
     );
-    // Two of three runs as ever: what the third one did is the machine's.
+    // Two of three runs are unchanged: the third one is an outlier of the machine.
     let base = side("", &runs(&[100.0, 101.0, 102.0]));
     let odd = side("", &runs(&[100.0, 101.0, 400.0]));
     let comparison = compare(&base, &odd, &Budgets::default());
@@ -141,7 +141,7 @@ fn runs_are_compared_where_there_are_enough_and_one_odd_run_is_no_regression() {
 }
 
 #[test]
-fn what_is_one_number_a_run_needs_runs() {
+fn a_metric_with_one_value_per_run_needs_several_runs() {
     let run = |stalls: f64| vec![(page("Cart"), Quantity::Stalls, stalls)];
     let verdict = |count: usize| {
         let base = side("", &vec![run(1.0); count]);
@@ -172,20 +172,20 @@ at_most = 1
 "#;
 
 #[test]
-fn a_budget_holds_whatever_the_base_did_and_what_it_means_is_chosen() {
+fn a_budget_applies_regardless_of_the_base_and_chooses_the_gate() {
     let values = [
         around(&page("Cart"), Quantity::T3Ms, 90.0, 40),
         around(&page("Home"), Quantity::Fps, 30.0, 40),
     ];
     let made = || side("same", &[values.concat()]);
     let comparison = compare(&made(), &made(), &Budgets::parse(BUDGETS).unwrap());
-    let told: Vec<_> = comparison
+    let outcomes: Vec<_> = comparison
         .rows
         .iter()
         .map(|row| (row.metric.label(), row.verdict, row.gate))
         .collect();
     assert_eq!(
-        told,
+        outcomes,
         [
             ("t3_ms p75".to_owned(), Verdict::OverBudget, Gate::Fail),
             ("fps".to_owned(), Verdict::OverBudget, Gate::Warn),
@@ -196,7 +196,7 @@ fn a_budget_holds_whatever_the_base_did_and_what_it_means_is_chosen() {
     assert_eq!(comparison.gate(), Gate::Fail);
 }
 
-/// Something of every verdict, with names that are up to no good.
+/// A comparison with every verdict and with hostile names.
 fn example() -> Comparison {
     let evil = page("<img src=x>|`a`\n@all");
     let base = [
@@ -219,7 +219,7 @@ fn example() -> Comparison {
 }
 
 #[test]
-fn a_report_in_markdown_reads_like_this() {
+fn the_markdown_report() {
     insta::assert_snapshot!(markdown(&example()), @r##"
     <!-- unjank:report -->
     ### ❌ unjank: 1 regressed, 2 improved
@@ -244,12 +244,12 @@ fn a_report_in_markdown_reads_like_this() {
 
     </details>
 
-    <sub>p: Mann–Whitney, corrected (Holm) for 4 tests; a regression needs p ≤ 0.01 and a change beyond what is allowed. n counts values, or runs where it says so.</sub>
+    <sub>p: Mann–Whitney, corrected (Holm) for 4 tests; a regression needs p ≤ 0.01 and a change beyond the tolerance. n is the number of values, or of runs where noted.</sub>
     "##);
 }
 
 #[test]
-fn a_report_in_json_has_these_fields() {
+fn the_json_report() {
     let mut document: serde_json::Value = serde_json::from_str(&json(&example()).unwrap()).unwrap();
     let rows = document["rows"].as_array_mut().unwrap();
     rows.truncate(1);
@@ -297,7 +297,7 @@ fn a_report_in_json_has_these_fields() {
 }
 
 #[test]
-fn a_report_of_thousands_of_pages_with_long_names_fits_into_a_comment() {
+fn a_report_with_thousands_of_long_names_fits_into_a_comment() {
     let pages = (0..3_000).map(|number| {
         let name = format!("{number}{}", "|<@😀".repeat(100));
         around(&page(&name), Quantity::TotalMs, 100.0, 1)
@@ -310,7 +310,7 @@ fn a_report_of_thousands_of_pages_with_long_names_fits_into_a_comment() {
 
 proptest::proptest! {
     #[test]
-    fn seen_from_the_other_side_what_got_worse_got_better(
+    fn swapping_the_sides_turns_regressions_into_improvements(
         base in proptest::collection::vec(proptest::collection::vec(1.0_f64..1_000.0, 15..30), 1..8),
         head in proptest::collection::vec(proptest::collection::vec(1.0_f64..1_000.0, 15..30), 1..8),
         factor in 0.3_f64..3.0,

@@ -1,4 +1,4 @@
-//! Settings of the embedded engine that `serve` and `engine` share.
+//! Settings of the embedded engine, shared by `serve` and `engine`.
 
 use std::net::SocketAddr;
 
@@ -10,12 +10,12 @@ use crate::store::EnginePasswords;
 /// The embedded engine.
 #[derive(Args, Clone, Debug)]
 pub struct Engine {
-    /// The address of ClickHouse's native protocol, for `clickhouse-client` and Grafana's native mode; port 0 takes a free
-    /// port. Unset: only HTTP.
+    /// The address of ClickHouse's native protocol, for `clickhouse-client` and Grafana's native mode. Port 0 picks a free port.
+    /// Unset: HTTP only.
     #[arg(long, env = "UNJANK_ENGINE_TCP_LISTEN", value_name = "ADDRESS")]
     pub engine_tcp_listen: Option<SocketAddr>,
 
-    /// What the engine's user `admin` may read and write outside ClickHouse's own tables. Unset: nothing.
+    /// Sources outside ClickHouse's own tables that the engine's user `admin` may read and write. Unset: none.
     #[arg(
         long,
         env = "UNJANK_ENGINE_SOURCES",
@@ -40,7 +40,7 @@ pub enum AllowedSource {
     File,
     /// HTTP servers.
     Url,
-    /// Buckets of S3 and what speaks like it.
+    /// Buckets of S3 and compatible services.
     S3,
     /// Other ClickHouse servers.
     Remote,
@@ -57,8 +57,8 @@ impl AllowedSource {
     }
 }
 
-/// The passwords of the engine's users: `UNJANK_ENGINE_PASSWORD` for `admin`, who exists only with a password, and
-/// `UNJANK_ENGINE_WRITER_PASSWORD` and `UNJANK_ENGINE_READER_PASSWORD` instead of random ones.
+/// Reads the passwords of the engine's users: `UNJANK_ENGINE_PASSWORD` for `admin`, which exists only with a password, and
+/// `UNJANK_ENGINE_WRITER_PASSWORD` and `UNJANK_ENGINE_READER_PASSWORD` in place of random ones.
 pub fn engine_passwords() -> EnginePasswords {
     EnginePasswords {
         admin: password("UNJANK_ENGINE_PASSWORD"),
@@ -69,7 +69,7 @@ pub fn engine_passwords() -> EnginePasswords {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "other users of the machine see arguments, so these are no flags"
+    reason = "other users of the machine can see arguments, so these are not flags"
 )]
 fn password(variable: &str) -> Option<String> {
     std::env::var(variable)

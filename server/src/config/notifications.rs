@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Secret;
+use crate::secret::Secret;
 use crate::alerts::notify::AllowedTargets;
 
 /// A part of the settings of `unjank serve`.

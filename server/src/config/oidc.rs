@@ -1,25 +1,27 @@
-//! Settings of logins with OpenID Connect: the identity provider, and what it decides.
+//! Settings of logins with OpenID Connect: the identity provider, and the permissions that it controls.
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use reqwest::Url;
 
-use super::{Secret, Switch};
+use super::Switch;
+use crate::secret::Secret;
 use crate::openid_connect::{ProviderSettings, RoleMap, RoleMapping, is_safe};
 
 /// A part of the settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]
 pub struct Oidc {
-    /// The identity provider that people may log in with, exactly as it writes its issuer: <https://sso.example.com/realms/main>. Needs
-    /// `--public-url`; register `<public URL>/api/v1/session/oidc/callback` at the provider. Unset: people log in with passwords only.
+    /// The issuer of the identity provider, exactly as the provider writes it: <https://sso.example.com/realms/main>. Requires
+    /// `--public-url`; register `<public URL>/api/v1/session/oidc/callback` at the provider. Unset: users log in with passwords
+    /// only.
     #[arg(long, env = "UNJANK_OIDC_ISSUER", value_name = "URL")]
     pub oidc_issuer: Option<String>,
 
-    /// The client that is registered for this server at the identity provider.
+    /// The client id that is registered for this server at the identity provider.
     #[arg(long, env = "UNJANK_OIDC_CLIENT_ID", value_name = "ID")]
     pub oidc_client_id: Option<String>,
 
-    /// The client's secret. Unset: a public client.
+    /// The secret of the client. Unset: a public client.
     #[arg(
         long,
         env = "UNJANK_OIDC_CLIENT_SECRET",
@@ -28,11 +30,11 @@ pub struct Oidc {
     )]
     pub oidc_client_secret: Option<Secret>,
 
-    /// What the login page calls the provider: "Continue with …".
+    /// The name of the provider on the login page: "Continue with …".
     #[arg(long, env = "UNJANK_OIDC_NAME", value_name = "NAME", default_value = "single sign-on", value_parser = label)]
     pub oidc_name: String,
 
-    /// What the provider is asked for, separated by spaces.
+    /// The scopes to request from the provider, separated by spaces.
     #[arg(
         long,
         env = "UNJANK_OIDC_SCOPES",
@@ -41,7 +43,7 @@ pub struct Oidc {
     )]
     pub oidc_scopes: String,
 
-    /// The claim that roles are mapped from: a list of texts or one text, in the ID token or else in the user info.
+    /// The claim that maps to roles: a text or a list of texts, in the ID token or otherwise in the user info.
     #[arg(
         long,
         env = "UNJANK_OIDC_ROLES_CLAIM",
@@ -50,9 +52,9 @@ pub struct Oidc {
     )]
     pub oidc_roles_claim: String,
 
-    /// What a value of the claim lets a person do: `shop-developers=shop:editor`, or `unjank-admins=operator` for an admin of the
-    /// installation. May be repeated; in the environment and in files, `;` separates several. With at least one, each login sets the
-    /// person's roles to exactly what the claim gives. Unset: roles are given in unjank.
+    /// The role for a value of the claim: `shop-developers=shop:editor`, or `unjank-admins=operator` for an admin of the
+    /// installation. Repeatable; in the environment and in files, separate several with `;`. With at least one mapping, each login
+    /// sets the user's roles to exactly those of the claim. Unset: roles are assigned in unjank.
     #[arg(
         long = "oidc-role",
         env = "UNJANK_OIDC_ROLE",
@@ -61,8 +63,8 @@ pub struct Oidc {
     )]
     pub oidc_role: Vec<RoleMapping>,
 
-    /// Whether the first login of an unknown person makes an account. Unset: on when roles are mapped, for those with a role;
-    /// otherwise off, so that people are invited first.
+    /// Whether the first login of an unknown person creates an account. Unset: on if roles are mapped, for people with a role;
+    /// otherwise off, so that people must be invited first.
     #[arg(
         long,
         env = "UNJANK_OIDC_CREATE_PEOPLE",
@@ -71,21 +73,22 @@ pub struct Oidc {
     )]
     pub oidc_create_people: Option<Switch>,
 
-    /// How many hours a login with the provider lasts at most. Then the provider is asked again, and roles that it took away end.
+    /// The maximum duration of a login through the provider, in hours. After it, the user must log in through the provider again,
+    /// which ends revoked roles.
     #[arg(long, env = "UNJANK_OIDC_SESSION_HOURS", value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=8_760))]
     pub oidc_session_hours: u32,
 }
 
 impl Oidc {
-    /// The provider, if there is one.
+    /// Returns the provider if one is configured.
     ///
     /// # Errors
-    /// When settings are missing or wrong; the text says which.
+    /// Returns an error that names the missing or invalid setting.
     pub fn provider(&self, public_url: Option<&str>) -> anyhow::Result<Option<ProviderSettings>> {
         let Some(issuer) = self.oidc_issuer.as_deref().filter(|url| !url.is_empty()) else {
             ensure!(
                 self.oidc_client_id.is_none() && self.oidc_role.is_empty(),
-                "--oidc-client-id and --oidc-role need --oidc-issuer, the address of the identity provider"
+                "--oidc-client-id and --oidc-role need --oidc-issuer, the URL of the identity provider"
             );
             return Ok(None);
         };
@@ -135,7 +138,7 @@ fn check_issuer(issuer: &str) -> anyhow::Result<()> {
 fn public(url: Option<&str>) -> anyhow::Result<Url> {
     let Some(text) = url else {
         bail!(
-            "--oidc-issuer needs --public-url, the address at which people open unjank: the identity provider sends them back there"
+            "--oidc-issuer needs --public-url, the URL of unjank in the browser: the identity provider redirects to it"
         );
     };
     let url: Url = text
@@ -156,7 +159,7 @@ fn public(url: Option<&str>) -> anyhow::Result<Url> {
 fn label(name: &str) -> Result<String, String> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 60 || name.contains(char::is_control) {
-        return Err("a name has 1 to 60 characters".to_owned());
+        return Err("the name must have 1 to 60 characters".to_owned());
     }
     Ok(name.to_owned())
 }
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_people_get_accounts_when_roles_are_mapped_or_when_the_setting_says_so() {
+    fn unknown_people_get_accounts_if_roles_are_mapped_or_the_setting_is_on() {
         assert!(!complete(&[]).creates_people);
         assert!(complete(&["--oidc-create-people", "on"]).creates_people);
         let mapped = ["--oidc-role", "a=operator;b=shop:viewer"];
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_settings_say_what_to_do() {
+    fn errors_in_settings_name_the_fix() {
         let own = Some("https://unjank.example.com");
         let client = ["--oidc-client-id", "unjank"];
         for (issuer, public_url, reason) in [

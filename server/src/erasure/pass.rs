@@ -13,7 +13,7 @@ use crate::store::{Failure, Found, LIFE, Part, Period, Rebuilder, Whose, tables_
 const POLL: Duration = Duration::from_millis(250);
 /// Requests that were in flight when the pass began have reached the log after this time.
 const ON_THEIR_WAY: Duration = Duration::from_secs(15);
-/// Longest wait for a mutation. After it, the mutation goes on while passes of other projects run.
+/// Longest wait for a mutation. After it, the mutation continues while passes of other projects run.
 const LONG: Duration = Duration::from_secs(60);
 const HOUR: i64 = 3_600;
 

@@ -1,6 +1,6 @@
 //! `GET /openapi.json`: the public routes as an OpenAPI 3.1 document, made from the annotations of the handlers.
 //!
-//! An annotation contains what only its handler knows. [`finish`] adds what can be derived: path parameters, operation ids, and the answers that come
+//! An annotation contains what only its handler knows. `finish` adds what can be derived: path parameters, operation ids, and the answers that come
 //! with a method. A test compares the list below with the routing table.
 
 mod answers;

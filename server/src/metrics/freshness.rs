@@ -1,4 +1,4 @@
-//! How soon the rows of a batch can be queried: all of it for Prometheus, the last minutes for people.
+//! How soon the rows of a batch can be queried: a histogram for Prometheus, and percentiles of the last minutes for people.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use prometheus::Histogram;
 
-/// What counts as the last minutes.
+/// The period of the percentiles.
 const RECENT: Duration = Duration::from_secs(5 * 60);
-/// Batches that are remembered: the latest ones, when more were stored.
+/// Maximum number of batches to remember. The latest ones are kept.
 const MOST: usize = 4_096;
 
 #[derive(Clone)]
@@ -22,7 +22,7 @@ struct Delay {
     micros: i64,
 }
 
-/// How long batches took from their arrival until their rows could be queried.
+/// Percentiles of the time from the arrival of a batch until its rows can be queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delays {
     pub p50: Duration,
@@ -37,7 +37,7 @@ impl Freshness {
         }
     }
 
-    /// Notes batches whose rows can be queried now. Times are microseconds since the epoch.
+    /// Records batches whose rows can be queried now. Times are in microseconds since the epoch.
     pub fn stored(&self, now: i64, received_at: impl Iterator<Item = i64>) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         for received_at in received_at {
@@ -53,7 +53,7 @@ impl Freshness {
         }
     }
 
-    /// Of the last five minutes; none without a batch in them.
+    /// Returns the percentiles of the last five minutes, or `None` if no batch was stored.
     #[must_use]
     pub fn recent(&self, now: i64) -> Option<Delays> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_minutes_count() {
+    fn only_the_last_minutes_are_counted() {
         let histogram = Histogram::with_opts(HistogramOpts::new("test", "test")).unwrap();
         let freshness = Freshness::new(histogram);
         let minute = 60_000_000;

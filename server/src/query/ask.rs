@@ -14,7 +14,7 @@ const MOST_MEASURES: usize = 50;
 const MOST_ROWS: u64 = 1_000;
 const DEFAULT_ROWS: u64 = 50;
 
-/// Why a query is invalid. The text says what would be valid.
+/// Why a query is invalid. The text says what is valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AskError(pub String);

@@ -8,7 +8,7 @@ use crate::store::reads::{Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
 use crate::test_run::{Collector, TestRun};
 
-/// Maximum number of events in a run, enough for a test of several hours. Tables and series answer for more.
+/// Maximum number of events in a run, enough for a test of several hours. For more events, use tables and series.
 pub const MOST_EVENTS: u64 = 300_000;
 /// Maximum number of stalls in a run. Each is read with its stacks.
 const MOST_STALLS: u64 = 20_000;

@@ -1,4 +1,4 @@
-//! What the run was, and how it went in a few numbers.
+//! The header of the report: app, devices, and the most important numbers.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use unjank_protocol::Timestamp;
 use super::numbers::{bytes, count, millis, percent, plural};
 use crate::test_run::{Frames, TestRun};
 
-/// More of them are only counted.
+/// Maximum number of names in a list; the rest is counted.
 const NAMED: usize = 3;
 
 pub(super) fn title(run: &TestRun) -> String {
@@ -22,7 +22,7 @@ pub(super) fn title(run: &TestRun) -> String {
 pub(super) fn header(run: &TestRun, title: &str) -> Markup {
     let app = &run.app;
     let hertz: BTreeSet<String> = app.refresh_hz.iter().map(|hz| format!("{hz} Hz")).collect();
-    // One stands in the title.
+    // A single app is already in the title.
     let apps = if app.apps.len() > 1 {
         listed(&app.apps)
     } else {
@@ -52,7 +52,7 @@ pub(super) fn header(run: &TestRun, title: &str) -> Markup {
             }
         }
         @if app.apps.is_empty() {
-            p.note { "The file does not say which app and device it is from." }
+            p.note { "The file does not name the app or the device." }
         }
         @if run.skipped > 0 {
             p.note { (plural(whole(run.skipped), "line")) " could not be read." }
@@ -69,7 +69,7 @@ fn listed(values: &BTreeSet<String>) -> String {
     }
 }
 
-/// The numbers somebody looks for first.
+/// The most important numbers.
 pub(super) fn overview(run: &TestRun) -> Markup {
     let frames = run.frames();
     let frames = frames.as_ref();
@@ -128,7 +128,7 @@ pub(super) fn overview(run: &TestRun) -> Markup {
     html! { div.tiles { @for tile in tiles.into_iter().flatten() { (tile) } } }
 }
 
-/// No stall is a number as well, when pages were watched.
+/// If any page was monitored, zero stalls is a result.
 fn has_stalls(run: &TestRun) -> bool {
     !run.pages.is_empty()
 }

@@ -1,6 +1,6 @@
-//! Numbers as people read them, with their unit.
+//! Formats numbers with their units for people.
 
-/// `412 ms`, `1.24 s`, `3 min 20 s`.
+/// Returns a text such as `412 ms`, `1.24 s` or `3 min 20 s`.
 pub(super) fn millis(ms: f64) -> String {
     match ms {
         _ if ms >= 60_000.0 => {
@@ -20,7 +20,7 @@ pub(super) fn micros(us: f64) -> String {
     millis(us / 1_000.0)
 }
 
-/// In steps of 1024, as memory is told.
+/// Formats in binary units, as is usual for memory.
 pub(super) fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (bytes.abs(), 0);
@@ -33,7 +33,7 @@ pub(super) fn bytes(bytes: f64) -> String {
     format!("{sign}{value:.digits$} {}", UNITS[unit])
 }
 
-/// The same with `+` where it grew.
+/// Adds a `+` to positive numbers.
 pub(super) fn growth(by: f64) -> String {
     if by > 0.0 {
         format!("+{}", bytes(by))
@@ -52,7 +52,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// With a thin space between thousands. Weighted counts are not always whole.
+/// Separates thousands with a thin space. Weighted counts are not always whole numbers.
 pub(super) fn count(count: f64) -> String {
     let whole = format!("{:.0}", count.abs());
     let mut text = String::with_capacity(whole.len() + 4);
@@ -65,14 +65,14 @@ pub(super) fn count(count: f64) -> String {
     text
 }
 
-/// `1 jank`, `2 janks`.
+/// Returns a text such as `1 jank` or `2 janks`.
 pub(super) fn plural(number: f64, name: &str) -> String {
     let shown = count(number);
     let end = if shown == "1" { "" } else { "s" };
     format!("{shown} {name}{end}")
 }
 
-/// A number of which nothing is known but that it is one.
+/// Formats a number without a known unit.
 pub(super) fn value(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 || value.fract() == 0.0 => {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_as_many_digits_as_anybody_reads() {
+    fn numbers_are_rounded_to_readable_precision() {
         let times = [0.004, 0.25, 7.0, 412.4, 1_240.0, 12_345.0, 200_000.0].map(millis);
         assert_eq!(
             times,

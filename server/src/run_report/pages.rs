@@ -6,7 +6,7 @@ use super::numbers::{bytes, count, growth, millis, percent, plural};
 use super::sparkline::sparkline;
 use crate::test_run::{Frames, Level, Loads, Page, TestRun};
 
-/// Pages that are shown; those with least lost time are left out.
+/// Maximum number of shown pages. Pages with the least lost time are omitted.
 const MOST: usize = 60;
 
 pub(super) fn pages(run: &TestRun) -> Option<Markup> {
@@ -62,7 +62,7 @@ fn frames_of(frames: &Frames) -> Markup {
             (maybe("Frozen", frames.frozen_share().map(percent)))
             (fact("Dropped", count(frames.dropped)))
             (fact("Longest drop", format!("{} frames", frames.longest_drop)))
-            (fact("Watched", millis(frames.shown_ms)))
+            (fact("Monitored", millis(frames.shown_ms)))
             (fact("Jank time", millis(frames.jank_ms)))
             (maybe("Jank share", frames.jank_share().map(percent)))
             (fact("Over budget", millis(frames.delay_ms)))
@@ -77,7 +77,7 @@ fn memory_of(memory: &Level) -> Markup {
         }
         dl {
             (fact("Memory", bytes(memory.mean)))
-            (fact("Most memory", bytes(memory.max)))
+            (fact("Max memory", bytes(memory.max)))
             (fact("Growth", growth(memory.growth)))
         }
     }
@@ -87,7 +87,7 @@ fn cpu_of(cpu: &Level) -> Markup {
     html! {
         dl {
             (fact("CPU", format!("{:.0} %", cpu.mean)))
-            (fact("Most CPU", format!("{:.0} %", cpu.max)))
+            (fact("Max CPU", format!("{:.0} %", cpu.max)))
         }
     }
 }

@@ -1,11 +1,11 @@
-//! A small line of values over time, as SVG inside the page.
+//! A small line chart of values over time, as inline SVG.
 
 use maud::{Markup, html};
 
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 36.0;
 
-/// Between two values at least, and as far as the line goes. Nothing for a single value: that is no line.
+/// Draws a line between the given bounds, extending the upper one if needed. Returns `None` without at least two points in time.
 pub(super) fn sparkline(
     points: &[(i64, f64)],
     (bottom, top): (f64, f64),
@@ -16,7 +16,7 @@ pub(super) fn sparkline(
         return None;
     }
     let top = points.iter().fold(top, |top, (_, value)| top.max(*value));
-    // What never changes lies at the bottom.
+    // A constant line lies at the bottom.
     let range = if top > bottom { top - bottom } else { 1.0 };
     #[expect(clippy::cast_precision_loss, reason = "a place on a line")]
     let x = |time: i64| (time - first) as f64 / (last - first) as f64 * WIDTH;

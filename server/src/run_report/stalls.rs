@@ -1,4 +1,4 @@
-//! Every stall with its cause, its stack and what the app wrote before it.
+//! The stalls with cause, stack and the log before them.
 
 use maud::{Markup, html};
 use unjank_protocol::Timestamp;
@@ -7,7 +7,7 @@ use super::numbers::{millis, plural};
 use crate::store::reads::StoredFrame;
 use crate::test_run::{Stall, TestRun};
 
-/// Stalls of a group that have a line of their own; the others are in its numbers.
+/// Maximum number of stalls with details. The rest is only part of the totals.
 const MOST: usize = 100;
 
 pub(super) fn stalls(run: &TestRun) -> Option<Markup> {
@@ -20,9 +20,9 @@ pub(super) fn stalls(run: &TestRun) -> Option<Markup> {
     Some(html! {
         p.sum { (plural(stalls.janks, "jank")) " and " (plural(stalls.anrs, "ANR")) " blocked it for " (millis(stalls.sum_ms)) "." }
         (groups(&stalls.longest))
-        h3 { "The longest" }
+        h3 { "Longest stalls" }
         @for stall in shown { (one(stall)) }
-        @if left_out > 0 { p.note { (left_out) " shorter ones are not listed." } }
+        @if left_out > 0 { p.note { (left_out) " shorter stalls are not listed." } }
     })
 }
 
@@ -34,7 +34,7 @@ struct Group<'s> {
     max_ms: i64,
 }
 
-/// By what the rules say: the cause that cost most time first.
+/// Groups stalls by cause, by total time, most first.
 fn groups(stalls: &[Stall]) -> Markup {
     let mut ids: Vec<u64> = Vec::new();
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -60,7 +60,7 @@ fn groups(stalls: &[Stall]) -> Markup {
     groups.sort_by_key(|group| -group.sum_ms);
     html! {
         div.scroll { table {
-            thead { tr { th scope="col" { "Cause" } th.n scope="col" { "Stalls" } th.n scope="col" { "Together" } th.n scope="col" { "Longest" } } }
+            thead { tr { th scope="col" { "Cause" } th.n scope="col" { "Stalls" } th.n scope="col" { "Total" } th.n scope="col" { "Longest" } } }
             tbody {
                 @for group in &groups {
                     tr {
@@ -83,7 +83,7 @@ fn one(stall: &Stall) -> Markup {
                 strong { (time(stall.duration_ms)) } " "
                 span.title { (stall.class.title) }
                 @if !stall.page.is_empty() { span.of { " on " (stall.page) } }
-                @if stall.class.not_a_cause { span.of { " (idle when it was looked at)" } }
+                @if stall.class.not_a_cause { span.of { " (idle when the stack was captured)" } }
             }
             dl {
                 div { dt { "At" } dd { (clock(stall.start)) } }
@@ -97,7 +97,7 @@ fn one(stall: &Stall) -> Markup {
             (stack("Stack", &stall.stack))
             @for (offset, frames) in &stall.samples { (stack(&format!("After {offset} ms"), frames)) }
             @if !stall.run_log.is_empty() {
-                h4 { "Before it" }
+                h4 { "Log before the stall" }
                 ul.log { @for (at, message) in &stall.run_log { li { time { (clock(*at)) } " " (message) } } }
             }
         }
@@ -125,7 +125,7 @@ fn or_dash(text: &str) -> &str {
     if text.is_empty() { "–" } else { text }
 }
 
-/// The time of day, in UTC, to the millisecond.
+/// Returns the time of day in UTC, to the millisecond.
 fn clock(at: Timestamp) -> String {
     let text = at.to_string();
     let time = text.split_once('T').map_or("", |(_, time)| time);

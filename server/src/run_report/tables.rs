@@ -1,4 +1,4 @@
-//! What is told in tables: starts, spans, traffic, redraws, monitors, and the SDK.
+//! The tables of the report: starts, spans, traffic, recompositions, metrics and the SDK.
 
 use maud::{Markup, html};
 
@@ -6,14 +6,14 @@ use super::numbers::{bytes, count, micros, millis, percent, value};
 use super::sparkline::sparkline;
 use crate::test_run::{Start, TestRun};
 
-/// Rows of a table; what comes after is small.
+/// Maximum number of rows per table.
 const MOST: usize = 50;
 
-/// How the cells of a column stand.
+/// The class of a column's cells, which aligns them.
 const TEXT: &str = "";
 const NUMBER: &str = "n";
 
-/// The largest rows of a table, with the names of its columns.
+/// Renders the first rows of a table with its column names.
 fn table<T>(columns: &[(&str, &str)], all: &[T], row: impl Fn(&T) -> Markup) -> Option<Markup> {
     (!all.is_empty()).then(|| {
         html! {
@@ -55,7 +55,7 @@ pub(super) fn spans(run: &TestRun) -> Option<Markup> {
         ("p50", NUMBER),
         ("p95", NUMBER),
         ("Max", NUMBER),
-        ("Together", NUMBER),
+        ("Total", NUMBER),
         ("Main thread", NUMBER),
     ];
     table(&columns, &run.spans, |span| {
@@ -101,7 +101,7 @@ pub(super) fn redrawn(run: &TestRun) -> Option<Markup> {
         ("Function", TEXT),
         ("Redrawn", NUMBER),
         ("Page", TEXT),
-        ("Because of", TEXT),
+        ("Cause", TEXT),
     ];
     table(&columns, &run.redrawn, |one| {
         html! {
@@ -117,8 +117,8 @@ pub(super) fn metrics(run: &TestRun) -> Option<Markup> {
     let columns = [
         ("Monitor", TEXT),
         ("Mean", NUMBER),
-        ("Least", NUMBER),
-        ("Most", NUMBER),
+        ("Min", NUMBER),
+        ("Max", NUMBER),
         ("Samples", NUMBER),
         ("Over time", TEXT),
     ];
@@ -144,13 +144,13 @@ pub(super) fn sdk(run: &TestRun) -> Option<Markup> {
         dl {
             div { dt { "CPU time" } dd { (micros(large(losses.overhead_us))) } }
             div { dt { "Uploaded" } dd { (bytes(large(losses.upload_bytes))) } }
-            div { dt { "Most waiting" } dd { (bytes(large(losses.queue_bytes))) } }
+            div { dt { "Largest queue" } dd { (bytes(large(losses.queue_bytes))) } }
         }
         @if let Some(table) = table(&[("Lost", TEXT), ("Reason", TEXT), ("Events", NUMBER)], &dropped, |((signal, reason), events)| html! {
             th scope="row" { (signal) }
             td { (reason) }
             td.n { (count(large(**events))) }
-        }) { (table) } @else { p { "It lost nothing." } }
+        }) { (table) } @else { p { "No events were lost." } }
     })
 }
 

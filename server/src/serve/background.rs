@@ -1,4 +1,4 @@
-//! What runs beside the requests, from the start of a server to its end.
+//! Background tasks that run from the start of a server to its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::store::{IngestLog, LogError};
 
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Alert rules are evaluated by one server of all that share a control database.
+/// Returns the evaluator of alert rules. Of the servers that share a control database, one evaluates them.
 pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
     Evaluator {
         judge: Judge::new(app.clickhouse.clone()),
@@ -36,11 +36,12 @@ pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
     }
 }
 
-/// What was stored before this start is remembered again, as soon as ClickHouse can say it.
+/// Remembers batches that were stored before this start, as soon as ClickHouse can list them.
 pub(super) async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
     let recalled = async {
         loop {
-            let recall = |project: &str, batch_id| app.intake.recent_batches.recall(project, batch_id);
+            let recall =
+                |project: &str, batch_id| app.intake.recent_batches.recall(project, batch_id);
             match app
                 .clickhouse
                 .recall_batches(RECENT_BATCHES / 2, recall)
@@ -48,7 +49,7 @@ pub(super) async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
             {
                 Ok(batches) => return tracing::debug!(batches, "batches recalled from ClickHouse"),
                 Err(failure) => {
-                    tracing::debug!(%failure, "batches cannot be recalled yet");
+                    tracing::debug!(%failure, "cannot recall batches yet");
                     sleep(Duration::from_secs(1)).await;
                 }
             }
@@ -60,7 +61,7 @@ pub(super) async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
     }
 }
 
-/// Counts of what never became a row go to the log every few seconds.
+/// Periodically writes counts of rejected and duplicate events to the log.
 pub(super) async fn write_counts(app: Arc<App>, shutdown: CancellationToken) {
     let mut every = interval(COUNTS_INTERVAL);
     loop {
@@ -75,18 +76,18 @@ pub(super) async fn flush_counts(app: &App) {
     flush(&app.intake.outcome_counts, &app.log, &app.clock).await;
 }
 
-/// Writes the counts to the log. Those that the log does not take stay, for the next time.
+/// Writes the counts to the log. Counts that the log rejects are kept for the next time.
 async fn flush(outcome_counts: &OutcomeCounts, log: &IngestLog, clock: &Clock) {
     let mut taken = outcome_counts.take().into_iter();
     for counts in &mut taken {
         match log.append(counts.record(clock.now())).await {
             Ok(()) => {}
-            // Counted twice would be worse than not at all: they may be in the log.
+            // The log may have the counts, and counting them twice would be worse than losing them.
             Err(error @ LogError::Unknown) => {
-                tracing::warn!(%error, "counts of refused batches may be lost");
+                tracing::warn!(%error, "counts of rejected batches may be lost");
             }
             Err(error) => {
-                tracing::warn!(%error, "counts of refused batches wait in memory");
+                tracing::warn!(%error, "cannot write counts of rejected batches yet; they are kept in memory");
                 outcome_counts.put_back(counts);
                 break;
             }
@@ -95,7 +96,7 @@ async fn flush(outcome_counts: &OutcomeCounts, log: &IngestLog, clock: &Clock) {
     taken.for_each(|counts| outcome_counts.put_back(counts));
 }
 
-/// Runs as long as the thread of the ingest log does.
+/// Resolves when the thread of the ingest log ends.
 pub(super) async fn watch_log(log: IngestLog, shutdown: CancellationToken) {
     tokio::select! {
         () = shutdown.cancelled() => {}
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn counts_that_the_log_does_not_take_are_written_later_and_once() {
+    async fn counts_that_the_log_rejects_are_written_later_and_only_once() {
         let (counts, folder) = (OutcomeCounts::default(), tempfile::tempdir().unwrap());
         for project in ["one", "two", "three"] {
             let refused = Count {
@@ -170,7 +171,7 @@ mod tests {
 
         let log = log(&folder, 0);
         flush(&counts, &log, &clock).await;
-        assert_eq!(log.pending_records(), 3, "a record a project");
+        assert_eq!(log.pending_records(), 3, "one record for each project");
         assert!(counts.take().is_empty());
     }
 }

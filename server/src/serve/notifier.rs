@@ -6,14 +6,15 @@ use uuid::Uuid;
 
 use crate::alerts::notify::{Mailer, Notifier, Outbound, deliver, digests, tell};
 use crate::clock::Clock;
-use crate::config::{Secret, Serve};
+use crate::config::Serve;
+use crate::secret::Secret;
 use crate::control::InstanceSecret;
 use crate::metrics::NotificationMetrics;
 use crate::store::ClickHouse;
 use crate::store::control::Control;
 use crate::task::Tasks;
 
-/// What the notifier needs besides its settings.
+/// The inputs of the notifier besides its settings.
 pub(super) struct Place {
     pub(super) control: Arc<dyn Control>,
     pub(super) secret: Arc<InstanceSecret>,

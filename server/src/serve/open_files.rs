@@ -1,11 +1,11 @@
-//! How many files and connections the system lets the server open, and what is kept free of devices.
+//! The system's limit of open files, and the share of it that devices cannot use.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors for the ingest log, the control database, ClickHouse, channels and the admin listener.
 const RESERVED: u64 = 512;
 
-/// Raises the limit as far as the system allows. Answers how many connections of clients then fit, at most `wanted`.
+/// Raises the limit as far as the system allows. Returns how many client connections fit, at most `wanted`.
 pub(super) fn connections(wanted: u64) -> u64 {
     let limit = raised();
     let fit = limit.map_or(wanted, |limit| limit.saturating_sub(RESERVED).max(16));
@@ -14,13 +14,13 @@ pub(super) fn connections(wanted: u64) -> u64 {
             wanted,
             fit,
             limit,
-            "the system lets the server open too few files for that many connections: raise its limit (ulimit -n, LimitNOFILE)"
+            "the limit of open files is too low for this many connections: raise it (ulimit -n, LimitNOFILE)"
         );
     }
     fit.min(wanted)
 }
 
-/// The limit of open files; nothing when there is none.
+/// Raises the limit of open files. Returns the new limit, or `None` if there is no limit.
 fn raised() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit {
@@ -30,7 +30,7 @@ fn raised() -> Option<u64> {
     match setrlimit(Resource::Nofile, wanted) {
         Ok(()) => limit.maximum,
         Err(error) => {
-            tracing::warn!(%error, "the limit of open files is not raised");
+            tracing::warn!(%error, "cannot raise the limit of open files");
             limit.current
         }
     }

@@ -1,4 +1,4 @@
-//! A ClickHouse server that runs by itself: where it is, and waiting until it can be used.
+//! A ClickHouse server of the operator: its address, and the wait until it can be used.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Shared;
 use crate::store::{ClickHouse, Login, Target, migrate};
 
-/// A ClickHouse server by its URL.
+/// Returns the target for the URL of a ClickHouse server.
 pub(crate) fn external(shared: &Shared, url: &str) -> Target {
     let login = Login {
         user: shared.clickhouse_user.clone(),
@@ -23,7 +23,7 @@ pub(crate) fn external(shared: &Shared, url: &str) -> Target {
     }
 }
 
-/// Compressing what never leaves the machine only costs CPU.
+/// Compression on loopback only costs CPU.
 fn is_loopback(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     ["localhost", "127.", "[::1]"]
@@ -31,7 +31,7 @@ fn is_loopback(url: &str) -> bool {
         .any(|host| rest.starts_with(host))
 }
 
-/// Brings the schema of a ClickHouse server up to date, however long it takes to answer; only then is it used.
+/// Updates the schema of a ClickHouse server and then points the handle at it. Retries until the server answers.
 pub(super) async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationToken) {
     let fresh = ClickHouse::away(clickhouse.database());
     fresh.point_at(Some(&target));
@@ -39,7 +39,7 @@ pub(super) async fn connect(clickhouse: ClickHouse, target: Target, shutdown: Ca
         match migrate(&fresh).await {
             Ok(_) => break,
             Err(failure) => {
-                tracing::error!(%failure, url = target.url, "ClickHouse cannot be used yet; events are kept in the ingest log");
+                tracing::error!(%failure, url = target.url, "cannot use ClickHouse yet; events are kept in the ingest log");
             }
         }
         tokio::select! {

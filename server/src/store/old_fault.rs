@@ -9,7 +9,7 @@ pub(super) enum OldFault {
     NumbersRepeat,
     /// The ledger of a lost log was applied to the new log.
     LedgerOfAnotherLog,
-    /// A block that was stored and then reported as refused was resent record by record under new numbers.
+    /// A block that was stored and then reported as rejected was resent record by record under new numbers.
     RefusedIsNotStored,
     /// After a failure, a fold was rolled up again from its first view, deduplicated by tokens alone.
     FoldsBeginAgain,

@@ -1,4 +1,4 @@
-//! Which app ran where, and what its SDK lost and cost.
+//! Apps and devices of a run, and the losses and overhead of the SDK.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,17 +6,17 @@ use serde::Deserialize;
 use unjank_protocol::{Resource, SdkHealth};
 use uuid::Uuid;
 
-/// Different devices that are listed; beyond, nobody reads.
+/// Maximum number of listed values per property.
 const MOST: usize = 50;
 
-/// App and devices of a run: usually one of each.
+/// Apps and devices of a run; usually one of each.
 #[derive(Debug, Default)]
 pub struct AppFacts {
     /// Identifier, version and build.
     pub apps: BTreeSet<String>,
-    /// Maker, model and class.
+    /// Manufacturer, model and class.
     pub devices: BTreeSet<String>,
-    /// System and version.
+    /// Operating system and version.
     pub systems: BTreeSet<String>,
     pub locales: BTreeSet<String>,
     pub refresh_hz: BTreeSet<u16>,
@@ -26,7 +26,7 @@ pub struct AppFacts {
     pub sessions: BTreeSet<Uuid>,
 }
 
-/// What a resource of a report file may say more than one of a batch.
+/// The field that a resource in a report file has in addition to one in a batch.
 #[derive(Deserialize)]
 pub(super) struct Session {
     #[serde(default)]
@@ -82,24 +82,24 @@ fn keep(known: &mut BTreeSet<String>, new: String) {
 }
 
 fn joined(parts: &[&str]) -> String {
-    let said: Vec<&str> = parts
+    let present: Vec<&str> = parts
         .iter()
         .copied()
         .filter(|part| !part.is_empty())
         .collect();
-    said.join(" ")
+    present.join(" ")
 }
 
-/// What the SDK says of itself.
+/// The losses and overhead that the SDK reports.
 #[derive(Debug, Default)]
 pub struct Losses {
-    /// Reports it was told in; 0 means that nobody knows, not that nothing was lost.
+    /// Number of health reports. Without any, the losses are unknown, not zero.
     pub reports: u64,
-    /// Signal and reason, and how many events.
+    /// Number of events by signal and reason.
     pub dropped: BTreeMap<(&'static str, String), u64>,
     pub overhead_us: u64,
     pub upload_bytes: u64,
-    /// The most that waited on a device.
+    /// The largest queue on a device.
     pub queue_bytes: u64,
 }
 

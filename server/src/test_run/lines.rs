@@ -1,7 +1,6 @@
-//! Reads a report file line by line: `{"signal": "span", "event": {…}}`, with the fields of the wire.
+//! Reads a report file line by line: `{"signal": "span", "event": {…}}`, with wire names.
 //!
-//! A line that cannot be read is skipped and counted: an app that was killed leaves half a line, and newer SDKs write signals that
-//! are not known here.
+//! An unreadable line is skipped and counted: a killed app leaves a partial line, and newer SDKs write unknown signals.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read as _};
@@ -19,11 +18,11 @@ use super::spans::{RedrawnFunctions, SpansByName};
 use super::{Lasted, Start, TestRun, traffic};
 use crate::stacks::Rules;
 
-/// The longest line: a stall with all its stacks is some hundred kilobytes.
+/// Maximum length of a line. A stall with all its stacks takes some hundred kilobytes.
 const LONGEST_LINE: u64 = 8 * 1024 * 1024;
-/// Different metrics that are told apart.
+/// Maximum number of distinct metrics.
 const MOST_METRICS: usize = 500;
-/// Starts that are kept.
+/// Maximum number of kept starts.
 const MOST_STARTS: usize = 500;
 
 #[derive(Deserialize)]
@@ -34,7 +33,7 @@ struct Line<'a> {
     event: &'a RawValue,
 }
 
-/// Takes events and becomes a run.
+/// Collects events into a run.
 pub struct Collector<'r> {
     rules: &'r Rules,
     run: TestRun,
@@ -45,7 +44,7 @@ pub struct Collector<'r> {
 }
 
 impl<'r> Collector<'r> {
-    /// Stalls are classified by `rules`.
+    /// Creates a collector that classifies stalls by `rules`.
     #[must_use]
     pub fn new(rules: &'r Rules) -> Self {
         Self {
@@ -61,7 +60,7 @@ impl<'r> Collector<'r> {
     /// Reads a report file to its end.
     ///
     /// # Errors
-    /// When it cannot be read; what stands in it is skipped instead.
+    /// Returns an error if the file cannot be read. Unreadable lines are skipped.
     pub fn read(&mut self, mut file: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
         loop {
@@ -77,7 +76,7 @@ impl<'r> Collector<'r> {
         }
     }
 
-    /// Takes one line.
+    /// Adds a line.
     pub fn line(&mut self, line: &[u8]) {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -93,7 +92,7 @@ impl<'r> Collector<'r> {
         self.event(&line.signal, line.event.get())
     }
 
-    /// Takes an event of a signal, as it would stand in a line.
+    /// Adds an event of a signal, as written in a line.
     pub fn event_of(&mut self, signal: &str, event: &[u8]) {
         let event = std::str::from_utf8(event).ok();
         if event.and_then(|event| self.event(signal, event)).is_none() {
@@ -101,7 +100,7 @@ impl<'r> Collector<'r> {
         }
     }
 
-    /// Nothing when it cannot be read.
+    /// Returns `None` if the event cannot be read.
     fn event(&mut self, signal: &str, event: &str) -> Option<()> {
         match signal {
             "resource" => {
@@ -109,7 +108,7 @@ impl<'r> Collector<'r> {
                 self.run
                     .app
                     .add(&read::<Resource<'_>>(event)?, session.session_id);
-                // It says where events are from, and is none.
+                // A resource describes the source of events; it does not count as one.
                 return Some(());
             }
             "sdk_health" => self.run.losses.add(&read::<SdkHealth<'_>>(event)?),
@@ -184,7 +183,7 @@ impl<'r> Collector<'r> {
         self.run.lasted = Some(Lasted::wider(self.run.lasted, Lasted { from, to }));
     }
 
-    /// The run.
+    /// Returns the run.
     #[must_use]
     pub fn finish(self) -> TestRun {
         let mut run = self.run;

@@ -1,5 +1,5 @@
-//! The single values of a run, by what they are of and what they measure: what two runs are compared by, where sums and percentiles
-//! of one run are not enough.
+//! The single values of a run, by thing and quantity. They are needed to compare runs, where sums and percentiles of each run are
+//! not enough.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,37 @@ use unjank_protocol::{AppStart, FrameWindow, Jank, Metric, PageLoad, Span, SpanK
 use super::pages::{CPU, MEMORY};
 use super::{Frames, samples, weight};
 
-/// Values of one kind that are kept: of more, every second, then every fourth …
+/// Maximum number of kept values per series. Beyond it, every second value is kept, then every fourth, and so on.
 const MOST_VALUES: usize = 4_096;
-/// Different things that are told apart. An app that puts numbers into names has no end of them.
+/// Maximum number of series, for apps that put numbers into names.
 const MOST_SERIES: usize = 20_000;
 
-/// What values are of.
+/// The thing that values belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measurable {
     Page(String),
-    /// A span that the app marks by hand: calls of single functions are for flame graphs.
+    /// A span that the app marks manually. Function calls belong in flame graphs.
     Span(String),
-    /// A start of this kind: cold, warm, hot.
+    /// A start of this kind: cold, warm or hot.
     Start(String),
     /// The run as a whole.
     Run,
 }
 
-/// What is measured.
+/// A measured property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// Frames per second, by frame window.
     Fps,
-    /// Slow frames among those drawn: 0 to 1, by frame window.
+    /// Share of slow frames among the drawn ones, 0 to 1, by frame window.
     SlowShare,
-    /// The same of frozen ones.
+    /// Share of frozen frames, by frame window.
     FrozenShare,
-    /// Milliseconds of jank in a minute, by frame window.
+    /// Milliseconds of jank per minute, by frame window.
     JankPerMinute,
     /// Stalls of the main thread, by run.
     Stalls,
-    /// What they took together, in milliseconds, by run.
+    /// Total duration of the stalls in milliseconds, by run.
     StalledMs,
     T1Ms,
     T2Ms,
@@ -46,28 +46,28 @@ pub enum Quantity {
     TotalMs,
     CpuPercent,
     MemoryBytes,
-    /// How long a span took, in milliseconds.
+    /// Duration of a span in milliseconds.
     DurationMs,
-    /// How long a start took, in milliseconds.
+    /// Duration of a start in milliseconds.
     StartMs,
     /// Bytes sent and received, by run.
     TrafficBytes,
 }
 
 impl Quantity {
-    /// One value a run, which is a sum.
+    /// Whether a run has a single value, which is a sum.
     #[must_use]
     pub fn is_of_run(self) -> bool {
         matches!(self, Self::Stalls | Self::StalledMs | Self::TrafficBytes)
     }
 }
 
-/// Values and what each stands for, in the order they came.
+/// Values with their weights, in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Values {
-    /// A value and its weight: how many events, frames or milliseconds it is of.
+    /// A value and its weight: the number of events, frames or milliseconds that it represents.
     pub kept: Vec<(f64, f64)>,
-    /// All there were, kept or not.
+    /// The number of all values, kept or not.
     pub seen: u64,
     every: u64,
 }
@@ -101,7 +101,7 @@ impl Values {
         }
     }
 
-    /// Of a sum there is one value, which grows.
+    /// Adds to a sum, which is kept as a single value.
     fn add_up(&mut self, value: f64) {
         match self.kept.first_mut() {
             Some((sum, _)) => *sum += value,
@@ -115,7 +115,7 @@ impl Values {
 pub struct Measured(BTreeMap<(Measurable, Quantity), Values>);
 
 impl Measured {
-    /// What was measured, and its values.
+    /// Iterates over all series.
     pub fn iter(&self) -> impl Iterator<Item = (&(Measurable, Quantity), &Values)> {
         self.0.iter()
     }
@@ -133,7 +133,7 @@ impl Measured {
         Some(self.0.entry(key).or_default())
     }
 
-    /// Takes one value.
+    /// Adds a value.
     pub fn add(&mut self, of: &Measurable, quantity: Quantity, value: f64, weight: f64) {
         if let Some(values) = self.values(of, quantity) {
             values.add(value, weight);
@@ -146,7 +146,7 @@ impl Measured {
         }
     }
 
-    /// A page that was shown has had no stalls until there is one.
+    /// Registers a shown page with zero stalls, and returns it.
     fn shown(&mut self, page: &str) -> Measurable {
         let page = Measurable::Page(page.to_owned());
         self.add_up(&page, Quantity::Stalls, 0.0);
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_values_those_that_are_kept_are_spread_over_all() {
+    fn kept_values_are_spread_evenly_over_all_values() {
         let mut values = Values::default();
         (0..100_000).for_each(|value| values.add(f64::from(value), 1.0));
         assert_eq!(values.seen, 100_000);

@@ -1,4 +1,4 @@
-//! What each page did: frames, loads, CPU, memory, stalls.
+//! The numbers of each page: frames, loads, CPU, memory, stalls.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,9 +8,9 @@ use super::spans::OTHERS;
 use super::spread::{Spread, Summary};
 use super::{samples, weight};
 
-/// Different pages that are counted apart. An app that puts numbers into names has no end of them.
+/// Maximum number of pages, for apps that put numbers into names.
 const MOST_PAGES: usize = 1_000;
-/// Points that a line of a page is drawn from.
+/// Maximum number of points in a page's line chart.
 const MOST_POINTS: usize = 200;
 pub(super) const CPU: &str = "cpu_percent";
 pub(super) const MEMORY: &str = "memory_used_bytes";
@@ -29,7 +29,7 @@ pub struct Page {
     pub stalled_ms: f64,
 }
 
-/// Frames, all windows together.
+/// Frames of all windows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frames {
     pub shown_ms: f64,
@@ -37,11 +37,11 @@ pub struct Frames {
     pub dropped: f64,
     pub slow: f64,
     pub frozen: f64,
-    /// Frames dropped at once, at most.
+    /// The most frames dropped in a row.
     pub longest_drop: u32,
     pub jank_ms: f64,
     pub delay_ms: f64,
-    /// Microseconds since the epoch and frames per second, by time.
+    /// Time in microseconds since the epoch, and frames per second.
     pub over_time: Vec<(i64, f64)>,
 }
 
@@ -108,20 +108,20 @@ impl From<&FrameWindow<'_>> for Frames {
     }
 }
 
-/// A value that goes up and down.
+/// A value that varies over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Level {
     pub mean: f64,
     pub min: f64,
     pub max: f64,
-    /// From the first sample to the last.
+    /// The difference between the last sample and the first.
     pub growth: f64,
-    /// Samples that the values stand for.
+    /// The weighted number of samples.
     pub count: f64,
     pub over_time: Vec<(i64, f64)>,
 }
 
-/// Samples as they come.
+/// Samples in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     points: Vec<(i64, f64)>,
@@ -160,7 +160,7 @@ impl Samples {
     }
 }
 
-/// As many points as a line needs, each the mean of its neighbours.
+/// Reduces points to what a line chart needs. Each is the mean of its neighbours.
 fn thinned(mut points: Vec<(i64, f64)>) -> Vec<(i64, f64)> {
     points.sort_by_key(|(time, _)| *time);
     let together = points.len().div_ceil(MOST_POINTS).max(1);
@@ -185,7 +185,7 @@ pub struct Loads {
     pub outcomes: BTreeMap<&'static str, f64>,
 }
 
-/// A part of loading; nothing where it was not measured.
+/// One part of a load; `None` if it was not measured.
 pub type Part = Option<Summary>;
 
 #[derive(Default)]
@@ -232,7 +232,7 @@ struct OfPage {
     stalled_ms: f64,
 }
 
-/// Pages while events come in.
+/// Collects pages from events.
 #[derive(Default)]
 pub(super) struct PagesByName(HashMap<String, OfPage>);
 
@@ -264,7 +264,7 @@ impl PagesByName {
         page.stalled_ms += duration * weight;
     }
 
-    /// Answers whether it is one that pages show.
+    /// Adds the metric if pages show it, and returns whether they do.
     pub(super) fn add_metric(&mut self, metric: &Metric<'_>) -> bool {
         match &*metric.name {
             CPU => self.page(&metric.page).cpu.add(metric),
@@ -274,7 +274,7 @@ impl PagesByName {
         true
     }
 
-    /// Those with most lost time first.
+    /// Returns the pages by lost time, most first.
     pub(super) fn sorted(self) -> Vec<Page> {
         let pages = self.0.into_iter().map(|(name, page)| Page {
             name,

@@ -1,4 +1,4 @@
-//! What took time by name: spans, and functions that were redrawn.
+//! Spans and recompositions by name.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use unjank_protocol::{Recomposition, Span};
 use super::spread::{Spread, Summary};
 use super::weight;
 
-/// Different names that are counted apart. An app that puts numbers into names has no end of them.
+/// Maximum number of names, for apps that put numbers into names.
 const MOST_NAMES: usize = 20_000;
-/// What those beyond are counted under.
+/// The name for all others beyond the maximum.
 pub(super) const OTHERS: &str = "(others)";
 
 /// All spans of a name.
@@ -17,7 +17,7 @@ pub(super) const OTHERS: &str = "(others)";
 pub struct SpanName {
     pub name: String,
     pub durations_us: Summary,
-    /// Of the time, what passed in spans that began on the main thread: 0 to 1.
+    /// Share of the time in spans that began on the main thread, 0 to 1.
     pub main_thread_share: f64,
     pub errors: f64,
 }
@@ -52,7 +52,7 @@ impl SpansByName {
         }
     }
 
-    /// Those that took most time first.
+    /// Returns the names by total time, most first.
     pub(super) fn sorted(self) -> Vec<SpanName> {
         let names = self.0.into_iter().filter_map(|(name, one)| {
             let durations_us = one.all.summary()?;
@@ -75,7 +75,7 @@ impl SpansByName {
     }
 }
 
-/// A function of the UI on a page, and why it was redrawn.
+/// A UI function on a page, and why it was redrawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redrawn {
     pub function: String,
@@ -97,7 +97,7 @@ impl RedrawnFunctions {
         *self.0.entry(key).or_default() += count;
     }
 
-    /// The most often redrawn first.
+    /// Returns the functions by number of redraws, most first.
     pub(super) fn sorted(self) -> Vec<Redrawn> {
         let all = self.0.into_iter();
         let mut all: Vec<_> = all

@@ -1,4 +1,4 @@
-//! Stalls of the main loop: how many, how long, and the longest in full.
+//! Stalls of the main loop: number, total time, and the longest ones in full.
 
 use unjank_protocol::{Jank, JankKind, Timestamp};
 
@@ -6,7 +6,7 @@ use super::weight;
 use crate::stacks::{Class, Rules};
 use crate::store::reads::StoredFrame;
 
-/// Stalls that are kept in full: more than anybody reads.
+/// Maximum number of stalls kept in full.
 const MOST: usize = 200;
 
 #[derive(Debug, Default)]
@@ -14,13 +14,13 @@ pub struct Stalls {
     pub janks: f64,
     pub anrs: f64,
     pub sum_ms: f64,
-    /// The longest, longest first.
+    /// The longest stalls, longest first.
     pub longest: Vec<Stall>,
-    /// How many are not among them.
+    /// The number of stalls that are not in `longest`.
     pub left_out: u64,
 }
 
-/// A stall with what is known of its cause.
+/// A stall and its cause.
 #[derive(Clone, Debug)]
 pub struct Stall {
     pub kind: &'static str,
@@ -30,11 +30,11 @@ pub struct Stall {
     pub thread: String,
     pub foreground: bool,
     pub uptime_ms: u64,
-    /// What the rules make of its stack.
+    /// The class of the stack by the rules.
     pub class: Class,
     /// Innermost first.
     pub stack: Vec<StoredFrame>,
-    /// Stacks that were taken later, with milliseconds from its start.
+    /// Stacks that were captured later, with milliseconds since the start.
     pub samples: Vec<(u32, Vec<StoredFrame>)>,
     pub run_log: Vec<(Timestamp, String)>,
 }
@@ -55,7 +55,7 @@ impl Stalls {
         }
     }
 
-    /// Keeps the longest.
+    /// Keeps the longest stalls only.
     pub(super) fn shorten(&mut self) {
         self.longest
             .sort_by_key(|stall| (-stall.duration_ms, stall.start));

@@ -1,8 +1,8 @@
-//! Bytes by source and network: the days of a run add up.
+//! Bytes by source and network, summed over the days of a run.
 
 use unjank_protocol::Traffic;
 
-/// What one source used on one kind of network.
+/// The traffic of one source on one kind of network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
     pub source: String,
@@ -10,7 +10,7 @@ pub struct Bytes {
     pub tx_bytes: u64,
     pub rx_bytes: u64,
     pub requests: u64,
-    /// Sent and never answered.
+    /// Requests that got no response.
     pub failed_requests: u64,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn add(all: &mut Vec<Bytes>, traffic: &Traffic<'_>) {
     one.failed_requests = one.failed_requests.saturating_add(traffic.failed_requests);
 }
 
-/// The largest first.
+/// Returns the traffic, largest first.
 pub(super) fn sorted(mut all: Vec<Bytes>) -> Vec<Bytes> {
     let weight = |one: &Bytes| one.tx_bytes.saturating_add(one.rx_bytes);
     all.sort_by(|one, other| {

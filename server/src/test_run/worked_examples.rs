@@ -1,4 +1,4 @@
-//! Runs whose numbers can be checked by hand.
+//! Runs whose numbers can be verified by hand.
 
 use super::*;
 use crate::stacks::Rules;
@@ -11,7 +11,7 @@ fn run(lines: &str) -> TestRun {
 }
 
 #[test]
-fn frames_of_a_page_add_up_and_are_drawn_over_time() {
+fn frames_of_a_page_are_summed_and_ordered_by_time() {
     let run = run(r#"
 {"signal":"frame_window","event":{"page":"Cart","start":"2026-11-20T12:00:10Z","duration_ms":10000,"frames_drawn":300,"frames_dropped":200,"slow_frames":30,"frozen_frames":3,"longest_drop":20,"jank_ms":1500}}
 {"signal":"frame_window","event":{"page":"Cart","start":"2026-11-20T12:00:00Z","duration_ms":10000,"frames_drawn":600,"slow_frames":6,"longest_drop":2}}
@@ -33,7 +33,7 @@ fn frames_of_a_page_add_up_and_are_drawn_over_time() {
 }
 
 #[test]
-fn memory_grows_from_the_first_sample_to_the_last_whatever_their_order() {
+fn memory_growth_is_from_the_first_sample_to_the_last_in_any_order_of_lines() {
     let run = run(r#"
 {"signal":"metric","event":{"name":"memory_used_bytes","time":"2026-11-20T12:00:02Z","value":500,"page":"Cart"}}
 {"signal":"metric","event":{"name":"memory_used_bytes","time":"2026-11-20T12:00:01Z","value":100,"page":"Cart"}}
@@ -79,7 +79,7 @@ fn a_stall_is_classified_and_the_longest_comes_first() {
 }
 
 #[test]
-fn stalls_beyond_those_kept_are_counted() {
+fn stalls_beyond_the_limit_are_counted() {
     let lines: Vec<String> = (0..1_000)
         .map(|ms| format!(r#"{{"signal":"jank","event":{{"start":"2026-11-20T12:00:00Z","duration_ms":{ms}}}}}"#))
         .collect();
@@ -139,7 +139,7 @@ fn loads_spans_traffic_and_losses_are_summed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_skipped_and_counted() {
+fn unreadable_lines_are_skipped_and_counted() {
     let run = run(
         "not json\n{\"signal\":\"of_tomorrow\",\"event\":{}}\n\n{\"signal\":\"span\",\"event\":{\"name\":1}}\n{\"signal\":\"span\",\"ev",
     );
@@ -148,7 +148,7 @@ fn what_cannot_be_read_is_skipped_and_counted() {
 }
 
 #[test]
-fn a_file_that_the_sdk_wrote_is_read_whole() {
+fn a_file_written_by_the_sdk_is_read_completely() {
     let run = run(include_str!("written_by_the_sdk.jsonl"));
     assert_eq!((run.skipped, run.events), (0, 2));
     assert_eq!(run.spans[0].name, "checkout");

@@ -132,29 +132,70 @@ fn no_value_is_put_into_the_sql_of_the_control_database() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-#[test]
-fn nothing_imports_the_command_line() {
-    let mut found = mentions("server/src", &["crate::cli"]);
-    found.retain(|path| !path.contains("server/src/cli"));
-    assert!(found.is_empty(), "{found:?}");
-}
+/// The modules of the server, from the top to the bottom.
+const ORDER: [&str; 34] = [
+    "main",
+    "cli",
+    "serve",
+    "demo",
+    "retention",
+    "http",
+    "run_report",
+    "erasure",
+    "app",
+    "readiness",
+    "config",
+    "openid_connect",
+    "proxies",
+    "intake",
+    "history",
+    "auditor",
+    "alerts",
+    "control",
+    "ingest",
+    "query",
+    "compare",
+    "test_run",
+    "store",
+    "recent",
+    "remote_config",
+    "stacks",
+    "shares",
+    "metrics",
+    "clock",
+    "task",
+    "secret",
+    "holm",
+    "fingerprint",
+    "expressions",
+];
 
 #[test]
-fn the_store_imports_nothing_above_it() {
-    let mut found = mentions(
-        "server/src/store",
-        &[
-            "crate::http",
-            "crate::history",
-            "crate::ingest",
-            "crate::app",
-            "crate::cli",
-            "crate::config",
-        ],
-    );
-    // A test, which sends batches as well.
-    found.retain(|path| !path.contains("/simulation/"));
-    assert!(found.is_empty(), "{found:?}");
+fn imports_go_down_only() {
+    let level = |module: &str| ORDER.iter().position(|one| *one == module);
+    let mut found = Vec::new();
+    for (path, text) in sources("server/src", &["rs"]) {
+        let below = path.to_string_lossy();
+        let (_, below) = below.split_once("server/src/").unwrap();
+        let module = below.split('/').next().unwrap().trim_end_matches(".rs");
+        if module == "lib" {
+            continue;
+        }
+        let own = level(module).unwrap_or_else(|| panic!("give `{module}` a place in ORDER"));
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            for import in line.split("crate::").skip(1) {
+                let end = import.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                let name = &import[..end.unwrap_or(import.len())];
+                let name = if name == "App" { "app" } else { name };
+                let imported = level(name);
+                if name != module && imported.is_none_or(|imported| imported <= own) {
+                    found.push(format!("{below} imports {name}"));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

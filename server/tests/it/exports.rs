@@ -317,7 +317,7 @@ async fn rows_of_more_than_a_block_are_all_there() {
     let none = refusal(&export(&server, &[&none[..], &PERIOD[..]].concat()).await);
     assert!(none.contains("no spans match") && !file.exists());
     let unknown = refusal(&export(&server, &["csv", "crashes"]).await);
-    assert!(unknown.contains("it is one of spans, frame_windows"));
+    assert!(unknown.contains("use one of spans, frame_windows"));
     let dimension = refusal(&export(&server, &["csv", "spans", "--filter", "colour=red"]).await);
     assert!(dimension.contains("they have name, kind"), "{dimension}");
 }
@@ -368,5 +368,5 @@ async fn a_trace_and_stacks_are_files_that_viewers_open() {
         refusal(&export(&server, &[&none[..], &PERIOD[..]].concat()).await)
             .contains("no janks match")
     );
-    assert!(refusal(&export(&server, &["report"]).await).contains("say which run"));
+    assert!(refusal(&export(&server, &["report"]).await).contains("select a run"));
 }

@@ -238,7 +238,7 @@ async fn every_error_is_said_as_the_protocol_says_it() {
         json!({"targetingKey": "i"}),
     )
     .await;
-    let details = "there is no flag of this name";
+    let details = "there is no flag with this name";
     let expected =
         json!({"key": "nothing", "errorCode": "FLAG_NOT_FOUND", "errorDetails": details});
     assert_eq!((unknown.status.as_u16(), unknown.body), (404, expected));

@@ -353,7 +353,7 @@ async fn what_cannot_be_rebuilt_is_refused_with_the_reason() {
     let (done, text) = rebuild(&server, &["--from", "20d", "--signal", "usage"]);
     assert!(!done && text.contains("usage_hourly"), "{text}");
     let (done, text) = rebuild(&server, &["--from", "1d", "--signal", "nothing"]);
-    assert!(!done && text.contains("there are: app_starts,"), "{text}");
+    assert!(!done && text.contains("use one of app_starts,"), "{text}");
     let (done, text) = rebuild(&server, &["--from", "1d", "--to", "2d"]);
     assert!(!done && text.contains("no hour lies between"), "{text}");
 

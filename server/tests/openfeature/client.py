@@ -64,7 +64,7 @@ def errors():
         return details.error_code, details.error_message
 
     authorized = {"Authorization": f"Bearer {KEY}"}
-    assert code(BEARER, "no such flag") == (ErrorCode.FLAG_NOT_FOUND, "there is no flag of this name")
+    assert code(BEARER, "no such flag") == (ErrorCode.FLAG_NOT_FOUND, "there is no flag with this name")
     assert code(BEARER, "sampling.janks")[0] == ErrorCode.TYPE_MISMATCH
     assert code(client(authorized, EvaluationContext(None, {"os_name": "android"})))[0] == ErrorCode.TARGETING_KEY_MISSING
     assert code(client(authorized, EvaluationContext("x", {"build": "many"})))[0] == ErrorCode.INVALID_CONTEXT

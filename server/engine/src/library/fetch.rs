@@ -1,4 +1,4 @@
-//! Getting the package with npm, checking it, and unpacking the one file of it that matters.
+//! Downloads the package with npm, checks it, and unpacks the library.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha512};
 
 use super::FILE;
 
-/// Fetches a package's tarball into `folder`. npm compares it with the registry's own hash.
+/// Downloads a package's tarball into `folder`. npm compares the tarball with the hash of the registry.
 pub(super) fn pack(npm: &Path, package: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let output = Command::new(npm)
         .args(["pack", package, "--silent", "--pack-destination"])
@@ -22,9 +22,9 @@ pub(super) fn pack(npm: &Path, package: &str, folder: &Path) -> anyhow::Result<P
         .output();
     let output = match output {
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
-            "npm is needed once, to fetch the engine's library: install Node.js, give the library's path (--engine-library), or use a ClickHouse server by its URL (--clickhouse-url)"
+            "npm is needed once, to download the engine's library: install Node.js, set the path of the library (--engine-library), or set the URL of a ClickHouse server (--clickhouse-url)"
         ),
-        output => output.context("npm cannot be started")?,
+        output => output.context("cannot start npm")?,
     };
     let tarball = std::fs::read_dir(folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -32,18 +32,21 @@ pub(super) fn pack(npm: &Path, package: &str, folder: &Path) -> anyhow::Result<P
     match tarball {
         Some(tarball) if output.status.success() => Ok(tarball),
         _ => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            // npm gives the reason last; one line is enough.
-            let reason = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+            let error_output = String::from_utf8_lossy(&output.stderr);
+            // npm prints the reason last. One line is enough.
+            let reason = error_output
+                .lines()
+                .map(str::trim)
+                .rfind(|line| !line.is_empty());
             bail!(
-                "npm could not fetch {package}: {}",
-                reason.unwrap_or("it left no tarball and gave no reason")
+                "npm cannot download {package}: {}",
+                reason.unwrap_or("there is no tarball and no error message")
             )
         }
     }
 }
 
-/// Checks the tarball and unpacks the library out of it into `target`, which is on the disk when this returns.
+/// Checks the tarball and unpacks its library to `target`. Returns once the library is synced to disk.
 pub(super) fn unpack(
     tarball: &Path,
     package: &str,
@@ -55,9 +58,9 @@ pub(super) fn unpack(
         let found = integrity_of(&mut file)?;
         ensure!(
             found == expected,
-            "the fetched {package} is not the expected one ({found} instead of {expected}): it is not used"
+            "the downloaded {package} is not the expected one ({found} instead of {expected}), so it is not used"
         );
-        // The very file that was checked is the one that is unpacked.
+        // Unpack the same open file that was checked.
         file.rewind()?;
     }
     let mut archive = tar::Archive::new(GzDecoder::new(BufReader::new(file)));
@@ -73,10 +76,10 @@ pub(super) fn unpack(
                 .context("the engine's library needs 750 MB of disk in the cache folder while it is unpacked");
         }
     }
-    bail!("the fetched {package} holds no library")
+    bail!("the downloaded {package} contains no library")
 }
 
-/// What npm calls `integrity`: the SHA-512 in base64.
+/// Returns the hash that npm calls `integrity`: SHA-512 in base64.
 pub(super) fn integrity_of(reader: &mut impl Read) -> io::Result<String> {
     let mut hash = Sha512::new();
     io::copy(reader, &mut hash)?;

@@ -1,4 +1,4 @@
-//! Who may do what: users, other people of the machine, web pages.
+//! Access rights: of users, of other users of the machine, and of web pages.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use unjank_engine::Source;
 use crate::support::{PROGRAM, TestEngine, refused, shared};
 
 #[tokio::test]
-async fn nobody_gets_in_without_a_password() {
+async fn every_user_needs_a_password() {
     let engine = shared();
     let statuses = [
         "SELECT 1",
@@ -24,7 +24,7 @@ async fn nobody_gets_in_without_a_password() {
     ];
     for query in statuses {
         let anonymous = engine.client.post(&engine.url).body(query).send().await;
-        // The user `default` has one session, and ClickHouse itself has it.
+        // The user `default` may have one session, which ClickHouse itself uses.
         assert_eq!(refused(anonymous.unwrap()).await, 700, "{query}");
     }
     for (user, password) in [
@@ -40,7 +40,7 @@ async fn nobody_gets_in_without_a_password() {
 }
 
 #[tokio::test]
-async fn each_role_may_do_its_work_and_nothing_else() {
+async fn each_role_has_only_the_rights_for_its_work() {
     const DENIED: u32 = 497;
     let engine = TestEngine::start().await;
     for done in [
@@ -96,7 +96,7 @@ async fn each_role_may_do_its_work_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn no_role_reaches_anything_outside() {
+async fn no_role_has_access_outside_the_data_folder() {
     let engine = TestEngine::start().await;
     engine.ask(&[], "CREATE DATABASE unjank").await;
     for outside in [
@@ -136,14 +136,14 @@ async fn no_role_reaches_anything_outside() {
 }
 
 #[tokio::test]
-async fn a_reader_cannot_keep_it_from_starting() {
+async fn a_reader_cannot_prevent_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let options = crate::support::options(&folder.path().join("engine"));
     let engine = TestEngine::on(&options).await;
     engine.ask(&[], "CREATE DATABASE unjank").await;
     let table = "CREATE TABLE unjank.t (a UInt64) ENGINE = MergeTree ORDER BY a";
     engine.ask(&[], table).await;
-    // The file is created before it is asked who may.
+    // ClickHouse creates the file before it checks the rights.
     for file in ["metadata/broken.sql", "store/broken.sql"] {
         let path = options.data_dir.join(file);
         let text = format!("SELECT * FROM sqlite('{}', 't')", path.display());
@@ -157,14 +157,14 @@ async fn a_reader_cannot_keep_it_from_starting() {
 }
 
 #[tokio::test]
-async fn hashes_of_passwords_are_gone_before_anybody_can_ask() {
+async fn password_hashes_are_deleted_before_the_engine_listens() {
     let folder = tempfile::tempdir().unwrap();
     let options = crate::support::options(&folder.path().join("engine"));
     std::fs::create_dir(&options.data_dir).unwrap();
     let ports = crate::support::ports(false);
     let start = unjank_engine::Engine::start(&options, &ports);
     tokio::pin!(start);
-    // As soon as it listens.
+    // From the moment it listens.
     let seen = loop {
         tokio::select! {
             engine = &mut start => break engine.unwrap(),
@@ -179,7 +179,7 @@ async fn hashes_of_passwords_are_gone_before_anybody_can_ask() {
 }
 
 #[tokio::test]
-async fn an_operator_may_allow_what_is_forbidden() {
+async fn an_operator_may_allow_sources() {
     let engine = TestEngine::start_with(|options| {
         options.sources = vec![Source::File, Source::Url];
     })
@@ -206,7 +206,7 @@ async fn an_operator_may_allow_what_is_forbidden() {
 }
 
 #[tokio::test]
-async fn a_broken_connection_stops_nobody() {
+async fn a_broken_connection_does_not_affect_others() {
     let engine = TestEngine::start_native().await;
     let http: SocketAddr = engine.address().parse().unwrap();
     let native = engine.engine.tcp_address().unwrap();
@@ -228,10 +228,10 @@ async fn a_broken_connection_stops_nobody() {
     for (beginning, pause) in beginnings {
         for address in [http, native] {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            // It may have hung up already.
+            // ClickHouse may have closed the connection already.
             stream.write_all(beginning).await.unwrap_or_default();
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            // Without lingering the end is a reset.
+            // Without lingering, the connection ends with a reset.
             stream.set_zero_linger().unwrap();
             drop(stream);
             assert_eq!(engine.ask(&[], "SELECT 1").await, "1\n", "{beginning:?}");
@@ -241,7 +241,7 @@ async fn a_broken_connection_stops_nobody() {
 }
 
 #[tokio::test]
-async fn a_web_page_cannot_ask() {
+async fn a_web_page_cannot_query() {
     let engine = shared();
     for origin in ["http://evil.example", "null", "http://127.0.0.1:1"] {
         let request = engine.post(&[]).header("Origin", origin).body("SELECT 1");
@@ -258,7 +258,7 @@ async fn a_web_page_cannot_ask() {
 }
 
 #[tokio::test]
-async fn only_its_owner_can_open_what_it_writes() {
+async fn only_the_owner_can_open_the_data_files() {
     let engine = TestEngine::start().await;
     engine.ask(&[], "CREATE DATABASE d").await;
     engine
@@ -292,7 +292,10 @@ async fn only_its_owner_can_open_what_it_writes() {
             .to_string_lossy()
             .starts_with("start")
     });
-    assert!(!start, "it holds hashes of passwords");
+    assert!(
+        !start,
+        "the start folder, which has password hashes, still exists"
+    );
     let environment = std::fs::read(format!("/proc/{}/environ", engine.pid())).unwrap();
     let environment = String::from_utf8(environment).unwrap();
     let names: Vec<&str> = environment
@@ -305,14 +308,14 @@ async fn only_its_owner_can_open_what_it_writes() {
 }
 
 #[tokio::test]
-async fn another_user_of_the_machine_reaches_nothing() {
+async fn another_user_of_the_machine_has_no_access() {
     const NOBODY: u32 = 65_534;
     if !rustix::process::geteuid().is_root() {
         // Only root can become another user.
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // A folder that others may enter, as of an older version.
+    // A folder that others may enter, as in older versions.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let data_dir = folder.path().join("engine");
     std::fs::create_dir(&data_dir).unwrap();

@@ -1,4 +1,4 @@
-//! What the server relies on when it writes: tokens, one part a block, and clients that go away.
+//! Guarantees on which the server's INSERTs rely: tokens, one part per block and partition, and clients that disconnect.
 
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{PASSWORD, encode, shared, until};
 
-/// `count` rows as one block in ClickHouse's Native format, made by the engine itself.
+/// Returns `count` rows as one block in ClickHouse's Native format, which the engine itself encodes.
 async fn native_block(select: &str, count: u32) -> Bytes {
     let text = format!(
         "SELECT {select} FROM numbers({count}) SETTINGS max_block_size = {count}, max_threads = 1 FORMAT Native"
@@ -53,7 +53,7 @@ const ONCE: [(&str, &str); 3] = [
 ];
 
 #[tokio::test]
-async fn the_same_token_twice_stores_one_copy() {
+async fn repeating_a_token_stores_one_copy() {
     let engine = shared();
     exactly_once_tables("one_copy").await;
     let counts = || {
@@ -74,7 +74,7 @@ async fn the_same_token_twice_stores_one_copy() {
         .await;
     }
     assert_eq!(counts().await, "200000\t200000\n");
-    // Other rows under another token are honest repeats.
+    // The same rows under another token are intended repeats.
     let once = [&ONCE[..], &[("insert_deduplication_token", "second")]].concat();
     insert(
         "one_copy",
@@ -84,7 +84,7 @@ async fn the_same_token_twice_stores_one_copy() {
     )
     .await;
     assert_eq!(counts().await, "400000\t400000\n");
-    // Over several blocks as well.
+    // The same holds for several blocks.
     let rows: String = (0..2_500_000)
         .map(|number| format!("{number}\t1\n"))
         .collect();
@@ -102,7 +102,7 @@ async fn the_same_token_twice_stores_one_copy() {
 }
 
 #[tokio::test]
-async fn one_block_sent_is_one_part_stored_for_each_partition() {
+async fn one_block_is_stored_as_one_part_per_partition() {
     let engine = shared();
     exactly_once_tables("one_part").await;
     let database = [("database", "one_part")];
@@ -117,7 +117,7 @@ async fn one_block_sent_is_one_part_stored_for_each_partition() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_in_mid_insert_stores_nothing() {
+async fn a_client_that_disconnects_during_an_insert_stores_nothing() {
     let engine = shared();
     let database = engine.database("gone_client").await;
     let database = [("database", database.as_str())];
@@ -135,7 +135,7 @@ async fn a_client_that_goes_away_in_mid_insert_stores_nothing() {
         ("query", "INSERT INTO t FORMAT TSV"),
     ]);
     let rows: String = (0..300_000).map(|number| format!("{number}\n")).collect();
-    // Once with a length that is never reached, once in chunks without a last one.
+    // Once with a length that is never reached, and once in chunks without a last one.
     let heads = [
         ("Content-Length: 99000000", String::new(), ""),
         (
@@ -157,7 +157,7 @@ async fn a_client_that_goes_away_in_mid_insert_stores_nothing() {
 }
 
 #[tokio::test]
-async fn merges_and_lifetimes_work_in_the_background() {
+async fn merges_and_ttls_work_in_the_background() {
     let engine = shared();
     let database = engine.database("background").await;
     let database = [("database", database.as_str())];

@@ -1,4 +1,4 @@
-//! Starting, ending, and being killed.
+//! Starting, stopping, and being killed.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use unjank_engine::{Engine, Ports};
 use crate::support::{PROGRAM, TestEngine, options, ports, spawn};
 
 #[tokio::test]
-async fn it_is_ready_within_two_seconds() {
+async fn the_engine_is_ready_within_two_seconds() {
     let mut fastest = Duration::MAX;
-    // The best of three: other tests run beside this one.
+    // The best of three, because other tests run at the same time.
     for _ in 0..3 {
         let begun = Instant::now();
         let engine = TestEngine::start().await;
@@ -23,7 +23,7 @@ async fn it_is_ready_within_two_seconds() {
 }
 
 #[tokio::test]
-async fn killed_at_any_moment_it_keeps_what_it_stored() {
+async fn an_engine_killed_at_any_moment_keeps_its_stored_rows() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(&folder.path().join("engine"));
     let mut stored = 0_u64;
@@ -35,7 +35,7 @@ async fn killed_at_any_moment_it_keeps_what_it_stored() {
         }
         let found = engine.ask(&[], "SELECT uniqExact(a) FROM unjank.t").await;
         let found: u64 = found.trim().parse().unwrap();
-        // The insert that was under way may be there or not.
+        // The INSERT that was in flight may be stored or not.
         assert!(
             found == stored || found == stored + 1_000,
             "{found} of {stored}"
@@ -50,11 +50,11 @@ async fn killed_at_any_moment_it_keeps_what_it_stored() {
             stored += 1_000;
         }
         let insert = format!("INSERT INTO unjank.t SELECT {stored} + number FROM numbers(1000)");
-        let under_way = spawn(engine.post(&[]).body(insert).send());
+        let in_flight = spawn(engine.post(&[]).body(insert).send());
         tokio::time::sleep(Duration::from_millis(round)).await;
         engine.signal(if round % 2 == 0 { "-KILL" } else { "-TERM" });
         engine.engine.ended().await;
-        if under_way
+        if in_flight
             .await
             .unwrap()
             .is_ok_and(|answer| answer.status() == 200)
@@ -66,10 +66,10 @@ async fn killed_at_any_moment_it_keeps_what_it_stored() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn it_ends_rather_than_confirm_what_it_could_not_write() {
+async fn the_engine_ends_instead_of_confirming_a_failed_write() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(&folder.path().join("engine"));
-    // A file of more than a mebibyte is refused, as all files are on a full disk.
+    // Writes beyond one mebibyte fail, as all writes do on a full disk.
     let limit = "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\"";
     let mut limited = options.clone();
     limited.host.arguments = ["-c", limit, PROGRAM].map(OsString::from).into();
@@ -100,7 +100,7 @@ async fn it_ends_rather_than_confirm_what_it_could_not_write() {
 }
 
 #[tokio::test]
-async fn parts_whose_last_files_could_not_be_written_keep_their_rows() {
+async fn parts_with_empty_spare_files_keep_their_rows() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(&folder.path().join("engine"));
     let engine = TestEngine::on(&options).await;
@@ -116,7 +116,7 @@ async fn parts_whose_last_files_could_not_be_written_keep_their_rows() {
     let paths = "SELECT path FROM system.parts WHERE database = 'unjank' AND active ORDER BY name";
     let paths = engine.ask(&[], paths).await;
     engine.stop().await;
-    // What ClickHouse leaves behind when such a write fails. It reports no error then.
+    // The state after such a write has failed. ClickHouse reports no error then.
     for (part, file) in paths.lines().zip(["checksums.txt", "metadata_version.txt"]) {
         std::fs::write(Path::new(part).join(file), "").unwrap();
     }
@@ -129,13 +129,13 @@ async fn parts_whose_last_files_could_not_be_written_keep_their_rows() {
 }
 
 #[tokio::test]
-async fn given_up_at_any_moment_of_its_start_it_starts_the_next_time() {
+async fn the_engine_starts_after_an_earlier_start_was_aborted_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(&folder.path().join("engine"));
     for moment in [0, 20, 60, 120, 180, 240, 300, 400] {
         let ports = ports(false);
         let start = Engine::start(&options, &ports);
-        // What is dropped here is killed.
+        // Dropping the start kills the engine.
         drop(tokio::time::timeout(Duration::from_millis(moment), start).await);
     }
     let engine = TestEngine::on(&options).await;
@@ -144,7 +144,7 @@ async fn given_up_at_any_moment_of_its_start_it_starts_the_next_time() {
 }
 
 #[tokio::test]
-async fn a_data_folder_has_one_engine() {
+async fn a_data_folder_has_only_one_engine() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().join("engine");
     let engine = TestEngine::on(&options(&data_dir)).await;
@@ -160,7 +160,7 @@ async fn a_data_folder_has_one_engine() {
         "{error}"
     );
     assert_eq!(engine.ask(&[], "SELECT 1").await, "1\n");
-    // A second one that waits gets the folder when the first has gone.
+    // A second engine that waits gets the folder when the first has stopped.
     let waiting = spawn(async move {
         Engine::start(&options(&data_dir), &ports(false))
             .await
@@ -172,7 +172,7 @@ async fn a_data_folder_has_one_engine() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_named() {
+async fn the_error_names_an_address_in_use() {
     let engine = TestEngine::start().await;
     let taken = engine.address().parse().unwrap();
     let error = format!("{:#}", Ports::reserve(taken, None).unwrap_err());
@@ -184,7 +184,7 @@ async fn an_address_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn the_next_engine_listens_where_the_last_one_died() {
+async fn a_restarted_engine_listens_on_the_same_ports() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(&folder.path().join("engine"));
     let ports = ports(true);
@@ -192,7 +192,7 @@ async fn the_next_engine_listens_where_the_last_one_died() {
     for _ in 0..3 {
         let mut engine = Engine::start(&options, &ports).await.unwrap();
         assert_eq!(url.get_or_insert(engine.url()), &engine.url());
-        // A connection that is open when the engine dies.
+        // A connection that is open when the engine is killed.
         let address = engine.url().replace("http://", "");
         let _open = tokio::net::TcpStream::connect(address).await.unwrap();
         let pid = engine.pid().unwrap().to_string();
@@ -205,7 +205,7 @@ async fn the_next_engine_listens_where_the_last_one_died() {
 }
 
 #[tokio::test]
-async fn a_folder_that_clickhouse_cannot_open_is_explained() {
+async fn the_error_explains_a_folder_that_clickhouse_cannot_open() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().join("engine");
     std::fs::create_dir_all(data_dir.join("metadata")).unwrap();
@@ -218,7 +218,7 @@ async fn a_folder_that_clickhouse_cannot_open_is_explained() {
 }
 
 #[tokio::test]
-async fn the_end_waits_for_a_running_query() {
+async fn stopping_waits_for_a_running_query() {
     let engine = TestEngine::start().await;
     let request = engine
         .post(&[])
@@ -231,7 +231,7 @@ async fn the_end_waits_for_a_running_query() {
 }
 
 #[tokio::test]
-async fn the_end_stops_a_query_that_takes_too_long() {
+async fn stopping_cancels_a_query_that_takes_too_long() {
     let engine = TestEngine::start_with(|options| {
         options.shutdown_patience = Duration::from_secs(1);
     })

@@ -1,4 +1,4 @@
-//! Bounds, and what happens at them.
+//! Limits, and the behaviour at each of them.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::support::{PASSWORD, TestEngine, encode, shared, spawn};
 
 const ENDLESS: &str = "SELECT max(sipHash64(number)) FROM numbers(1000000000000)";
 
-/// Sends a reader's query and leaves its answer unread.
+/// Sends a reader's query and does not read its answer.
 async fn send(engine: &TestEngine, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(engine.address()).await.unwrap();
     let target = encode(&[("user", "reader"), ("password", PASSWORD)]);
@@ -22,7 +22,7 @@ async fn send(engine: &TestEngine, text: &str) -> TcpStream {
 }
 
 #[tokio::test]
-async fn fifty_readers_at_once_are_all_answered() {
+async fn fifty_concurrent_readers_are_all_answered() {
     let engine = shared();
     let asked: Vec<_> = (0..50)
         .map(|number: u32| {
@@ -37,9 +37,9 @@ async fn fifty_readers_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_ends_its_query() {
+async fn the_query_of_a_client_that_disconnects_ends() {
     let engine = TestEngine::start().await;
-    // One that has not answered yet, and one that streams.
+    // One query that has not answered yet, and one that streams its answer.
     for text in [ENDLESS, "SELECT number FROM numbers(1000000000000)"] {
         let mut stream = send(&engine, text).await;
         engine.until_running("1000000000000", 1).await;
@@ -71,7 +71,7 @@ async fn a_query_can_be_killed() {
 }
 
 #[tokio::test]
-async fn a_slow_query_ends_at_its_limit() {
+async fn a_slow_query_ends_at_its_time_limit() {
     let engine = shared();
     let begun = Instant::now();
     let text = format!("{ENDLESS} SETTINGS max_execution_time = 1");
@@ -80,13 +80,13 @@ async fn a_slow_query_ends_at_its_limit() {
 }
 
 #[tokio::test]
-async fn ten_gigabytes_stream_in_flat_memory() {
+async fn ten_gigabytes_are_streamed_in_constant_memory() {
     let engine = TestEngine::start().await;
     let text = "SELECT repeat('x', 1000) FROM numbers(10000000) FORMAT RowBinary";
     let mut stream = send(&engine, text).await;
     let mut buffer = vec![0; 1 << 20];
     let mut bytes = 0;
-    // Resident memory, after each hundred megabytes.
+    // Resident memory after each hundred megabytes.
     let mut resident = Vec::new();
     loop {
         let count = stream.read(&mut buffer).await.unwrap();
@@ -98,7 +98,7 @@ async fn ten_gigabytes_stream_in_flat_memory() {
             resident.push(engine.memory());
         }
     }
-    // Each string has two bytes of length before it; the rest is the head of the answer.
+    // Each string has a length of two bytes. The rest is the head of the answer.
     assert!((10_020_000_000..10_020_010_000).contains(&bytes), "{bytes}");
     let (first, rest) = resident.split_at(10);
     let most = |of: &[u64]| of.iter().max().unwrap() >> 20;
@@ -128,7 +128,7 @@ async fn readers_leave_room_for_the_writer() {
             "CREATE TABLE unjank.t (a UInt64) ENGINE = MergeTree ORDER BY a",
         )
         .await;
-    // Reads of the terminal never end; the others take memory until they may not.
+    // Queries that read the terminal never end. The others take memory up to their limit.
     let worst = |number: u32| {
         let text = if number.is_multiple_of(2) {
             "SELECT file('/dev/stdin')"
@@ -155,7 +155,7 @@ async fn readers_leave_room_for_the_writer() {
 }
 
 #[tokio::test]
-async fn the_log_of_queries_says_which_was_slow_and_stays_small() {
+async fn the_query_log_shows_slow_queries_and_is_bounded() {
     let engine = TestEngine::start().await;
     let slow = "SELECT sleep(0.3), 'the slow one'";
     engine.ask_as("reader", &[], slow).await;
@@ -164,7 +164,7 @@ async fn the_log_of_queries_says_which_was_slow_and_stays_small() {
             .ask_as("reader", &[], &format!("SELECT {number}"))
             .await;
     }
-    // ClickHouse creates the table with the first rows.
+    // ClickHouse creates the table when the first rows are written.
     let exists =
         "SELECT count() FROM system.tables WHERE database = 'system' AND name = 'query_log'";
     crate::support::until(|| async { engine.ask_as("reader", &[], exists).await == "1\n" }).await;

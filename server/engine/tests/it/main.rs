@@ -1,4 +1,4 @@
-//! The engine as its users meet it: a real ClickHouse in a process of its own.
+//! The engine as its users see it: a real ClickHouse in a separate process.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

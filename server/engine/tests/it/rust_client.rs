@@ -1,4 +1,4 @@
-//! ClickHouse's own Rust client, as the server uses it.
+//! ClickHouse's official Rust client, as the server uses it.
 
 use clickhouse::{Client, Compression, Row};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ fn event(id: u64) -> Event {
 }
 
 #[tokio::test]
-async fn rows_go_in_and_come_out() {
+async fn inserted_rows_can_be_read() {
     for (database, compression) in [
         ("rust_plain", Compression::None),
         ("rust_lz4", Compression::Lz4),
@@ -69,7 +69,7 @@ async fn rows_go_in_and_come_out() {
 }
 
 #[tokio::test]
-async fn errors_come_out_as_errors() {
+async fn errors_of_queries_are_returned() {
     shared().database("rust_errors").await;
     for compression in [Compression::None, Compression::Lz4] {
         let client = client("rust_errors", compression);
@@ -92,7 +92,7 @@ async fn errors_come_out_as_errors() {
 }
 
 #[tokio::test]
-async fn an_insert_that_is_dropped_stores_nothing() {
+async fn a_dropped_insert_stores_nothing() {
     shared().database("rust_dropped").await;
     let client = client("rust_dropped", Compression::Lz4);
     client

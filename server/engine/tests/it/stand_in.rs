@@ -1,4 +1,4 @@
-//! A program named `clickhouse` runs in place of the library.
+//! A program named `clickhouse` in place of the library.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use unjank_engine::{ClickHouse, Engine};
 
 use crate::support::{PROGRAM, TestEngine, library_path, options, ports};
 
-/// A `clickhouse` that passes its arguments to the library, which it finds among the data: it may read nothing else.
+/// Creates a `clickhouse` that passes its arguments to the library. The library is in the data folder, because the program may read nothing else.
 fn stand_in(folder: &Path, data_dir: &Path) -> ClickHouse {
     let path = folder.join("clickhouse");
     std::fs::copy(PROGRAM, &path).unwrap();
@@ -19,7 +19,7 @@ fn stand_in(folder: &Path, data_dir: &Path) -> ClickHouse {
 }
 
 #[tokio::test]
-async fn a_clickhouse_program_serves_keeps_and_ends_like_the_library() {
+async fn a_clickhouse_program_serves_stores_and_stops_like_the_library() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().join("engine");
     let mut options = options(&data_dir);
@@ -37,7 +37,7 @@ async fn a_clickhouse_program_serves_keeps_and_ends_like_the_library() {
         .await;
     assert_eq!(engine.refusal("default", "SELECT 1").await, 700);
     engine.stop().await;
-    // The library opens what the program stored.
+    // The library can open the data that the program stored.
     options.clickhouse = ClickHouse::Library(library_path());
     let engine = TestEngine::on(&options).await;
     assert_eq!(engine.ask(&[], "SELECT sum(a) FROM unjank.t").await, "3\n");
@@ -45,7 +45,7 @@ async fn a_clickhouse_program_serves_keeps_and_ends_like_the_library() {
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_start_says_why() {
+async fn a_program_that_does_not_start_is_explained() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().join("engine");
     let mut options = options(&data_dir);

@@ -1,4 +1,4 @@
-//! Engines to test, and requests to them.
+//! Engines for tests, and requests to them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use unjank_engine::{ClickHouse, Engine, EngineOptions, HostProgram, Ports, Role,
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_engine-under-test");
 pub(crate) const PASSWORD: &str = "a secret: 'quoted' & <more>";
 
-/// How an engine under test runs on `data_dir`: with all roles, on free ports.
+/// Returns the options of an engine under test: all roles, on free ports.
 pub(crate) fn options(data_dir: &Path) -> EngineOptions {
     let user = |name: &str, role| User {
         name: name.to_owned(),
@@ -47,19 +47,19 @@ pub(crate) fn library_path() -> PathBuf {
     library::locate_or_fetch(None, &cache, &|_| {}).unwrap()
 }
 
-/// Free ports, for the native protocol too if that is wanted.
+/// Reserves free ports, with one for the native protocol if `native` is set.
 pub(crate) fn ports(native: bool) -> Ports {
     let any = "127.0.0.1:0".parse().unwrap();
     Ports::reserve(any, native.then_some(any)).unwrap()
 }
 
-/// An engine of a test's own.
+/// An engine for one test.
 pub(crate) struct TestEngine {
     pub(crate) engine: Engine,
     pub(crate) client: reqwest::Client,
     pub(crate) url: String,
     _ports: Ports,
-    /// Its data, for as long as it lives.
+    /// The data folder, which lives as long as the engine.
     _folder: Option<TempDir>,
 }
 
@@ -68,7 +68,7 @@ impl TestEngine {
         Self::start_with(|_| {}).await
     }
 
-    /// Starts an engine that speaks the native protocol as well.
+    /// Starts an engine with the native protocol.
     pub(crate) async fn start_native() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = options(&folder.path().join("engine"));
@@ -78,7 +78,7 @@ impl TestEngine {
         }
     }
 
-    /// Starts an engine whose options `change` has changed.
+    /// Starts an engine with options that `change` has modified.
     pub(crate) async fn start_with(change: impl FnOnce(&mut EngineOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut options = options(&folder.path().join("engine"));
@@ -122,7 +122,7 @@ impl TestEngine {
         assert!(killed.unwrap().success());
     }
 
-    /// A request of a user.
+    /// Returns a request of a user.
     pub(crate) fn request(&self, user: &str, parameters: &[(&str, &str)]) -> RequestBuilder {
         self.client
             .post(format!("{}/?{}", self.url, encode(parameters)))
@@ -134,7 +134,7 @@ impl TestEngine {
         self.request("admin", parameters)
     }
 
-    /// The answer to an administrator's query that must succeed.
+    /// Returns the answer to an administrator's query, which must succeed.
     pub(crate) async fn ask(&self, parameters: &[(&str, &str)], text: &str) -> String {
         self.ask_as("admin", parameters, text).await
     }
@@ -153,13 +153,13 @@ impl TestEngine {
         body
     }
 
-    /// The error code of a query that must fail.
+    /// Returns the error code of a query, which must fail.
     pub(crate) async fn refusal(&self, user: &str, text: &str) -> u32 {
         let request = self.request(user, &[]).body(text.to_owned());
         refused(request.send().await.unwrap()).await
     }
 
-    /// How many queries run besides the one that asks.
+    /// Returns how many queries are running besides this one.
     pub(crate) async fn running(&self, like: &str) -> u32 {
         let text = format!(
             "SELECT count() FROM system.processes WHERE query LIKE '%{like}%' AND query NOT LIKE '%system.processes%'"
@@ -175,7 +175,7 @@ impl TestEngine {
         until(|| async { self.running(like).await == count }).await;
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS"));
@@ -183,7 +183,7 @@ impl TestEngine {
         kilobytes.parse::<u64>().unwrap() * 1024
     }
 
-    /// Processor time used so far.
+    /// Returns the CPU time used so far.
     pub(crate) fn cpu(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let fields: Vec<&str> = stat
@@ -201,7 +201,7 @@ impl TestEngine {
     }
 }
 
-/// The engine that tests without special wishes share, each with a database of its own.
+/// Returns the engine that tests without special options share, each with its own database.
 pub(crate) fn shared() -> &'static TestEngine {
     static SHARED: OnceLock<TestEngine> = OnceLock::new();
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -220,14 +220,14 @@ fn spawn_on(runtime: &Runtime, work: impl Future<Output = ()> + Send + 'static) 
 }
 
 impl TestEngine {
-    /// A database for one test.
+    /// Creates a database for one test.
     pub(crate) async fn database(&self, name: &str) -> String {
         self.ask(&[], &format!("CREATE DATABASE `{name}`")).await;
         name.to_owned()
     }
 }
 
-/// Runs something beside the test.
+/// Runs work concurrently with the test.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test joins what it spawns, or ends with it"
@@ -239,7 +239,7 @@ where
     tokio::spawn(work)
 }
 
-/// Waits until something is so; fails when it does not become so.
+/// Waits until a condition is true. Panics after 30 seconds.
 pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
     let wait = async {
         while !condition().await {
@@ -248,7 +248,7 @@ pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
     };
     tokio::time::timeout(Duration::from_secs(30), wait)
         .await
-        .expect("it does not become so");
+        .expect("the condition is not true after 30 seconds");
 }
 
 pub(crate) async fn refused(answer: Response) -> u32 {

@@ -1,4 +1,4 @@
-//! Which ClickHouse is found, among files made here.
+//! Which ClickHouse is located, with files that the tests create.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn found(
 }
 
 #[test]
-fn a_named_program_comes_first_and_then_the_library() {
+fn a_given_program_takes_precedence_over_the_library() {
     let folder = tempfile::tempdir().unwrap();
     let path = program(folder.path());
     let library = folder.path().join("libchdb.so");
@@ -37,7 +37,7 @@ fn a_named_program_comes_first_and_then_the_library() {
 }
 
 #[test]
-fn a_named_library_that_is_missing_is_not_replaced_by_something_else() {
+fn a_given_library_that_is_missing_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path());
     let missing = folder.path().join("missing.so");
@@ -46,9 +46,9 @@ fn a_named_library_that_is_missing_is_not_replaced_by_something_else() {
 }
 
 #[test]
-fn without_a_library_the_program_of_the_system_runs() {
+fn without_a_library_the_program_of_the_system_is_used() {
     let folder = tempfile::tempdir().unwrap();
-    // A file where the cache folder should be: nothing can be fetched.
+    // A file in place of the cache folder, so that nothing can be downloaded.
     let cache = folder.path().join("cache");
     std::fs::write(&cache, "").unwrap();
     let search = |path| Search {

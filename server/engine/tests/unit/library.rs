@@ -1,4 +1,4 @@
-//! Fetching, checking and unpacking the library, on archives made here.
+//! Downloading, checking and unpacking the library, with archives that the tests create.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A tarball with these members.
+/// Creates a tarball with these members.
 fn tarball(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), flate2::Compression::fast()));
     for (name, content) in members {
@@ -20,7 +20,7 @@ fn tarball(members: &[(&str, &[u8])]) -> Vec<u8> {
     archive.into_inner().unwrap().finish().unwrap()
 }
 
-/// A folder with an npm that "fetches" the tarball, and counts how often.
+/// A folder with a fake npm that copies the tarball and counts its calls.
 struct FakeNpm {
     folder: TempDir,
 }
@@ -46,7 +46,7 @@ impl FakeNpm {
         Self { folder }
     }
 
-    /// One that puts the tarball where it is told to.
+    /// Creates a fake npm that copies the tarball to its destination.
     fn with(tarball: &[u8]) -> Self {
         Self::new(tarball, "sleep 0.1; cp TARBALL \"$5/x.tgz\"")
     }
@@ -67,7 +67,7 @@ impl FakeNpm {
             .count()
     }
 
-    /// What is left in the cache.
+    /// Returns the files in the cache.
     fn left(&self) -> Vec<String> {
         let folder = self.folder.path().join(format!("cache/{VERSION}-test"));
         let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -93,7 +93,7 @@ const GOOD: &[(&str, &[u8])] = &[
 ];
 
 #[test]
-fn the_library_is_fetched_once_and_then_found() {
+fn the_library_is_downloaded_once_and_then_found() {
     let packed = tarball(GOOD);
     let npm = FakeNpm::with(&packed);
     for _ in 0..2 {
@@ -105,7 +105,7 @@ fn the_library_is_fetched_once_and_then_found() {
 }
 
 #[test]
-fn many_at_once_fetch_once() {
+fn concurrent_callers_download_once() {
     let packed = tarball(GOOD);
     let npm = FakeNpm::with(&packed);
     std::thread::scope(|scope| {
@@ -117,7 +117,7 @@ fn many_at_once_fetch_once() {
 }
 
 #[test]
-fn a_tampered_tarball_is_refused_and_leaves_nothing() {
+fn a_tampered_tarball_is_rejected_and_deleted() {
     let expected = platform(&tarball(GOOD));
     let npm = FakeNpm::with(&tarball(&[("package/libchdb.so", b"another library")]));
     let error = npm.fetch(expected).unwrap_err();
@@ -129,14 +129,14 @@ fn a_tampered_tarball_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_package_without_the_library_is_refused() {
+fn a_package_without_the_library_is_rejected() {
     let packed = tarball(&[("package/other.so", b"x"), ("libchdb.so", b"x")]);
     let error = FakeNpm::with(&packed).fetch(platform(&packed)).unwrap_err();
-    assert!(error.to_string().contains("holds no library"), "{error}");
+    assert!(error.to_string().contains("contains no library"), "{error}");
 }
 
 #[test]
-fn a_failing_npm_is_quoted() {
+fn the_error_of_npm_is_quoted() {
     let npm = FakeNpm::new(
         b"",
         "echo 'npm error code E404' >&2; echo 'npm error 404 Not Found' >&2; exit 1",
@@ -149,7 +149,7 @@ fn a_failing_npm_is_quoted() {
 }
 
 #[test]
-fn a_missing_npm_is_said_in_one_sentence() {
+fn a_missing_npm_is_explained_in_one_sentence() {
     let folder = TempDir::new().unwrap();
     let error = fetch_once(
         platform(b""),
@@ -162,7 +162,7 @@ fn a_missing_npm_is_said_in_one_sentence() {
 }
 
 #[test]
-fn a_given_path_is_taken_or_refused() {
+fn a_given_path_is_used_or_rejected() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("lib.so");
     let error = locate_or_fetch(Some(&file), folder.path(), &|_| {}).unwrap_err();
@@ -175,11 +175,11 @@ fn a_given_path_is_taken_or_refused() {
 }
 
 #[test]
-fn progress_is_told() {
+fn progress_is_reported() {
     let packed = tarball(GOOD);
     let npm = FakeNpm::with(&packed);
-    let told = Mutex::new(Vec::new());
-    let progress = |message: &str| told.lock().unwrap().push(message.to_owned());
+    let messages = Mutex::new(Vec::new());
+    let progress = |message: &str| messages.lock().unwrap().push(message.to_owned());
     fetch_once(
         platform(&packed),
         npm.folder.path(),
@@ -188,7 +188,8 @@ fn progress_is_told() {
     )
     .unwrap();
     assert!(
-        told.into_inner()
+        messages
+            .into_inner()
             .unwrap()
             .first()
             .unwrap()

@@ -1,4 +1,4 @@
-//! Where the runs of a side come from: report files, or the store.
+//! The sources of a side's runs: report files or the store.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use crate::test_run::Measured;
 
 const VERSION: &str = "app_version";
 
-/// One word of `--base` or `--head`.
+/// One value of `--base` or `--head`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     File(PathBuf),
-    /// What has this value in the store.
+    /// Events with this value in the store.
     Stored {
         dimension: String,
         value: String,
@@ -33,10 +33,11 @@ pub(super) enum Source {
 impl FromStr for Source {
     type Err = Infallible;
 
-    /// A file is what is one, or is called like one: a wrong name is to be told as such. What else has no `=` is a version.
+    /// An existing file, or a text that looks like a file name, is a file: a mistyped name should be reported as such. Any other
+    /// text without `=` is a version.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let path = Path::new(text);
-        let called_like_one = path
+        let looks_like_a_file = path
             .extension()
             .is_some_and(|end| end == "jsonl" || end == "json" || end == "ndjson")
             || text.contains(['/', '\\']);
@@ -50,7 +51,7 @@ impl FromStr for Source {
                 dimension: dimension.to_owned(),
                 value: value.to_owned(),
             },
-            None if called_like_one => Self::File(path.to_owned()),
+            None if looks_like_a_file => Self::File(path.to_owned()),
             None => Self::Stored {
                 dimension: VERSION.to_owned(),
                 value: text.to_owned(),
@@ -90,7 +91,7 @@ pub(super) async fn sides(
         None
     };
     if store.is_none() && !choice.is_open() {
-        bail!("--from, --to and --filter are for what is stored, not for report files");
+        bail!("--from, --to and --filter apply to the store, not to report files");
     }
     let reader = Reader {
         store,
@@ -138,7 +139,7 @@ impl Reader<'_> {
         let (dimension, value, store) = match (source, &self.store) {
             (Source::File(path), _) => return Ok(vec![of_file(path, &self.rules)?.measured]),
             (Source::Stored { dimension, value }, Some(store)) => (dimension, value, store),
-            (Source::Stored { .. }, None) => bail!("{} is in no store", source.label()),
+            (Source::Stored { .. }, None) => bail!("{} needs a store", source.label()),
         };
         let mut ask = self.choice.ask(self.now)?;
         ask.filters.push((dimension.clone(), value.clone()));
@@ -146,7 +147,7 @@ impl Reader<'_> {
         let runs = sampled_sessions(store, project, &ask, self.now, &self.rules).await?;
         if runs.is_empty() {
             bail!(
-                "no events of {}: look at --from, --to, --project and --filter",
+                "no events of {}: check --from, --to, --project and --filter",
                 source.label()
             );
         }
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_a_file_a_version_or_what_a_filter_says() {
+    fn a_source_is_a_file_a_version_or_a_filter() {
         let stored = |dimension: &str, value: &str| Source::Stored {
             dimension: dimension.to_owned(),
             value: value.to_owned(),

@@ -1,4 +1,4 @@
-//! `unjank export report`: a run as one HTML page, from a report file or from the store.
+//! `unjank export report`: renders a run as one HTML page, from a report file or from the store.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -23,8 +23,8 @@ use crate::test_run::{Collector, TestRun};
 
 /// A whole run as one HTML page: pages, starts, stalls with their stacks, spans, traffic
 ///
-/// The page has no script and needs no other host: it can be kept, sent and printed. With --file it is made from the report file
-/// of the SDK's test mode, and needs neither server nor store; else from the store, by filters that every event has.
+/// The page is self-contained: it can be kept, sent and printed. With --file, the command reads the report file of the SDK's test
+/// mode, and needs neither server nor store. Otherwise it reads the store, with filters on dimensions that all events have.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -33,11 +33,11 @@ Examples:
   unjank export report --filter session_id=0199e0d2-… --output session.html
   unjank export report --filter app_version=4.12.0 --filter device_model='Pixel 8' --from 2h > run.html")]
 pub(super) struct ReportArgs {
-    /// The report file of a test run; `-` is standard input
+    /// The report file of a test run; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "to", "filters"])]
     file: Option<PathBuf>,
 
-    /// Classify stalls by this rule file, instead of the project's rules (of a file: the built-in ones)
+    /// Classify stalls by this rule file in place of the project's rules (with --file: of the built-in rules)
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
 
@@ -71,7 +71,7 @@ pub(in crate::cli) fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<Test
     let run = collector.finish();
     if run.is_empty() {
         bail!(
-            "{} holds no event ({} lines could not be read): it is to be a file that `unjank::ReportFile` wrote",
+            "{} holds no event ({} lines could not be read): pass a file that `unjank::ReportFile` wrote",
             path.display(),
             run.skipped
         );
@@ -81,7 +81,7 @@ pub(in crate::cli) fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<Test
 
 async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun> {
     if args.choice.is_open() {
-        bail!("say which run: --file FILE, or --filter session_id=…, or --from and --to");
+        bail!("select a run: --file FILE, --filter session_id=…, or --from and --to");
     }
     let now = Clock::system().now();
     let ask = args.choice.ask(now)?;
@@ -101,7 +101,7 @@ async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun>
     )
     .await?;
     if run.is_empty() {
-        bail!("no events match: look at --from, --to, --project and --filter");
+        bail!("no events match: check --from, --to, --project and --filter");
     }
     Ok(run)
 }
@@ -110,12 +110,13 @@ fn rules_of_file(path: Option<&Path>) -> anyhow::Result<Option<Rules>> {
     let Some(path) = path else { return Ok(None) };
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the rules at {}", path.display()))?;
-    let rules = Rules::parse(&text)
-        .with_context(|| format!("the rules at {} are refused", path.display()))?;
+    let rules =
+        Rules::parse(&text).with_context(|| format!("invalid rules in {}", path.display()))?;
     Ok(Some(rules))
 }
 
-/// The rules that the project saved. A control database that is not there is not made: the store may be another machine's.
+/// Returns the rules that the project has saved. Does not create a missing control database: the store may belong to another
+/// machine.
 async fn saved_rules(shared: &Shared, project: &str) -> anyhow::Result<Option<Rules>> {
     if shared.database_url.is_none() && !shared.data_dir.join("control.sqlite").exists() {
         return Ok(None);

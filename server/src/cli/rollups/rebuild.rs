@@ -1,4 +1,4 @@
-//! `unjank rollups rebuild`: makes hours of roll-ups from raw rows again.
+//! `unjank rollups rebuild`: rebuilds hours of roll-ups from raw rows.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -15,16 +15,16 @@ use crate::clock::Clock;
 use crate::config::Shared;
 use crate::store::{Failure, LIFE, Part, Period, Rebuilder};
 
-/// How often a long part says how far it is.
-const SPEAK: Duration = Duration::from_secs(10);
+/// Interval of progress messages.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Rebuild roll-ups from raw rows, while the server goes on
+/// Rebuild roll-ups from raw rows while the server keeps running
 ///
-/// The roll-ups by the hour and by the day are made from raw rows again for whole hours and days (UTC), a month of a table at a time, and swapped in at once. Devices and servers are not held up. While a month is swapped, its newest rows wait for their roll-up for a moment.
+/// Hourly and daily roll-ups are rebuilt from raw rows for whole hours and days (UTC), one month of a table at a time, and swapped in atomically. Devices and servers are not blocked. While a month is swapped, its newest rows are rolled up with a short delay.
 ///
-/// Hours whose raw rows may be gone are refused: --retention-days says how long raw rows are kept. `usage` is made of batches, which are kept for 8 days. Days are rebuilt as a whole, so the first day must be kept as a whole.
+/// Hours whose raw rows may be gone are rejected: --retention-days sets how long raw rows are kept. `usage` is rebuilt from batches, which are kept for 8 days. Days are rebuilt as a whole, so the raw rows of the whole first day must still be stored.
 ///
-/// An interrupted rebuild continues when the same command runs again within a day. One rebuild runs at a time. All servers that write to this ClickHouse must have at least this version; do not INSERT by hand into raw tables meanwhile.
+/// If a rebuild is interrupted, running the same command within a day resumes it. Only one rebuild can run at a time. All servers that write to this ClickHouse must have at least this version. Do not INSERT into raw tables by hand during a rebuild.
 #[derive(Args, Debug)]
 #[command(
     verbatim_doc_comment,
@@ -34,24 +34,24 @@ Examples:
   unjank rollups rebuild --from 2026-11-19 --to 2026-11-20            one day
   unjank rollups rebuild --from 20d --signal spans --signal janks     two signals
 
-`unjank rollups check` says which hours differ.
-Also works on a ClickHouse of your own: --clickhouse-url, with the user that the servers write with."
+`unjank rollups check` lists the hours that differ.
+Also works with your own ClickHouse: --clickhouse-url, with the ClickHouse user of the servers."
 )]
 pub(super) struct RebuildArgs {
-    /// The beginning: 2026-11-20T12:00:00Z, 2026-11-20, or so long ago as 24h, 7d
+    /// Start of the period: 2026-11-20T12:00:00Z, 2026-11-20, or an age such as 24h, 7d
     #[arg(long, value_name = "TIME")]
     from: String,
 
-    /// The end, not included [default: the end of the last hour that is over]
+    /// End of the period, exclusive [default: the end of the last complete hour]
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
 
-    /// Only this signal; may repeat: spans, `sdk_health`, usage, …; an unknown one lists them all [default: all]
+    /// Only this signal; repeatable: spans, `sdk_health`, usage, …; an unknown name lists them all [default: all]
     #[arg(long = "signal", value_name = "SIGNAL")]
     signals: Vec<String>,
 }
 
-/// What was rebuilt.
+/// The result of a rebuild.
 #[derive(Default)]
 struct Done {
     parts: usize,
@@ -64,9 +64,9 @@ pub(super) fn run(shared: &Shared, args: &RebuildArgs) -> anyhow::Result<()> {
     let done = runtime()?.block_on(async {
         let store = store_in_use(shared, USUAL_PATIENCE).await?;
         let rebuilder = Rebuilder::begin(&store, now / 1_000_000, LIFE).await;
-        let rebuilder = rebuilder.map_err(explained)?;
+        let rebuilder = rebuilder.map_err(with_advice)?;
         let done = all(&rebuilder, args, period).await;
-        // What failed says more than what could not be tidied up after it.
+        // A failure of the rebuild is more relevant than one of the cleanup.
         let ended = rebuilder.end().await;
         let done = done?;
         ended?;
@@ -83,10 +83,10 @@ pub(super) fn run(shared: &Shared, args: &RebuildArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn explained(failure: Failure) -> anyhow::Error {
+fn with_advice(failure: Failure) -> anyhow::Error {
     if failure.to_string().contains("rollup_holds") {
         return anyhow::Error::from(failure).context(
-            "the tables that a rebuild needs are not there: upgrade all servers first, or run `unjank migrate`",
+            "the tables for rebuilds do not exist: upgrade all servers first, or run `unjank migrate`",
         );
     }
     failure.into()
@@ -121,7 +121,7 @@ fn signals<'r>(
     let wanted: BTreeSet<&str> = args.signals.iter().map(String::as_str).collect();
     if let Some(unknown) = wanted.difference(&all).next() {
         anyhow::bail!(
-            "there is no --signal `{unknown}`; there are: {}",
+            "unknown --signal `{unknown}`: use one of {}",
             all.iter().copied().collect::<Vec<_>>().join(", ")
         );
     }
@@ -132,7 +132,7 @@ async fn all(rebuilder: &Rebuilder, args: &RebuildArgs, period: Period) -> anyho
     let signals = signals(rebuilder, args)?;
     let plan = rebuilder
         .plan(&signals, period)
-        .context("raw rows are not kept for long enough. Choose a later --from, or other roll-ups with --signal")?;
+        .context("raw rows of the period are no longer stored: choose a later --from, or other roll-ups with --signal")?;
     let names: Vec<&str> = signals.into_iter().collect();
     let run = format!("{}/{} {}", period.from, period.to, names.join(","));
     let finished = rebuilder.finished(&run).await?;
@@ -149,15 +149,15 @@ async fn all(rebuilder: &Rebuilder, args: &RebuildArgs, period: Period) -> anyho
     }
     let began = Instant::now();
     for (place, part) in left.iter().enumerate() {
-        let said = Mutex::new(Instant::now());
-        let progress = |rows, all| tell(part, (rows, all), &said);
+        let last_message = Mutex::new(Instant::now());
+        let progress = |rows, all| report_progress(part, (rows, all), &last_message);
         let rebuilt = rebuilder.rebuild(part, &progress).await;
         let rebuilt = rebuilt.with_context(|| format!("{} {}", part.target, part.month))?;
         rebuilder.note_part(&run, part, rebuilt.rows).await?;
         done.parts += 1;
         done.rows += rebuilt.rows;
         note(&format!(
-            "{:<22} {}: {} hours, {} raw rows, new rows waited {:.1} s; {} of {of} done{}",
+            "{:<22} {}: {} hours, {} raw rows, new rows delayed {:.1} s; {} of {of} done{}",
             part.target,
             part.month,
             part.hours(),
@@ -171,16 +171,18 @@ async fn all(rebuilder: &Rebuilder, args: &RebuildArgs, period: Period) -> anyho
     Ok(done)
 }
 
-fn tell(part: &Part, (rows, all): (u64, u64), said: &Mutex<Instant>) {
-    let Ok(mut said) = said.lock() else { return };
-    if said.elapsed() >= SPEAK {
-        *said = Instant::now();
+fn report_progress(part: &Part, (rows, all): (u64, u64), last_message: &Mutex<Instant>) {
+    let Ok(mut last_message) = last_message.lock() else {
+        return;
+    };
+    if last_message.elapsed() >= PROGRESS_INTERVAL {
+        *last_message = Instant::now();
         let line = format!("{} {}: {rows} of {all} raw rows", part.target, part.month);
         let _unheard = note(&line).is_err();
     }
 }
 
-/// By the parts that are done. Nothing for less than a few seconds.
+/// Extrapolates from the finished parts. Empty for less than a few seconds.
 fn time_left(elapsed: Duration, done: usize, all: usize) -> String {
     let left = elapsed.as_secs_f64() / done as f64 * (all - done) as f64;
     match left {
@@ -215,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_is_said_in_words_that_fit() {
-        let said = |elapsed, done, all| time_left(Duration::from_secs(elapsed), done, all);
-        assert_eq!(said(1, 1, 2), "");
-        assert_eq!(said(10, 1, 4), ", about 30 s left");
-        assert_eq!(said(600, 1, 4), ", about 30 min left");
-        assert_eq!(said(3_600, 1, 4), ", about 3.0 h left");
+    fn the_time_left_has_a_suitable_unit() {
+        let text = |elapsed, done, all| time_left(Duration::from_secs(elapsed), done, all);
+        assert_eq!(text(1, 1, 2), "");
+        assert_eq!(text(10, 1, 4), ", about 30 s left");
+        assert_eq!(text(600, 1, 4), ", about 30 min left");
+        assert_eq!(text(3_600, 1, 4), ", about 3.0 h left");
     }
 }

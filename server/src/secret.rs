@@ -1,6 +1,6 @@
-//! Settings that do not print.
+//! Secret settings.
 
-/// A value that does not print.
+/// A value that is never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
