@@ -1,7 +1,7 @@
-//! What it costs to classify a stack, in time per frame: `cargo bench -p unjank-server --bench classify`.
+//! Cost of classifying a stack, in time per frame: `cargo bench -p unjank-server --bench classify`.
 //!
-//! With `-- --quick` it takes seconds. The aim is under 100 ns a frame with 507 rules. Every stack that arrives is hashed;
-//! only those not seen before are classified.
+//! `-- --quick` finishes within seconds. The goal is less than 100 ns per frame with 507 rules. The server hashes every stack
+//! that arrives, and classifies only stacks that are new.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -26,7 +26,7 @@ fn word(seed: usize) -> &'static str {
     WORDS[seed % WORDS.len()]
 }
 
-/// Packages that share their beginnings, as real ones do.
+/// Packages share their prefixes, as real ones do.
 fn package(seed: usize) -> String {
     format!(
         "{}.{}.{}{}",
@@ -37,7 +37,7 @@ fn package(seed: usize) -> String {
     )
 }
 
-/// Nearly all prefixes; a few with a function, a few globs at the end, as in the built-in rules.
+/// Most rules are prefixes, a few name a function, and a few end with a glob, as in the built-in rules.
 fn rule_file() -> String {
     let mut file = String::new();
     for index in 0..RULES - 7 {
@@ -56,19 +56,19 @@ fn rule_file() -> String {
             ),
             _ => format!("match = \"{package}.\"\nmeans = \"ignore\""),
         };
-        writeln!(file, "[[rule]]\n{rule}").expect("a string takes everything");
+        writeln!(file, "[[rule]]\n{rule}").expect("writing to a string");
     }
     for index in 0..7 {
         writeln!(
             file,
             "[[rule]]\nglob = \"*$$generated{index}\"\nmeans = \"ignore\""
         )
-        .expect("a string takes everything");
+        .expect("writing to a string");
     }
     file
 }
 
-/// System and library frames down to the looper, and one of the app: every frame has to be matched.
+/// System and library frames followed by one frame of the app, so that every frame has to be matched.
 fn deep_stack() -> Vec<Frame<'static>> {
     let frame = |index: usize| Frame {
         class: format!(
@@ -91,7 +91,7 @@ fn deep_stack() -> Vec<Frame<'static>> {
     frames
 }
 
-/// What a phone sends: a few system frames, a dozen of the app, the looper.
+/// A typical stack from a phone: a few system frames, a dozen of the app, the looper.
 const TYPICAL: &str = "\
 at android.database.sqlite.SQLiteConnection.nativeExecuteForLastInsertedRowId(Native Method)
 at android.database.sqlite.SQLiteConnection.executeForLastInsertedRowId(SQLiteConnection.java:782)
@@ -126,14 +126,14 @@ fn per_frame<T>(bencher: &mut Bencher<'_>, frames: usize, mut work: impl FnMut()
 }
 
 fn classify(criterion: &mut Criterion) {
-    let rules = Rules::parse(&rule_file()).expect("the rules of the benchmark are valid");
+    let rules = Rules::parse(&rule_file()).expect("the benchmark's rules are invalid");
     assert_eq!(rules.len(), RULES);
     let built_in = Rules::built_in();
     let deep = deep_stack();
-    let typical = parse_text(TYPICAL).expect("the stack of the benchmark is valid");
+    let typical = parse_text(TYPICAL).expect("the benchmark's stack is invalid");
     assert!(
         rules.classify(&deep).culprit.ends_with("Main.run"),
-        "every frame is walked"
+        "not every frame was matched"
     );
 
     let mut group = criterion.benchmark_group("time per frame");

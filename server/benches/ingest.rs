@@ -1,7 +1,7 @@
-//! What a span costs on its way in, step by step: decompress, decode, prepare a record, join into a block for ClickHouse.
+//! Cost of a span during ingestion, step by step: decompress, decode, prepare a record, join records into a block for ClickHouse.
 #![expect(
     clippy::unwrap_used,
-    reason = "a bench that cannot run should say so and stop"
+    reason = "a benchmark that cannot run should fail"
 )]
 
 use std::fmt::Write;
@@ -18,7 +18,7 @@ use unjank_server::store::bench_join;
 const SPANS: u64 = 200;
 const NOW: i64 = 1_800_000_000_000_000;
 
-/// A batch as an SDK sends it: few names, random ids, an attribute on every other span.
+/// A batch like those of an SDK: few names, random ids, an attribute on every other span.
 fn batch(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut random = move || {

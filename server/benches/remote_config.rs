@@ -1,7 +1,7 @@
-//! What a poll for the configuration costs: `cargo bench -p unjank-server --bench remote_config`.
+//! Cost of a poll of the remote configuration: `cargo bench -p unjank-server --bench remote_config`.
 //!
-//! With `-- --quick` it takes seconds. The aim is under 20 µs with 200 overrides when the answer was made before, which
-//! is the common case: a million devices that poll every 15 minutes are 1,100 polls a second.
+//! `-- --quick` finishes within seconds. The goal is less than 20 µs with 200 overrides if the response is cached, which is the
+//! usual case: a million devices that poll every 15 minutes are 1,100 polls per second.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use unjank_server::remote_config::{Compiled, Configuration, Device};
 
 const OVERRIDES: usize = 200;
 
-/// Conditions as teams write them: a version, a model, a region, a ramp-up, and some of these together.
+/// Conditions as teams write them: a version, a model, a region, a percentage, or a combination.
 fn condition(index: usize) -> Value {
     let minor = index % 20;
     match index % 8 {
@@ -47,7 +47,7 @@ fn configuration() -> Configuration {
     let overrides: Vec<_> = (0..OVERRIDES).map(one).collect();
     let configuration =
         json!({"base": {"tracing": {"allow": ["com\\.example\\..*"]}}, "overrides": overrides});
-    Configuration::from_value(configuration).expect("the configuration of the benchmark reads")
+    Configuration::from_value(configuration).expect("the benchmark's configuration is invalid")
 }
 
 fn device(install_id: &str) -> Device<'_> {
@@ -69,7 +69,7 @@ fn device(install_id: &str) -> Device<'_> {
 
 fn resolve(criterion: &mut Criterion) {
     let configuration = configuration();
-    let compiled = Compiled::new(&configuration, 1).expect("the configuration is valid");
+    let compiled = Compiled::new(&configuration, 1).expect("the configuration is invalid");
     let install_id = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
     let matched = compiled.resolve(&device(install_id), 0).matched.len();
     assert!(

@@ -157,7 +157,7 @@ impl Auditor {
     async fn run_rounds(&self) {
         let mut memory = Memory::default();
         // Alerts query these gauges, so they must exist before the first round.
-        self.tell(&mut memory, BTreeSet::new());
+        self.report(&mut memory, BTreeSet::new());
         let mut every = interval_at(Instant::now() + self.every, self.every);
         every.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -182,7 +182,7 @@ impl Auditor {
         };
         let known: Vec<Difference> = memory.suspects.union(&memory.real).cloned().collect();
         let mut found: BTreeSet<Difference> = BTreeSet::new();
-        found.extend(self.clickhouse.look_again(&known, now).await?);
+        found.extend(self.clickhouse.recheck(&known, now).await?);
         for page in &PAGES {
             for period in plan.periods(page) {
                 let period = plan.kept.of(page, period, now);
@@ -192,7 +192,7 @@ impl Auditor {
         }
         let touched = self.touched(&plan).await?;
         memory.advance(&plan, &touched);
-        self.tell(memory, found);
+        self.report(memory, found);
         if self.rebuilds
             && let Err(failure) = self.repair(memory, (&plan.kept, now)).await
         {
@@ -223,7 +223,7 @@ impl Auditor {
     }
 
     /// Classifies the differences of a round, logs new ones and updates the metrics.
-    fn tell(&self, memory: &mut Memory, found: BTreeSet<Difference>) {
+    fn report(&self, memory: &mut Memory, found: BTreeSet<Difference>) {
         let news = memory.learn(found);
         for one in news.iter().take(MOST_LINES) {
             tracing::error!(

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-use self::store_in_use::{USUAL_PATIENCE, store_in_use};
+use self::store_in_use::{DEFAULT_WAIT, store_in_use};
 use crate::config::{Serve, Shared};
 
 /// Performance monitoring for apps in production: stores and classifies what devices report, and serves queries.

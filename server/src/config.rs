@@ -18,9 +18,9 @@ pub use self::keep::Keep;
 pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
 
-use crate::secret::Secret;
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
+use crate::secret::Secret;
 
 const DATA_DIR: &str = "data";
 const DEMO_DATA_DIR: &str = "demo-data";

@@ -34,7 +34,7 @@ pub use self::ingest_keys::{IngestKeys, SeedKey};
 pub use self::instance_secret::{InstanceSecret, SecretError};
 pub use self::lease::Lease;
 pub use self::quota::{Budget, Cost, Exceeded, Meter, OverQuota};
-pub use self::refresh::{Moment, Refresher, load};
+pub use self::refresh::{Refresher, SnapshotInputs, load};
 pub use self::seed::seed;
 pub use self::session_token::{SESSION_TOKEN_LIFE_S, SessionHolder, SessionTokens};
 pub use self::signal_meter::SignalMeter;

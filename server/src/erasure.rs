@@ -21,7 +21,7 @@ use self::returned::Returned;
 use crate::app::App;
 use crate::control::Lease;
 use crate::store::control::{ControlError, Erasure, ErasureKind};
-use crate::store::{DeadLetterError, DeadLetters, Failure, Subject, Whose};
+use crate::store::{DeadLetterError, DeadLetters, ErasureScope, Failure, Subject};
 
 /// Delay between a request and its pass, so that requests made together share a pass.
 const GATHER: i64 = 2_000_000;
@@ -46,7 +46,7 @@ pub struct Eraser {
 
 /// Why a step has not succeeded. It will be retried.
 #[derive(Debug, thiserror::Error)]
-enum NotYet {
+enum StepError {
     #[error("control database: {0}")]
     Control(#[from] ControlError),
     #[error("ClickHouse: {0}")]
@@ -55,7 +55,7 @@ enum NotYet {
     DeadLetters(#[from] DeadLetterError),
     /// The mutation continues in ClickHouse; a later pass checks it again.
     #[error("a mutation is still running")]
-    Continues,
+    StillRunning,
 }
 
 impl Eraser {
@@ -106,7 +106,7 @@ impl Eraser {
             let rest = match pass.run().await {
                 Ok(()) => began.elapsed(),
                 Err(error) => {
-                    pass.tell(&error).await;
+                    pass.record_error(&error).await;
                     AFTER_FAILURE
                 }
             };
@@ -126,8 +126,8 @@ impl Eraser {
     }
 
     /// Returns the subjects of erasures of one project. Rows that arrived after the request are kept.
-    fn whose(&self, erasures: &[Erasure]) -> Whose {
-        let mut whose = Whose {
+    fn scope_of(&self, erasures: &[Erasure]) -> ErasureScope {
+        let mut scope_of = ErasureScope {
             project: erasures
                 .first()
                 .map_or_else(String::new, |one| one.project.clone()),
@@ -137,22 +137,22 @@ impl Eraser {
             settled: self.app.clock.now() - ARRIVES,
         };
         for one in erasures {
-            whose.logs.extend(&one.work.logs);
+            scope_of.logs.extend(&one.work.logs);
             let until = one.requested_at;
             match (one.kind, one.subject.parse::<Uuid>()) {
-                (ErasureKind::Install, Ok(id)) => whose.installs.push(Subject { id, until }),
+                (ErasureKind::Install, Ok(id)) => scope_of.installs.push(Subject { id, until }),
                 (ErasureKind::User, _) => {
                     let id = one.subject.clone();
-                    whose.users.push(Subject { id, until });
+                    scope_of.users.push(Subject { id, until });
                 }
                 _ => {}
             }
         }
-        whose
+        scope_of
     }
 }
 
-/// Returns the erasure of a subject of [`Whose`]. Subjects count from 1: installs first, then users.
+/// Returns the erasure of a subject of [`ErasureScope`]. Subjects count from 1: installs first, then users.
 fn of_subject(erasures: &[Erasure], subject: u64) -> Option<Uuid> {
     let of = |kind| erasures.iter().filter(move |one| one.kind == kind);
     let mut all = of(ErasureKind::Install).chain(of(ErasureKind::User));

@@ -388,7 +388,7 @@ fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         .layer(CatchPanicLayer::custom(|_| problem::internal()));
     routes
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
-        .layer(map_request(linger::read_to_the_end))
+        .layer(map_request(linger::drain_unread_body))
         .layer(map_response(close_after_unread_body))
         .layer(stack)
 }

@@ -330,7 +330,8 @@ impl Checked<'_> {
                 }
                 true
             });
-            self.tally.of_mut(signal).stored = u32::try_from(Events::len(events)).unwrap_or(u32::MAX);
+            self.tally.of_mut(signal).stored =
+                u32::try_from(Events::len(events)).unwrap_or(u32::MAX);
         });
         for rejected in self.rejections.counts() {
             self.tally.of_mut(rejected.signal).invalid += rejected.events;

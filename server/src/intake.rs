@@ -106,7 +106,9 @@ impl Intake {
         let stored = self.store(caller, &mut prepared, bytes).await;
         if prepared.receipt.duplicate || stored.is_err() {
             let now = self.clock.now();
-            caller.budget.give_back_signals(stored_by_signal(&taken), now);
+            caller
+                .budget
+                .give_back_signals(stored_by_signal(&taken), now);
             let limits = &mut prepared.receipt.rate_limits;
             caller.budget.refresh_waits(limits, now);
         }

@@ -25,9 +25,9 @@ use self::attempt::Attempt;
 use self::client::Confirmed;
 use self::provider::Provider;
 use self::return_path::local_path;
-use crate::secret::Secret;
 use crate::control::people::{Login, LoginError, Logins};
 use crate::control::{Counted, InstanceSecret, Throttle};
+use crate::secret::Secret;
 use crate::shares::{Holder, Share, Shares};
 use crate::store::control::{
     Actor, Admission, Control, ControlError, FederatedLogin, Refusal, User,
@@ -182,7 +182,7 @@ impl OpenIdConnect {
 
     /// Starts a login. Calls the provider only if its metadata is not cached.
     pub async fn start(&self, wanted: Option<&str>, caller: Caller) -> Result<Started, OidcError> {
-        let counted = Counted::nameless(caller.address);
+        let counted = Counted::without_account(caller.address);
         let waiting = if self.provider.is_known(caller.now) {
             None
         } else {
@@ -235,7 +235,7 @@ impl OpenIdConnect {
         caller: Caller,
     ) -> Result<Confirmed, OidcError> {
         // Limits the rate first, because anyone can cause the errors below, which are logged.
-        let counted = Counted::nameless(caller.address);
+        let counted = Counted::without_account(caller.address);
         let _waiting = self.admit_call(&counted, caller).await?;
         if callback
             .issuer

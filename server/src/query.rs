@@ -29,7 +29,7 @@ use crate::store::Failure;
 
 /// Why a query failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Unanswered {
+pub enum QueryError {
     #[error(transparent)]
     Unfit(#[from] AskError),
     #[error(transparent)]

@@ -7,6 +7,6 @@ mod names;
 mod stacks;
 
 pub use self::batches::{Arrival, RecentBatches, Ticket};
-pub(crate) use self::names::{Dimension, ProjectNames};
 pub use self::names::RecentNames;
+pub(crate) use self::names::{Dimension, ProjectNames};
 pub use self::stacks::{RecentStacks, StackKey};

@@ -44,10 +44,10 @@ pub use self::configuration::{Configuration, Override};
 pub use self::device::Device;
 pub use self::fault::{Fault, FaultCode};
 pub use self::flags::Reason;
-pub use self::forecast::{Forecast, Outlook, SignalOutlook};
+pub use self::forecast::{Forecast, ForecastResult, SignalForecast};
 pub use self::percentage::{BUCKETS, bucket};
 pub use self::resolve::{Resolved, etag};
-pub use self::shadow::PLACED;
+pub use self::shadow::INCIDENT_ID_PREFIX;
 
 /// Orders two versions of an app. Returns `None` if either does not parse as a version.
 #[must_use]

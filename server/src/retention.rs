@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::control::Lease;
 use crate::store::control::{ControlError, Storage};
-use crate::store::{Failure, Keeping, Retention};
+use crate::store::{Failure, Retention, RetentionPlan};
 
 const LEASE: Duration = Duration::from_secs(120);
 /// Pause while ClickHouse is not reachable yet or another server holds the lease.
@@ -104,7 +104,7 @@ impl Sweeper {
             );
         }
         // Rows that are still being deleted count as usage.
-        if app.clickhouse.drops_old_rows().await? {
+        if app.clickhouse.is_deleting_rows().await? {
             return Ok(());
         }
         let now = app.clock.now().div_euclid(1_000_000);
@@ -162,7 +162,7 @@ impl Sweeper {
 }
 
 /// Returns the effective retention of all projects.
-fn keeping(default: Retention, projects: &[Storage]) -> Keeping {
+fn keeping(default: Retention, projects: &[Storage]) -> RetentionPlan {
     let days = |own: Option<u32>, default: u64| own.map_or(default, u64::from);
     let effective = projects.iter().map(|project| {
         let retention = Retention {
@@ -172,7 +172,7 @@ fn keeping(default: Retention, projects: &[Storage]) -> Keeping {
         };
         (project.project.clone(), retention)
     });
-    Keeping {
+    RetentionPlan {
         default,
         projects: effective.collect(),
     }

@@ -28,7 +28,7 @@ use crate::auditor::AuditBoard;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
-use crate::control::{self, Access, InstanceSecret, Moment, Refresher, Snapshot, Throttle};
+use crate::control::{self, Access, InstanceSecret, Refresher, Snapshot, SnapshotInputs, Throttle};
 use crate::erasure::Eraser;
 use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, serve_connections};
@@ -320,7 +320,7 @@ async fn open_control(
     let now = clock.now();
     control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
     let largest_batch = u32::try_from(settings.max_batch_events).unwrap_or(u32::MAX);
-    let moment = Moment {
+    let moment = SnapshotInputs {
         now,
         before: &Snapshot::default(),
         largest_batch,

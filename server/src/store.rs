@@ -46,7 +46,7 @@ pub use self::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
 pub use self::embedded::{
     EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
 };
-pub use self::erase::{Found, Mutation, Subject, Whose, tables_of_installs};
+pub use self::erase::{ErasureScope, Found, Mutation, Subject, tables_of_installs};
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;
@@ -57,7 +57,7 @@ pub use self::record::{Count, Outcome, Record, RecordBuilder};
 pub use self::retention::Retention;
 pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
 pub use self::texts::StoredText;
-pub use self::usage::{Keeping, TableUse};
+pub use self::usage::{RetentionPlan, TableUse};
 pub(crate) use self::writer::{Writer, WriterSettings};
 
 pub(crate) use self::columns::uuid_bytes;

@@ -1,9 +1,7 @@
 //! Events of one session, collected until they are worth a batch.
 
 use serde::Serialize;
-use unjank_protocol::{
-    Batch, Events, Resource, SdkHealth, Signal, Timestamp, for_each_signal,
-};
+use unjank_protocol::{Batch, Events, Resource, SdkHealth, Signal, Timestamp, for_each_signal};
 use uuid::Uuid;
 
 use crate::clock::Setting;

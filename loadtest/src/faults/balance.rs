@@ -1,4 +1,4 @@
-//! What was acknowledged, compared with raw rows, roll-ups and the server's books.
+//! Compares the acknowledged events with raw rows, roll-ups and the server's books, by counts.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::ledger::Ledger;
 use crate::store::{ROLLED_UP, rolled_up};
 use crate::verify::TableCheck;
 
-/// How often ClickHouse has the events of one signal.
+/// How many events of one signal ClickHouse contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) raw: u64,
-    /// By the roll-ups, where the signal has ones that count events.
+    /// Sum of the hourly roll-up. `None` if the roll-ups of the signal do not count events.
     pub(super) hourly: Option<u64>,
     pub(super) daily: Option<u64>,
-    /// By the books: outcome `stored`.
+    /// Events with the outcome `stored` in the books.
     pub(super) booked: u64,
-    /// By the books: outcome `dead_letter`.
+    /// Events with the outcome `dead_letter` in the books.
     pub(super) dead: u64,
 }
 
@@ -33,7 +33,7 @@ impl Count {
             && rolled.into_iter().flatten().all(|count| count == events)
     }
 
-    /// Whether roll-ups and books have what the raw rows have.
+    /// Returns whether roll-ups and books agree with the raw rows.
     fn agrees(&self) -> bool {
         let alive = Self { dead: 0, ..*self };
         alive.is(self.raw)
@@ -43,19 +43,19 @@ impl Count {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts(BTreeMap<Signal, Count>);
 
-/// So many tables are described: one is enough to see that something is wrong.
+/// Maximum number of tables in a description; a few are enough to show the error.
 const MOST_PARTS: usize = 3;
 
 impl Counts {
     pub(super) async fn read(clickhouse: &ClickHouse) -> Result<Self> {
         let mut counts = Self::default();
-        for row in clickhouse.rows(&question()).await? {
+        for row in clickhouse.rows(&counts_sql()).await? {
             let [table, column, count] = &row[..] else {
                 anyhow::bail!("unexpected row {row:?} from ClickHouse");
             };
             let signal = SIGNALS.into_iter().find(|signal| signal.as_str() == table);
-            let signal = signal.with_context(|| format!("no signal {table}"))?;
-            let counted: i64 = count.parse().context("a count is a number")?;
+            let signal = signal.with_context(|| format!("unknown signal {table}"))?;
+            let counted: i64 = count.parse().context("a count is not a number")?;
             let counted = counted.max(0).unsigned_abs();
             let count = counts.0.entry(signal).or_default();
             match column.as_str() {
@@ -73,13 +73,13 @@ impl Counts {
         self.0.get(&signal).copied().unwrap_or_default()
     }
 
-    /// Whether every acknowledged event is counted once everywhere.
+    /// Returns whether every acknowledged event is counted exactly once everywhere.
     pub(super) fn balance(&self, ledger: &Ledger) -> bool {
         let balanced = |signal: &Signal| self.of(*signal).is(ledger.certain_rows(*signal));
         ledger.is_certain() && SIGNALS.iter().all(balanced)
     }
 
-    /// The same, but events in the dead-letter folder need not be stored.
+    /// Like [`Counts::balance`], but events in the dead-letter folder need not be stored.
     pub(super) fn balance_with_dead_letters(&self, ledger: &Ledger) -> bool {
         let balanced = |signal: &Signal| {
             let count = self.of(*signal);
@@ -88,12 +88,12 @@ impl Counts {
         ledger.is_certain() && SIGNALS.iter().all(balanced)
     }
 
-    /// Events in the dead-letter folder.
+    /// Returns the number of events in the dead-letter folder.
     pub(super) fn dead(&self) -> u64 {
         self.0.values().map(|count| count.dead).sum()
     }
 
-    /// A part for each of the first tables whose counts differ, and what the comparison of single rows found.
+    /// Describes the first tables whose counts differ, and the errors that the row-by-row comparison found.
     pub(super) fn differences(&self, ledger: &Ledger, checks: &[TableCheck]) -> String {
         let mut parts = Vec::new();
         for signal in SIGNALS {
@@ -108,12 +108,12 @@ impl Counts {
             .filter(|check| !check.holds() && is_no_signal(check));
         parts.extend(others.map(|check| format!("{}: {}", check.table, faulty_rows(check))));
         if parts.is_empty() {
-            parts.push("the counts are right and did not stay so".to_owned());
+            parts.push("the counts are right now, but were not stable".to_owned());
         }
         let more = parts.len().saturating_sub(MOST_PARTS);
         parts.truncate(MOST_PARTS);
         if more > 0 {
-            parts.push(format!("{more} tables more"));
+            parts.push(format!("{more} more tables"));
         }
         parts.join("; ")
     }
@@ -151,8 +151,8 @@ fn faulty_rows(check: &TableCheck) -> String {
     found.join(", ")
 }
 
-/// One statement for all counts, so that they are of about the same moment.
-fn question() -> String {
+/// Returns a single statement for all counts, so that they are from about the same time.
+fn counts_sql() -> String {
     let mut selects = Vec::new();
     for signal in SIGNALS {
         selects.push(format!(
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn every_count_has_to_be_what_was_acknowledged() {
+    fn every_count_must_match_the_acknowledged_events() {
         let ledger = acknowledged();
         assert!(counts(3, 3, 3, 3, 0).balance(&ledger));
         for wrong in [
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_letters_make_up_for_rows_and_nothing_else_does() {
+    fn only_dead_letters_make_up_for_missing_rows() {
         let ledger = acknowledged();
         assert!(counts(2, 2, 2, 2, 1).balance_with_dead_letters(&ledger));
         assert!(!counts(3, 2, 2, 2, 1).balance_with_dead_letters(&ledger));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_answer_nothing_is_balanced() {
+    fn unanswered_batches_never_balance() {
         let ledger = ledger(&Fate::Unknown("timeout".to_owned()));
         assert!(!counts(0, 0, 0, 0, 0).balance(&ledger));
     }

@@ -1,4 +1,4 @@
-//! What is sent while things break: batches of the generator, each tried again until it is acknowledged.
+//! Sends generated batches during a fault, and retries each batch until it is acknowledged.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,16 +22,16 @@ use crate::server::KEY;
 use crate::store::Scope;
 use crate::workload::{Way, new_tag};
 
-/// How much a batch holds.
+/// Contents of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
-    /// 40 events of every signal.
+    /// 40 events of all signals.
     Small,
     /// 40 spans.
     Spans,
-    /// 1,000 events of every signal.
+    /// 1,000 events of all signals.
     Medium,
-    /// 10,000 spans: six of them are rolled up later than they are stored.
+    /// 10,000 spans. A range of six such batches is rolled up later than it is stored.
     Large,
 }
 
@@ -42,18 +42,18 @@ const SIZES: [(Size, Mix, usize); 4] = [
     (Size::Large, Mix::Spans, 10_000),
 ];
 
-/// How often batches start in a stream.
+/// Interval between batches of a stream.
 const EVERY: Duration = Duration::from_millis(50);
-/// Batches under way at once in a stream: then no others start.
+/// Maximum number of batches in flight in a stream. No further batches start above it.
 const MOST_UNDER_WAY: usize = 400;
-/// How long a batch may go without an acknowledgment after the fault is over.
+/// How long a batch may stay unacknowledged after the fault is over.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(super) struct Devices {
     pub(super) ledger: Ledger,
     /// Attempts that were not answered with 202.
     pub(super) failed_attempts: u64,
-    /// Why a batch was refused for good: every one of these batches is valid.
+    /// Why a batch was rejected permanently. All batches are valid, so this is an error of the server.
     refused: Option<String>,
     tag: RunTag,
     planner: Planner,
@@ -62,7 +62,7 @@ pub(super) struct Devices {
 }
 
 impl Devices {
-    /// Devices of the server at `url`.
+    /// Creates the devices that send to the server at `url`.
     pub(super) fn new(url: &str) -> Result<Self> {
         const CONNECTIONS: u16 = 16;
         let tag = new_tag();
@@ -97,12 +97,12 @@ impl Devices {
         })
     }
 
-    /// Which rows of the store are of these devices.
+    /// Returns the scope of these devices' rows in the store.
     pub(super) fn scope(&self) -> Scope {
         Scope::Run(self.tag, Times::OfRightClocks)
     }
 
-    /// Sends batches one after another; each is acknowledged before the next starts.
+    /// Sends batches one at a time: each is acknowledged before the next one starts.
     pub(super) async fn send(&mut self, size: Size, batches: u32) -> Result<()> {
         for _ in 0..batches {
             self.send_together(size, 1).await?;
@@ -110,7 +110,7 @@ impl Devices {
         Ok(())
     }
 
-    /// Sends batches at the same time, and waits until all are acknowledged.
+    /// Sends batches concurrently, and waits until all are acknowledged.
     pub(super) async fn send_together(&mut self, size: Size, batches: u32) -> Result<()> {
         let mut under_way = JoinSet::new();
         for _ in 0..batches {
@@ -119,7 +119,7 @@ impl Devices {
         self.finish(under_way).await
     }
 
-    /// Sends a batch every 50 ms until `stop`, then waits until all are acknowledged.
+    /// Sends a batch every 50 ms until `stop` is set, then waits until all are acknowledged.
     pub(super) async fn stream(&mut self, size: Size, stop: &Stop) -> Result<()> {
         let mut under_way = JoinSet::new();
         while !stop.asked() {
@@ -134,15 +134,18 @@ impl Devices {
         self.finish(under_way).await
     }
 
-    /// Asked to stop, it gives up every batch that is not acknowledged yet.
+    /// Returns a stop that gives up every unacknowledged batch.
     pub(super) fn retries(&self) -> Stop {
         self.carrier.stop.clone()
     }
 
     fn next(&mut self, size: Size) -> Result<Due> {
-        let plan = self.planner.next().context("plans never end")?;
+        let plan = self
+            .planner
+            .next()
+            .context("the planner has no more plans")?;
         let packer = self.packers.iter().find(|(one, _)| *one == size);
-        let (_, packer) = packer.context("every size has a packer")?;
+        let (_, packer) = packer.context("a size has no packer")?;
         Ok(Due {
             parcel: packer.pack(&plan, clock::now())?,
             intended: Some(Instant::now()),
@@ -168,7 +171,7 @@ impl Devices {
             self.record(delivery);
         }
         if let Some(why) = &self.refused {
-            bail!("a valid batch was refused: {why}");
+            bail!("a valid batch was rejected: {why}");
         }
         match why {
             Some(why) => bail!("a batch was not acknowledged: {why}"),
@@ -195,7 +198,7 @@ fn packer(tag: RunTag, mix: Mix, events: usize) -> Packer {
         mix,
         events,
         encoding: Encoding::Zstd,
-        // Late batches spread rows over several days, and so over several parts of a table.
+        // Late batches spread rows over several days, and with them over several parts of a table.
         late: 0.02,
         spoilt: 0.0,
         verify: true,

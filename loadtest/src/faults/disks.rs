@@ -1,4 +1,4 @@
-//! Disks that are full or fail.
+//! Full and failing disks.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use crate::faults::strace::{self, Calls, Effect, Injected, Injection, When};
 use crate::faults::verdict::cannot_check;
 
 const DISK_BYTES: u64 = 800 << 20;
-/// What batches find when the disk begins to be short.
+/// Free space that is left for batches when the disk starts to fill up.
 const LEFT_BYTES: u64 = 6 << 20;
-/// How long nothing can be written.
+/// How long the disk stays full.
 const FULL: Duration = Duration::from_secs(10);
 
-/// The disk fills up; space comes back while everything runs, then after everything was killed.
+/// The disk fills up. Space is freed while everything is running, and in a second try after both processes were killed.
 pub(super) async fn full(trial: &Trial) -> Result<String> {
     let image = Image::new(&trial.folder, DISK_BYTES).await?;
-    // The limit that keeps batches away from a nearly full disk would hide what happens on a full one.
+    // The default limit rejects batches before the disk is full, which would hide the behavior on a full disk.
     let settings = vec![("UNJANK_MIN_FREE_BYTES", "4096".to_owned())];
     let disk = image.mount_point().to_owned();
     let mut rig = trial.rig_at(disk, settings, None).await?;
@@ -45,10 +45,12 @@ pub(super) async fn full(trial: &Trial) -> Result<String> {
     let failed = rig.devices.failed_attempts;
     ensure!(
         failed > 0,
-        cannot_check("the disk was never full: no batch was refused")
+        cannot_check("the disk never filled up: no batch was rejected")
     );
     let stored = rig.exactly_once().await?;
-    Ok(format!("twice, {failed} requests were refused; {stored}"))
+    Ok(format!(
+        "the disk was full twice, {failed} requests were rejected; {stored}"
+    ))
 }
 
 async fn fill_and_free(rig: &mut Rig, image: &Image, killed: bool) -> Result<()> {
@@ -70,7 +72,7 @@ async fn fill_and_free(rig: &mut Rig, image: &Image, killed: bool) -> Result<()>
     .await
 }
 
-/// A file that takes the space of a disk. Removed when dropped.
+/// A file that takes up the space of a disk. Removed when dropped.
 struct Filler(PathBuf);
 
 impl Filler {
@@ -98,7 +100,7 @@ enum Of {
     Engine,
 }
 
-/// What fails, and when. The first five are those of `--quick`.
+/// Calls that fail, and when. `--quick` only tries the first five.
 const FAILURES: [(Of, Calls, When); 14] = [
     (Of::Log, Calls::Sync, When::Always),
     (Of::Server, Calls::Rename, When::Nth(1)),
@@ -116,10 +118,10 @@ const FAILURES: [(Of, Calls, When); 14] = [
     (Of::Engine, Calls::Unlink, When::Always),
 ];
 
-/// How long the disk fails.
+/// How long calls fail.
 const FAILS: Duration = Duration::from_secs(3);
 
-/// System calls fail with EIO, as on a disk that is about to die.
+/// System calls fail with EIO, as on a dying disk.
 pub(super) async fn failing(trial: &Trial) -> Result<String> {
     strace::needed()?;
     let mut rig = trial.rig().await?;
@@ -134,7 +136,7 @@ pub(super) async fn failing(trial: &Trial) -> Result<String> {
         rig.balanced().await.context(case)?;
         failures += failed;
     }
-    ensure!(failures > 0, cannot_check("no call ever failed"));
+    ensure!(failures > 0, cannot_check("no injected call was reached"));
     let stored = rig.exactly_once().await?;
     Ok(format!(
         "{failures} calls failed in {} tries; {stored}",
@@ -160,14 +162,15 @@ async fn fail(rig: &mut Rig, folder: &Path, (of, calls, when): (Of, Calls, When)
         sleep(FAILS).await;
         let failed = injected.hits();
         drop(injected);
-        restart_young_engine(site, of).await?;
+        restart_after_engine_failures(site, of).await?;
         Ok(failed)
     })
     .await
 }
 
-/// The server waits long before it starts an engine again that has failed several times: a restart of its own ends that.
-async fn restart_young_engine(site: &mut Site, of: Of) -> Result<()> {
+/// After several failures of the engine, the server waits long before it starts the engine again. Restarting the server ends that
+/// wait.
+async fn restart_after_engine_failures(site: &mut Site, of: Of) -> Result<()> {
     site.recover().await?;
     if of == Of::Engine {
         site.restart().await?;

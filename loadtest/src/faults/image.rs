@@ -1,4 +1,4 @@
-//! A disk of its own for a server: an ext4 image on a loop device.
+//! A disk of the server's own: an ext4 image on a loop device.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,11 +15,11 @@ pub(super) struct Image {
     mount_point: PathBuf,
 }
 
-/// The file system writes by itself only every five minutes: what nobody syncs is lost with the power.
+/// The file system commits on its own only every five minutes, so data that was not synced is lost in a power cut.
 const OPTIONS: &str = "loop,commit=300";
 
 impl Image {
-    /// Makes an empty disk in `folder`.
+    /// Creates an empty disk in `folder`.
     pub(super) async fn new(folder: &Path, bytes: u64) -> Result<Self> {
         let image = Self {
             file: folder.join("disk.img"),
@@ -28,7 +28,7 @@ impl Image {
         image
             .make(bytes)
             .await
-            .map_err(|error| cannot_check(format!("no disk of its own: {error:#}")))?;
+            .map_err(|error| cannot_check(format!("cannot mount a disk image: {error:#}")))?;
         Ok(image)
     }
 
@@ -38,7 +38,7 @@ impl Image {
             "mounting a disk needs root"
         );
         std::fs::create_dir_all(&self.mount_point)?;
-        let file = std::fs::File::create(&self.file).context("making a file for a disk")?;
+        let file = std::fs::File::create(&self.file).context("creating a disk image")?;
         file.set_len(bytes)?;
         let now = "lazy_itable_init=0,lazy_journal_init=0";
         let path = self.file.display().to_string();
@@ -59,33 +59,34 @@ impl Image {
     }
 
     pub(super) fn free_bytes(&self) -> Result<u64> {
-        let disk = statvfs(&self.mount_point).context("asking for free space")?;
+        let disk = statvfs(&self.mount_point).context("reading the free space")?;
         Ok(disk.f_bavail * disk.f_frsize)
     }
 
-    /// Writes back everything that is cached.
+    /// Writes all cached data to the disk.
     pub(super) async fn sync(&self) -> Result<()> {
         run("sync", &["-f", &self.mount_point.display().to_string()]).await
     }
 
-    /// Goes on with what the disk holds at this moment: whatever was only in memory is lost. Nothing may use the disk.
+    /// Continues with the data that is on the disk at this moment; data that was only in memory is lost. No process may use the
+    /// disk.
     pub(super) async fn lose_power(&mut self) -> Result<()> {
         let copy = self.file.with_extension("copy");
         let (from, to) = (self.file.display().to_string(), copy.display().to_string());
         let mut tries = 0..5;
-        // A copy during which the system wrote is of no single moment.
+        // Copy again if the system wrote during the copy, as the copy would not be a consistent snapshot.
         let mut writes = None;
         while writes != Some(self.writes()?) {
-            ensure!(tries.next().is_some(), "the disk does not come to rest");
+            ensure!(tries.next().is_some(), "the disk does not become idle");
             writes = Some(self.writes()?);
             run("cp", &["--sparse=always", &from, &to]).await?;
         }
         run("umount", &[&self.mount_point.display().to_string()]).await?;
-        std::fs::rename(&copy, &self.file).context("exchanging the disk")?;
+        std::fs::rename(&copy, &self.file).context("replacing the disk image")?;
         self.mount().await
     }
 
-    /// How often the loop device was written to.
+    /// Returns the number of writes to the loop device.
     fn writes(&self) -> Result<u64> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").context("reading the mounts")?;
         let mount_point = self.mount_point.display().to_string();
@@ -99,17 +100,17 @@ impl Image {
             .and_then(|device| device.strip_prefix("/dev/"))
             .context("the disk is not mounted")?;
         let stat = std::fs::read_to_string(format!("/sys/block/{device}/stat"))
-            .context("asking for writes of the disk")?;
+            .context("reading the disk's write count")?;
         let writes = stat.split_whitespace().nth(4).map(str::parse);
         writes
-            .context("no count of writes")?
-            .context("a count of writes is a number")
+            .context("the disk has no write count")?
+            .context("the disk's write count is not a number")
     }
 }
 
 impl Drop for Image {
     fn drop(&mut self) {
-        // Lazily: a process that was killed just now may still hold a file.
+        // Unmount lazily, as a process that was just killed may still hold a file open.
         Command::new("umount")
             .arg("-l")
             .arg(&self.mount_point)

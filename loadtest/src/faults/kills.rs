@@ -1,4 +1,4 @@
-//! SIGKILL at chosen system calls.
+//! SIGKILL at selected system calls.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::faults::site::is_alive;
 use crate::faults::strace::{self, Calls, Effect, Injected, Injection, When};
 use crate::faults::verdict::cannot_check;
 
-/// The first six are those of `--quick`.
+/// Calls at which the engine is killed. `--quick` only tries the first six.
 const ENGINE: [(Calls, u32); 18] = [
     (Calls::Rename, 2),
     (Calls::Rename, 7),
@@ -35,10 +35,11 @@ const ENGINE: [(Calls, u32); 18] = [
     (Calls::Unlink, 1),
 ];
 
-/// How long the process may take to come to the call.
+/// How long the process may take to reach the call.
 const REACHED: Duration = Duration::from_secs(5);
-/// The server waits twice as long before each start of an engine that died young: its own restart ends that.
-const KILLS_A_SERVER: u32 = 3;
+/// Engine kills after which the server is restarted. The server doubles the wait before it restarts an engine that keeps dying; a
+/// restart of the server resets the wait.
+const KILLS_PER_SERVER_START: u32 = 3;
 
 /// Kills the engine.
 pub(super) async fn engine(trial: &Trial) -> Result<String> {
@@ -54,7 +55,7 @@ pub(super) async fn engine(trial: &Trial) -> Result<String> {
         trial.say(&format!("{case}: {}", reached(died)));
         rig.balanced().await.context(case)?;
         kills += u32::from(died);
-        if died && kills % KILLS_A_SERVER == 0 {
+        if died && kills % KILLS_PER_SERVER_START == 0 {
             rig.site.restart().await?;
         }
     }
@@ -73,7 +74,7 @@ async fn kill_engine(rig: &mut Rig, folder: &Path, (calls, n): (Calls, u32)) -> 
     .await
 }
 
-/// Where the server is killed. The first four are those of `--quick`.
+/// Calls at which the server is killed. `--quick` only tries the first four.
 const SERVER: [ServerKill; 10] = [
     (Calls::Rename, 1, On::AnyFile, With::Engine),
     (Calls::Rename, 2, On::AnyFile, With::Nothing),
@@ -96,14 +97,14 @@ enum On {
     Log,
 }
 
-/// What is killed at the same moment.
+/// The process that is killed at the same moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum With {
     Nothing,
     Engine,
 }
 
-/// Kills the server, half of the times with its engine.
+/// Kills the server, in half of the cases together with its engine.
 pub(super) async fn server(trial: &Trial) -> Result<String> {
     strace::needed()?;
     let mut rig = trial.rig().await?;
@@ -156,7 +157,7 @@ fn describe((calls, n, on, with): &ServerKill) -> String {
     format!("killed at {} {n}{on}{with}", calls.noun())
 }
 
-/// The file that the ingest log appends to.
+/// Returns the file that the ingest log appends to.
 pub(super) fn newest_segment(data_dir: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(data_dir.join("log")).ok()?;
     let paths = entries.flatten().map(|entry| entry.path());
@@ -164,7 +165,7 @@ pub(super) fn newest_segment(data_dir: &Path) -> Option<PathBuf> {
     paths.filter(segment).max()
 }
 
-/// Kills the engine after it has stored a large range and before its rows are in the roll-ups.
+/// Kills the engine after it has stored a large range, and before the rows are rolled up.
 pub(super) async fn engine_in_roll_up(trial: &Trial) -> Result<String> {
     strace::needed()?;
     let mut rig = trial.rig().await?;
@@ -184,18 +185,18 @@ pub(super) async fn engine_in_roll_up(trial: &Trial) -> Result<String> {
         rig.site.engine().await?;
         rig.balanced().await.context(case)?;
         kills += u32::from(died);
-        if died && kills % KILLS_A_SERVER == 0 {
+        if died && kills % KILLS_PER_SERVER_START == 0 {
             rig.site.restart().await?;
         }
     }
     summary(&rig, kills, cases.len()).await
 }
 
-/// Sends so many spans that the server stores them as one large range: the engine stands still until all are in the log.
+/// Sends enough spans that the server stores them as one large range: the engine is suspended until all are in the log.
 pub(super) async fn send_large_range(rig: &mut Rig) -> Result<()> {
     rig.site.signal_engine(Signal::STOP)?;
     let sent = async {
-        // The writer begins a range with the first batch, and cuts the next one when the engine goes on.
+        // The writer starts a range with the first batch, and cuts the next one when the engine resumes.
         rig.devices.send(Size::Spans, 1).await?;
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         rig.devices.send_together(Size::Large, 7).await
@@ -205,7 +206,7 @@ pub(super) async fn send_large_range(rig: &mut Rig) -> Result<()> {
     sent
 }
 
-/// Waits until every span is stored; answers whether some are not in the roll-ups then.
+/// Waits until every span is stored. Returns whether some of them are not rolled up yet.
 pub(super) async fn waits_for_roll_up(rig: &Rig) -> Result<bool> {
     let events = rig.devices.ledger.certain_rows(Kind::Spans);
     let mut waits = false;
@@ -236,7 +237,7 @@ fn reached(died: bool) -> &'static str {
 
 async fn summary(rig: &Rig, kills: u32, tries: usize) -> Result<String> {
     if kills == 0 {
-        return Err(cannot_check("no kill ever hit"));
+        return Err(cannot_check("no kill was reached"));
     }
     let stored = rig.exactly_once().await?;
     Ok(format!("{kills} kills in {tries} tries; {stored}"))

@@ -1,4 +1,4 @@
-//! Files of the data folder that are gone, old, or cannot be written.
+//! Files of the data folder that are missing, old, or cannot be written.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::faults::verdict::cannot_check;
 
 const LEDGER: &str = "drain.json";
 
-/// The data folder is copied, used, and replaced by the copy. ClickHouse runs elsewhere and keeps everything.
+/// The data folder is copied, used, and replaced by the copy. ClickHouse runs separately and keeps all rows.
 pub(super) async fn restored_folder(trial: &Trial) -> Result<String> {
     let store = trial.folder.join("store");
     let engine = OwnEngine::start(&trial.server_bin, &store)?;
@@ -50,7 +50,7 @@ pub(super) async fn restored_folder(trial: &Trial) -> Result<String> {
     Ok(stored)
 }
 
-/// Sends batches so far apart that each is a range of its own: the same records of the log are cut in the same way again.
+/// Sends batches so far apart that each becomes a range of its own. The same log records are then cut into the same ranges again.
 async fn send_ranges(rig: &mut Rig) -> Result<()> {
     for _ in 0..4 {
         rig.devices.send(Size::Small, 1).await?;
@@ -64,7 +64,7 @@ async fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     run("cp", &["-a", &from, &to]).await
 }
 
-/// The embedded engine as a server of its own: `unjank engine`. Ended when dropped.
+/// The embedded engine as a separate server: `unjank engine`. Dropping it ends the engine.
 struct OwnEngine(Child);
 
 impl OwnEngine {
@@ -77,14 +77,14 @@ impl OwnEngine {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .context("starting an engine")?;
-        let output = child.stdout.take().context("an engine has an output")?;
+            .context("starting the engine")?;
+        let output = child.stdout.take().context("the engine has no stdout")?;
         let engine = Self(child);
-        // It prints a line when it answers.
+        // The engine prints a line when it accepts queries.
         let mut line = String::new();
         BufReader::new(output)
             .read_line(&mut line)
-            .context("waiting for an engine")?;
+            .context("waiting for the engine")?;
         ensure!(!line.is_empty(), "the engine did not start");
         Ok(engine)
     }
@@ -106,7 +106,7 @@ impl Drop for OwnEngine {
     }
 }
 
-/// The log was drained and the server has ended when its folder is lost.
+/// The log folder is deleted after the log was drained and the server was stopped.
 pub(super) async fn log(trial: &Trial) -> Result<String> {
     let mut rig = trial.rig().await?;
     rig.devices.send(Size::Small, 10).await?;
@@ -118,7 +118,7 @@ pub(super) async fn log(trial: &Trial) -> Result<String> {
     rig.exactly_once().await
 }
 
-/// The ledger is lost after an orderly end, after kills under load, and while a large range waits for its roll-up.
+/// The ledger is deleted after an orderly stop, after kills under load, and while a large range waits for its roll-up.
 pub(super) async fn ledger(trial: &Trial) -> Result<String> {
     let mut rig = trial.rig().await?;
     rig.devices.send(Size::Small, 5).await?;
@@ -127,7 +127,7 @@ pub(super) async fn ledger(trial: &Trial) -> Result<String> {
     lose_ledger(&rig)?;
     rig.site.start_again().await?;
     rig.devices.send(Size::Small, 5).await?;
-    rig.balanced().await.context("lost after an orderly end")?;
+    rig.balanced().await.context("lost after an orderly stop")?;
     let kills = if trial.quick { 1 } else { 3 };
     for _ in 0..kills {
         trial.say("lost after a kill");
@@ -159,13 +159,14 @@ async fn kill_and_lose_ledger(rig: &mut Rig) -> Result<()> {
 fn lose_ledger(rig: &Rig) -> Result<()> {
     match std::fs::remove_file(rig.site.data_dir.join(LEDGER)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(cannot_check(format!("the server keeps no {LEDGER}")))
+            Err(cannot_check(format!("the server has no {LEDGER}")))
         }
         removed => removed.context("removing the ledger"),
     }
 }
 
-/// A folder stands where the ledger's next version is to be written. Ranges must not be cut smaller for ever after.
+/// A folder blocks the path to which the ledger's next version is written. After the failed save, ranges must not stay smaller
+/// forever.
 pub(super) async fn unsaved_ledger(trial: &Trial) -> Result<String> {
     let mut rig = trial.rig().await?;
     let before = ranges(&mut rig).await?;
@@ -177,13 +178,16 @@ pub(super) async fn unsaved_ledger(trial: &Trial) -> Result<String> {
     let failures = "unjank_writer_failures_total";
     let failed_before = rig.site.metric(failures).await?;
     let obstacle = rig.site.data_dir.join("drain.new");
-    std::fs::create_dir_all(&obstacle).context("standing in the ledger's way")?;
+    std::fs::create_dir_all(&obstacle).context("blocking the ledger's path")?;
     let failed = eventually(Duration::from_secs(25), async || {
         Ok(rig.site.metric(failures).await? > failed_before)
     })
     .await;
-    std::fs::remove_dir(&obstacle).context("leaving the ledger's way")?;
-    ensure!(failed?, cannot_check("the ledger was saved all the same"));
+    std::fs::remove_dir(&obstacle).context("unblocking the ledger's path")?;
+    ensure!(
+        failed?,
+        cannot_check("the ledger was saved although its path was blocked")
+    );
     rig.balanced().await?;
     let after = ranges(&mut rig).await?;
     let stored = rig.exactly_once().await?;
@@ -196,7 +200,7 @@ pub(super) async fn unsaved_ledger(trial: &Trial) -> Result<String> {
 
 const RATED_S: u64 = 6;
 
-/// How many ranges small batches are stored in.
+/// Returns the number of ranges that small batches are stored in during [`RATED_S`] seconds.
 async fn ranges(rig: &mut Rig) -> Result<f64> {
     const RANGES: &str = "unjank_writer_ranges_total";
     let before = rig.site.metric(RANGES).await?;
@@ -208,7 +212,8 @@ async fn ranges(rig: &mut Rig) -> Result<f64> {
     Ok(rig.site.metric(RANGES).await? - before)
 }
 
-/// Fills the log while the engine stands still: a range ends at 48 MiB, and from 32 MiB on it is not waited for.
+/// Fills the log while the engine is suspended. A range ends at 48 MiB; from 32 MiB on, the writer does not wait for more
+/// records.
 async fn send_much(rig: &mut Rig) -> Result<()> {
     const LOG_BYTES: u64 = 44 << 20;
     rig.site.signal_engine(Signal::STOP)?;
@@ -229,7 +234,7 @@ fn bytes_in(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// How many records the range on its way has.
+/// Returns the number of records of the range that is being stored.
 fn range_length(data_dir: &Path) -> u64 {
     let text = std::fs::read_to_string(data_dir.join(LEDGER)).unwrap_or_default();
     let ledger: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -242,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_length_of_a_range_is_read_from_the_ledger() {
+    fn the_range_length_is_read_from_the_ledger() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(range_length(folder.path()), 0);
         let write = |text| std::fs::write(folder.path().join(LEDGER), text).unwrap();

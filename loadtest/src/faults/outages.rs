@@ -1,4 +1,4 @@
-//! ClickHouse does not answer for a while.
+//! ClickHouse hangs for a while.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) async fn engine_hung(trial: &Trial) -> Result<String> {
     ))
 }
 
-/// Stops the engine while it takes large INSERTs.
+/// Suspends the engine while it processes large INSERTs.
 async fn hang(rig: &mut Rig) -> Result<()> {
     rig.site.engine().await?;
     rig.under_load(Size::Medium, async |site| {

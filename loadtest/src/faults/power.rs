@@ -1,4 +1,4 @@
-//! The power goes: the disk keeps what was synced, and nothing else.
+//! Power cuts: the disk keeps only the data that was synced.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ enum Victim {
     Server,
 }
 
-/// When the power goes: at a call of one of the two. The first two are those of `--quick`.
+/// Calls of the two processes at which the power is cut. `--quick` only tries the first two.
 const CUTS: [(Victim, Calls, u32); 6] = [
     (Victim::Engine, Calls::Rename, 2),
     (Victim::Server, Calls::Rename, 2),
@@ -37,7 +37,7 @@ pub(super) async fn cut(trial: &Trial) -> Result<String> {
     let mut rig = trial.rig_at(disk, settings, None).await?;
     rig.devices.send(Size::Small, 2).await?;
     rig.balanced().await.context("before any cut")?;
-    // What the first start wrote is not what this is about.
+    // Sync the data of the first start, which is not under test.
     tokio::time::sleep(Duration::from_secs(2)).await;
     image.sync().await?;
     let cases = trial.choose(&CUTS, 2);
@@ -51,7 +51,7 @@ pub(super) async fn cut(trial: &Trial) -> Result<String> {
         let cut = cut_at(&mut rig, &mut image, (*victim, *calls, *n), &trial.folder).await;
         cut.context(case.clone())?;
         rig.balanced().await.context(case.clone())?;
-        // An engine that lost what it remembers of its inserts shows it when one is repeated.
+        // An engine that lost its deduplication tokens fails when an INSERT is repeated, so provoke a repetition.
         kill_engine(&mut rig, &trial.folder)
             .await
             .with_context(|| format!("{case}, then a kill"))?;
@@ -76,7 +76,7 @@ async fn cut_at(
     };
     rig.under_load(Size::Small, async |site| {
         let injected = Injected::attach(pid, &kill_at(calls, n), folder).await?;
-        // Where the call never comes, the power goes without it.
+        // If the process does not reach the call, cut the power anyway.
         eventually(Duration::from_secs(5), async || Ok(!is_alive(pid))).await?;
         site.kill_both().await?;
         drop(injected);

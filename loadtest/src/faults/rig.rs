@@ -1,4 +1,4 @@
-//! A site and the devices that send to it: what every fault is tried on.
+//! The setup of every fault: a server under test and the devices that send to it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::server::Settings;
 use crate::store::RunStore;
 use crate::verify::{TableCheck, compare};
 
-/// What a fault gets to work with.
+/// The inputs of a fault.
 pub(super) struct Trial {
     pub(super) fault: String,
     pub(super) begun: Instant,
@@ -27,13 +27,13 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Says how far the fault is.
+    /// Reports the progress of the fault.
     pub(super) fn say(&self, what: &str) {
         let at = self.begun.elapsed().as_secs();
         console::say(&format!("  {at:>3} s {}: {what}", self.fault));
     }
 
-    /// A server with an engine of its own in the folder `data`.
+    /// Starts a server with an embedded engine in the folder `data`.
     pub(super) async fn rig(&self) -> Result<Rig> {
         self.rig_at(self.folder.join("data"), Settings::new(), None)
             .await
@@ -52,7 +52,7 @@ impl Trial {
         })
     }
 
-    /// All of `cases`, or with `--quick` the first `few`.
+    /// Returns all of `cases`, or the first `few` with `--quick`.
     pub(super) fn choose<'a, T>(&self, cases: &'a [T], few: usize) -> &'a [T] {
         let most = if self.quick { few } else { cases.len() };
         cases.get(..most).unwrap_or(cases)
@@ -64,15 +64,15 @@ pub(super) struct Rig {
     pub(super) site: Site,
 }
 
-/// How long the server may store nothing of what it has acknowledged, once nothing is broken any more.
+/// How long the counts may stay unchanged and wrong after the fault is over.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to store all.
+/// How long the server may take to store everything.
 const LONGEST: Duration = Duration::from_secs(240);
-/// How long the counts must stay right: a retry could still store something a second time.
+/// How long the counts must stay right, because a retry could still store rows twice.
 const SETTLED: Duration = Duration::from_millis(1_500);
 
 impl Rig {
-    /// Does something while batches arrive, and waits until all of them are acknowledged.
+    /// Runs an action while batches arrive, and waits until all of them are acknowledged.
     pub(super) async fn under_load<T>(
         &mut self,
         size: Size,
@@ -94,7 +94,7 @@ impl Rig {
         Ok(done)
     }
 
-    /// Waits until raw rows, roll-ups and books have what was acknowledged; an error says how they differ.
+    /// Waits until raw rows, roll-ups and books match the acknowledged events. The error describes the differences.
     pub(super) async fn balanced(&self) -> Result<()> {
         if self.settles(Counts::balance).await? {
             return Ok(());
@@ -102,7 +102,7 @@ impl Rig {
         bail!("{}", self.differences().await)
     }
 
-    /// The same, and row by row: the text for a verdict that holds.
+    /// Like [`Rig::balanced`], and also compares row by row. Returns the text for the verdict.
     pub(super) async fn exactly_once(&self) -> Result<String> {
         self.balanced().await?;
         if !self.rows().await?.iter().all(TableCheck::holds) {
@@ -115,7 +115,7 @@ impl Rig {
         ))
     }
 
-    /// Waits until the counts are right and stay so. Gives up when they have not changed for a while.
+    /// Waits until the counts are right and stay right. Gives up when they have not changed for [`PATIENCE`].
     pub(super) async fn settles(&self, right: impl Fn(&Counts, &Ledger) -> bool) -> Result<bool> {
         let mut last = Counts::default();
         let (mut right_since, mut changed) = (None, Instant::now());
@@ -141,13 +141,13 @@ impl Rig {
     pub(super) async fn differences(&self) -> String {
         let counts = match self.counts().await {
             Ok(counts) => counts,
-            Err(error) => return format!("nothing can be counted: {error:#}"),
+            Err(error) => return format!("the rows cannot be counted: {error:#}"),
         };
         let checks = self.rows().await.unwrap_or_default();
         counts.differences(&self.devices.ledger, &checks)
     }
 
-    /// Compares single rows.
+    /// Compares row by row.
     pub(super) async fn rows(&self) -> Result<Vec<TableCheck>> {
         let store = RunStore {
             clickhouse: &self.site.clickhouse,
@@ -157,7 +157,7 @@ impl Rig {
     }
 }
 
-/// Repeats a check until it succeeds or the time is over. Returns whether it succeeded.
+/// Repeats a check until it succeeds or the time limit is reached. Returns whether it succeeded.
 pub(super) async fn eventually(
     patience: Duration,
     mut check: impl AsyncFnMut() -> Result<bool>,
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_check_is_repeated_until_it_is_so_or_the_time_is_over() {
+    async fn a_check_is_repeated_until_it_succeeds_or_times_out() {
         let mut left = 3;
         let counted = eventually(Duration::from_secs(5), async || {
             left -= 1;

@@ -15,9 +15,9 @@ pub(super) struct Site {
     pub(super) server: Server,
     pub(super) clickhouse: ClickHouse,
     pub(super) data_dir: PathBuf,
-    /// How often a server that did not recover by itself was started again.
+    /// How often the test had to restart a server that did not recover on its own.
     pub(super) started_by_hand: u32,
-    /// The engine is the server's own.
+    /// Whether the engine is embedded in the server.
     embedded: bool,
 }
 
@@ -25,7 +25,7 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Site {
-    /// Starts a server and waits until it and ClickHouse answer. Without `access` it has an engine of its own.
+    /// Starts a server and waits until it and ClickHouse answer. Without `access`, the server has an embedded engine.
     pub(super) async fn start(
         binary: &Path,
         data_dir: &Path,
@@ -53,34 +53,34 @@ impl Site {
         });
         ensure!(
             found.await?,
-            "ClickHouse did not answer for {} s",
+            "ClickHouse did not answer within {} s",
             START_PATIENCE.as_secs()
         );
         Ok(())
     }
 
-    /// Asks ClickHouse, as the user who may change the schema.
+    /// Queries ClickHouse as a user who may change the schema.
     pub(super) async fn ask(&self, sql: &str) -> Result<Rows> {
         tokio::time::timeout(ANSWER_PATIENCE, self.clickhouse.rows(sql))
             .await
             .with_context(|| format!("no answer within {} s", ANSWER_PATIENCE.as_secs()))?
     }
 
-    /// Waits until the engine answers; answers its process id.
+    /// Waits until the engine answers. Returns its process id.
     pub(super) async fn engine(&self) -> Result<u32> {
         self.wait_for_tables().await?;
-        self.server.engine_pid()?.context("no engine runs")
+        self.server.engine_pid()?.context("no engine is running")
     }
 
     pub(super) fn signal_engine(&self, signal: Signal) -> Result<()> {
         ensure!(
             self.server.signal_engine(signal)?,
-            "there is no engine to send a signal to"
+            "found no engine to send a signal to"
         );
         Ok(())
     }
 
-    /// The value of one of the server's metrics; 0 when it has none of this name.
+    /// Returns the value of a metric of the server; 0 if the server does not have the metric.
     pub(super) async fn metric(&self, name: &str) -> Result<f64> {
         let text = metrics(&self.server.admin_url()).await?;
         Ok(gauge(&text, name).unwrap_or_default())
@@ -98,11 +98,11 @@ impl Site {
         self.wait_for_tables().await
     }
 
-    /// Kills the engine and the server at the same moment, and waits until both are gone.
+    /// Kills the engine and the server at the same moment, and waits until both have ended.
     pub(super) async fn kill_both(&mut self) -> Result<()> {
         self.server.kill_engine()?;
         self.server.kill()?;
-        // The server may have started another engine, which ends by itself; but the disk is needed now.
+        // The server may just have started another engine. That engine would end on its own, but the disk is needed immediately.
         let gone = eventually(START_PATIENCE, async || {
             let engines = self.server.engines()?;
             for pid in &engines {
@@ -112,11 +112,14 @@ impl Site {
             }
             Ok(engines.is_empty())
         });
-        ensure!(gone.await?, "the engine outlives its server");
+        ensure!(
+            gone.await?,
+            "an engine is still running although its server was killed"
+        );
         Ok(())
     }
 
-    /// After a fault: starts a server that has ended, and one that does not get ready by itself.
+    /// Restarts a server that has ended, or that does not become ready on its own.
     pub(super) async fn recover(&mut self) -> Result<()> {
         const BY_ITSELF: Duration = Duration::from_secs(20);
         let ready = match tokio::time::timeout(BY_ITSELF, self.server.ready()).await {
@@ -137,16 +140,16 @@ impl Site {
         Ok(())
     }
 
-    /// For the verdict: how often the test had to start the server by hand.
+    /// Describes for the verdict how often the test had to restart the server.
     pub(super) fn help(&self) -> String {
         match self.started_by_hand {
             0 => String::new(),
-            times => format!("; the server was started again {times} times"),
+            times => format!("; the test had to restart the server {times} times"),
         }
     }
 }
 
-/// Whether the process runs: a zombie does not.
+/// Returns whether the process runs. A zombie does not.
 pub(super) fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
@@ -155,7 +158,7 @@ pub(super) fn is_alive(pid: u32) -> bool {
     !state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
-/// Runs a program of the system to its end.
+/// Runs a program until it ends.
 pub(super) async fn run(program: &str, arguments: &[&str]) -> Result<()> {
     let output = tokio::process::Command::new(program)
         .args(arguments)
@@ -174,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_alive_and_an_impossible_one_is_not() {
+    fn this_process_is_alive_and_an_invalid_one_is_not() {
         assert!(is_alive(std::process::id()));
         assert!(!is_alive(u32::MAX));
     }

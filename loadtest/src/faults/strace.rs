@@ -1,4 +1,4 @@
-//! Kills a process at its n-th system call of a kind, or lets the call fail: `strace` does both.
+//! Uses `strace` to kill a process at its n-th system call of a kind, or to make the call fail.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -13,13 +13,13 @@ use crate::faults::rig::eventually;
 use crate::faults::site::is_alive;
 use crate::faults::verdict::cannot_check;
 
-/// System calls of a kind. Those with `?` do not exist on every processor.
+/// Kinds of system calls. Names with `?` do not exist on all processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Calls {
     Rename,
     Write,
     Sync,
-    /// What the engine answers with.
+    /// Calls with which the engine sends responses.
     Send,
     Unlink,
 }
@@ -35,7 +35,7 @@ impl Calls {
         }
     }
 
-    /// For a verdict.
+    /// Returns the name of the call for a verdict.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Rename => "rename",
@@ -47,7 +47,7 @@ impl Calls {
     }
 }
 
-/// Which calls, counted in each thread from the moment of attaching.
+/// Which of the calls. Calls are counted per thread, from the moment of attaching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     Nth(u32),
@@ -57,7 +57,7 @@ pub(super) enum When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Kill,
-    /// The call fails with EIO, and nothing is done.
+    /// The call fails with EIO and has no effect.
     Fail,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Injection<'a> {
     pub(super) calls: Calls,
     pub(super) when: When,
     pub(super) effect: Effect,
-    /// Only calls on this file.
+    /// Restricts the injection to calls on this file.
     pub(super) path: Option<&'a Path>,
 }
 
@@ -95,7 +95,7 @@ impl Injection<'_> {
     }
 }
 
-/// An injection under way. It ends when this is dropped; the process goes on.
+/// A running injection. Dropping it detaches strace, and the process continues.
 pub(super) struct Injected {
     strace: Child,
     trace: PathBuf,
@@ -104,7 +104,7 @@ pub(super) struct Injected {
 const ATTACH_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Injected {
-    /// Attaches to every thread of the process. The trace goes into `folder`.
+    /// Attaches to all threads of the process. The trace is written to `folder`.
     pub(super) async fn attach(pid: u32, injection: &Injection<'_>, folder: &Path) -> Result<Self> {
         let trace = folder.join("strace.txt");
         let said = folder.join("strace.err");
@@ -116,23 +116,23 @@ impl Injected {
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(&said).context("making a file for strace")?)
+            .stderr(File::create(&said).context("creating a file for strace")?)
             .spawn()
-            .map_err(|error| cannot_check(format!("strace does not start: {error}")))?;
+            .map_err(|error| cannot_check(format!("cannot start strace: {error}")))?;
         let mut injected = Self { strace, trace };
         let attached = eventually(ATTACH_PATIENCE, async || {
-            // It dies at once where an n-th call comes at once.
+            // The process may reach the call, and die, right after attaching.
             Ok(injected.has_ended() || is_traced(pid) || !is_alive(pid))
         });
         if !attached.await? || (injected.has_ended() && is_alive(pid)) {
             let said = std::fs::read_to_string(&said).unwrap_or_default();
-            let last = said.lines().last().unwrap_or("it does not attach");
+            let last = said.lines().last().unwrap_or("it cannot attach");
             return Err(cannot_check(format!("strace: {last}")));
         }
         Ok(injected)
     }
 
-    /// How many calls were injected so far.
+    /// Returns the number of calls injected so far.
     pub(super) fn hits(&self) -> usize {
         let trace = std::fs::read_to_string(&self.trace).unwrap_or_default();
         trace
@@ -148,7 +148,7 @@ impl Injected {
 
 impl Drop for Injected {
     fn drop(&mut self) {
-        // SIGTERM lets it detach in order. A process whose tracer is killed goes on, too.
+        // SIGTERM makes strace detach cleanly. A process whose tracer is killed continues too.
         if let Some(pid) = i32::try_from(self.strace.id()).ok().and_then(Pid::from_raw) {
             kill_process(pid, Signal::TERM).unwrap_or_default();
         }
@@ -163,7 +163,7 @@ impl Drop for Injected {
     }
 }
 
-/// Whether every thread of the process has a tracer.
+/// Returns whether every thread of the process has a tracer.
 fn is_traced(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;
@@ -174,7 +174,7 @@ fn is_traced(pid: u32) -> bool {
     statuses.all(|status| !status.contains("TracerPid:\t0\n"))
 }
 
-/// Whether injections are possible here.
+/// Returns an error unless strace is available.
 pub(super) fn needed() -> Result<()> {
     let found = Command::new("strace")
         .arg("-V")
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_injection_names_its_calls_its_effect_and_its_file() {
+    fn the_arguments_contain_calls_effect_and_file() {
         let kill = Injection {
             calls: Calls::Rename,
             when: When::Nth(7),

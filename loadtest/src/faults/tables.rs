@@ -1,4 +1,4 @@
-//! What an operator can do to the tables while batches arrive.
+//! Changes that an operator can make to the tables while batches arrive.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use crate::faults::devices::Size;
 use crate::faults::kills::send_large_range;
 use crate::faults::rig::{Rig, Trial};
 
-/// A view of the operator refuses one span in about a hundred. Rows may go to the dead-letter folder, but none of them may be
-/// stored as well, and none twice.
+/// A materialized view of the operator rejects about one span in a hundred. Rows may go to the dead-letter folder, but a dead
+/// letter must not be stored as well, and no row may be stored twice.
 pub(super) async fn refused_after_store(trial: &Trial) -> Result<String> {
     let mut rig = trial.rig().await?;
     for sql in [
@@ -26,10 +26,10 @@ pub(super) async fn refused_after_store(trial: &Trial) -> Result<String> {
         Ok(())
     })
     .await?;
-    settled_with_dead_letters(&rig).await?;
+    ensure_settled_with_dead_letters(&rig).await?;
     rig.site.ask("DROP VIEW mine_view").await?;
     rig.devices.send(Size::Small, 5).await?;
-    settled_with_dead_letters(&rig).await?;
+    ensure_settled_with_dead_letters(&rig).await?;
     let dead = rig.counts().await?.dead();
     let refused = rig.rows().await?.into_iter().any(|check| {
         let lost = check.lost > 0 && check.table != "spans";
@@ -44,19 +44,19 @@ pub(super) async fn refused_after_store(trial: &Trial) -> Result<String> {
     ))
 }
 
-async fn settled_with_dead_letters(rig: &Rig) -> Result<()> {
+async fn ensure_settled_with_dead_letters(rig: &Rig) -> Result<()> {
     if !rig.settles(Counts::balance_with_dead_letters).await? {
         bail!("{}", rig.differences().await);
     }
     Ok(())
 }
 
-/// Roll-up tables are away while small and large ranges are stored.
+/// Roll-up tables are missing while small and large ranges are stored.
 pub(super) async fn roll_up_away(trial: &Trial) -> Result<String> {
     let mut rig = trial.rig().await?;
     let tables = trial.choose(&["spans_daily", "spans_hourly"], 1);
     for table in tables {
-        trial.say(&format!("{table} is away"));
+        trial.say(&format!("{table} is missing"));
         rig.under_load(Size::Small, async |site| {
             sleep(Duration::from_secs(1)).await;
             site.ask(&format!("RENAME TABLE {table} TO {table}_away"))
@@ -72,13 +72,13 @@ pub(super) async fn roll_up_away(trial: &Trial) -> Result<String> {
             .await?;
         rig.balanced()
             .await
-            .with_context(|| format!("{table} was away"))?;
+            .with_context(|| format!("{table} was missing"))?;
     }
     let stored = rig.exactly_once().await?;
     Ok(format!("{}; {stored}", tables.join(", ")))
 }
 
-/// A roll-up of a large range fails again and again, while other ranges push its tokens out of the engine's memory.
+/// The roll-up of a large range keeps failing until other ranges have evicted its deduplication tokens from the engine's window.
 pub(super) async fn old_fold(trial: &Trial) -> Result<String> {
     const FAILS: Duration = Duration::from_secs(40);
     let mut rig = trial.rig().await?;
@@ -91,7 +91,7 @@ pub(super) async fn old_fold(trial: &Trial) -> Result<String> {
     send_large_range(&mut rig).await?;
     let begun = Instant::now();
     while begun.elapsed() < FAILS {
-        // Each is a range of its own.
+        // Each batch becomes a range of its own.
         rig.devices.send(Size::Spans, 1).await?;
         sleep(Duration::from_millis(1_300)).await;
     }

@@ -1,4 +1,4 @@
-//! What a fault showed.
+//! The verdict on a fault.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use anyhow::Result;
 pub(super) enum Verdict {
     Holds(String),
     FallsShort(String),
-    /// This machine cannot cause the fault: nothing was shown.
+    /// This machine cannot cause the fault, so nothing was tested.
     NotChecked(String),
 }
 
-/// The error of a fault that this machine cannot cause, with the reason.
+/// The error for a fault that this machine cannot cause, with the reason.
 #[derive(Debug)]
 pub(super) struct CannotCheck(pub(super) String);
 
@@ -24,13 +24,13 @@ impl std::fmt::Display for CannotCheck {
 
 impl std::error::Error for CannotCheck {}
 
-/// The error that says why nothing can be shown here.
+/// Creates the error for a fault that cannot be tested here.
 pub(super) fn cannot_check(why: impl Into<String>) -> anyhow::Error {
     CannotCheck(why.into()).into()
 }
 
 impl Verdict {
-    /// Every error but [`CannotCheck`] counts against the server.
+    /// Every error except [`CannotCheck`] counts against the server.
     pub(super) fn of(tried: Result<String>) -> Self {
         match tried {
             Ok(how) => Self::Holds(how),
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_that_cannot_be_caused_never_holds_and_never_falls_short() {
+    fn a_fault_that_cannot_be_caused_is_not_checked() {
         let tried: Result<String> = Err(cannot_check("no strace")).context("killing the engine");
         assert_eq!(
             Verdict::of(tried),

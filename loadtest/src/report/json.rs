@@ -1,4 +1,4 @@
-//! The report for machines.
+//! The report in JSON, for other programs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The report for people: on the terminal, in a pull request, in the docs.
+//! The report in Markdown, for the terminal, pull requests and the docs.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -114,7 +114,7 @@ impl Paper {
         self.table(
             ["", "p50", "p90", "p99", "p99.9", "max"],
             [
-                row("intended start → acknowledged", &load.latency),
+                row("scheduled start → acknowledged", &load.latency),
                 row("one attempt", &load.service),
             ],
         );
@@ -122,7 +122,7 @@ impl Paper {
             .statuses
             .iter()
             .map(|(status, count)| [status.clone(), count.to_string()]);
-        self.table(["answer", "attempts"], answers);
+        self.table(["response", "attempts"], answers);
         for (name, counts) in [
             ("rejected events", &load.rejections),
             ("batches not stored", &load.reasons),
@@ -161,7 +161,7 @@ impl Paper {
 
     fn lone(&mut self, lone: &Freshness) {
         self.line(&format!(
-            "\n## A batch that comes alone\n\nMilliseconds from its acknowledgment, over {} batches:",
+            "\n## Single batches\n\nMilliseconds from the acknowledgment until the rows can be queried, over {} batches:",
             lone.batches
         ));
         let row = |name: &str, took: &Latencies| {
@@ -172,10 +172,10 @@ impl Paper {
             ]
         };
         self.table(
-            ["its rows are found in", "p50", "max"],
+            ["rows in", "p50", "max"],
             [
                 row("the raw table", &lone.raw),
-                row("the roll-up by the day", &lone.rolled_up),
+                row("the daily roll-up", &lone.rolled_up),
             ],
         );
     }
@@ -194,7 +194,7 @@ impl Paper {
         });
         self.table(
             [
-                "answer",
+                "response",
                 "polls/s",
                 "server CPU µs per poll",
                 "polls/s of one core",
@@ -205,7 +205,7 @@ impl Paper {
         );
         let seen = &polls.until_first_device;
         self.line(&format!(
-            "\nA change is sent → the first device has it: p50 {} ms, p90 {} ms, longest {} ms.",
+            "\nFrom sending a change until the first device has it: p50 {} ms, p90 {} ms, longest {} ms.",
             milliseconds(seen.p50_ms),
             milliseconds(seen.p90_ms),
             milliseconds(seen.max_ms)
@@ -245,7 +245,7 @@ impl Paper {
 
     fn span_columns(&mut self, columns: &[ColumnSize]) {
         const SHOWN: usize = 12;
-        self.line("\nA row of `spans` by column, the largest first:");
+        self.line("\nBytes of `spans` by column, the largest first:");
         let rows = columns.iter().take(SHOWN).map(|size| {
             [
                 format!("`{}`", size.column),
@@ -295,9 +295,9 @@ impl Paper {
             self.line(&format!("\nA roll-up differs: {rollup}."));
         }
         self.line(if verification.holds {
-            "\nEvery acknowledged event is there exactly once."
+            "\nEvery acknowledged event is stored exactly once."
         } else {
-            "\n**Not every acknowledged event is there exactly once.**"
+            "\n**Not every acknowledged event is stored exactly once.**"
         });
     }
 
@@ -332,7 +332,9 @@ fn rates(load: &LoadReport) -> Vec<[String; 2]> {
     let row = |name: &str, value: String| [name.to_owned(), value];
     let offered = load
         .offered_batches_per_s
-        .map_or("as fast as it goes".to_owned(), |rate| format!("{rate:.1}"));
+        .map_or("as fast as possible".to_owned(), |rate| {
+            format!("{rate:.1}")
+        });
     vec![
         row("offered, batches/s", offered),
         row(
@@ -345,29 +347,29 @@ fn rates(load: &LoadReport) -> Vec<[String; 2]> {
         ),
         row("took, s", format!("{:.1}", load.took_s)),
         row(
-            "batches: acknowledged, refused, unknown",
+            "batches: acknowledged, rejected, unknown",
             format!("{}, {}, {}", load.acknowledged, load.refused, load.unknown),
         ),
         row(
-            "events: accepted, rejected, cut to fit",
+            "events: accepted, rejected, truncated",
             format!(
                 "{}, {}, {}",
                 load.events_accepted, load.events_rejected, load.events_truncated
             ),
         ),
         row(
-            "retries, receipts that said duplicate",
+            "retries, duplicate receipts",
             format!("{}, {}", load.retries, load.duplicates),
         ),
         row(
-            "batches not built in time (at most ms late)",
+            "batches not built in time (longest delay, ms)",
             format!(
                 "{} ({:.0})",
                 load.generator_late, load.generator_late_most_ms
             ),
         ),
         row(
-            "sent, MiB (JSON before compression, MiB)",
+            "sent, MiB (uncompressed JSON, MiB)",
             format!(
                 "{} ({})",
                 mebibytes(load.bytes_sent),

@@ -1,6 +1,6 @@
-//! Where the engine's CPU time goes, by table: `part_log` has the merges, `query_log` the INSERTs.
+//! The engine's CPU time by table: merges from `part_log`, INSERTs from `query_log`.
 //!
-//! Both are rings in memory, so they are read in every interval.
+//! Both logs are ring buffers in memory, so they must be read in every interval.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::clickhouse::ClickHouse;
 
-/// What one table cost.
+/// The work for one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TableWork {
     pub(super) table: String,
@@ -36,13 +36,13 @@ pub(super) struct Totals {
 #[derive(Default)]
 pub(super) struct EngineWork {
     tables: BTreeMap<String, TableWork>,
-    /// The last entries that were read, in microseconds since the epoch.
+    /// Time of the last entries that were read, in microseconds since the epoch.
     queries_until: i64,
     merges_until: i64,
 }
 
-/// Everything that is not an INSERT.
-const QUESTIONS: &str = "(questions)";
+/// All queries except INSERTs.
+const OTHER_QUERIES: &str = "(queries)";
 
 const CPU: &str =
     "sum(ProfileEvents['UserTimeMicroseconds'] + ProfileEvents['SystemTimeMicroseconds'])";
@@ -50,7 +50,7 @@ const CPU: &str =
 impl EngineWork {
     pub(super) async fn read(&mut self, clickhouse: &ClickHouse) -> Result<()> {
         let sql = format!(
-            "SELECT if(query_kind = 'Insert', extract(query, 'INSERT INTO `?\\\\w+`?\\\\.`?(\\\\w+)'), '{QUESTIONS}') AS name, count(), \
+            "SELECT if(query_kind = 'Insert', extract(query, 'INSERT INTO `?\\\\w+`?\\\\.`?(\\\\w+)'), '{OTHER_QUERIES}') AS name, count(), \
              sum(written_rows), {CPU}, max(toUnixTimestamp64Micro(event_time_microseconds)) FROM system.query_log \
              WHERE type != 'QueryStart' AND toUnixTimestamp64Micro(event_time_microseconds) > {} GROUP BY name",
             self.queries_until
@@ -78,14 +78,20 @@ impl EngineWork {
     }
 
     fn table(&mut self, row: &[String]) -> Result<&mut TableWork> {
-        let name = row.first().context("a row without a table")?;
+        let name = row
+            .first()
+            .context("ClickHouse returned a row without a table")?;
         let table = self.tables.entry(name.clone()).or_default();
         table.table.clone_from(name);
         Ok(table)
     }
 
     pub(super) fn totals(&self) -> Totals {
-        let of_tables = || self.tables.values().filter(|one| one.table != QUESTIONS);
+        let of_tables = || {
+            self.tables
+                .values()
+                .filter(|one| one.table != OTHER_QUERIES)
+        };
         Totals {
             inserted: of_tables().map(|one| one.inserted_rows).sum(),
             merged: of_tables().map(|one| one.merged_rows).sum(),

@@ -1,4 +1,4 @@
-//! Asks what the overviews ask, one question after another, while the load runs.
+//! Runs the queries of the overview screens, one at a time, during the load.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,21 +13,21 @@ use crate::queries::{Kind, questions};
 use crate::server::Server;
 use crate::tally::{Latencies, Spread};
 
-/// The pause after an answer.
+/// Pause after each response.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Days that the longest questions ask for.
+/// Number of days that the longest queries cover.
 const DAYS: u64 = 30;
-/// Questions about one group of stacks need its id.
+/// Queries about one group of stacks need its id, so the probe skips them.
 const NO_GROUP: &str = "";
 
-/// Answers since they were last taken.
+/// Measurements since the last [`Probe::take`].
 struct Asked {
     spread: Spread,
-    /// Answers that were no answer.
+    /// Queries that failed.
     failed: u64,
 }
 
-/// What the questions of one interval took.
+/// Latencies of the queries in one interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Questions {
     pub(super) latency: Latencies,
@@ -60,7 +60,7 @@ impl Probe {
         let (asked, stop) = (Arc::clone(&probe.asked), probe.stop.clone());
         probe.tasks.spawn(async move {
             if let Err(error) = ask_for_ever((&client, &base, &token), &asked, &stop).await {
-                console::say(&format!("the probe ended: {error:#}"));
+                console::say(&format!("the probe failed: {error:#}"));
             }
         });
         Ok(probe)

@@ -1,4 +1,4 @@
-//! What is seen of the server at the end of each interval.
+//! Samples the state of the server at the end of each interval.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,34 +19,34 @@ use crate::tally::{Latencies, Recent};
 /// The server's histogram of how soon rows can be queried.
 const FRESHNESS: &str = "unjank_freshness_seconds";
 
-/// One interval.
+/// The sample of one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Sample {
-    /// Since the start.
+    /// Seconds since the start.
     pub(super) at_s: f64,
     pub(super) took_s: f64,
-    /// Events that were acknowledged in the interval.
+    /// Events that were acknowledged during the interval.
     pub(super) events: u64,
     pub(super) server_us: f64,
     pub(super) engine_us: f64,
     pub(super) load_us: f64,
     pub(super) latency: Latencies,
-    /// Records of the log that wait to be stored.
+    /// Log records that wait to be stored.
     pub(super) waiting: f64,
-    /// Stored rows that no roll-up has yet.
+    /// Stored rows that are not rolled up yet.
     pub(super) unfolded: f64,
-    /// Rows that INSERTs and merges wrote.
+    /// Rows written by INSERTs; `merged` are those written by merges.
     pub(super) inserted: u64,
     pub(super) merged: u64,
     pub(super) parts: u64,
     pub(super) server_bytes: u64,
     pub(super) engine_bytes: u64,
-    /// From the arrival of a batch until its rows could be queried.
+    /// Time from the arrival of a batch until its rows can be queried.
     pub(super) fresh_p99_s: Option<f64>,
-    /// Questions of the probe.
+    /// Latency of the probe's queries.
     pub(super) question_p95_ms: f64,
     pub(super) slowest_question_ms: f64,
-    /// Questions without an answer. Their times say nothing.
+    /// Failed queries. Their times are included above and are meaningless.
     pub(super) failed_questions: u64,
 }
 
@@ -56,7 +56,7 @@ struct Counters {
     server: Usage,
     engine: Usage,
     own: Usage,
-    /// Batches by how long it took until their rows could be queried.
+    /// Batches by the time until their rows could be queried.
     fresh: Buckets,
 }
 
@@ -133,13 +133,13 @@ impl Sampler {
         })
     }
 
-    /// How long the stages of a batch took in the whole run.
+    /// Returns how long the stages of a batch took over the whole run.
     pub(super) async fn stages(&self) -> Result<Vec<Stage>> {
         let stages = Stages::read(&metrics(&self.admin_url).await?);
         Ok(stages.since(&Stages::default()))
     }
 
-    /// What each table cost, the most expensive first.
+    /// Returns the work for each table, the most expensive first.
     pub(super) fn tables(&self) -> Vec<TableWork> {
         self.work.tables()
     }

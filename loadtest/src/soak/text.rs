@@ -1,4 +1,4 @@
-//! The soak's report for people: a line for each interval, a summary at the end.
+//! The printed report of the soak: a line for each interval and a summary.
 
 use std::fmt::Write;
 
@@ -24,8 +24,8 @@ pub(super) fn head() -> String {
         "server MiB",
         "engine MiB",
         "fresh p99 s",
-        "ask p95 ms",
-        "ask max ms",
+        "query p95 ms",
+        "query max ms",
     ];
     format!("| {} |\n|{}", names.join(" | "), "---|".repeat(names.len()))
 }
@@ -90,9 +90,9 @@ pub(super) fn summary(soak: &Soak) -> String {
     let latency = &soak.latency;
     let written = write!(
         out,
-        "\n{} at {:.0} events/s: at most {:.1} s of load waited (10 s may), {} batches were lost{}.\n\
-         Server and engine: {:.2} µs per event, with what came after the load; the last third of the time costs {growth:.2} times the first{}.\n\
-         Acknowledged after p50 {:.1} ms, p99 {:.1} ms, p99.9 {:.1} ms, at most {:.0} ms. Drained {:.1} s after the load.",
+        "\n{} at {:.0} events/s: a backlog of at most {:.1} s of load (limit: 10 s), {} batches lost{}.\n\
+         Server and engine: {:.2} µs per event, including the work after the load; an event of the last third costs {growth:.2} times one of the first{}.\n\
+         Latency: p50 {:.1} ms, p99 {:.1} ms, p99.9 {:.1} ms, max {:.0} ms. The log was drained {:.1} s after the load.",
         if verdict.kept_up() {
             "Kept up"
         } else {
@@ -121,7 +121,7 @@ pub(super) fn summary(soak: &Soak) -> String {
     written.expect("writing to a string");
     let failed: u64 = soak.samples.iter().map(|one| one.failed_questions).sum();
     if failed > 0 {
-        out += &format!("\n{failed} questions of the probe got no answer.");
+        out += &format!("\n{failed} queries of the probe failed.");
     }
     out
 }

@@ -1,31 +1,32 @@
-//! Whether the server kept up.
+//! Judges whether the server kept up.
 
 use serde::Serialize;
 
 use super::sample::Sample;
 use crate::load::Outcome;
 
-/// The log may hold this much load, in seconds.
+/// Maximum backlog in the log, in seconds of load.
 const MOST_WAITING_S: f64 = 10.0;
-/// An event of the last third may cost this many times as much as one of the first.
+/// How many times more an event of the last third may cost than an event of the first.
 const MOST_GROWTH: f64 = 1.1;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
-    /// The most that waited in the log at the end of an interval, in seconds of load.
+    /// Largest backlog in the log at the end of an interval, in seconds of load.
     pub(super) waiting_s: f64,
-    /// Batches that were refused or given up.
+    /// Batches that were rejected or given up.
     pub(super) lost: u64,
-    /// Server and engine, in µs of CPU time per event: of the first third, of the last third, and of the whole run with what came after it.
+    /// CPU time of server and engine in µs per event: in the first third, in the last third, and in the whole run including the
+    /// work after it.
     pub(super) first_us: f64,
     pub(super) last_us: f64,
     pub(super) total_us: f64,
-    /// Whether the load itself was late.
+    /// Whether the load test itself was too slow for the rate.
     pub(super) generator_late: bool,
 }
 
 impl Verdict {
-    /// `end`: what came after the load, until all was stored and merged.
+    /// `end` is the sample after the load, when everything was stored and merged.
     pub(super) fn of(
         samples: &[Sample],
         end: &Sample,
@@ -53,7 +54,7 @@ impl Verdict {
         self.lost == 0 && self.waiting_s <= MOST_WAITING_S && !self.generator_late
     }
 
-    /// The growth of the cost, and whether it is small.
+    /// Returns the growth of the cost per event, and whether it is acceptable.
     pub(super) fn growth(&self) -> (f64, bool) {
         let growth = self.last_us / self.first_us.max(0.001);
         (growth, growth <= MOST_GROWTH)
@@ -64,7 +65,7 @@ fn cpu_us(sample: &Sample) -> f64 {
     (sample.server_us + sample.engine_us) * sample.events as f64
 }
 
-/// µs of server and engine per event.
+/// Returns the CPU time of server and engine in µs per event.
 fn cost<'s>(samples: impl Iterator<Item = &'s Sample> + Clone) -> f64 {
     let events: f64 = samples.clone().map(|one| one.events as f64).sum();
     samples.map(cpu_us).sum::<f64>() / events.max(1.0)

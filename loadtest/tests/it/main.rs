@@ -1,5 +1,5 @@
-//! The binary against a real listener that decodes and remembers what it gets.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Runs the binary against a real listener that decodes and records the requests.
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod alerts;
 mod retries;

@@ -1,4 +1,4 @@
-//! What becomes of batches that a server does not take at once.
+//! Retries of batches that the server does not accept immediately.
 
 use crate::sink::{Act, Sink};
 
@@ -20,7 +20,7 @@ fn run(sink: &Sink, more: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn a_busy_server_gets_every_batch_in_the_end_and_once() {
+fn a_busy_server_eventually_gets_every_batch_once() {
     let sink = Sink::start(|number| match number % 3 {
         0 => Act::Refuse(503),
         1 => Act::Refuse(429),
@@ -37,7 +37,7 @@ fn a_busy_server_gets_every_batch_in_the_end_and_once() {
 }
 
 #[test]
-fn a_batch_whose_answer_was_lost_is_sent_again_under_its_id() {
+fn a_batch_whose_response_was_lost_is_retried_with_the_same_id() {
     let sink = Sink::start(|number| {
         if number < 10 {
             Act::KeepAndFail
@@ -55,7 +55,7 @@ fn a_batch_whose_answer_was_lost_is_sent_again_under_its_id() {
 }
 
 #[test]
-fn a_refused_batch_is_dropped_and_one_without_answer_is_given_up() {
+fn a_rejected_batch_is_dropped_and_a_failing_one_is_given_up() {
     let sink = Sink::start(|_| Act::Refuse(422));
     let load = run(&sink, &[]);
     assert_eq!(load["refused"], 30);

@@ -1,4 +1,4 @@
-//! What a server gets, and what the report says of it.
+//! The requests that a server receives, and the report about them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use unjank_protocol::{Batch, Timestamp};
 use crate::sink::{Act, Sink};
 
 #[test]
-fn an_open_loop_sends_what_it_reports_in_every_encoding() {
+fn the_report_of_an_open_loop_matches_the_requests_in_every_encoding() {
     for encoding in ["zstd", "gzip", "identity"] {
         let sink = Sink::start(|_| Act::Take);
         let (output, report) = sink.run(&[
@@ -37,7 +37,7 @@ fn an_open_loop_sends_what_it_reports_in_every_encoding() {
 }
 
 #[test]
-fn batches_are_those_of_many_devices_and_sessions_go_on_over_several_batches() {
+fn batches_come_from_many_devices_and_sessions_span_several_batches() {
     let sink = Sink::start(|_| Act::Take);
     sink.run(&[
         "--rate",
@@ -66,12 +66,15 @@ fn batches_are_those_of_many_devices_and_sessions_go_on_over_several_batches() {
     }
     assert!((20..=50).contains(&installs.len()), "{}", installs.len());
     assert!((30..200).contains(&sessions.len()), "{}", sessions.len());
-    assert!(skewed < 60, "{skewed} of 300 clocks are wrong");
+    assert!(
+        skewed < 60,
+        "the clocks of {skewed} of 300 batches are wrong"
+    );
 }
 
 #[test]
-fn a_server_that_stalls_is_charged_for_every_batch_it_delayed() {
-    // One request in a hundred takes half a second, over one connection: those behind it wait too.
+fn the_latency_of_a_stall_counts_for_every_delayed_batch() {
+    // One request takes half a second on the only connection, so the requests behind it wait too.
     let sink = Sink::start(|number| {
         if number == 50 {
             Act::TakeAfter(Duration::from_millis(500))
@@ -100,7 +103,7 @@ fn a_server_that_stalls_is_charged_for_every_batch_it_delayed() {
 }
 
 #[test]
-fn rejected_events_are_counted_by_their_code() {
+fn rejected_events_are_counted_by_code() {
     let sink = Sink::start(|_| Act::Take);
     let (_, report) = sink.run(&[
         "--rate",
@@ -118,7 +121,7 @@ fn rejected_events_are_counted_by_their_code() {
 }
 
 #[test]
-fn recorded_batches_are_sent_byte_for_byte_and_twice() {
+fn recorded_batches_are_sent_unchanged_and_twice() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = r#"{ "batch_id":"718835a0-6c33-5eea-907b-f734ab9f659d",  "unknown": [1],
         "resource":{"app_id":"a","install_id":"3700df27-b77f-4005-ab67-7a4835f5d142"},
@@ -138,7 +141,7 @@ fn recorded_batches_are_sent_byte_for_byte_and_twice() {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "compared with what a process of its own says"
+    reason = "compared with the clock of another process"
 )]
 fn time_now() -> Timestamp {
     let since = std::time::SystemTime::now()

@@ -1,4 +1,4 @@
-//! A server that takes batches as the contract says, and remembers them.
+//! A server that accepts batches according to the protocol and records them.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -17,23 +17,23 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use unjank_protocol::Batch;
 
-/// What the sink does with its n-th request (from 0), before it takes it.
+/// The sink's reaction to its n-th request, counted from 0.
 pub(crate) type Mood = fn(u64) -> Act;
 
 pub(crate) enum Act {
     Take,
-    /// Take it after a while.
+    /// Accept the batch after a delay.
     TakeAfter(Duration),
-    /// Answer this status and keep nothing.
+    /// Respond with this status, and keep nothing.
     Refuse(u16),
-    /// Keep the batch, then break the answer.
+    /// Keep the batch, then fail the response.
     KeepAndFail,
 }
 
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) requests: u64,
-    /// Batches kept, as JSON text, with how often each was sent.
+    /// Accepted batches as JSON text, with the number of times each was sent.
     pub(crate) batches: HashMap<String, (String, u64)>,
     pub(crate) encodings: HashMap<String, u64>,
 }
@@ -80,7 +80,7 @@ impl Sink {
         }
     }
 
-    /// Runs the load test against the sink; answers its output and its JSON report.
+    /// Runs the load test against the sink. Returns its output and its JSON report.
     pub(crate) fn run(&self, arguments: &[&str]) -> (Output, Value) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.json");

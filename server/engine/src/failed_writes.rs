@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// From now on, a failed write to a file ends the process.
-pub(crate) fn end_the_process() {
+pub(crate) fn exit_on_failed_write() {
     ENDS.store(true, Ordering::Relaxed);
 }
 

@@ -145,7 +145,7 @@ pub fn run_library(
     let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr().cast_mut()).collect();
     let failed = || format!("cannot load the ClickHouse library {}", library.display());
     #[cfg(target_os = "linux")]
-    crate::failed_writes::end_the_process();
+    crate::failed_writes::exit_on_failed_write();
     // SAFETY: the file is the ClickHouse library, whose initializers only set up its own globals. It is never unloaded.
     let library = unsafe { libloading::Library::new(library) }.with_context(failed)?;
     let library = Box::leak(Box::new(library));

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::judge::{Case, Judge, MOST_ANSWERED};
-use super::machine::Observed;
+use super::judge::{Case, Judge, MAX_ROWS};
+use super::machine::Observation;
 use super::verdict::{Group, Numbers, Sides, Verdict};
-use crate::query::Unanswered;
+use crate::query::QueryError;
 
 /// A group can only be missing if it sent data within this time before the window.
 const LOOK_BACK: i64 = 7 * 86_400_000_000;
 
-pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unanswered> {
+pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, QueryError> {
     let (from, to) = (case.now - case.rule.window(), case.now);
     // Read more groups than a rule watches, so that a small group is not mistaken for a missing one.
-    let now = arrived(judge, case, (from, to), Some(MOST_ANSWERED)).await?;
-    let all_known = now.len() < usize::try_from(MOST_ANSWERED).unwrap_or(usize::MAX);
+    let now = arrived(judge, case, (from, to), Some(MAX_ROWS)).await?;
+    let all_known = now.len() < usize::try_from(MAX_ROWS).unwrap_or(usize::MAX);
     let mut groups: BTreeMap<Group, f64> = if now.is_empty() || !case.rule.metric.by.is_empty() {
         arrived(judge, case, (from - LOOK_BACK, from), None).await?
     } else {
@@ -26,11 +26,11 @@ pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdi
     let verdicts = groups.into_keys().map(|group| {
         let samples = now.get(&group).copied().unwrap_or_default();
         let observed = if samples > 0.0 {
-            Observed::Good
+            Observation::Good
         } else if all_known {
-            Observed::Bad
+            Observation::Bad
         } else {
-            Observed::Unknown
+            Observation::Unknown
         };
         Verdict {
             group,
@@ -56,7 +56,7 @@ async fn arrived(
     case: &Case<'_>,
     (from, to): (i64, i64),
     limit: Option<u64>,
-) -> Result<BTreeMap<Group, f64>, Unanswered> {
+) -> Result<BTreeMap<Group, f64>, QueryError> {
     let mut ask = case.ask(from, to);
     ask.limit = limit.or(ask.limit);
     ask.received = true;

@@ -8,28 +8,28 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use unjank_protocol::config::Document;
 
-use super::action::{Acted, Action};
+use super::action::{Action, ActionOutcome};
 use super::cohort::span_names;
 use super::evaluator::Evaluator;
-use super::raise::{Patch, Wish, with, without};
+use super::raise::{Patch, TargetRates, with, without};
 use super::rule::Rule;
 use crate::control::configurations::{Draft, SaveError, compile, save};
-use crate::remote_config::{Device, Override, PLACED};
+use crate::remote_config::{Device, INCIDENT_ID_PREFIX, Override};
 use crate::store::control::{
     ActionNote, ActionState, Actor, AlertRule, ControlError, DocumentKind, Incident, IncidentState,
 };
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 /// How many times a round tries a save that conflicts with other saves.
-pub(super) const TRIES: usize = 5;
+pub(super) const SAVE_ATTEMPTS: usize = 5;
 const HOUR: i64 = 3_600_000_000;
 
 /// The change that an override needs.
 enum Due {
     Nothing,
     /// The override has ended, and the configuration needs no change.
-    Note(Box<Acted>),
-    Save(Value, Box<Acted>),
+    Note(Box<ActionOutcome>),
+    Save(Value, Box<ActionOutcome>),
 }
 
 /// The saved configuration.
@@ -74,7 +74,7 @@ impl Evaluator {
         let Some(acted) = acted(incident) else {
             return Ok(());
         };
-        for _ in 0..TRIES {
+        for _ in 0..SAVE_ATTEMPTS {
             let current = self.current(&incident.project).await?;
             let (value, acted) = match self.due(&current, incident, rule, &acted) {
                 Due::Nothing => return Ok(()),
@@ -100,7 +100,7 @@ impl Evaluator {
         current: &Current,
         incident: &Incident,
         rule: Option<&Rule>,
-        acted: &Acted,
+        acted: &ActionOutcome,
     ) -> Due {
         let there = find(&current.value, &id_of(incident));
         let by_hand = |what: &str| Due::Note(Box::new(self.ended(acted, what.to_owned())));
@@ -125,7 +125,7 @@ impl Evaluator {
         &self,
         incident: &Incident,
         rule: Option<&Rule>,
-        acted: &Acted,
+        acted: &ActionOutcome,
     ) -> Option<String> {
         if incident.state == IncidentState::Resolved {
             let because = incident.resolved_because.as_deref().unwrap_or("resolved");
@@ -144,12 +144,12 @@ impl Evaluator {
         current: &Current,
         rule: &Rule,
         incident: &Incident,
-        acted: &Acted,
-    ) -> Option<(Value, Acted)> {
-        let mut wish = wish(incident, rule, &acted.asked);
+        acted: &ActionOutcome,
+    ) -> Option<(Value, ActionOutcome)> {
+        let mut target = target(incident, rule, &acted.asked);
         let rates = serde_json::to_value(&acted.rates).unwrap_or_default();
-        wish.rates = serde_json::from_value(rates).unwrap_or_default();
-        let Patch { value: patch, .. } = wish.over(&current.base, 1.0);
+        target.rates = serde_json::from_value(rates).unwrap_or_default();
+        let Patch { value: patch, .. } = target.over(&current.base, 1.0);
         if patch.is_empty() {
             let ended = self.ended(acted, "the base already has these rates".to_owned());
             return Some((without(&current.value, &id_of(incident)).0, ended));
@@ -157,7 +157,7 @@ impl Evaluator {
         let mut written = acted.written.clone()?;
         written.patch = patch.into();
         let value = with(&current.value, text(&written)?);
-        let updated = || Acted {
+        let updated = || ActionOutcome {
             written: Some(written.clone()),
             ..acted.clone()
         };
@@ -165,8 +165,8 @@ impl Evaluator {
         (!same).then(|| (value, updated()))
     }
 
-    fn ended(&self, acted: &Acted, because: String) -> Acted {
-        Acted {
+    fn ended(&self, acted: &ActionOutcome, because: String) -> ActionOutcome {
+        ActionOutcome {
             state: ActionState::Ended.as_str().to_owned(),
             because: Some(because),
             ended_at: Some(self.clock.now()),
@@ -174,9 +174,9 @@ impl Evaluator {
         }
     }
 
-    pub(super) fn acted(&self, action: &Action, state: ActionState) -> Acted {
+    pub(super) fn acted(&self, action: &Action, state: ActionState) -> ActionOutcome {
         let now = self.clock.now();
-        Acted {
+        ActionOutcome {
             state: state.as_str().to_owned(),
             because: None,
             asked: action.clone(),
@@ -197,7 +197,7 @@ impl Evaluator {
         &self,
         incident: &Incident,
         (configuration, expected_revision): (Value, i64),
-        mut acted: Acted,
+        mut acted: ActionOutcome,
     ) -> Result<(), SaveError> {
         acted.revision = Some(expected_revision + 1);
         let ended = acted.state == ActionState::Ended.as_str();
@@ -229,12 +229,12 @@ impl Evaluator {
         &self,
         incident: &Incident,
         state: ActionState,
-        acted: &Acted,
+        acted: &ActionOutcome,
     ) -> Result<(), ControlError> {
         // If another server recorded an outcome first, its record is kept.
         let _first = self
             .control
-            .note_action(note_of(incident, state, acted))
+            .save_action_outcome(note_of(incident, state, acted))
             .await?;
         Ok(())
     }
@@ -267,7 +267,7 @@ impl Evaluator {
     }
 }
 
-fn note_of(incident: &Incident, state: ActionState, acted: &Acted) -> ActionNote {
+fn note_of(incident: &Incident, state: ActionState, acted: &ActionOutcome) -> ActionNote {
     ActionNote {
         incident: incident.id,
         before: incident.action.clone(),
@@ -282,10 +282,10 @@ pub(super) fn alerts() -> Actor {
 }
 
 pub(super) fn id_of(incident: &Incident) -> String {
-    format!("{PLACED}{}", incident.id)
+    format!("{INCIDENT_ID_PREFIX}{}", incident.id)
 }
 
-pub(super) fn acted(incident: &Incident) -> Option<Acted> {
+pub(super) fn acted(incident: &Incident) -> Option<ActionOutcome> {
     serde_json::from_str(incident.action.as_deref()?).ok()
 }
 
@@ -293,8 +293,8 @@ pub(super) fn labels(incident: &Incident) -> BTreeMap<String, String> {
     serde_json::from_str(&incident.labels).unwrap_or_default()
 }
 
-pub(super) fn wish(incident: &Incident, rule: &Rule, action: &Action) -> Wish {
-    Wish {
+pub(super) fn target(incident: &Incident, rule: &Rule, action: &Action) -> TargetRates {
+    TargetRates {
         rates: action.sampling,
         names: span_names(&labels(incident), &rule.metric),
         tracing: action.tracing,
@@ -312,7 +312,7 @@ pub(super) fn text(written: &Override) -> Option<Value> {
 }
 
 /// Returns the configuration with the override serialized by this server, so that a difference in formatting is not a change.
-fn with_written(configuration: &Value, acted: &Acted) -> Value {
+fn with_written(configuration: &Value, acted: &ActionOutcome) -> Value {
     let mut configuration = configuration.clone();
     let list = configuration
         .get_mut("overrides")

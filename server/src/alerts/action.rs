@@ -16,7 +16,7 @@ use crate::remote_config::Override;
 pub struct Action {
     /// The sampling rates to raise to, 0 to 1. A rate is never lowered.
     #[serde(default)]
-    pub sampling: Raised,
+    pub sampling: SamplingRates,
     /// Whether to trace the spans that the rule watches by name. Only for `spans`.
     #[serde(default)]
     pub tracing: bool,
@@ -34,7 +34,7 @@ pub struct Action {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AlertSampling)]
-pub struct Raised {
+pub struct SamplingRates {
     /// For the spans that the rule watches by name. If it watches none by name, for all spans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
@@ -59,7 +59,7 @@ pub struct Raised {
 /// The outcome of an incident's action.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = IncidentAction)]
-pub struct Acted {
+pub struct ActionOutcome {
     /// `placed`, `refused` (no override was placed) or `ended` (the override was removed, or changed by hand).
     pub state: String,
     /// Why the action was refused or the override ended.
@@ -91,7 +91,7 @@ pub struct Acted {
     pub written: Option<Override>,
 }
 
-impl Raised {
+impl SamplingRates {
     /// Returns the rates with their names in the remote configuration.
     #[must_use]
     pub fn by_name(&self) -> [(&'static str, Option<f64>); 6] {

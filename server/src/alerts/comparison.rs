@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::devices::{is_mix_shift, kinds_of_devices, standardised};
-use super::judge::{Case, Held, Judge, MOST_ANSWERED};
-use super::machine::Observed;
+use super::judge::{Case, Judge, MAX_ROWS, OpenGroup};
+use super::machine::Observation;
 use super::rule::{Compare, Condition, Effect, Worse};
 use super::verdict::{Group, Numbers, Sides, Verdict, finite};
 use super::versions::Version;
 use crate::holm::holm;
-use crate::query::{Ask, Unanswered};
-use crate::store::reads::{Better, Contest, Contestant, Span, Subject, Tested, subject};
+use crate::query::{Ask, QueryError};
+use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};
 
 const WEEK: i64 = 7 * 86_400_000_000;
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
 /// The two sides of a comparison. `app` restricts both to one app.
-pub(super) struct Contested {
+pub(super) struct Comparison {
     pub(super) app: Option<String>,
-    pub(super) head: Contestant,
-    pub(super) base: Contestant,
+    pub(super) head: Side,
+    pub(super) base: Side,
 }
 
 pub(super) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
@@ -32,7 +32,7 @@ pub(super) async fn with_version_before(
     judge: &Judge,
     case: &Case<'_>,
     compare: Compare,
-) -> Result<Vec<Verdict>, Unanswered> {
+) -> Result<Vec<Verdict>, QueryError> {
     let mut verdicts = Vec::new();
     let counts = samples_by_version(judge, case).await?;
     for (app, versions) in judge.versions(case.project, case.now).await? {
@@ -47,7 +47,7 @@ pub(super) async fn with_version_before(
         if head.first_seen >= case.until() {
             continue;
         }
-        let held: Vec<&Held> = case
+        let held: Vec<&OpenGroup> = case
             .held
             .iter()
             .filter(|held| held.group.get("app_id").is_none_or(|of| *of == app))
@@ -78,7 +78,7 @@ pub(super) async fn with_version_before(
 /// Returns good verdicts for groups whose worse version was withdrawn: their base version is the newest again.
 fn withdrawn<'a>(
     case: &'a Case<'_>,
-    held: &'a [&Held],
+    held: &'a [&OpenGroup],
     head: &'a Version,
 ) -> impl Iterator<Item = Verdict> + 'a {
     let back = held
@@ -86,7 +86,7 @@ fn withdrawn<'a>(
         .filter(|held| held.base.as_deref() == Some(head.name.as_str()));
     back.map(|held| Verdict {
         group: held.group.clone(),
-        observed: Observed::Good,
+        observed: Observation::Good,
         numbers: Numbers::default(),
         sides: Sides {
             from: case.now - case.rule.window(),
@@ -98,10 +98,10 @@ fn withdrawn<'a>(
 }
 
 /// Counts the samples of each version of each app in the window.
-async fn samples_by_version(judge: &Judge, case: &Case<'_>) -> Result<Measured, Unanswered> {
+async fn samples_by_version(judge: &Judge, case: &Case<'_>) -> Result<Measured, QueryError> {
     let mut ask = case.ask(case.now - case.rule.window(), case.now);
     ask.by = vec!["app_id".to_owned(), "app_version".to_owned()];
-    ask.limit = Some(MOST_ANSWERED);
+    ask.limit = Some(MAX_ROWS);
     measured(judge, case, &ask).await
 }
 
@@ -110,7 +110,7 @@ fn of_versions(
     app: &str,
     (head, base): (&Version, &Version),
     compare: Compare,
-) -> Contested {
+) -> Comparison {
     let to = case.until();
     let span = Span {
         from: (to - case.rule.window()).max(head.first_seen),
@@ -121,14 +121,14 @@ fn of_versions(
         Compare::SameDays => 0,
         Compare::SameAge => head.first_seen - base.first_seen,
     };
-    let contestant = |version: &Version, shift: i64| Contestant {
+    let contestant = |version: &Version, shift: i64| Side {
         version: Some(version.name.clone()),
         span: Span {
             from: span.from - shift,
             to: span.to - shift,
         },
     };
-    Contested {
+    Comparison {
         app: Some(app.to_owned()),
         head: contestant(head, 0),
         base: contestant(base, shift),
@@ -139,7 +139,7 @@ fn of_versions(
 pub(super) async fn with_last_week(
     judge: &Judge,
     case: &Case<'_>,
-) -> Result<Vec<Verdict>, Unanswered> {
+) -> Result<Vec<Verdict>, QueryError> {
     let by_day = subject(&case.rule.metric.signal).is_some_and(Subject::is_by_day);
     let unit = if by_day || case.rule.window() >= 3 * DAY {
         DAY
@@ -147,14 +147,14 @@ pub(super) async fn with_last_week(
         HOUR
     };
     let to = case.now.div_euclid(unit) * unit;
-    let side = |shift: i64| Contestant {
+    let side = |shift: i64| Side {
         version: None,
         span: Span {
             from: to - case.rule.window() - shift,
             to: to - shift,
         },
     };
-    let contested = Contested {
+    let contested = Comparison {
         app: None,
         head: side(0),
         base: side(WEEK),
@@ -166,8 +166,8 @@ pub(super) async fn with_last_week(
 async fn contest(
     judge: &Judge,
     case: &Case<'_>,
-    contested: &Contested,
-) -> Result<Vec<Verdict>, Unanswered> {
+    contested: &Comparison,
+) -> Result<Vec<Verdict>, QueryError> {
     let (effect, up) = direction(case);
     let head = measured(judge, case, &ask(case, contested, &contested.head)).await?;
     let base = measured(judge, case, &ask(case, contested, &contested.base)).await?;
@@ -193,7 +193,7 @@ async fn contest(
             observed: if enough {
                 against(&effect, up, &numbers)
             } else {
-                Observed::Unknown
+                Observation::Unknown
             },
             numbers,
             sides: sides(contested),
@@ -202,10 +202,10 @@ async fn contest(
     }
     if found
         .iter()
-        .any(|(_, verdict)| verdict.observed != Observed::Unknown)
+        .any(|(_, verdict)| verdict.observed != Observation::Unknown)
     {
         with_like_devices(judge, case, contested, &mut found).await?;
-        for kind in [Observed::Bad, Observed::MixShift] {
+        for kind in [Observation::Bad, Observation::MixShift] {
             test_significance(judge, case, contested, (&mut found, kind)).await?;
         }
     }
@@ -216,14 +216,14 @@ async fn contest(
 async fn with_like_devices(
     judge: &Judge,
     case: &Case<'_>,
-    contested: &Contested,
+    contested: &Comparison,
     found: &mut Found,
-) -> Result<(), Unanswered> {
+) -> Result<(), QueryError> {
     let (effect, up) = direction(case);
     let mut changes = standardised(judge, case, contested).await?;
     for (keys, verdict) in found
         .iter_mut()
-        .filter(|(_, verdict)| verdict.observed != Observed::Unknown)
+        .filter(|(_, verdict)| verdict.observed != Observation::Unknown)
     {
         let numbers = &mut verdict.numbers;
         numbers.standardised = changes.remove(keys);
@@ -235,32 +235,32 @@ async fn with_like_devices(
             };
             let raw = verdict.observed;
             verdict.observed = match against(&effect, up, &alike) {
-                Observed::Good | Observed::Between
-                    if raw == Observed::Bad
+                Observation::Good | Observation::Between
+                    if raw == Observation::Bad
                         && is_mix_shift(numbers.relative.unwrap_or_default(), change, up) =>
                 {
-                    Observed::MixShift
+                    Observation::MixShift
                 }
                 observed => observed,
             };
         }
         // An open incident was tested when it began. It stays open for as long as the effect lasts.
-        if verdict.observed == Observed::Bad
+        if verdict.observed == Observation::Bad
             && case.held.iter().any(|held| held.group == verdict.group)
         {
-            verdict.observed = Observed::Between;
+            verdict.observed = Observation::Between;
         }
     }
     Ok(())
 }
 
-/// Tests the groups with the observation `seem`. Those that chance can explain become [`Observed::Between`].
+/// Tests the groups with the observation `seem`. Those that chance can explain become [`Observation::Between`].
 async fn test_significance(
     judge: &Judge,
     case: &Case<'_>,
-    contested: &Contested,
-    (found, seem): (&mut Found, Observed),
-) -> Result<(), Unanswered> {
+    contested: &Comparison,
+    (found, seem): (&mut Found, Observation),
+) -> Result<(), QueryError> {
     let (effect, up) = direction(case);
     let seems = |(_, verdict): &&(Vec<String>, Verdict)| verdict.observed == seem;
     if effect.significance >= 1.0 || !found.iter().any(|one| seems(&one)) {
@@ -276,7 +276,7 @@ async fn test_significance(
             .retain(|filter| filter.dimension.name != "app_version");
     }
     // Strata would hide a shift of the device mix.
-    let strata = if seem == Observed::MixShift {
+    let strata = if seem == Observation::MixShift {
         Vec::new()
     } else {
         kinds_of_devices(case)
@@ -286,7 +286,7 @@ async fn test_significance(
         .iter()
         .filter_map(|name| subject.dimension(name))
         .collect();
-    let test = Contest {
+    let test = SignificanceTest {
         reading: &reading,
         head: &contested.head,
         base: &contested.base,
@@ -299,10 +299,14 @@ async fn test_significance(
     Ok(())
 }
 
-fn judge_significance((found, seem): (&mut Found, Observed), tested: &[Tested], significance: f64) {
+fn judge_significance(
+    (found, seem): (&mut Found, Observation),
+    tested: &[Tested],
+    significance: f64,
+) {
     let compared = found
         .iter()
-        .filter(|(_, verdict)| verdict.observed != Observed::Unknown)
+        .filter(|(_, verdict)| verdict.observed != Observation::Unknown)
         .count();
     let seem: Vec<usize> = (0..found.len())
         .filter(|place| found[*place].1.observed == seem)
@@ -320,13 +324,13 @@ fn judge_significance((found, seem): (&mut Found, Observed), tested: &[Tested], 
         verdict.numbers.p_corrected = Some(corrected);
         verdict.numbers.groups = Some(compared);
         if corrected >= significance {
-            verdict.observed = Observed::Between;
+            verdict.observed = Observation::Between;
         }
     }
 }
 
 /// Classifies a change by its size alone, without a test.
-fn against(effect: &Effect, up: bool, numbers: &Numbers) -> Observed {
+fn against(effect: &Effect, up: bool, numbers: &Numbers) -> Observation {
     let sign = if up { 1.0 } else { -1.0 };
     let change = sign * numbers.change.unwrap_or_default();
     // A rise from zero exceeds any relative bound.
@@ -341,11 +345,11 @@ fn against(effect: &Effect, up: bool, numbers: &Numbers) -> Observed {
             && change >= effect.least_absolute * part
     };
     if reaches(1.0) {
-        Observed::Bad
+        Observation::Bad
     } else if reaches(effect.recover) {
-        Observed::Between
+        Observation::Between
     } else {
-        Observed::Good
+        Observation::Good
     }
 }
 
@@ -366,7 +370,7 @@ fn direction(case: &Case<'_>) -> (Effect, bool) {
 }
 
 /// Returns the rule's query for one side.
-pub(super) fn ask(case: &Case<'_>, contested: &Contested, side: &Contestant) -> Ask {
+pub(super) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> Ask {
     let mut ask = case.ask(side.span.from, side.span.to);
     if let Some(app) = &contested.app {
         ask.filters.retain(|(name, _)| name != "app_id");
@@ -383,7 +387,7 @@ pub(super) async fn measured(
     judge: &Judge,
     case: &Case<'_>,
     ask: &Ask,
-) -> Result<Measured, Unanswered> {
+) -> Result<Measured, QueryError> {
     let rows = judge.rows(case, ask).await?;
     let measured = rows.into_iter().map(|row| {
         let value = row.now.first().copied().unwrap_or(f64::NAN);
@@ -395,7 +399,7 @@ pub(super) async fn measured(
     Ok(measured.collect())
 }
 
-fn group(case: &Case<'_>, contested: &Contested, keys: &[String]) -> Group {
+fn group(case: &Case<'_>, contested: &Comparison, keys: &[String]) -> Group {
     let mut group = case.group(keys);
     group.extend(
         contested
@@ -406,7 +410,7 @@ fn group(case: &Case<'_>, contested: &Contested, keys: &[String]) -> Group {
     group
 }
 
-fn sides(contested: &Contested) -> Sides {
+fn sides(contested: &Comparison) -> Sides {
     let (head, base) = (&contested.head, &contested.base);
     Sides {
         from: head.span.from,
@@ -422,7 +426,7 @@ fn sides(contested: &Contested) -> Sides {
 mod tests {
     use super::*;
 
-    fn observed(change: f64, relative: Option<f64>, up: bool) -> Observed {
+    fn observed(change: f64, relative: Option<f64>, up: bool) -> Observation {
         let effect = Effect {
             least_relative: 0.2,
             least_absolute: 10.0,
@@ -438,16 +442,16 @@ mod tests {
 
     #[test]
     fn an_effect_reaches_both_bounds_and_ends_at_half_of_them() {
-        assert_eq!(observed(20.0, Some(0.2), true), Observed::Bad);
+        assert_eq!(observed(20.0, Some(0.2), true), Observation::Bad);
         assert_eq!(
             observed(9.0, Some(0.9), true),
-            Observed::Between,
+            Observation::Between,
             "too small"
         );
-        assert_eq!(observed(900.0, Some(0.15), true), Observed::Between);
-        assert_eq!(observed(900.0, Some(0.09), true), Observed::Good);
-        assert_eq!(observed(-20.0, Some(-0.2), true), Observed::Good);
-        assert_eq!(observed(-20.0, Some(-0.2), false), Observed::Bad);
-        assert_eq!(observed(20.0, None, true), Observed::Bad, "from zero");
+        assert_eq!(observed(900.0, Some(0.15), true), Observation::Between);
+        assert_eq!(observed(900.0, Some(0.09), true), Observation::Good);
+        assert_eq!(observed(-20.0, Some(-0.2), true), Observation::Good);
+        assert_eq!(observed(-20.0, Some(-0.2), false), Observation::Bad);
+        assert_eq!(observed(20.0, None, true), Observation::Bad, "from zero");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::comparison::{Contested, Measured, ask, measured};
-use super::judge::{Case, Judge, MOST_ANSWERED};
-use crate::query::Unanswered;
+use super::comparison::{Comparison, Measured, ask, measured};
+use super::judge::{Case, Judge, MAX_ROWS};
+use crate::query::QueryError;
 use crate::store::reads::{Formula, subject};
 
 /// A stratum with fewer samples on either side is ignored.
@@ -40,8 +40,8 @@ pub(super) fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
 pub(super) async fn standardised(
     judge: &Judge,
     case: &Case<'_>,
-    contested: &Contested,
-) -> Result<BTreeMap<Vec<String>, f64>, Unanswered> {
+    contested: &Comparison,
+) -> Result<BTreeMap<Vec<String>, f64>, QueryError> {
     let kinds = kinds_of_devices(case);
     if kinds.is_empty() {
         return Ok(BTreeMap::new());
@@ -50,7 +50,7 @@ pub(super) async fn standardised(
     for side in [&contested.head, &contested.base] {
         let mut ask = ask(case, contested, side);
         ask.by.extend(kinds.iter().map(|name| (*name).to_owned()));
-        ask.limit = Some(MOST_ANSWERED);
+        ask.limit = Some(MAX_ROWS);
         let mut groups: BTreeMap<Vec<String>, Measured> = BTreeMap::new();
         for (mut keys, value) in measured(judge, case, &ask).await? {
             let stratum = keys.split_off(case.rule.metric.by.len());

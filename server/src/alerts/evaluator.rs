@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::evidence::{evidence, summary};
-use super::judge::{Case, Held, Judge, judge};
+use super::judge::{Case, Judge, OpenGroup, judge};
 use super::link::link;
-use super::machine::{MIX_SHIFT, Next, Observed, Patience, Standing, next};
+use super::machine::{GroupStatus, MIX_SHIFT, Next, Observation, Timing, next};
 use super::moved::moved;
 use super::rule::{Condition, Rule, minutes};
 use super::verdict::Verdict;
@@ -121,7 +121,7 @@ impl Evaluator {
         }
         let (outcome, opened) = (done.outcome, done.opened.len());
         let resolved = done.resolved.len();
-        if self.control.keep_evaluation(done).await? {
+        if self.control.save_evaluation(done).await? {
             round.opened += opened;
             round.resolved += resolved;
         }
@@ -150,7 +150,7 @@ impl Evaluator {
         let real_now = now + SETTLES;
         let mut mutes = self.control.mutes(&row.project, real_now).await?;
         mutes.retain(|mute| mute.holds_at(real_now));
-        let held: Vec<Held> = states.iter().filter_map(held).collect();
+        let held: Vec<OpenGroup> = states.iter().filter_map(held).collect();
         let case = Case {
             project: &row.project,
             rule: &rule,
@@ -205,7 +205,7 @@ impl Step<'_> {
         let mut states = states;
         let known = verdicts
             .iter()
-            .any(|verdict| verdict.observed != Observed::Unknown);
+            .any(|verdict| verdict.observed != Observation::Unknown);
         for verdict in verdicts {
             let key = verdict.group_key();
             let place = states.iter().position(|state| state.group_key == key);
@@ -233,11 +233,11 @@ impl Step<'_> {
         done: &mut Evaluated,
     ) {
         let now = self.case.now;
-        let observed = verdict.map_or(Observed::Unknown, |verdict| verdict.observed);
-        let standing = before.as_ref().map_or(Standing::Ok, standing);
+        let observed = verdict.map_or(Observation::Unknown, |verdict| verdict.observed);
+        let standing = before.as_ref().map_or(GroupStatus::Ok, standing);
         let incident = before.as_ref().and_then(|state| state.incident);
         let because = match next(standing, observed, self.patience(&key), now) {
-            Next::Stay(Standing::Ok) => {
+            Next::Stay(GroupStatus::Ok) => {
                 done.ok.extend(before.map(|_| key));
                 return;
             }
@@ -257,7 +257,7 @@ impl Step<'_> {
             Next::Resolve(because) => Some(because),
         };
         done.resolved.extend(incident.zip(because));
-        match verdict.filter(|_| observed == Observed::MixShift) {
+        match verdict.filter(|_| observed == Observation::MixShift) {
             Some(verdict) => {
                 let shifted = self.open(key, verdict, IncidentKind::MixShift, done);
                 done.states.push(shifted);
@@ -266,11 +266,11 @@ impl Step<'_> {
         }
     }
 
-    fn patience(&self, key: &str) -> Patience {
+    fn patience(&self, key: &str) -> Timing {
         let (rule, now) = (self.case.rule, self.case.now);
         let muted = rule.mute_windows.iter().any(|window| window.holds(now))
             || self.mutes.iter().any(|mute| mute.concerns(self.rule, key));
-        Patience {
+        Timing {
             for_us: minutes(rule.for_minutes),
             keep_us: match rule.condition {
                 // No data is what the rule watches for, so it must not end the incident.
@@ -292,11 +292,11 @@ impl Step<'_> {
         let now = self.case.now;
         let incident = self.incident(key.clone(), verdict, kind);
         let standing = match kind {
-            IncidentKind::Alert => Standing::Firing {
+            IncidentKind::Alert => GroupStatus::Firing {
                 since: now,
                 seen_at: now,
             },
-            IncidentKind::MixShift => Standing::Shifted { since: now },
+            IncidentKind::MixShift => GroupStatus::Shifted { since: now },
         };
         let id = incident.id;
         done.opened.push(incident);
@@ -355,20 +355,20 @@ impl Step<'_> {
     }
 }
 
-pub(super) fn held(state: &AlertState) -> Option<Held> {
+pub(super) fn held(state: &AlertState) -> Option<OpenGroup> {
     let firing = state.state == GroupState::Firing;
-    firing.then(|| Held {
+    firing.then(|| OpenGroup {
         group: serde_json::from_str(&state.group_key).unwrap_or_default(),
         base: state.base.clone(),
     })
 }
 
-fn standing(state: &AlertState) -> Standing {
+fn standing(state: &AlertState) -> GroupStatus {
     let since = state.since;
     match state.state {
-        GroupState::Pending => Standing::Pending { since },
-        GroupState::Shifted => Standing::Shifted { since },
-        GroupState::Firing => Standing::Firing {
+        GroupState::Pending => GroupStatus::Pending { since },
+        GroupState::Shifted => GroupStatus::Shifted { since },
+        GroupState::Firing => GroupStatus::Firing {
             since,
             seen_at: state.seen_at,
         },
@@ -377,16 +377,16 @@ fn standing(state: &AlertState) -> Standing {
 
 fn state(
     group_key: String,
-    standing: Standing,
+    standing: GroupStatus,
     base: Option<String>,
     incident: Option<Uuid>,
 ) -> AlertState {
     let (state, since, seen_at) = match standing {
-        Standing::Firing { since, seen_at } => (GroupState::Firing, since, seen_at),
-        Standing::Shifted { since } => (GroupState::Shifted, since, since),
-        Standing::Pending { since } => (GroupState::Pending, since, since),
+        GroupStatus::Firing { since, seen_at } => (GroupState::Firing, since, seen_at),
+        GroupStatus::Shifted { since } => (GroupState::Shifted, since, since),
+        GroupStatus::Pending { since } => (GroupState::Pending, since, since),
         // Never saved.
-        Standing::Ok => (GroupState::Pending, 0, 0),
+        GroupStatus::Ok => (GroupState::Pending, 0, 0),
     };
     AlertState {
         group_key,

@@ -8,14 +8,14 @@ use super::rule::{Condition, Rule};
 use super::verdict::{Group, Verdict};
 use super::versions::Remembered;
 use super::{absence, comparison, threshold};
-use crate::query::{Ask, Unanswered};
+use crate::query::{Ask, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
 
 /// How many groups a rule watches, the largest first.
 const MOST_GROUPS: u64 = 200;
 /// The maximum number of rows that a query returns.
-pub(super) const MOST_ANSWERED: u64 = 1_000;
+pub(super) const MAX_ROWS: u64 = 1_000;
 
 /// Runs the queries of rules.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct Judge {
 
 /// A group with an open incident, and the version it is compared with.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct OpenGroup {
     pub group: Group,
     pub base: Option<String>,
 }
@@ -38,13 +38,13 @@ pub struct Case<'c> {
     pub project: &'c str,
     pub rule: &'c Rule,
     /// Groups with open incidents.
-    pub held: &'c [Held],
+    pub held: &'c [OpenGroup],
     /// Microseconds since the epoch. Later events are ignored.
     pub now: i64,
 }
 
 /// Evaluates the groups of a rule. A group without a verdict has too few samples.
-pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unanswered> {
+pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, QueryError> {
     match &case.rule.condition {
         Condition::Threshold { .. } => threshold::verdicts(judge, case).await,
         Condition::Absence {} => absence::verdicts(judge, case).await,
@@ -103,7 +103,7 @@ impl Judge {
 
     /// A judge for past data, where no version appears unexpectedly. It reads the versions once per hour of the past.
     #[must_use]
-    pub fn of_the_past(clickhouse: ClickHouse) -> Self {
+    pub fn for_past(clickhouse: ClickHouse) -> Self {
         Self {
             fresh: 60 * 60_000_000,
             ..Self::new(clickhouse)
@@ -115,7 +115,7 @@ impl Judge {
         &self,
         case: &Case<'_>,
         ask: &Ask,
-    ) -> Result<Vec<TableRow>, Unanswered> {
+    ) -> Result<Vec<TableRow>, QueryError> {
         let asked = ask.table(case.project, &case.rule.metric.signal, case.now)?;
         let (rows, _) = self
             .clickhouse

@@ -2,7 +2,7 @@
 
 /// The state of a group. A group without a saved state is `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum GroupStatus {
     Ok,
     /// Bad, but not for long enough yet.
     Pending {
@@ -22,7 +22,7 @@ pub enum Standing {
 
 /// What an evaluation found for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observed {
+pub enum Observation {
     Bad,
     /// Good enough to resolve an incident.
     Good,
@@ -36,7 +36,7 @@ pub enum Observed {
 
 /// The thresholds in time, and whether the group is muted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timing {
     /// How long a group must be bad before an incident is opened.
     pub for_us: i64,
     /// How long an incident stays open while the group is `Unknown`.
@@ -48,7 +48,7 @@ pub struct Patience {
 /// The next step for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    Stay(Standing),
+    Stay(GroupStatus),
     Open,
     /// Records once that the mix of devices changed.
     NoteShift,
@@ -61,50 +61,52 @@ pub(super) const MIX_SHIFT: &str = "only the mix of devices changed";
 
 /// Returns the next step for a group.
 #[must_use]
-pub fn next(standing: Standing, observed: Observed, patience: Patience, now: i64) -> Next {
+pub fn next(standing: GroupStatus, observed: Observation, patience: Timing, now: i64) -> Next {
     match standing {
-        Standing::Firing { since, seen_at } => firing(observed, patience, now, (since, seen_at)),
-        Standing::Shifted { .. } if observed == Observed::Bad => begin(now, patience, now),
-        Standing::Shifted { since } => match observed {
-            Observed::Good => Next::Stay(Standing::Ok),
-            _ => Next::Stay(Standing::Shifted { since }),
+        GroupStatus::Firing { since, seen_at } => firing(observed, patience, now, (since, seen_at)),
+        GroupStatus::Shifted { .. } if observed == Observation::Bad => begin(now, patience, now),
+        GroupStatus::Shifted { since } => match observed {
+            Observation::Good => Next::Stay(GroupStatus::Ok),
+            _ => Next::Stay(GroupStatus::Shifted { since }),
         },
-        Standing::Ok | Standing::Pending { .. } => {
+        GroupStatus::Ok | GroupStatus::Pending { .. } => {
             let since = match standing {
-                Standing::Pending { since } => since,
+                GroupStatus::Pending { since } => since,
                 _ => now,
             };
             match observed {
-                Observed::Bad => begin(since, patience, now),
-                Observed::MixShift if !patience.muted => Next::NoteShift,
+                Observation::Bad => begin(since, patience, now),
+                Observation::MixShift if !patience.muted => Next::NoteShift,
                 // Unknown rounds do not restart the wait, unless they last too long.
-                Observed::Unknown
+                Observation::Unknown
                     if now - since >= patience.for_us.saturating_add(patience.keep_us) =>
                 {
-                    Next::Stay(Standing::Ok)
+                    Next::Stay(GroupStatus::Ok)
                 }
-                Observed::Unknown => Next::Stay(standing),
-                Observed::MixShift | Observed::Good | Observed::Between => Next::Stay(Standing::Ok),
+                Observation::Unknown => Next::Stay(standing),
+                Observation::MixShift | Observation::Good | Observation::Between => {
+                    Next::Stay(GroupStatus::Ok)
+                }
             }
         }
     }
 }
 
-fn begin(since: i64, patience: Patience, now: i64) -> Next {
+fn begin(since: i64, patience: Timing, now: i64) -> Next {
     if !patience.muted && now - since >= patience.for_us {
         Next::Open
     } else {
-        Next::Stay(Standing::Pending { since })
+        Next::Stay(GroupStatus::Pending { since })
     }
 }
 
-fn firing(observed: Observed, patience: Patience, now: i64, (since, seen_at): (i64, i64)) -> Next {
+fn firing(observed: Observation, patience: Timing, now: i64, (since, seen_at): (i64, i64)) -> Next {
     match observed {
-        Observed::Good => Next::Resolve(RECOVERED),
-        Observed::MixShift => Next::Resolve(MIX_SHIFT),
-        Observed::Unknown if now - seen_at >= patience.keep_us => Next::Resolve(NO_DATA),
-        Observed::Unknown => Next::Stay(Standing::Firing { since, seen_at }),
-        Observed::Bad | Observed::Between => Next::Stay(Standing::Firing {
+        Observation::Good => Next::Resolve(RECOVERED),
+        Observation::MixShift => Next::Resolve(MIX_SHIFT),
+        Observation::Unknown if now - seen_at >= patience.keep_us => Next::Resolve(NO_DATA),
+        Observation::Unknown => Next::Stay(GroupStatus::Firing { since, seen_at }),
+        Observation::Bad | Observation::Between => Next::Stay(GroupStatus::Firing {
             since,
             seen_at: now,
         }),
@@ -114,32 +116,32 @@ fn firing(observed: Observed, patience: Patience, now: i64, (since, seen_at): (i
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Observed::{Bad, Between, Good, MixShift, Unknown};
+    use Observation::{Bad, Between, Good, MixShift, Unknown};
 
-    const PATIENCE: Patience = Patience {
+    const PATIENCE: Timing = Timing {
         for_us: 5,
         keep_us: 10,
         muted: false,
     };
-    const MUTED: Patience = Patience {
+    const MUTED: Timing = Timing {
         muted: true,
         ..PATIENCE
     };
-    const OK: Standing = Standing::Ok;
-    const PENDING: Standing = Standing::Pending { since: 100 };
-    const FIRING: Standing = Standing::Firing {
+    const OK: GroupStatus = GroupStatus::Ok;
+    const PENDING: GroupStatus = GroupStatus::Pending { since: 100 };
+    const FIRING: GroupStatus = GroupStatus::Firing {
         since: 100,
         seen_at: 100,
     };
-    const SHIFTED: Standing = Standing::Shifted { since: 100 };
+    const SHIFTED: GroupStatus = GroupStatus::Shifted { since: 100 };
 
     #[test]
     fn every_state_handles_every_observation() {
-        let seen = Standing::Firing {
+        let seen = GroupStatus::Firing {
             since: 100,
             seen_at: 104,
         };
-        let pending = Standing::Pending { since: 104 };
+        let pending = GroupStatus::Pending { since: 104 };
         // Four microseconds after `since`: before `for`, before `keep`.
         for (standing, observed, expected) in [
             (OK, Bad, Next::Stay(pending)),
@@ -172,7 +174,7 @@ mod tests {
     fn a_group_fires_after_the_wait_or_at_once_without_a_wait() {
         assert_eq!(next(PENDING, Bad, PATIENCE, 104), Next::Stay(PENDING));
         assert_eq!(next(PENDING, Bad, PATIENCE, 105), Next::Open);
-        let at_once = Patience {
+        let at_once = Timing {
             for_us: 0,
             ..PATIENCE
         };
@@ -184,7 +186,7 @@ mod tests {
     fn a_pending_group_without_data_is_ok_after_the_wait_and_the_keep_time() {
         assert_eq!(next(PENDING, Unknown, PATIENCE, 114), Next::Stay(PENDING));
         assert_eq!(next(PENDING, Unknown, PATIENCE, 115), Next::Stay(OK));
-        let for_ever = Patience {
+        let for_ever = Timing {
             keep_us: i64::MAX,
             ..PATIENCE
         };

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::judge::{Case, Judge, samples_of};
 use super::rule::{Condition, Effect, Worse};
 use super::verdict::{Verdict, finite};
-use crate::query::{Ask, Unanswered};
+use crate::query::{Ask, QueryError};
 use crate::store::reads::{Better, subject};
 
 /// A value of a dimension with its numbers.
@@ -63,7 +63,7 @@ async fn by(
     case: &Case<'_>,
     verdict: &Verdict,
     dimension: &'static str,
-) -> Result<Vec<Moved>, Unanswered> {
+) -> Result<Vec<Moved>, QueryError> {
     let rows = judge.rows(case, &ask(case, verdict, dimension)).await?;
     let moved = rows.into_iter().map(|row| Moved {
         dimension,

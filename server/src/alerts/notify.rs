@@ -1,15 +1,16 @@
 //! Notifications. Messages about incidents and daily digests are saved first, then sent until they are delivered.
 //!
-//! Three tasks: [`tell()`] creates the messages about incidents and [`digests()`] the daily digests, each on the server that holds the
+//! Three tasks: [`announce_incidents()`] creates the messages about incidents and [`digests()`] the daily digests, each on the server that holds the
 //! lease. [`deliver`] sends saved messages, on every server. A message is saved once, under its key. It can be *sent* twice if a server
 //! dies between the receiver's response and the update of the database; both requests have the same key.
 
 mod address_guard;
 mod alertmanager;
+mod announcements;
 mod back_off;
 mod delivery;
 mod digest;
-mod digests;
+mod digest_schedule;
 mod mail;
 mod message;
 mod outbound;
@@ -17,7 +18,6 @@ mod sending;
 mod settings;
 mod signature;
 mod slack;
-mod tell;
 mod webhook;
 
 use std::sync::Arc;
@@ -29,18 +29,18 @@ use crate::store::ClickHouse;
 use crate::store::control::Control;
 
 pub use self::address_guard::AllowedTargets;
+pub use self::announcements::announce_incidents;
 pub use self::back_off::Wait;
 pub use self::delivery::deliver;
 pub use self::digest::{
     Digest, Health, InstallTraffic, Lost, NewGroup, Regression, digest_of, digest_text,
 };
-pub use self::digests::{Day, digests};
+pub use self::digest_schedule::{Day, schedule_digests};
 pub use self::mail::Mailer;
-pub use self::message::{Message, Parcel, Told};
+pub use self::message::{Message, OutgoingMessage, Told};
 pub use self::outbound::Outbound;
 pub use self::sending::Outcome;
-pub use self::settings::{ChannelSecret, ChannelSettings, Unfit};
-pub use self::tell::tell;
+pub use self::settings::{ChannelSecret, ChannelSettings, InvalidChannel};
 
 /// A second in microseconds, the unit of all times here.
 const SECOND: i64 = 1_000_000;

@@ -6,11 +6,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 use unjank_protocol::Timestamp;
 
-use super::act::{Current, TRIES, acted, alerts, id_of, labels, text, wish};
-use super::action::{Acted, Action};
+use super::act::{Current, SAVE_ATTEMPTS, acted, alerts, id_of, labels, target, text};
+use super::action::{Action, ActionOutcome};
 use super::cohort::cohort;
 use super::evaluator::{Evaluator, PATIENCE};
-use super::raise::{Patch, Wish, with};
+use super::raise::{Patch, TargetRates, with};
 use super::rule::Rule;
 use crate::control::Project;
 use crate::control::configurations::{SaveError, compile};
@@ -42,7 +42,7 @@ struct Case<'c> {
     incident: &'c Incident,
     action: &'c Action,
     when: Condition,
-    wish: Wish,
+    target: TargetRates,
     /// The events per day that the rule's other incidents leave over.
     budget: f64,
 }
@@ -92,10 +92,10 @@ impl Evaluator {
             incident,
             action,
             when,
-            wish: wish(incident, rule, action),
+            target: target(incident, rule, action),
             budget: as_f64(action.events_per_day) - spent,
         };
-        for _ in 0..TRIES {
+        for _ in 0..SAVE_ATTEMPTS {
             let current = self.current(&incident.project).await.map_err(not)?;
             let (value, acted) = self.plan(&case, &current).await?;
             match self.write(incident, (value, current.revision), acted).await {
@@ -109,10 +109,14 @@ impl Evaluator {
     }
 
     /// Returns the largest raise that fits the budget, estimated on the installs of the last 24 hours.
-    async fn plan(&self, case: &Case<'_>, current: &Current) -> Result<(Value, Acted), Not> {
-        let (mut wish, mut part, mut notes) = (case.wish.clone(), 1.0, Vec::new());
+    async fn plan(
+        &self,
+        case: &Case<'_>,
+        current: &Current,
+    ) -> Result<(Value, ActionOutcome), Not> {
+        let (mut target, mut part, mut notes) = (case.target.clone(), 1.0, Vec::new());
         for _ in 0..SMALLER {
-            let patch = wish.over(&current.base, part);
+            let patch = target.over(&current.base, part);
             if patch.value.is_empty() {
                 break;
             }
@@ -139,7 +143,7 @@ impl Evaluator {
             });
             if let Some(unknown) = unknown {
                 let name = unknown.signal.as_str();
-                wish.leave_out(name);
+                target.leave_out(name);
                 notes.push(format!(
                     "`{name}` is not raised: no install sends any, so the number of events cannot be estimated"
                 ));
@@ -184,7 +188,7 @@ impl Evaluator {
         }))
     }
 
-    fn written(&self, case: &Case<'_>, acted: &Acted, patch: &Patch) -> Override {
+    fn written(&self, case: &Case<'_>, acted: &ActionOutcome, patch: &Patch) -> Override {
         let incident = case.incident;
         let note = format!("{}: {} {}", incident.title, incident.summary, incident.link);
         Override {

@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 use unjank_protocol::Glob;
 use unjank_protocol::config::{Document, SpanRate};
 
-use super::action::Raised;
+use super::action::SamplingRates;
 
 /// What to raise.
 #[derive(Clone, Debug)]
-pub(super) struct Wish {
-    pub(super) rates: Raised,
+pub(super) struct TargetRates {
+    pub(super) rates: SamplingRates,
     /// The names of the spans to raise. Empty: all spans.
     pub(super) names: Vec<String>,
     pub(super) tracing: bool,
@@ -24,7 +24,7 @@ pub(super) struct Patch {
     pub(super) rates: BTreeMap<String, f64>,
 }
 
-impl Wish {
+impl TargetRates {
     /// Returns the patch for a base. `part`, 0 to 1, is the fraction of each raise to apply. Empty if the base already has these rates.
     pub(super) fn over(&self, base: &Document, part: f64) -> Patch {
         let mut patch = Patch::default();
@@ -217,54 +217,54 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn wish(rates: Value, names: &[&str], tracing: bool) -> Wish {
-        Wish {
+    fn target(rates: Value, names: &[&str], tracing: bool) -> TargetRates {
+        TargetRates {
             rates: serde_json::from_value(rates).unwrap(),
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             tracing,
         }
     }
 
-    fn over(wish: &Wish, base: Value, part: f64) -> Value {
-        wish.over(&document(base), part).value.into()
+    fn over(target: &TargetRates, base: Value, part: f64) -> Value {
+        target.over(&document(base), part).value.into()
     }
 
     #[test]
     fn rates_are_only_raised_and_by_the_given_fraction() {
-        let wish = wish(json!({"janks": 1.0, "metrics": 0.3}), &[], false);
+        let target = target(json!({"janks": 1.0, "metrics": 0.3}), &[], false);
         let base = json!({"sampling": {"janks": 0.2, "metrics": 0.5}});
         assert_eq!(
-            over(&wish, base.clone(), 1.0),
+            over(&target, base.clone(), 1.0),
             json!({"sampling": {"janks": 1}})
         );
         assert_eq!(
-            over(&wish, base.clone(), 0.5),
+            over(&target, base.clone(), 0.5),
             json!({"sampling": {"janks": 0.6}})
         );
-        assert_eq!(over(&wish, base, 0.00001), json!({}));
+        assert_eq!(over(&target, base, 0.00001), json!({}));
     }
 
     #[test]
     fn spans_are_raised_by_name_and_the_others_keep_their_rates() {
         let base = json!({"sampling": {"spans": {"default": 0.5, "overrides": [{"name": "check*", "rate": 0.1}]}}});
-        let named = wish(json!({"spans": 1.0}), &["checkout"], false);
+        let named = target(json!({"spans": 1.0}), &["checkout"], false);
         let expected = json!({"sampling": {"spans": {"overrides": [{"name": "checkout", "rate": 1}, {"name": "check*", "rate": 0.1}]}}});
         assert_eq!(over(&named, base.clone(), 1.0), expected);
-        let all = wish(json!({"spans": 0.3}), &[], false);
+        let all = target(json!({"spans": 0.3}), &[], false);
         let expected = json!({"sampling": {"spans": {"default": 0.5, "overrides": [{"name": "check*", "rate": 0.3}]}}});
         assert_eq!(over(&all, base, 1.0), expected);
     }
 
     #[test]
     fn tracing_is_turned_on_for_the_named_spans_only() {
-        let wish = wish(json!({}), &["shop.pay"], true);
-        assert_eq!(over(&wish, json!({}), 1.0), json!({}));
+        let target = target(json!({}), &["shop.pay"], true);
+        assert_eq!(over(&target, json!({}), 1.0), json!({}));
         let off = json!({"tracing": {"enabled": false}});
         let expected = json!({"tracing": {"enabled": true, "allow": ["shop\\.pay"], "tags": []}});
-        assert_eq!(over(&wish, off, 1.0), expected);
+        assert_eq!(over(&target, off, 1.0), expected);
         let some = json!({"tracing": {"allow": ["a"]}});
         let expected = json!({"tracing": {"allow": ["a", "shop\\.pay"]}});
-        assert_eq!(over(&wish, some, 1.0), expected);
+        assert_eq!(over(&target, some, 1.0), expected);
     }
 
     #[test]

@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::evaluator::{Step, held};
-use super::judge::{Case, Held, Judge, judge};
+use super::judge::{Case, Judge, OpenGroup, judge};
 use super::rule::Rule;
 use super::verdict::Group;
-use crate::query::Unanswered;
+use crate::query::QueryError;
 use crate::store::control::{AlertState, Evaluated, Incident};
 
 /// A rule, and the period to replay it on.
@@ -44,7 +44,7 @@ pub struct Transition {
 
 /// How far a replay got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tried {
+pub struct ReplayProgress {
     pub evaluations: u64,
     /// The time of the last evaluation.
     pub until: i64,
@@ -66,16 +66,16 @@ pub async fn replay(
     judged_by: &Judge,
     replay: &Replay<'_>,
     mut report: impl FnMut(Transition),
-) -> Result<Tried, Unanswered> {
+) -> Result<ReplayProgress, QueryError> {
     let began = Instant::now();
     let mut memory = Memory::default();
-    let mut tried = Tried::default();
+    let mut tried = ReplayProgress::default();
     let mut now = replay.from;
     while now <= replay.to {
         if began.elapsed() >= replay.patience {
             return Ok(tried);
         }
-        let held: Vec<Held> = memory.states.iter().filter_map(held).collect();
+        let held: Vec<OpenGroup> = memory.states.iter().filter_map(held).collect();
         let case = Case {
             project: replay.project,
             rule: replay.rule,

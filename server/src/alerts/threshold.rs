@@ -1,12 +1,12 @@
 //! Rules that fire when a number is above or below a bound.
 
 use super::judge::{Case, Judge};
-use super::machine::Observed;
+use super::machine::Observation;
 use super::rule::Condition;
 use super::verdict::{Numbers, Sides, Verdict, finite};
-use crate::query::Unanswered;
+use crate::query::QueryError;
 
-pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Unanswered> {
+pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, QueryError> {
     let to = case.until();
     let from = to - case.rule.window();
     let rows = judge.rows(case, &case.ask(from, to)).await?;
@@ -35,28 +35,28 @@ pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdi
 }
 
 /// Returns the observation for a value, and the bound.
-fn compare_with_bound(condition: &Condition, value: Option<f64>) -> (Observed, Option<f64>) {
+fn compare_with_bound(condition: &Condition, value: Option<f64>) -> (Observation, Option<f64>) {
     let Condition::Threshold {
         above,
         below,
         recover,
     } = condition
     else {
-        return (Observed::Unknown, None);
+        return (Observation::Unknown, None);
     };
     let bound = above.or(*below);
     let (Some(value), Some(bound)) = (value, bound) else {
-        return (Observed::Unknown, bound);
+        return (Observation::Unknown, bound);
     };
     // The sign turns `below` into `above`.
     let sign = if above.is_some() { 1.0 } else { -1.0 };
     let recover = recover.unwrap_or(bound);
     let observed = if sign * value > sign * bound {
-        Observed::Bad
+        Observation::Bad
     } else if sign * value <= sign * recover {
-        Observed::Good
+        Observation::Good
     } else {
-        Observed::Between
+        Observation::Between
     };
     (observed, Some(bound))
 }
@@ -70,7 +70,7 @@ mod tests {
         below: Option<f64>,
         recover: Option<f64>,
         value: f64,
-    ) -> Observed {
+    ) -> Observation {
         let condition = Condition::Threshold {
             above,
             below,
@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn the_bound_itself_is_not_bad_and_recovery_has_its_own_bound() {
         for (value, expected) in [
-            (100.1, Observed::Bad),
-            (100.0, Observed::Between),
-            (80.1, Observed::Between),
-            (80.0, Observed::Good),
+            (100.1, Observation::Bad),
+            (100.0, Observation::Between),
+            (80.1, Observation::Between),
+            (80.0, Observation::Good),
         ] {
             assert_eq!(observed(Some(100.0), None, Some(80.0), value), expected);
             assert_eq!(observed(None, Some(-100.0), Some(-80.0), -value), expected);
         }
-        assert_eq!(observed(Some(100.0), None, None, 100.0), Observed::Good);
+        assert_eq!(observed(Some(100.0), None, None, 100.0), Observation::Good);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::machine::Observed;
+use super::machine::Observation;
 
 /// The values of dimensions, by name.
 pub(super) type Group = BTreeMap<String, String>;
@@ -14,7 +14,7 @@ pub(super) type Group = BTreeMap<String, String>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     pub group: Group,
-    pub observed: Observed,
+    pub observed: Observation,
     pub numbers: Numbers,
     pub sides: Sides,
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::judge::Judge;
-use crate::query::Unanswered;
+use crate::query::QueryError;
 use crate::remote_config::version_order;
 use crate::store::reads::SeenVersion;
 
@@ -26,7 +26,7 @@ pub(super) type Remembered = Option<(String, i64, Versions)>;
 
 impl Judge {
     /// Returns the versions known at a time, from the cache if it is fresh.
-    pub(super) async fn versions(&self, project: &str, now: i64) -> Result<Versions, Unanswered> {
+    pub(super) async fn versions(&self, project: &str, now: i64) -> Result<Versions, QueryError> {
         let at = now.div_euclid(self.fresh) * self.fresh;
         if let Some((of, known_at, versions)) = &*self.versions.lock().await
             && of == project

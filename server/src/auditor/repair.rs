@@ -44,8 +44,8 @@ impl Auditor {
         rebuilt?;
         ended?;
         let known: Vec<Difference> = memory.suspects.union(&memory.real).cloned().collect();
-        let found = self.clickhouse.look_again(&known, now).await?;
-        self.tell(memory, found.into_iter().collect());
+        let found = self.clickhouse.recheck(&known, now).await?;
+        self.report(memory, found.into_iter().collect());
         Ok(())
     }
 

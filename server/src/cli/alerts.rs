@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use unjank_protocol::Timestamp;
 
-use super::{USUAL_PATIENCE, runtime, store_in_use};
+use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::alerts::{Judge, Replay, Rule, replay};
 use crate::config::Shared;
 
@@ -47,7 +47,7 @@ struct Simulate {
 pub(super) fn run(shared: &Shared, args: &AlertsArgs, out: impl Write) -> anyhow::Result<()> {
     let Command::Simulate(simulate) = &args.command;
     runtime()?.block_on(async {
-        let judge = Judge::of_the_past(store_in_use(shared, USUAL_PATIENCE).await?);
+        let judge = Judge::for_past(store_in_use(shared, DEFAULT_WAIT).await?);
         simulated(&judge, simulate, out).await
     })
 }

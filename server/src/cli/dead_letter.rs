@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use unjank_protocol::Timestamp;
 
-use super::{USUAL_PATIENCE, runtime, store_in_use};
+use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
 use crate::store::{DeadLetter, DeadLetters};
 
@@ -78,7 +78,7 @@ fn each(
         items.ids.clone()
     };
     let runtime = runtime()?;
-    let clickhouse = runtime.block_on(store_in_use(shared, USUAL_PATIENCE))?;
+    let clickhouse = runtime.block_on(store_in_use(shared, DEFAULT_WAIT))?;
     let mut failed = 0;
     for id in &ids {
         let done = if retry {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::choice::Choice;
 use super::output::{Output, OutputArgs};
-use super::{USUAL_PATIENCE, runtime, store_in_use};
+use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::clock::Clock;
 use crate::config::Shared;
 use crate::query::{Weighed, chrome_trace, folded, raw_rows, speedscope, tables};
@@ -139,7 +139,7 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
     ask.limit = args.limit;
     let (reading, limit) = raw_rows(ask, args.choice.project(), signal, now)?;
     let mut output = Output::open(&args.output)?;
-    let mut cursor = store_in_use(shared, USUAL_PATIENCE)
+    let mut cursor = store_in_use(shared, DEFAULT_WAIT)
         .await?
         .csv(&reading, limit)
         .await?;
@@ -166,7 +166,7 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
 
 async fn one_trace(shared: &Shared, args: &TraceArgs) -> anyhow::Result<()> {
     let output = Output::open(&args.output)?;
-    let (mut spans, _) = store_in_use(shared, USUAL_PATIENCE)
+    let (mut spans, _) = store_in_use(shared, DEFAULT_WAIT)
         .await?
         .spans_of_traces(&args.project, &[args.trace], MOST_SPANS + 1)
         .await?;
@@ -186,7 +186,7 @@ async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {
     let now = Clock::system().now();
     let ask = args.choice.ask(now)?;
     let output = Output::open(&args.output)?;
-    let store = store_in_use(shared, USUAL_PATIENCE).await?;
+    let store = store_in_use(shared, DEFAULT_WAIT).await?;
     let weighed = Weighed::of(&store, args.choice.project(), ask, now)
         .await
         .context("cannot read the stacks")?;

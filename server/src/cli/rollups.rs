@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
 use super::choice::time;
-use super::{USUAL_PATIENCE, runtime, store_in_use};
+use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::auditor::{hour, last_closed};
 use crate::clock::Clock;
 use crate::config::Shared;
@@ -93,7 +93,7 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
     let period = period(args, now)?;
     let pages = pages(args)?;
     let checked = runtime()?.block_on(async {
-        let store = store_in_use(shared, USUAL_PATIENCE).await?;
+        let store = store_in_use(shared, DEFAULT_WAIT).await?;
         check(
             &store,
             &pages,
@@ -191,7 +191,7 @@ async fn check(
             SECOND_LOOK.as_secs()
         ))?;
         tokio::time::sleep(SECOND_LOOK).await;
-        let again = store.look_again(&checked.differences, now).await?;
+        let again = store.recheck(&checked.differences, now).await?;
         checked.differences.retain(|one| again.contains(one));
     }
     Ok(checked)

@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long commands without `--wait` wait for a starting engine.
-pub(super) const USUAL_PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// Finds the store. Waits up to `patience` for a starting engine.
 pub(super) async fn store_in_use(

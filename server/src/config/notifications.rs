@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::secret::Secret;
 use crate::alerts::notify::AllowedTargets;
+use crate::secret::Secret;
 
 /// A part of the settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]

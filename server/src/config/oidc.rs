@@ -5,8 +5,8 @@ use clap::Args;
 use reqwest::Url;
 
 use super::Switch;
-use crate::secret::Secret;
 use crate::openid_connect::{ProviderSettings, RoleMap, RoleMapping, is_safe};
+use crate::secret::Secret;
 
 /// A part of the settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]

@@ -66,7 +66,7 @@ impl Bucket {
     }
 
     /// Advances to `now`. If the clock was set back, no time passes, and no caller has to wait until it has caught up.
-    pub(super) fn pass_until(&mut self, now: i64) {
+    pub(super) fn advance_to(&mut self, now: i64) {
         let passed = u64::try_from(now.saturating_sub(self.as_of)).unwrap_or(0);
         let passed = passed.saturating_mul(1_000);
         self.debt = self.debt.saturating_sub(passed);

@@ -101,7 +101,7 @@ impl Logins {
             .and_then(|user| self.known_device(user, attempt.known_device.as_deref()));
         let counted = match device {
             Some(device) => vec![Counted::Device(device)],
-            None => Counted::stranger(account, attempt.address).to_vec(),
+            None => Counted::unknown_device(account, attempt.address).to_vec(),
         };
         let _waiting = self.delay(&counted, &attempt).await?;
         let user = self.verified(user, password).await?;
@@ -142,7 +142,7 @@ impl Logins {
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
         let (id, now) = (user.id, attempt.now);
-        let counted = Counted::stranger(fingerprint(&[id.as_bytes()]), attempt.address);
+        let counted = Counted::unknown_device(fingerprint(&[id.as_bytes()]), attempt.address);
         let _waiting = self.delay(&counted, &attempt).await?;
         self.verified(Some(user), present).await?;
         self.throttle.give_back(&counted);
@@ -163,7 +163,7 @@ impl Logins {
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
         let now = attempt.now;
-        let counted = Counted::nameless(attempt.address);
+        let counted = Counted::without_account(attempt.address);
         let _waiting = self.delay(&counted, &attempt).await?;
         // Hash first, so that an unacceptable password does not use up the link.
         let hash = self.hash(move || password::hash(&password)).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use unjank_protocol::Signal;
 
 use super::access::Project;
-use crate::remote_config::{Compiled, Device, Forecast, Outlook};
+use crate::remote_config::{Compiled, Device, Forecast, ForecastResult};
 use crate::store::{ClickHouse, Failure, InstallSample, MAX_VOLUMES, SeenInstall};
 
 const DAY_US: i64 = 86_400_000_000;
@@ -28,7 +28,7 @@ pub struct Preview {
     /// Installs that sent a batch in the last 24 hours.
     pub seen: u64,
     /// The forecast for the sampled installs.
-    pub outlook: Outlook,
+    pub outlook: ForecastResult,
     /// Whether there were more span names than are read. The forecast for spans is then too low.
     pub truncated: bool,
 }

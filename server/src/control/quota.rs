@@ -137,8 +137,8 @@ impl Meter {
     /// What is used at that time.
     fn used(&self, now: i64) -> MutexGuard<'_, Used> {
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        used.bucket.pass_until(now);
-        used.day.pass_until(now);
+        used.bucket.advance_to(now);
+        used.day.advance_to(now);
         used
     }
 }
@@ -197,7 +197,7 @@ struct Day {
 }
 
 impl Day {
-    fn pass_until(&mut self, now: i64) {
+    fn advance_to(&mut self, now: i64) {
         let today = now.div_euclid(DAY_US);
         if today != self.number {
             self.number = today;

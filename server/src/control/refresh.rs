@@ -65,7 +65,7 @@ impl Refresher {
         {
             tracing::debug!(%error, "cannot record the last use of ingest keys");
         }
-        let moment = Moment {
+        let moment = SnapshotInputs {
             now: self.clock.now(),
             before: &before,
             largest_batch: self.largest_batch,
@@ -78,7 +78,7 @@ impl Refresher {
 }
 
 /// The inputs of a snapshot besides the control database.
-pub struct Moment<'s> {
+pub struct SnapshotInputs<'s> {
     pub now: i64,
     /// The previous snapshot. Unchanged parts are reused, and so is the quota usage of keys and projects.
     pub before: &'s Snapshot,
@@ -88,7 +88,7 @@ pub struct Moment<'s> {
     pub default_rules: &'s Arc<RuleSet>,
 }
 
-impl Moment<'_> {
+impl SnapshotInputs<'_> {
     /// Returns the previous meter, updated to the current quotas.
     fn meter(&self, before: Option<&Arc<Meter>>, quotas: Quotas) -> Arc<Meter> {
         let (largest, now) = (self.largest_batch, self.now);
@@ -141,9 +141,9 @@ fn by_project(documents: &[Document]) -> HashMap<&str, &Document> {
 pub async fn load(
     control: &dyn Control,
     secret: &InstanceSecret,
-    moment: &Moment<'_>,
+    moment: &SnapshotInputs<'_>,
 ) -> Result<Snapshot, ControlError> {
-    let Moment { before, now, .. } = *moment;
+    let SnapshotInputs { before, now, .. } = *moment;
     let mut snapshot = Snapshot::default();
     let documents = control
         .latest_documents(DocumentKind::Configuration)

@@ -49,7 +49,7 @@ impl SignalMeter {
     fn at(&self, now: i64) -> MutexGuard<'_, Signals> {
         let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, bucket) in &mut signals.0 {
-            bucket.pass_until(now);
+            bucket.advance_to(now);
         }
         signals
     }
@@ -143,7 +143,10 @@ mod tests {
     }
 
     fn spans(budget: &Budget, events: u32, now: i64) -> Option<(u32, u64)> {
-        let limits = budget.take_signals([(Signal::Spans, events), (Signal::Janks, 9)].into_iter(), now);
+        let limits = budget.take_signals(
+            [(Signal::Spans, events), (Signal::Janks, 9)].into_iter(),
+            now,
+        );
         assert!(limits.iter().all(|limit| limit.signal == Signal::Spans));
         limits
             .first()

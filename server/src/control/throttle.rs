@@ -48,7 +48,7 @@ pub enum Counted {
 
 impl Counted {
     /// Returns the subjects for an attempt from an unknown browser.
-    pub(super) fn stranger(account: u64, address: IpAddr) -> [Self; 3] {
+    pub(super) fn unknown_device(account: u64, address: IpAddr) -> [Self; 3] {
         let address = network(address);
         [
             Self::Address(address),
@@ -58,7 +58,7 @@ impl Counted {
     }
 
     /// Returns the subjects for an attempt that names no account.
-    pub(crate) fn nameless(address: IpAddr) -> [Self; 1] {
+    pub(crate) fn without_account(address: IpAddr) -> [Self; 1] {
         [Self::Address(network(address))]
     }
 
@@ -92,7 +92,7 @@ impl Throttle {
             let bucket = watched
                 .entry(*one)
                 .or_insert_with(|| Bucket::new(one.rate(), now));
-            bucket.pass_until(now);
+            bucket.advance_to(now);
             delay = delay.max(bucket.wait().unwrap_or_default());
         }
         if delay > MOST_DELAY {
@@ -126,7 +126,7 @@ fn make_room(watched: &mut HashMap<Counted, Bucket>, now: i64) {
         return;
     }
     watched.retain(|_, bucket| {
-        bucket.pass_until(now);
+        bucket.advance_to(now);
         !bucket.is_full()
     });
     if watched.len() >= MOST_WATCHED {
@@ -143,8 +143,8 @@ mod tests {
     const NOW: i64 = 1_795_176_000_000_000;
     const SECOND: i64 = 1_000_000;
 
-    fn stranger(account: u64, address: &str) -> [Counted; 3] {
-        Counted::stranger(account, address.parse().unwrap())
+    fn unknown_device(account: u64, address: &str) -> [Counted; 3] {
+        Counted::unknown_device(account, address.parse().unwrap())
     }
 
     /// Makes a hundred concurrent attempts. Returns how many pass at once, are delayed, and are rejected.
@@ -164,21 +164,23 @@ mod tests {
     fn attempts_are_delayed_by_account_and_address_and_then_rejected() {
         let throttle = Throttle::default();
         assert_eq!(
-            tries(&throttle, &stranger(1, "192.0.2.1"), NOW),
+            tries(&throttle, &unknown_device(1, "192.0.2.1"), NOW),
             [10, 0, 90]
         );
         // Another address tries the same account; then the first address tries another account.
         assert_eq!(
-            tries(&throttle, &stranger(1, "192.0.2.2"), NOW),
+            tries(&throttle, &unknown_device(1, "192.0.2.2"), NOW),
             [10, 0, 90]
         );
         assert_eq!(
-            tries(&throttle, &stranger(2, "192.0.2.1"), NOW),
+            tries(&throttle, &unknown_device(2, "192.0.2.1"), NOW),
             [10, 0, 90]
         );
-        let wait = throttle.take(&stranger(1, "192.0.2.1"), NOW).unwrap_err();
+        let wait = throttle
+            .take(&unknown_device(1, "192.0.2.1"), NOW)
+            .unwrap_err();
         assert_eq!(wait, Duration::from_secs(10));
-        let later = throttle.take(&stranger(1, "192.0.2.1"), NOW + 7 * SECOND);
+        let later = throttle.take(&unknown_device(1, "192.0.2.1"), NOW + 7 * SECOND);
         assert_eq!(later, Ok(Duration::from_secs(3)));
     }
 
@@ -187,7 +189,7 @@ mod tests {
         let throttle = Throttle::default();
         let mut all = [0; 3];
         for account in 0..10 {
-            let found = tries(&throttle, &stranger(account, "192.0.2.1"), NOW);
+            let found = tries(&throttle, &unknown_device(account, "192.0.2.1"), NOW);
             for (sum, found) in all.iter_mut().zip(found) {
                 *sum += found;
             }
@@ -201,9 +203,9 @@ mod tests {
         let throttle = Throttle::default();
         for address in 0..50_u64 {
             let address = Ipv6Addr::from_bits(u128::from(address) << 64);
-            tries(&throttle, &Counted::stranger(1, address.into()), NOW);
+            tries(&throttle, &Counted::unknown_device(1, address.into()), NOW);
         }
-        let from_elsewhere = throttle.take(&stranger(1, "192.0.2.1"), NOW);
+        let from_elsewhere = throttle.take(&unknown_device(1, "192.0.2.1"), NOW);
         assert!(from_elsewhere.is_err());
         assert_eq!(
             throttle.take(&[Counted::Device(7)], NOW),
@@ -215,7 +217,7 @@ mod tests {
     fn a_correct_password_is_not_counted() {
         let throttle = Throttle::default();
         for _ in 0..100 {
-            let counted = stranger(1, "192.0.2.1");
+            let counted = unknown_device(1, "192.0.2.1");
             assert_eq!(throttle.take(&counted, NOW), Ok(Duration::ZERO));
             throttle.give_back(&counted);
         }
@@ -226,7 +228,7 @@ mod tests {
         let throttle = Throttle::default();
         for n in 0..30_000 {
             let address = Ipv6Addr::from_bits(n << 64).into();
-            let _wait = throttle.take(&Counted::nameless(address), NOW);
+            let _wait = throttle.take(&Counted::without_account(address), NOW);
         }
         assert!(throttle.watched().len() <= MOST_WATCHED);
     }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Eraser, NotYet, of_subject};
+use super::{Eraser, StepError, of_subject};
 use crate::store::control::{Erasure, ErasureKind, Work};
-use crate::store::{Failure, Found, LIFE, Part, Period, Rebuilder, Whose, tables_of_installs};
+use crate::store::{
+    ErasureScope, Failure, Found, LIFE, Part, Period, Rebuilder, tables_of_installs,
+};
 
 const POLL: Duration = Duration::from_millis(250);
 /// Requests that were in flight when the pass began have reached the log after this time.
@@ -36,7 +38,7 @@ impl<'e> Pass<'e> {
         }
     }
 
-    pub(super) async fn run(&mut self) -> Result<(), NotYet> {
+    pub(super) async fn run(&mut self) -> Result<(), StepError> {
         self.drain_log().await?;
         let is_project = |one: &Erasure| one.kind == ErasureKind::Project;
         if self.erasures.iter().any(is_project) {
@@ -48,8 +50,8 @@ impl<'e> Pass<'e> {
     }
 
     /// Records on the receipts why the pass stopped.
-    pub(super) async fn tell(&mut self, error: &NotYet) {
-        if matches!(error, NotYet::Continues) {
+    pub(super) async fn record_error(&mut self, error: &StepError) {
+        if matches!(error, StepError::StillRunning) {
             return;
         }
         tracing::warn!(project = self.project, %error, "an erasure is incomplete and will be retried");
@@ -66,7 +68,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Waits until everything that arrived at this server before the pass is in ClickHouse.
-    async fn drain_log(&mut self) -> Result<(), NotYet> {
+    async fn drain_log(&mut self) -> Result<(), StepError> {
         self.step("waiting until the ingest log is drained").await?;
         let app = &self.eraser.app;
         let began = Instant::now();
@@ -80,20 +82,20 @@ impl<'e> Pass<'e> {
         Ok(())
     }
 
-    async fn erase_subjects(&mut self) -> Result<(), NotYet> {
-        let whose = self.eraser.whose(&self.erasures);
+    async fn erase_subjects(&mut self) -> Result<(), StepError> {
+        let scope_of = self.eraser.scope_of(&self.erasures);
         let clickhouse = &self.eraser.app.clickhouse;
         let dead_letters = &self.eraser.dead_letters;
-        let dead = dead_letters.erase(&self.project, Some(&whose), clickhouse);
+        let dead = dead_letters.erase(&self.project, Some(&scope_of), clickhouse);
         let dead = dead.await?;
         self.update_receipts(|receipt| receipt.dead_letters += dead);
         if !self.is_done("janks") && self.work().stacks.is_empty() {
-            let stacks = clickhouse.stacks_to_erase(&whose).await?;
+            let stacks = clickhouse.stacks_to_erase(&scope_of).await?;
             self.work_mut(|work| work.stacks = stacks);
         }
         for table in tables_of_installs() {
             if !self.is_done(table) {
-                self.erase_table(table, &whose).await?;
+                self.erase_table(table, &scope_of).await?;
             }
         }
         self.rebuild().await?;
@@ -101,19 +103,25 @@ impl<'e> Pass<'e> {
     }
 
     /// Deletes the rows of a table.
-    async fn erase_table(&mut self, table: &'static str, whose: &Whose) -> Result<(), NotYet> {
+    async fn erase_table(
+        &mut self,
+        table: &'static str,
+        scope_of: &ErasureScope,
+    ) -> Result<(), StepError> {
         self.step(&format!("deleting rows of {table}")).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         loop {
             self.await_mutation(table).await?;
-            let found = clickhouse.rows_to_erase(table, whose).await?;
+            let found = clickhouse.rows_to_erase(table, scope_of).await?;
             if found.is_empty() {
                 break;
             }
-            let hours = clickhouse.hours_to_erase(table, whose).await?;
+            let hours = clickhouse.hours_to_erase(table, scope_of).await?;
             let mark = self.note(table, &found, hours);
             self.save().await?;
-            clickhouse.erase_rows((table, whose), &found, mark).await?;
+            clickhouse
+                .erase_rows((table, scope_of), &found, mark)
+                .await?;
         }
         self.settle(table);
         self.work_mut(|work| work.tables.push(table.to_owned()));
@@ -155,7 +163,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Waits until a table's mutation is done, if one has begun.
-    async fn await_mutation(&mut self, table: &str) -> Result<(), NotYet> {
+    async fn await_mutation(&mut self, table: &str) -> Result<(), StepError> {
         if let Some(mark) = self.work().marks.get(table).copied()
             && self.poll_mutation(table, mark).await?
         {
@@ -179,7 +187,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Waits a limited time for a mutation. Returns whether one exists.
-    async fn poll_mutation(&mut self, table: &str, mark: Uuid) -> Result<bool, NotYet> {
+    async fn poll_mutation(&mut self, table: &str, mark: Uuid) -> Result<bool, StepError> {
         let began = Instant::now();
         loop {
             let clickhouse = &self.eraser.app.clickhouse;
@@ -193,7 +201,7 @@ impl<'e> Pass<'e> {
                 return Err(Failure::Later(error.to_owned()).into());
             }
             if began.elapsed() > LONG {
-                return Err(NotYet::Continues);
+                return Err(StepError::StillRunning);
             }
             let parts = mutation.parts();
             self.step(&format!("deleting rows of {table}: {parts} parts left"))
@@ -203,7 +211,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Rebuilds the roll-ups of the hours in which rows were deleted, from the remaining rows.
-    async fn rebuild(&mut self) -> Result<(), NotYet> {
+    async fn rebuild(&mut self) -> Result<(), StepError> {
         let app = &self.eraser.app;
         let now = app.clock.now().div_euclid(1_000_000);
         let hours = self.work().hours.clone();
@@ -226,7 +234,11 @@ impl<'e> Pass<'e> {
         Ok(())
     }
 
-    async fn rebuild_parts(&mut self, rebuilder: &Rebuilder, parts: &[Part]) -> Result<(), NotYet> {
+    async fn rebuild_parts(
+        &mut self,
+        rebuilder: &Rebuilder,
+        parts: &[Part],
+    ) -> Result<(), StepError> {
         for (place, part) in parts.iter().enumerate() {
             self.step(&format!(
                 "rebuilding roll-ups: {place} of {} months",
@@ -243,7 +255,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Deletes stacks that no event uses any longer.
-    async fn erase_stacks(&mut self) -> Result<(), NotYet> {
+    async fn erase_stacks(&mut self) -> Result<(), StepError> {
         let stacks = self.work().stacks.clone();
         if stacks.is_empty() {
             return Ok(());
@@ -260,7 +272,7 @@ impl<'e> Pass<'e> {
         self.save().await
     }
 
-    async fn erase_project(&mut self) -> Result<(), NotYet> {
+    async fn erase_project(&mut self) -> Result<(), StepError> {
         let clickhouse = &self.eraser.app.clickhouse;
         let dead_letters = &self.eraser.dead_letters;
         let dead = dead_letters.erase(&self.project, None, clickhouse);
@@ -269,14 +281,14 @@ impl<'e> Pass<'e> {
         let now = self.eraser.app.clock.now().div_euclid(1_000_000);
         // A running rebuild would restore deleted rows.
         let rebuilder = Rebuilder::begin(&self.eraser.app.clickhouse, now, LIFE).await?;
-        let erased = rebuilder.instead(self.erase_tables()).await;
+        let erased = rebuilder.run_exclusively(self.erase_tables()).await;
         let ended = rebuilder.end().await;
         erased??;
         ended?;
         Ok(())
     }
 
-    async fn erase_tables(&mut self) -> Result<(), NotYet> {
+    async fn erase_tables(&mut self) -> Result<(), StepError> {
         let clickhouse = &self.eraser.app.clickhouse;
         for table in clickhouse.tables_of_projects().await? {
             self.step(&format!("deleting rows of {table}")).await?;
@@ -286,7 +298,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Waits for a mutation of the table that has begun. If rows are left, starts one. Returns whether it started one.
-    async fn erase_project_rows(&mut self, table: &str) -> Result<bool, NotYet> {
+    async fn erase_project_rows(&mut self, table: &str) -> Result<bool, StepError> {
         self.await_mutation(table).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         let rows = clickhouse.rows_of_project(table, &self.project).await?;
@@ -304,7 +316,7 @@ impl<'e> Pass<'e> {
         Ok(rows > 0)
     }
 
-    async fn finish(&mut self) -> Result<(), NotYet> {
+    async fn finish(&mut self) -> Result<(), StepError> {
         for one in &mut self.erasures {
             one.receipt.step.clear();
             one.receipt.error = None;
@@ -344,7 +356,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Records the current step on the receipts.
-    async fn step(&mut self, what: &str) -> Result<(), NotYet> {
+    async fn step(&mut self, what: &str) -> Result<(), StepError> {
         let is_new = self
             .erasures
             .first()
@@ -359,7 +371,7 @@ impl<'e> Pass<'e> {
         Ok(())
     }
 
-    async fn save(&self) -> Result<(), NotYet> {
+    async fn save(&self) -> Result<(), StepError> {
         Ok(self.eraser.app.control.save_pass(&self.erasures).await?)
     }
 }

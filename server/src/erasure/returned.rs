@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::{Eraser, NotYet, of_subject};
+use super::{Eraser, StepError, of_subject};
 use crate::store::control::{Erasure, ErasureKind};
 use crate::store::tables_of_installs;
 
@@ -34,7 +34,7 @@ struct Known {
 
 impl Returned {
     /// Reopens erasures whose rows exist again.
-    pub(super) async fn look(&mut self, eraser: &Eraser) -> Result<(), NotYet> {
+    pub(super) async fn look(&mut self, eraser: &Eraser) -> Result<(), StepError> {
         let (app, now) = (&eraser.app, eraser.app.clock.now());
         if now - self.forgotten >= AGAIN {
             app.control.forget_subjects(now).await?;
@@ -87,7 +87,7 @@ impl Returned {
 }
 
 /// Returns the erasures of one project whose rows exist.
-async fn returned(eraser: &Eraser, some: &[Erasure]) -> Result<HashSet<Uuid>, NotYet> {
+async fn returned(eraser: &Eraser, some: &[Erasure]) -> Result<HashSet<Uuid>, StepError> {
     let (clickhouse, dead_letters) = (&eraser.app.clickhouse, &eraser.dead_letters);
     let mut found = HashSet::new();
     for one in some.iter().filter(|one| one.kind == ErasureKind::Project) {
@@ -98,7 +98,7 @@ async fn returned(eraser: &Eraser, some: &[Erasure]) -> Result<HashSet<Uuid>, No
             }
         }
     }
-    let whose = eraser.whose(some);
+    let whose = eraser.scope_of(some);
     if whose.installs.is_empty() && whose.users.is_empty() {
         return Ok(found);
     }

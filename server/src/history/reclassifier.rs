@@ -78,7 +78,7 @@ impl Pass {
         Classes {
             project,
             rules: self.rules.id(),
-            only_of_these_rules: self.times < THOROUGH,
+            only_current_hash: self.times < THOROUGH,
         }
     }
 

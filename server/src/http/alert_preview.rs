@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::member::Viewer;
 use super::object::Object;
-use super::openapi::{FaultyAlertRule, JsonBody, OnPast, Refused};
+use super::openapi::{FaultyAlertRule, JsonBody, Refused, RunsAlertPreview};
 use super::problem::Problem;
 use crate::alerts::{Judge, Replay, Rule, Transition, replay};
 use crate::app::App;
@@ -67,7 +67,7 @@ const MOST_TRANSITIONS: usize = 1_000;
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/alert-rules/preview", tag = "alert_rules",
     request_body = AlertPreviewRequest,
-    responses((status = 200, body = AlertPreview), Refused<(Viewer, JsonBody, FaultyAlertRule, OnPast)>),
+    responses((status = 200, body = AlertPreview), Refused<(Viewer, JsonBody, FaultyAlertRule, RunsAlertPreview)>),
 )]
 pub(super) async fn run(
     State(app): State<Arc<App>>,
@@ -75,7 +75,7 @@ pub(super) async fn run(
     Object(asked, ..): Object<AlertPreviewRequest>,
 ) -> Result<Json<AlertPreview>, Problem> {
     if !(1..=MOST_DAYS).contains(&asked.days) {
-        return Err(Problem::look_back(MOST_DAYS));
+        return Err(Problem::days_out_of_range(MOST_DAYS));
     }
     let rule = Rule::from_value(asked.rule)?;
     let turn = app.previews.take(member.actor.holder(), TURN).await;
@@ -93,7 +93,7 @@ pub(super) async fn run(
         patience: PATIENCE,
     };
     let tried = replay(
-        &Judge::of_the_past(app.clickhouse.clone()),
+        &Judge::for_past(app.clickhouse.clone()),
         &past,
         |transition| transitions.push(transition),
     )

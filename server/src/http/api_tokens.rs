@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, Operator, RightsEnd};
+use super::member::{Admin, CredentialExpiry, Operator};
 use super::object::Object;
 use super::openapi::{
-    Invalid, JsonBody, Missing, Outlived, Overloaded, QueryString, Refused, role,
+    GrantsAccess, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role,
 };
 use super::problem::Problem;
 use crate::app::App;
@@ -114,12 +114,12 @@ pub(super) async fn list(
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/tokens", tag = "api_tokens",
     request_body = NewToken,
-    responses((status = 201, body = TokenBody), Refused<(Admin, JsonBody, Invalid, Outlived, Overloaded)>),
+    responses((status = 201, body = TokenBody), Refused<(Admin, JsonBody, Invalid, GrantsAccess, Overloaded)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    rights: RightsEnd,
+    rights: CredentialExpiry,
     Object(new, ..): Object<NewToken>,
 ) -> Made {
     make(&app, (Some(member.project), new), &member.actor, rights).await
@@ -172,12 +172,12 @@ pub(super) async fn list_of_all(
 #[utoipa::path(
     post, path = "/api/v1/tokens", tag = "api_tokens",
     request_body = NewToken,
-    responses((status = 201, body = TokenBody), Refused<(Operator, JsonBody, Invalid, Outlived, Overloaded)>),
+    responses((status = 201, body = TokenBody), Refused<(Operator, JsonBody, Invalid, GrantsAccess, Overloaded)>),
 )]
 pub(super) async fn create_for_all(
     State(app): State<Arc<App>>,
     Operator(actor): Operator,
-    rights: RightsEnd,
+    rights: CredentialExpiry,
     Object(new, ..): Object<NewToken>,
 ) -> Made {
     make(&app, (None, new), &actor, rights).await
@@ -222,12 +222,11 @@ async fn make(
     app: &App,
     (project, new): (Option<String>, NewToken),
     actor: &Actor,
-    RightsEnd(until): RightsEnd,
+    CredentialExpiry(until): CredentialExpiry,
 ) -> Made {
-    let role = new
-        .role
-        .parse()
-        .map_err(|_| ControlError::Invalid("`role` must be `viewer`, `editor` or `admin`".to_owned()))?;
+    let role = new.role.parse().map_err(|_| {
+        ControlError::Invalid("`role` must be `viewer`, `editor` or `admin`".to_owned())
+    })?;
     let request = TokenRequest {
         project,
         name: new.name,

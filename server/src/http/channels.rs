@@ -16,7 +16,7 @@ use super::openapi::{
     Invalid, JsonBody, Missing, Refused, Tested, Unsendable, channel_kind, severity,
 };
 use super::problem::Problem;
-use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, Parcel};
+use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, OutgoingMessage};
 use crate::app::App;
 use crate::control::Counted;
 use crate::fingerprint::fingerprint;
@@ -189,7 +189,7 @@ impl Draft {
         set(&mut self.settings.to, change.to);
         set(&mut self.settings.digest_hour, change.digest_hour);
         let url = change.url.as_deref();
-        let elsewhere = url.is_some_and(|url| self.secret.leads_elsewhere(url));
+        let elsewhere = url.is_some_and(|url| self.secret.changes_origin(url));
         if elsewhere && self.secret.password.is_some() && change.password.is_none() {
             return Err(Problem::unfit_channel(
                 "the saved password is for another server than that of the new `url`: send `password` again, or null",
@@ -329,7 +329,7 @@ pub(super) async fn test(
         return Err(Problem::too_many_tests(wait));
     }
     let message = Message::test(&member.project, now);
-    let parcel = Parcel {
+    let parcel = OutgoingMessage {
         project: &member.project,
         key: &format!("test:{id}:{}", Uuid::new_v4()),
         subject: "[TEST] unjank: test of this channel",

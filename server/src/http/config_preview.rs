@@ -150,7 +150,7 @@ fn overrides(configuration: &Configuration, found: &Preview) -> Vec<OverrideFore
 
 fn events(found: &Preview) -> Vec<SignalForecast> {
     let scale = found.scale();
-    let forecast = |one: &crate::remote_config::SignalOutlook| SignalForecast {
+    let forecast = |one: &crate::remote_config::SignalForecast| SignalForecast {
         signal: one.signal.as_str(),
         last_day: rounded(one.sent * scale),
         current: rounded(one.current * scale),

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::member::Admin;
 use super::object::{KEY_SET, Object};
-use super::openapi::{Invalid, JsonBody, Missing, Outlived, Refused, Unfit, algorithm};
+use super::openapi::{GrantsAccess, Invalid, JsonBody, Missing, Refused, Unfit, algorithm};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::DeviceKeys;
@@ -78,7 +78,7 @@ pub(super) struct NewKey {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/device-keys", tag = "device_keys",
     request_body = NewKey,
-    responses((status = 201, body = DeviceKeyBody), Refused<(Admin, JsonBody, Unfit, Invalid, Outlived)>),
+    responses((status = 201, body = DeviceKeyBody), Refused<(Admin, JsonBody, Unfit, Invalid, GrantsAccess)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -91,9 +91,9 @@ pub(super) async fn create(
         ..,
     ): Object<NewKey, KEY_SET>,
 ) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
-    let algorithm: DeviceKeyAlgorithm = algorithm
-        .parse()
-        .map_err(|_| Problem::unfit_key("`algorithm` must be `HS256`, `ES256`, `EdDSA` or `JWKS`"))?;
+    let algorithm: DeviceKeyAlgorithm = algorithm.parse().map_err(|_| {
+        Problem::unfit_key("`algorithm` must be `HS256`, `ES256`, `EdDSA` or `JWKS`")
+    })?;
     // A key is tried before it is saved, so that every saved key can be used.
     DeviceKeys::default()
         .add(

@@ -13,11 +13,11 @@ use futures_util::stream::try_unfold;
 use tokio::time::{Instant, timeout_at};
 
 use super::member::Viewer;
-use super::openapi::{Questioned, Refused};
+use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::{Asking, QueryParameters, turn};
+use super::query::{QueryParameters, QueryString, turn};
 use crate::app::App;
-use crate::query::{Unanswered, raw_rows, recorded, tables};
+use crate::query::{QueryError, raw_rows, recorded, tables};
 use crate::run_report;
 
 /// How long an export waits for its turn.
@@ -29,13 +29,13 @@ const LONGEST: Duration = Duration::from_secs(15 * 60);
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/export/{table}", tag = "export",
     params(QueryParameters),
-    responses((status = 200, body = String, content_type = "text/csv"), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = String, content_type = "text/csv"), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn csv(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
     Path((_, table)): Path<(String, String)>,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Response, Problem> {
     let name = table.strip_suffix(".csv").unwrap_or_default();
     let name = tables()
@@ -68,12 +68,12 @@ pub(super) async fn csv(
     get, path = "/api/v1/projects/{project}/report", tag = "export",
     operation_id = "report",
     params(QueryParameters),
-    responses((status = 200, body = String, content_type = "text/html"), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = String, content_type = "text/html"), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn report(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Response, Problem> {
     let rules = app.access.rules(&member.project);
     let rules = rules.unwrap_or_else(|| Arc::clone(&app.default_rules));
@@ -105,11 +105,11 @@ pub(super) async fn report(
     Ok((headers, html).into_response())
 }
 
-impl From<Unanswered> for Problem {
-    fn from(error: Unanswered) -> Self {
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
         match error {
-            Unanswered::Unfit(error) => error.into(),
-            Unanswered::Store(failure) => failure.into(),
+            QueryError::Unfit(error) => error.into(),
+            QueryError::Store(failure) => failure.into(),
         }
     }
 }

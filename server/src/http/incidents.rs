@@ -14,7 +14,7 @@ use super::alert_rules::{IdPath, id_of};
 use super::member::{Editor, Viewer};
 use super::openapi::{Missing, QueryString, Refused, incident_state};
 use super::problem::Problem;
-use crate::alerts::{Acted, Evidence};
+use crate::alerts::{ActionOutcome, Evidence};
 use crate::app::App;
 use crate::store::control::{Incident, IncidentFilter};
 
@@ -57,7 +57,7 @@ pub(super) struct IncidentBody {
     acknowledged_by: Option<String>,
     /// What the incident changed in the remote configuration, if its rule has an action.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Acted>)]
+    #[schema(value_type = Option<ActionOutcome>)]
     action: Option<Value>,
 }
 

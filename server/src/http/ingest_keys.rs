@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, RightsEnd, Viewer};
+use super::member::{Admin, CredentialExpiry, Viewer};
 use super::object::{Object, no_list};
-use super::openapi::{Invalid, JsonBody, Missing, Outlived, Overloaded, Refused};
+use super::openapi::{GrantsAccess, Invalid, JsonBody, Missing, Overloaded, Refused};
 use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
@@ -102,12 +102,12 @@ pub(super) struct NewKey {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/keys", tag = "ingest_keys",
     request_body = NewKey,
-    responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, Outlived, Overloaded)>),
+    responses((status = 201, body = KeyBody), Refused<(Admin, JsonBody, Invalid, GrantsAccess, Overloaded)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    RightsEnd(until): RightsEnd,
+    CredentialExpiry(until): CredentialExpiry,
     Object(new, ..): Object<NewKey>,
 ) -> Result<(StatusCode, Json<KeyBody>), Problem> {
     let credential =
@@ -158,7 +158,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}/keys/{key}", tag = "ingest_keys",
     request_body = KeyPatch,
-    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid, Outlived)>),
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid, GrantsAccess)>),
 )]
 pub(super) async fn update(
     State(app): State<Arc<App>>,

@@ -13,9 +13,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Member, Viewer};
-use super::openapi::{Questioned, Refused};
+use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::{Asking, QueryParameters, turn};
+use super::query::{QueryParameters, QueryString, turn};
 use crate::app::App;
 use crate::query::{Ask, FlameNode, Weighed, flame, folded, speedscope};
 use crate::store::reads::{JankEvent, StoredFrame};
@@ -140,12 +140,12 @@ async fn weighed(app: &App, member: &Member, ask: Ask) -> Result<Weighed, Proble
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/stacks", tag = "janks",
     params(QueryParameters),
-    responses((status = 200, body = Stacks), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Stacks), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn stacks(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Json<Stacks>, Problem> {
     let weighed = weighed(&app, &member, ask).await?;
     let occurred = weighed.stacks.iter().filter(|one| one.sum_ms.is_some());
@@ -166,12 +166,12 @@ pub(super) async fn stacks(
     get, path = "/api/v1/projects/{project}/janks/flame", tag = "janks",
     operation_id = "flame",
     params(QueryParameters),
-    responses((status = 200, body = Flame), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Flame), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn flame_graph(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Json<Flame>, Problem> {
     let weighed = weighed(&app, &member, ask).await?;
     Ok(Json(Flame {
@@ -185,12 +185,12 @@ pub(super) async fn flame_graph(
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/folded", tag = "janks",
     params(QueryParameters),
-    responses((status = 200, body = String, content_type = "text/plain"), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = String, content_type = "text/plain"), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn folded_stacks(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Response, Problem> {
     let weighed = weighed(&app, &member, ask).await?;
     Ok(file(
@@ -204,12 +204,12 @@ pub(super) async fn folded_stacks(
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/speedscope", tag = "janks",
     params(QueryParameters),
-    responses((status = 200, body = Object), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Object), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn speedscope_file(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Response, Problem> {
     let weighed = weighed(&app, &member, ask).await?;
     let profile = speedscope("janks", weighed.weighed());
@@ -224,12 +224,12 @@ pub(super) async fn speedscope_file(
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/events", tag = "janks",
     params(QueryParameters),
-    responses((status = 200, body = Events), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Events), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(mut ask): Asking,
+    QueryString(mut ask): QueryString,
 ) -> Result<Json<Events>, Problem> {
     ask.measures = vec!["count".to_owned()];
     let limit = ask.limit.unwrap_or(20).min(100);

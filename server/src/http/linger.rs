@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 16 << 20;
 static PLACES: Semaphore = Semaphore::const_new(256);
 
 /// Wraps the body of a request. If the handler does not read all of it, the server reads the rest afterwards.
-pub(super) async fn read_to_the_end(request: Request) -> Request {
+pub(super) async fn drain_unread_body(request: Request) -> Request {
     request.map(|body| {
         if body.is_end_stream() {
             body
@@ -64,9 +64,7 @@ impl Drop for Unread {
         if let (Ok(runtime), Ok(place)) = (Handle::try_current(), PLACES.try_acquire()) {
             let rest = std::mem::take(&mut self.0);
             runtime.spawn(async move {
-                let _in_time = tokio::time::timeout(PATIENCE, discard(rest))
-                    .await
-                    .is_ok();
+                let _in_time = tokio::time::timeout(PATIENCE, discard(rest)).await.is_ok();
                 drop(place);
             });
         }

@@ -31,7 +31,7 @@ pub(super) struct Operator(pub(super) Actor);
 pub(super) struct IsOperator(pub(super) bool);
 
 /// When the caller's rights expire: with its token, if the token expires.
-pub(super) struct RightsEnd(pub(super) Option<i64>);
+pub(super) struct CredentialExpiry(pub(super) Option<i64>);
 
 /// A caller with a role in a project.
 pub(super) struct Member {
@@ -194,7 +194,7 @@ impl FromRequestParts<Arc<App>> for Admin {
     }
 }
 
-impl FromRequestParts<Arc<App>> for RightsEnd {
+impl FromRequestParts<Arc<App>> for CredentialExpiry {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {

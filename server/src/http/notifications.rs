@@ -11,12 +11,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::member::{Editor, Viewer};
-use super::openapi::{Missing, QueryString, Questioned, Refused, notification_state};
+use super::openapi::{Missing, QueryString, Refused, RunsQuery, notification_state};
 use super::problem::Problem;
 use super::query::turn;
 use crate::alerts::notify::{Day, Digest, digest_of, digest_text};
 use crate::app::App;
-use crate::query::Unanswered;
+use crate::query::QueryError;
 use crate::store::control::{Notification, NotificationFilter};
 
 /// The default size of a page.
@@ -159,7 +159,7 @@ pub(super) struct DayWanted {
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/digest", tag = "notifications",
     params(DayWanted),
-    responses((status = 200, body = DigestPreview), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = DigestPreview), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn digest(
     State(app): State<Arc<App>>,
@@ -175,8 +175,8 @@ pub(super) async fn digest(
     let _turn = turn(&app, &member.actor).await?;
     let digest = digest_of(&app.clickhouse, &member.project, day, now).await;
     let digest = digest.map_err(|error| match error {
-        Unanswered::Unfit(error) => Problem::unfit_question(error.to_string()),
-        Unanswered::Store(failure) => failure.into(),
+        QueryError::Unfit(error) => Problem::invalid_question(error.to_string()),
+        QueryError::Store(failure) => failure.into(),
     })?;
     Ok(Json(DigestPreview {
         subject: digest.subject(),

@@ -189,12 +189,13 @@ impl From<Failure> for Refused {
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
         let failure = match problem.status {
-            StatusCode::BAD_REQUEST => {
-                Failure::new(ErrorCode::ParseError, "cannot read the body")
-            }
+            StatusCode::BAD_REQUEST => Failure::new(ErrorCode::ParseError, "cannot read the body"),
             StatusCode::PAYLOAD_TOO_LARGE => Failure {
                 status: StatusCode::PAYLOAD_TOO_LARGE,
-                ..Failure::new(ErrorCode::General, format!("the body is larger than {BODY} bytes"))
+                ..Failure::new(
+                    ErrorCode::General,
+                    format!("the body is larger than {BODY} bytes"),
+                )
             },
             _ => return Self::Problem(problem),
         };

@@ -20,10 +20,10 @@ pub(super) use self::answers::{
     ContentEncoding, Failures, IfNoneMatch, NotModified, Redirect, SessionCookies,
 };
 pub(super) use self::refusals::{
-    BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, Invalid, JsonBody,
-    LogIn, Missing, OnHistory, OnPast, Outlived, Overloaded, OwnApp, QueryString, Questioned,
-    Refused, Stored, Tested, Unfit, Unsendable, UploadedBody, WrongInvitation, WrongLogin,
-    WrongPassword, is_documented,
+    BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, GrantsAccess,
+    Invalid, JsonBody, LogIn, Missing, Overloaded, OwnApp, QueryString, Refused, RuleDryRun,
+    RunsAlertPreview, RunsQuery, Stored, Tested, Unfit, Unsendable, UploadedBody, WrongInvitation,
+    WrongLogin, WrongPassword, is_documented,
 };
 pub(super) use self::sets::{
     action, algorithm, channel_kind, incident_state, notification_state, role, severity,

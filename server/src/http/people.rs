@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::member::{Admin, Operator};
 use super::object::Object;
 use super::openapi::{
-    Exists, Invalid, JsonBody, Missing, Outlived, Overloaded, QueryString, Refused, role,
+    Exists, GrantsAccess, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role,
 };
 use super::problem::Problem;
 use crate::app::App;
@@ -117,7 +117,7 @@ pub(super) struct NewPerson {
 #[utoipa::path(
     post, path = "/api/v1/users", tag = "people",
     request_body = NewPerson,
-    responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, Outlived, Overloaded)>),
+    responses((status = 201, body = UserBody), Refused<(Operator, JsonBody, Invalid, Exists, GrantsAccess, Overloaded)>),
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -187,7 +187,7 @@ pub(super) async fn disable(
 /// Enables a disabled person.
 #[utoipa::path(
     post, path = "/api/v1/users/{user}/enable", tag = "people",
-    responses((status = 204), Refused<(Operator, Missing, Outlived)>),
+    responses((status = 204), Refused<(Operator, Missing, GrantsAccess)>),
 )]
 pub(super) async fn enable(
     State(app): State<Arc<App>>,
@@ -204,7 +204,7 @@ pub(super) async fn enable(
 /// Invites a person again: creates a link for setting a password. Earlier links end. The old password stays valid until a new one is set.
 #[utoipa::path(
     post, path = "/api/v1/users/{user}/invitation", tag = "people",
-    responses((status = 201, body = UserBody), Refused<(Operator, Missing, Outlived, Overloaded)>),
+    responses((status = 201, body = UserBody), Refused<(Operator, Missing, GrantsAccess, Overloaded)>),
 )]
 pub(super) async fn invite(
     State(app): State<Arc<App>>,
@@ -271,7 +271,7 @@ pub(super) struct RoleBody {
 #[utoipa::path(
     put, path = "/api/v1/projects/{project}/members/{user}", tag = "people",
     request_body = RoleBody,
-    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid, Outlived)>),
+    responses((status = 204), Refused<(Admin, Missing, JsonBody, Invalid, GrantsAccess)>),
 )]
 pub(super) async fn set_role(
     State(app): State<Arc<App>>,

@@ -97,11 +97,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
     }
 
-    pub(super) fn unfit_question(detail: impl Into<String>) -> Self {
+    pub(super) fn invalid_question(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "question_unfit", detail)
     }
 
-    pub(super) fn look_back(most_days: u16) -> Self {
+    pub(super) fn days_out_of_range(most_days: u16) -> Self {
         let detail = format!("`days` must be 1 to {most_days}");
         Self::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -206,7 +206,8 @@ impl Problem {
     }
 
     pub(super) fn inflates_too_far(limit: usize) -> Self {
-        let detail = format!("the body is larger than {limit} bytes after decompression: split the batch");
+        let detail =
+            format!("the body is larger than {limit} bytes after decompression: split the batch");
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "decompressed_too_large",
@@ -289,8 +290,8 @@ impl From<ControlError> for Problem {
                 format!("revision {current} was saved in the meantime: review it, then save again"),
             )
             .and("current_revision", current),
-            ControlError::Outranks => Self::new(StatusCode::FORBIDDEN, "role", detail),
-            ControlError::Outlives => {
+            ControlError::ExceedsOwnRights => Self::new(StatusCode::FORBIDDEN, "role", detail),
+            ControlError::OutlivesActor => {
                 Self::new(StatusCode::FORBIDDEN, "token_outlives_its_maker", detail)
             }
             ControlError::Invalid(_) => {

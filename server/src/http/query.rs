@@ -11,9 +11,9 @@ use serde::Serialize;
 use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
-pub(super) use self::ask::{Asking, QueryParameters};
+pub(super) use self::ask::{QueryParameters, QueryString};
 use super::member::Viewer;
-use super::openapi::{Questioned, Refused};
+use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use crate::app::App;
 use crate::query::{Asked, Shape, distribution, series};
@@ -193,13 +193,13 @@ struct Counts {
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/query/{signal}", tag = "query",
     params(QueryParameters),
-    responses((status = 200, body = Table), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Table), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn table(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
     Path((_, signal)): Path<(String, String)>,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Json<Table>, Problem> {
     known(&signal)?;
     let asked = ask.table(&member.project, &signal, app.clock.now())?;
@@ -227,13 +227,13 @@ pub(super) async fn table(
     get, path = "/api/v1/projects/{project}/query/{signal}/series", tag = "query",
     operation_id = "series",
     params(QueryParameters),
-    responses((status = 200, body = Series), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Series), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn over_time(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
     Path((_, signal)): Path<(String, String)>,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Json<Series>, Problem> {
     known(&signal)?;
     let mut asked = ask.series(&member.project, &signal, app.clock.now())?;
@@ -268,13 +268,13 @@ pub(super) async fn over_time(
         QueryParameters,
         ("field" = Option<String>, Query, description = "The field, such as `durations_us`. Default: the first one of the signal."),
     ),
-    responses((status = 200, body = Distributions), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Distributions), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn spread(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
     Path((_, signal)): Path<(String, String)>,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Json<Distributions>, Problem> {
     let field = histogram(known(&signal)?, ask.field.as_deref())?;
     let asked = ask.series(&member.project, &signal, app.clock.now())?;
@@ -309,7 +309,7 @@ fn histogram(subject: &'static Subject, field: Option<&str>) -> Result<&'static 
         None => all.first(),
     };
     found.copied().ok_or_else(|| {
-        Problem::unfit_question(format!(
+        Problem::invalid_question(format!(
             "`field` of {} must be one of: {}",
             subject.name,
             all.join(", ")

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::member::{Editor, Viewer};
 use super::object::{DOCUMENT, Object};
 use super::openapi::{
-    Conflict, FaultyRules, Invalid, JsonBody, Missing, OnHistory, Overloaded, QueryString, Refused,
+    Conflict, FaultyRules, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, RuleDryRun,
 };
 use super::problem::Problem;
 use super::revisions::{self, PageOfRevisions, RevisionPath, Revisions, RollBack, Signature};
@@ -250,7 +250,7 @@ fn a_week() -> u16 {
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/rules/dry-run", tag = "rules",
     request_body = Trial,
-    responses((status = 200, body = Tried), Refused<(Viewer, JsonBody, FaultyRules, OnHistory)>),
+    responses((status = 200, body = Tried), Refused<(Viewer, JsonBody, FaultyRules, RuleDryRun)>),
 )]
 pub(super) async fn dry_run(
     State(app): State<Arc<App>>,
@@ -258,7 +258,7 @@ pub(super) async fn dry_run(
     Object(Trial { rules, days }, ..): Object<Trial, DOCUMENT>,
 ) -> Result<Json<Tried>, Problem> {
     if !(1..=LONGEST_LOOK_BACK_DAYS).contains(&days) {
-        return Err(Problem::look_back(LONGEST_LOOK_BACK_DAYS));
+        return Err(Problem::days_out_of_range(LONGEST_LOOK_BACK_DAYS));
     }
     let current = app.access.rules(&member.project);
     let run = DryRun {

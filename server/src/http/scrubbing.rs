@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 
 use super::member::{Admin, Viewer};
 use super::object::Object;
-use super::openapi::{Invalid, JsonBody, Overloaded, Questioned, Refused};
+use super::openapi::{Invalid, JsonBody, Overloaded, Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::turn;
 use crate::app::App;
@@ -65,7 +65,7 @@ pub(super) async fn save(
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/scrubbing/dry-run", tag = "scrubbing",
     request_body = ScrubbingDocument,
-    responses((status = 200, body = Tried), Refused<(Admin, JsonBody, Invalid, Overloaded, Questioned)>),
+    responses((status = 200, body = Tried), Refused<(Admin, JsonBody, Invalid, Overloaded, RunsQuery)>),
 )]
 pub(super) async fn dry_run(
     State(app): State<Arc<App>>,

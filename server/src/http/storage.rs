@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::member::{Admin, IsOperator, Viewer};
 use super::object::{Object, no_list};
-use super::openapi::{Invalid, JsonBody, Questioned, Refused};
+use super::openapi::{Invalid, JsonBody, Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::turn;
 use crate::app::App;
@@ -37,7 +37,7 @@ pub(super) struct StorageBody {
 /// Returns how long rows are kept, and how much space they take.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/storage", tag = "storage",
-    responses((status = 200, body = StorageBody), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = StorageBody), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn read(
     State(app): State<Arc<App>>,

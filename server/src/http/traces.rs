@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use super::janks::file;
 use super::member::{Member, Viewer};
-use super::openapi::{Questioned, Refused};
+use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::{Asking, QueryParameters, turn};
+use super::query::{QueryParameters, QueryString, turn};
 use crate::app::App;
 use crate::query::{Ask, Inside, beside, chrome_trace, inside};
 use crate::store::reads::{First, Search, SpanPlace, StoredSpan};
@@ -139,18 +139,18 @@ pub(super) struct InsideBody {
         ("at_least_us" = Option<u64>, Query, description = "Only spans that took at least this many microseconds."),
         ("cursor" = Option<String>, Query, description = "`next` of the previous page of the same query. A page has at most 500 spans."),
     ),
-    responses((status = 200, body = Spans), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Spans), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn search(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(mut ask): Asking,
+    QueryString(mut ask): QueryString,
 ) -> Result<Json<Spans>, Problem> {
     let first = match ask.order.take().as_deref() {
         None | Some("-start") => First::Latest,
         Some("-duration_us") => First::Slowest,
         Some(_) => {
-            return Err(Problem::unfit_question(
+            return Err(Problem::invalid_question(
                 "`order` must be `-start` or `-duration_us`",
             ));
         }
@@ -215,7 +215,7 @@ fn place(first: First, cursor: &str) -> Result<SpanPlace, Problem> {
         (known && parts.next().is_none()).then_some(place)
     };
     read().ok_or_else(|| {
-        Problem::unfit_question(
+        Problem::invalid_question(
             "`cursor` must be `next` of an answer to the same query, in the same order",
         )
     })
@@ -258,7 +258,7 @@ async fn of_trace(app: &App, member: &Member, trace: &str) -> Result<Vec<StoredS
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces/{trace}", tag = "traces",
     operation_id = "trace",
-    responses((status = 200, body = Spans), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Spans), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn trace(
     State(app): State<Arc<App>>,
@@ -277,7 +277,7 @@ pub(super) async fn trace(
 /// Returns a trace as Chrome trace events, which Perfetto and `chrome://tracing` open.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces/{trace}/chrome", tag = "traces",
-    responses((status = 200, body = Object), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = Object), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn chrome(
     State(app): State<Arc<App>>,
@@ -301,17 +301,18 @@ pub(super) async fn chrome(
     get, path = "/api/v1/projects/{project}/spans/inside", tag = "traces",
     operation_id = "inside",
     params(QueryParameters),
-    responses((status = 200, body = InsideBody), Refused<(Viewer, Questioned)>),
+    responses((status = 200, body = InsideBody), Refused<(Viewer, RunsQuery)>),
 )]
 pub(super) async fn inside_span(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Asking(ask): Asking,
+    QueryString(ask): QueryString,
 ) -> Result<Json<InsideBody>, Problem> {
     let named = ask.filters.iter().find(|(name, _)| name == "name");
     let name = named.map(|(_, value)| value.clone());
-    let name =
-        name.ok_or_else(|| Problem::unfit_question("set `name` to the name of the spans to look into"))?;
+    let name = name.ok_or_else(|| {
+        Problem::invalid_question("set `name` to the name of the spans to look into")
+    })?;
     let (head, base) = ask.sides()?;
     let head = looked_into(&app, &member, &name, head).await?;
     let Some(base) = base else {

@@ -3,9 +3,7 @@
 //!
 //! A name that was admitted in this hour was scrubbed at that time and is not scrubbed again.
 
-use unjank_protocol::{
-    Attributes, Batch, Events, Frame, Resource, Signal, Text, for_each_signal,
-};
+use unjank_protocol::{Attributes, Batch, Events, Frame, Resource, Signal, Text, for_each_signal};
 
 use super::check::Event;
 use super::jank;

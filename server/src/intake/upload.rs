@@ -29,7 +29,9 @@ pub struct Upload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotInflated {
     /// It decompresses to more than `limit` bytes.
-    TooLarge { limit: usize },
+    TooLarge {
+        limit: usize,
+    },
     Corrupt(&'static str),
 }
 

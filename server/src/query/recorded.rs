@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Ask, AskError, Unanswered};
+use super::{Ask, AskError, QueryError};
 use crate::stacks::Rules;
 use crate::store::reads::{Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
@@ -13,7 +13,7 @@ pub const MOST_EVENTS: u64 = 300_000;
 /// Maximum number of stalls in a run. Each is read with its stacks.
 const MOST_STALLS: u64 = 20_000;
 /// Batches wait on a device without a network. Batches of a session are searched this long after the requested period.
-pub(super) const LONGEST_WAY: i64 = 8 * 86_400_000_000;
+pub(super) const MAX_BATCH_DELAY: i64 = 8 * 86_400_000_000;
 
 /// Reads the run that the filters select: by session, install, version or another dimension that all events have.
 pub async fn recorded(
@@ -22,11 +22,11 @@ pub async fn recorded(
     ask: &Ask,
     now: i64,
     rules: &Rules,
-) -> Result<TestRun, Unanswered> {
+) -> Result<TestRun, QueryError> {
     let source = Source {
         clickhouse,
         project,
-        ask: whole_run(ask)?,
+        ask: check_run_filters(ask)?,
         now,
     };
     let mut collector = Collector::new(rules);
@@ -55,7 +55,7 @@ pub async fn recorded(
 }
 
 /// Rejects filters on dimensions that some signals lack: they would silently select half a run.
-pub(super) fn whole_run(ask: &Ask) -> Result<Ask, AskError> {
+pub(super) fn check_run_filters(ask: &Ask) -> Result<Ask, AskError> {
     let common = subject("spans").map_or(&[][..], |spans| spans.common());
     for (name, _) in &ask.filters {
         if !common.iter().any(|dimension| dimension.name == name) {
@@ -91,7 +91,7 @@ impl Source<'_> {
             .any(|(name, _)| name == "session_id");
         if of_session && ["usage", "sdk_health"].contains(&name) {
             // These rows carry the time of arrival, which is later than the events of the session.
-            reading.span.to += LONGEST_WAY;
+            reading.span.to += MAX_BATCH_DELAY;
         }
         Ok(reading)
     }

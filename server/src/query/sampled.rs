@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::recorded::{LONGEST_WAY, whole_run};
-use super::{Ask, Unanswered};
+use super::recorded::{MAX_BATCH_DELAY, check_run_filters};
+use super::{Ask, QueryError};
 use crate::stacks::Rules;
 use crate::store::ClickHouse;
 use crate::store::reads::{Grain, recorded_signals};
@@ -31,11 +31,11 @@ pub async fn sampled_sessions(
     ask: &Ask,
     now: i64,
     rules: &Rules,
-) -> Result<Vec<Measured>, Unanswered> {
-    let mut ask = whole_run(ask)?;
+) -> Result<Vec<Measured>, QueryError> {
+    let mut ask = check_run_filters(ask)?;
     let mut arrived = ask.single(project, "usage", now)?;
     // Batches carry the time of arrival, which is later than their events.
-    arrived.span.to += LONGEST_WAY;
+    arrived.span.to += MAX_BATCH_DELAY;
     let sessions = clickhouse.some_sessions(&arrived, MOST_SESSIONS).await?;
     ask.filters.retain(|(name, _)| name != "session_id");
     if sessions.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, Unanswered};
+use super::{Ask, QueryError};
 use crate::compare::{Metric, Statistic};
 use crate::store::ClickHouse;
 use crate::test_run::{Measurable, Quantity};
@@ -119,7 +119,7 @@ pub async fn numbers_of_versions(
     ask: &Ask,
     (base, head): (&str, &str),
     now: i64,
-) -> Result<(Numbers, Numbers), Unanswered> {
+) -> Result<(Numbers, Numbers), QueryError> {
     let mut numbers = (Numbers::new(), Numbers::new());
     for question in QUESTIONS {
         let asked = question

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Ask, Unanswered, WeighedStack};
+use super::{Ask, QueryError, WeighedStack};
 use crate::store::ClickHouse;
 use crate::store::reads::StoredFrame;
 
@@ -31,7 +31,7 @@ impl Weighed {
         project: &str,
         mut ask: Ask,
         now: i64,
-    ) -> Result<Self, Unanswered> {
+    ) -> Result<Self, QueryError> {
         ask.by = vec!["stack_hash".to_owned()];
         ask.measures = ["sum_ms", "count", "installs"].map(str::to_owned).to_vec();
         ask.order = Some("-sum_ms".to_owned());
@@ -91,7 +91,7 @@ async fn only_in_base(
     project: &str,
     (mut base, now): (Ask, i64),
     stacks: &[JankStack],
-) -> Result<Vec<JankStack>, Unanswered> {
+) -> Result<Vec<JankStack>, QueryError> {
     let limit = base.limit.take().unwrap_or(MOST_STACKS).min(MOST_STACKS);
     let asked = base.table(project, "janks", now)?;
     let (rows, _) = clickhouse

@@ -49,13 +49,13 @@ struct Volume {
 
 /// The result of a forecast.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outlook {
+pub struct ForecastResult {
     pub installs: u64,
     /// The number of installs whose document would change.
     pub changed: u64,
     /// The number of installs each override matches. Overrides without a match are omitted.
     pub matched: HashMap<Arc<str>, u64>,
-    pub signals: Vec<SignalOutlook>,
+    pub signals: Vec<SignalForecast>,
     /// Sections of the document that change for at least one install and affect the volume in a way that no sampling
     /// rate predicts.
     pub unmodelled: Vec<&'static str>,
@@ -63,7 +63,7 @@ pub struct Outlook {
 
 /// Events of one signal in the examined period.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SignalOutlook {
+pub struct SignalForecast {
     pub signal: Signal,
     /// Events sent.
     pub sent: f64,
@@ -130,7 +130,7 @@ impl<'c> Forecast<'c> {
     }
 
     #[must_use]
-    pub fn finish(self) -> Outlook {
+    pub fn finish(self) -> ForecastResult {
         let cohorts = &self.cohorts;
         let signals = Signal::ALL
             .iter()
@@ -145,7 +145,7 @@ impl<'c> Forecast<'c> {
         let installs = |cohorts: &mut dyn Iterator<Item = &Cohort>| {
             cohorts.map(|cohort| cohort.installs).sum()
         };
-        Outlook {
+        ForecastResult {
             installs: installs(&mut cohorts.iter()),
             changed: installs(&mut cohorts.iter().filter(|cohort| cohort.changed)),
             signals,
@@ -190,7 +190,7 @@ fn unmodelled(before: &Document, after: &Document) -> Vec<&'static str> {
     differ.map(|(section, _)| section).collect()
 }
 
-fn outlook(signal: Signal, cohorts: &[Cohort]) -> SignalOutlook {
+fn outlook(signal: Signal, cohorts: &[Cohort]) -> SignalForecast {
     let names: HashSet<&str> = cohorts
         .iter()
         .flat_map(|cohort| cohort.volumes.keys())
@@ -217,7 +217,7 @@ fn outlook(signal: Signal, cohorts: &[Cohort]) -> SignalOutlook {
         cohort.before.share(signal, "") <= 0.0 && cohort.after.share(signal, "") > 0.0
     };
     let unknown = names.is_empty() && cohorts.iter().any(begins);
-    SignalOutlook {
+    SignalForecast {
         signal,
         sent,
         current,
@@ -274,7 +274,7 @@ mod tests {
         forecast
     }
 
-    fn signal(outlook: &Outlook, signal: Signal) -> &SignalOutlook {
+    fn signal(outlook: &ForecastResult, signal: Signal) -> &SignalForecast {
         let mut signals = outlook.signals.iter();
         signals.find(|one| one.signal == signal).unwrap()
     }

@@ -6,13 +6,13 @@ use super::fault::{Fault, FaultCode};
 use super::overrides::CompiledOverride;
 
 /// The id prefix of overrides that the server creates for incidents. They expire on their own and must not block a save.
-pub const PLACED: &str = "incident-";
+pub const INCIDENT_ID_PREFIX: &str = "incident-";
 
 /// Returns a fault for each override that later, unconditional overrides hide completely, for as long as it applies.
 pub(super) fn shadowed(overrides: &[CompiledOverride]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (position, hidden) in overrides.iter().enumerate() {
-        if hidden.id.starts_with(PLACED) {
+        if hidden.id.starts_with(INCIDENT_ID_PREFIX) {
             continue;
         }
         let later = overrides.iter().skip(position + 1);

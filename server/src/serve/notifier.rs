@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::alerts::notify::{Mailer, Notifier, Outbound, deliver, digests, tell};
+use crate::alerts::notify::{
+    Mailer, Notifier, Outbound, announce_incidents, deliver, schedule_digests,
+};
 use crate::clock::Clock;
 use crate::config::Serve;
-use crate::secret::Secret;
 use crate::control::InstanceSecret;
 use crate::metrics::NotificationMetrics;
+use crate::secret::Secret;
 use crate::store::ClickHouse;
 use crate::store::control::Control;
 use crate::task::Tasks;
@@ -45,9 +47,12 @@ pub(super) fn open(settings: &Serve, place: Place) -> anyhow::Result<Notifier> {
 pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
     let own = || (Arc::clone(notifier), tasks.shutdown());
     let (notifier, shutdown) = own();
-    tasks.spawn("incidents to notifications", tell(notifier, shutdown));
+    tasks.spawn(
+        "incidents to notifications",
+        announce_incidents(notifier, shutdown),
+    );
     let (notifier, shutdown) = own();
     tasks.spawn("notifications", deliver(notifier, shutdown));
     let (notifier, shutdown) = own();
-    tasks.spawn("digests", digests(notifier, shutdown));
+    tasks.spawn("digests", schedule_digests(notifier, shutdown));
 }

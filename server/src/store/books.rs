@@ -37,7 +37,7 @@ const LONGEST_WAIT: i64 = 8 * DAY;
 
 /// Rows with an older number are expected in their roll-up regardless of the marks: the server that should have rolled them up is
 /// gone.
-pub(super) const STUCK: i64 = 6 * HOUR;
+pub(super) const ADOPT_AFTER: i64 = 6 * HOUR;
 
 /// Statements of the books yield to queries of users.
 const SETTINGS: [(&str, &str); 3] = [
@@ -162,7 +162,7 @@ impl ClickHouse {
     }
 
     /// Returns the given differences that still exist.
-    pub async fn look_again(
+    pub async fn recheck(
         &self,
         differences: &[Difference],
         now: i64,
@@ -256,7 +256,7 @@ impl ClickHouse {
             *known = last.max(*known);
         }
         let rolled_up = Rolled(marks).sql();
-        let stuck = (now - STUCK) * 1_000;
+        let stuck = (now - ADOPT_AFTER) * 1_000;
         let certain = format!("({rolled_up} OR {} < {stuck})", Number::MILLIS_SQL);
         Ok(if page.book.is_of_arrivals() {
             // Rows without a number may have been inserted by hand, and were not counted on arrival.

@@ -67,8 +67,8 @@ pub use self::leases::Leases;
 pub use self::memberships::{Membership, Memberships, Role};
 pub use self::mutes::{Mute, Mutes, NewMute};
 pub use self::notifications::{
-    Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
-    Notifications, ToldIncident, Untold,
+    Attempt, Backlog, IncidentSnapshot, NewNotification, Notification, NotificationFilter,
+    NotificationState, Notifications, UnannouncedRule,
 };
 pub use self::postgres::PgControl;
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};

@@ -14,7 +14,7 @@ use super::clickhouse::{ClickHouse, Failure};
 use super::delivery::{self, Parcel};
 use super::destination::Destination;
 use super::durable_file::DurableFiles;
-use super::erase::Whose;
+use super::erase::ErasureScope;
 use super::ledger::Fold;
 use super::native::Frame;
 use super::number::Number;
@@ -284,7 +284,7 @@ impl DeadLetters {
     pub async fn erase(
         &self,
         project: &str,
-        whose: Option<&Whose>,
+        whose: Option<&ErasureScope>,
         destination: &ClickHouse,
     ) -> Result<u64, DeadLetterError> {
         let mut erased = 0;
@@ -311,7 +311,7 @@ impl DeadLetters {
     }
 }
 
-fn is_of(item: &DeadLetter, frame: &[u8], whose: Option<&Whose>) -> Result<bool, Failure> {
+fn is_of(item: &DeadLetter, frame: &[u8], whose: Option<&ErasureScope>) -> Result<bool, Failure> {
     let Some(whose) = whose else {
         return Ok(true);
     };

@@ -150,7 +150,7 @@ pub(super) async fn wait_for_end(
     destination: &impl Destination,
     number: Number,
 ) -> Result<(), Failure> {
-    if destination.is_at_work(number).await? {
+    if destination.has_running_queries(number).await? {
         return Err(Failure::Later(format!(
             "an earlier attempt at {number} is still running"
         )));

@@ -73,7 +73,7 @@ pub(crate) trait Destination: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<bool, Failure>> + Send;
 
     /// Returns the ranges of a log that have marks of their own in `outcomes`, by month. Recovery writes such marks.
-    fn counted_alone(
+    fn ranges_with_own_marks(
         &self,
         log_id: Uuid,
     ) -> impl Future<Output = Result<BTreeSet<(Month, Number)>, Failure>> + Send;
@@ -107,10 +107,13 @@ pub(crate) trait Destination: Clone + Send + Sync + 'static {
     fn roll_up(&self, step: &Step<'_>) -> impl Future<Output = Result<(), Failure>> + Send;
 
     /// Whether a query of an earlier attempt at the fold or range is still running.
-    fn is_at_work(&self, number: Number) -> impl Future<Output = Result<bool, Failure>> + Send;
+    fn has_running_queries(
+        &self,
+        number: Number,
+    ) -> impl Future<Output = Result<bool, Failure>> + Send;
 
     /// Kills the queries that an earlier process of a log left running. Returns whether any is still running.
-    fn end_attempts(&self, log_id: Uuid) -> impl Future<Output = Result<bool, Failure>> + Send;
+    fn kill_queries(&self, log_id: Uuid) -> impl Future<Output = Result<bool, Failure>> + Send;
 
     /// Rolls up the fold of an older server.
     fn roll_up_old(

@@ -250,7 +250,7 @@ impl<D: Destination> Writer<D> {
         };
         let log_id = owner.log_id;
         // A running INSERT of that server could still store the batch.
-        if owner.is_gone && !self.destination.end_attempts(log_id).await? {
+        if owner.is_gone && !self.destination.kill_queries(log_id).await? {
             in_time(self.claims.release_batches(log_id)).await?;
             tracing::warn!(%log_id, "the server with this log is gone; its claims are released");
         }

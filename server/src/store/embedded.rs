@@ -221,7 +221,9 @@ fn default_cache_dir() -> anyhow::Result<PathBuf> {
         .filter(|path| path.is_absolute())
         .or_else(from_home);
     let base = base.ok_or_else(|| {
-        anyhow::anyhow!("cannot find a home folder for the cache of the engine's library: set --cache-dir")
+        anyhow::anyhow!(
+            "cannot find a home folder for the cache of the engine's library: set --cache-dir"
+        )
     })?;
     Ok(base.join("unjank").join("engine"))
 }

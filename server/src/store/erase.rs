@@ -20,7 +20,7 @@ use super::record::Outcome;
 
 /// The subjects whose rows are erased, in one project.
 #[derive(Clone, Debug)]
-pub struct Whose {
+pub struct ErasureScope {
     pub project: String,
     pub installs: Vec<Subject<Uuid>>,
     pub users: Vec<Subject<String>>,
@@ -123,7 +123,7 @@ impl Listed {
     }
 }
 
-impl Whose {
+impl ErasureScope {
     fn installs(&self) -> Listed {
         Listed::new(&self.installs, |id| format!("toUUID('{id}')"))
     }
@@ -197,7 +197,11 @@ fn marked(condition: &str, mark: Uuid) -> String {
 
 impl ClickHouse {
     /// Counts the rows of a table that are to be erased.
-    pub async fn rows_to_erase(&self, table: &str, whose: &Whose) -> Result<Vec<Found>, Failure> {
+    pub async fn rows_to_erase(
+        &self,
+        table: &str,
+        whose: &ErasureScope,
+    ) -> Result<Vec<Found>, Failure> {
         let sql = format!(
             "SELECT {} AS subject, {} AS arrived, count() AS rows, countIf(range_id != 0) AS counted \
              FROM `{}`.`{table}` WHERE {} GROUP BY subject, arrived",
@@ -210,7 +214,11 @@ impl ClickHouse {
     }
 
     /// Returns the hours (for `traffic`, the days) in which these rows happened, in seconds since the epoch.
-    pub async fn hours_to_erase(&self, table: &str, whose: &Whose) -> Result<Vec<i64>, Failure> {
+    pub async fn hours_to_erase(
+        &self,
+        table: &str,
+        whose: &ErasureScope,
+    ) -> Result<Vec<i64>, Failure> {
         let Some(raw) = RawTable::of(table) else {
             return Ok(Vec::new());
         };
@@ -224,7 +232,7 @@ impl ClickHouse {
     }
 
     /// Returns the stacks of the janks that are to be erased.
-    pub async fn stacks_to_erase(&self, whose: &Whose) -> Result<Vec<u64>, Failure> {
+    pub async fn stacks_to_erase(&self, whose: &ErasureScope) -> Result<Vec<u64>, Failure> {
         let sql = format!(
             "SELECT DISTINCT arrayJoin(arrayPushBack(`samples.stack_hash`, stack_hash)) AS stack \
              FROM `{}`.janks WHERE {} HAVING stack != 0 LIMIT {MOST_STACKS}",
@@ -249,7 +257,7 @@ impl ClickHouse {
     /// Counts the rows as erased and starts the mutation that deletes them.
     pub async fn erase_rows(
         &self,
-        (table, whose): (&str, &Whose),
+        (table, whose): (&str, &ErasureScope),
         found: &[Found],
         mark: Uuid,
     ) -> Result<(), Failure> {
@@ -419,7 +427,7 @@ mod tests {
             id: "x') OR ('1' = '1".to_owned(),
             until: 7,
         };
-        let whose = Whose {
+        let whose = ErasureScope {
             project: "shop".to_owned(),
             installs: Vec::new(),
             users: vec![user],

@@ -30,7 +30,7 @@ impl<D: Destination> Writer<D> {
         let mut logs: BTreeSet<Uuid> = self.ledger.folds.iter().map(|fold| fold.log_id).collect();
         logs.insert(log_id);
         for log in logs {
-            if self.destination.end_attempts(log).await? {
+            if self.destination.kill_queries(log).await? {
                 return Err(Failure::Later(
                     "queries of an earlier process are still running".to_owned(),
                 ));
@@ -41,7 +41,7 @@ impl<D: Destination> Writer<D> {
         let unknown = self.destination.folds_after(batches, log_id, known).await?;
         let marks = self.destination.marks("outcomes", log_id).await?;
         let counted = marks.into_values().max().unwrap_or_default();
-        let alone = self.destination.counted_alone(log_id).await?;
+        let alone = self.destination.ranges_with_own_marks(log_id).await?;
         self.counted = Counted {
             before: counted,
             alone: alone.into_iter().map(|(_, number)| number).collect(),

@@ -226,7 +226,7 @@ impl Ledger {
     }
 
     /// Adds tables to the last fold.
-    pub(super) fn fold_has<'t>(&mut self, tables: impl Iterator<Item = &'t str>) {
+    pub(super) fn add_tables<'t>(&mut self, tables: impl Iterator<Item = &'t str>) {
         if let Some(fold) = self.folds.last_mut() {
             fold.tables.extend(tables.map(str::to_owned));
         }
@@ -354,7 +354,10 @@ mod tests {
         ] {
             let reset = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
             assert_eq!((reset.done, reset.log_id), (0, log.id));
-            assert_eq!(reset.folds[0].log_id, LOG.id, "the fold keeps the log of its mark");
+            assert_eq!(
+                reset.folds[0].log_id, LOG.id,
+                "the fold keeps the log of its mark"
+            );
         }
         // The same holds before the first number is drawn.
         let mut ledger = Ledger::new(LOG.id);

@@ -38,9 +38,7 @@ pub struct LogSettings {
 /// Why a record was not acknowledged. The record is not in the log, except possibly after [`LogError::Unknown`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LogError {
-    #[error(
-        "the ingest log is full because ClickHouse does not accept events: retry later"
-    )]
+    #[error("the ingest log is full because ClickHouse does not accept events: retry later")]
     Full,
     #[error("the server's disk is nearly full: retry later")]
     DiskFull,

@@ -61,7 +61,7 @@ impl Number {
     }
 
     /// Returns the number of a record of the range that is sent alone.
-    pub(super) fn of_record(self, seq: u64) -> Self {
+    pub(super) fn record_number(self, seq: u64) -> Self {
         const RECORDS: u64 = (1 << RECORD_BITS) - 1;
         Self(self.range().0 | u128::from(1 + seq % RECORDS))
     }
@@ -131,7 +131,7 @@ impl Number {
     pub(super) fn sql_of_records(self) -> String {
         format!(
             "BETWEEN {} AND {}",
-            self.of_record(0).sql(),
+            self.record_number(0).sql(),
             self.last_of_range().sql()
         )
     }
@@ -183,7 +183,7 @@ mod tests {
         let second = Number::draw(
             LOG,
             1_000_000,
-            first.of_range(RANGES).of_record(u64::MAX),
+            first.of_range(RANGES).record_number(u64::MAX),
             7,
         );
         let third = Number::draw(LOG, 0, second, 7);
@@ -195,11 +195,11 @@ mod tests {
     fn a_number_identifies_its_range_and_its_fold() {
         let fold = Number::draw(LOG, 1_700_000_000_000_000, Number::default(), u64::MAX);
         let range = fold.of_range(RANGES);
-        let record = range.of_record(u64::MAX);
+        let record = range.record_number(u64::MAX);
         assert!(fold < range && range < record && record <= fold.last_of_fold());
         assert_eq!((record.fold(), record.range()), (fold, range));
         assert_ne!(
-            range.of_record(0),
+            range.record_number(0),
             range,
             "the number of a range is not the number of a record"
         );

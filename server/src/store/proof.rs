@@ -140,7 +140,10 @@ impl Destination for ClickHouse {
             .collect())
     }
 
-    async fn counted_alone(&self, log_id: Uuid) -> Result<BTreeSet<(Month, Number)>, Failure> {
+    async fn ranges_with_own_marks(
+        &self,
+        log_id: Uuid,
+    ) -> Result<BTreeSet<(Month, Number)>, Failure> {
         let sql = format!(
             "SELECT DISTINCT toYYYYMM(hour), source FROM `{}`.outcomes WHERE project = '' AND signal = '{log_id}' AND reason != ''",
             self.database()
@@ -195,7 +198,7 @@ impl Destination for ClickHouse {
         self.run_step(step).await
     }
 
-    async fn is_at_work(&self, number: Number) -> Result<bool, Failure> {
+    async fn has_running_queries(&self, number: Number) -> Result<bool, Failure> {
         let sql =
             "SELECT count() FROM system.processes WHERE startsWith(query_id, {attempts:String})";
         let query = self
@@ -205,7 +208,7 @@ impl Destination for ClickHouse {
         Ok(query.fetch_one::<u64>().await? > 0)
     }
 
-    async fn end_attempts(&self, log_id: Uuid) -> Result<bool, Failure> {
+    async fn kill_queries(&self, log_id: Uuid) -> Result<bool, Failure> {
         let of_log = format!(
             "user = currentUser() AND query_id LIKE '{}'",
             attempts_of(log_id)

@@ -19,7 +19,7 @@ pub use self::define::{Dimension, Kept, Subject, Time};
 pub use self::details::{First, JankEvent, Search, SpanPlace, StoredFrame, StoredSpan};
 pub use self::recorded::{JsonLines, recorded_signals};
 pub use self::run::{Distribution, Point, Read, TableRow};
-pub use self::significance::{Contest, Contestant, Tested};
+pub use self::significance::{Side, SignificanceTest, Tested};
 pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span, Wanted};
 pub use self::subjects::{SUBJECTS, subject};
 pub use self::versions::SeenVersion;

@@ -131,7 +131,7 @@ impl Rebuilder {
     }
 
     /// Does other work while no rebuild can run.
-    pub async fn instead<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    pub async fn run_exclusively<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         self.holder.during(async { Ok(work.await) }).await
     }
 
@@ -273,7 +273,7 @@ impl Rebuilder {
         // A mark covers all projects, so rows of a single project are not adopted.
         let adopted = match part.project {
             Some(_) => Rolled::default(),
-            None => self.stuck(raw, &part.periods, &rolled).await?,
+            None => self.overdue_folds(raw, &part.periods, &rolled).await?,
         };
         let before = rolled.clone();
         rolled.join(adopted.0.clone());

@@ -37,7 +37,7 @@ struct Sent<'r> {
 impl Sent<'_> {
     /// The number of the rows when the record is sent alone. It never changes, so that every later check finds the rows.
     fn number(&self, range: &Range) -> Number {
-        self.again.unwrap_or(range.number).of_record(self.seq)
+        self.again.unwrap_or(range.number).record_number(self.seq)
     }
 
     /// Returns the id of the dead letter that these rows become if ClickHouse rejects them.
@@ -157,7 +157,7 @@ impl<D: Destination> Writer<D> {
             self.send_one_by_one(&layout).await?;
             one_by_one = true;
         }
-        if self.comes_late(range, sent).await? {
+        if self.is_missing_after_roll_up(range, sent).await? {
             return self.send_all_late(range, sent, tally).await;
         }
         if !one_by_one {
@@ -184,7 +184,7 @@ impl<D: Destination> Writer<D> {
         }
         let mut rows = 0;
         for sent in sent {
-            rows += self.send_alone(range, sent, tally).await?;
+            rows += self.send_record(range, sent, tally).await?;
         }
         Ok(rows)
     }
@@ -256,7 +256,7 @@ impl<D: Destination> Writer<D> {
     }
 
     /// Sends one record's rows of one table. Rejected rows go to the dead-letter folder.
-    async fn send_alone(
+    async fn send_record(
         &mut self,
         range: &Range,
         sent: &Sent<'_>,

@@ -82,7 +82,7 @@ async fn live(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Me
     let devices: Vec<_> = (0..1 + world.chance.below(3))
         .map(|_| tokio::spawn(device::run(Arc::clone(&world), 3 + world.chance.below(12))))
         .collect();
-    let running = faults::befall(&world, &faults).await;
+    let running = faults::run_with_faults(&world, &faults).await;
     let deadline = Instant::now() + REST;
     while !devices.iter().all(tokio::task::JoinHandle::is_finished) && Instant::now() < deadline {
         sleep(Duration::from_secs(1)).await;
@@ -125,7 +125,10 @@ async fn retry_dead_letters(world: Arc<World>, files: DurableFiles, most: usize)
             .history
             .say(|| format!("dead letter {} is retried", item.id));
         if let Err(error) = letters.retry(&item.id, &connection).await {
-            wrong.push(format!("dead letter {} cannot be retried: {error}", item.id));
+            wrong.push(format!(
+                "dead letter {} cannot be retried: {error}",
+                item.id
+            ));
         }
     }
     wrong

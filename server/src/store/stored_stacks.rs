@@ -18,7 +18,7 @@ pub struct Classes<'p> {
     pub project: &'p str,
     pub rules: RulesId,
     /// Ignores classes that other rules made under the same revision, because of a new release or another default.
-    pub only_of_these_rules: bool,
+    pub only_current_hash: bool,
 }
 
 /// The number of distinct stacks of a project.
@@ -127,7 +127,7 @@ impl ClickHouse {
             .param("project", classes.project)
             .param("revision", classes.rules.revision)
             .param("hash", classes.rules.hash)
-            .param("any", !classes.only_of_these_rules)
+            .param("any", !classes.only_current_hash)
             .with_setting("optimize_aggregation_in_order", "1")
             .fetch_one::<StackCounts>()
             .await?;
@@ -181,7 +181,7 @@ impl ClickHouse {
             .param("last", last)
             .param("revision", classes.rules.revision)
             .param("hash", classes.rules.hash)
-            .param("any", !classes.only_of_these_rules)
+            .param("any", !classes.only_current_hash)
             .with_setting("join_use_nulls", "0")
             .fetch::<FramesRow<'_>>()?;
         let mut stacks = Vec::new();

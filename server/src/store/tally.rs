@@ -69,7 +69,7 @@ impl Marks {
         let marks = destination.marks("outcomes", self.log_id).await?;
         let marks = marks.into_iter().filter(|(_, mark)| *mark >= self.number);
         // A recovery may have counted the range, and an older copy of the ledger has it once more.
-        let alone = destination.counted_alone(self.log_id).await?;
+        let alone = destination.ranges_with_own_marks(self.log_id).await?;
         let alone = alone.into_iter().filter(|(_, one)| *one == self.number);
         Ok(marks.chain(alone).map(|(month, _)| month).collect())
     }

@@ -23,14 +23,14 @@ const MARK: &str = "old rows";
 
 /// How long rows are kept.
 #[derive(Clone, Debug)]
-pub struct Keeping {
+pub struct RetentionPlan {
     /// The retention of the installation.
     pub default: Retention,
     /// The effective retention of each project.
     pub projects: BTreeMap<String, Retention>,
 }
 
-impl Keeping {
+impl RetentionPlan {
     /// Returns the longest retention of all projects.
     #[must_use]
     pub fn longest(&self) -> Retention {
@@ -108,7 +108,11 @@ impl ClickHouse {
     }
 
     /// Starts to delete the expired rows of projects with a shorter retention than others. Returns the affected tables.
-    pub async fn drop_old_rows(&self, keeping: &Keeping, now: i64) -> Result<Vec<String>, Failure> {
+    pub async fn drop_old_rows(
+        &self,
+        keeping: &RetentionPlan,
+        now: i64,
+    ) -> Result<Vec<String>, Failure> {
         let mut dropped = Vec::new();
         for table in self.tables_that_age(keeping.default).await? {
             let earlier = keeping.earlier(&table, now);
@@ -180,7 +184,7 @@ impl ClickHouse {
     }
 
     /// Whether expired rows are still being deleted. Fails if the deletion fails.
-    pub async fn drops_old_rows(&self) -> Result<bool, Failure> {
+    pub async fn is_deleting_rows(&self) -> Result<bool, Failure> {
         let sql = format!(
             "SELECT count(), toString(max(latest_fail_reason)) FROM system.mutations \
              WHERE database = '{}' AND NOT is_done AND position(command, '{MARK}') > 0",
@@ -269,7 +273,7 @@ mod tests {
 
     #[test]
     fn projects_with_a_shorter_retention_expire_earlier() {
-        let keeping = Keeping {
+        let keeping = RetentionPlan {
             default: days(30),
             projects: [("long", 60), ("other", 30), ("short", 7)]
                 .map(|(project, raw_days)| (project.to_owned(), days(raw_days)))
@@ -289,7 +293,7 @@ mod tests {
             time: "hour",
         };
         assert_eq!(keeping.earlier(&hourly, 20_777 * DAY), []);
-        let for_ever = Keeping {
+        let for_ever = RetentionPlan {
             default: days(0),
             ..keeping
         };

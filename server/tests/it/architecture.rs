@@ -182,7 +182,9 @@ fn imports_go_down_only() {
             continue;
         }
         let own = level(module).unwrap_or_else(|| panic!("give `{module}` a place in ORDER"));
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
         for line in code {
             for import in line.split("crate::").skip(1) {
                 let end = import.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::SECOND;
-use super::message::{Message, Parcel, time};
+use super::message::{Message, OutgoingMessage, time};
 
 /// How long an Alertmanager keeps a firing alert that is not repeated. If this server is down for longer, its alerts resolve there
 /// and fire again once it is back.
@@ -13,7 +13,7 @@ const LIFETIME: i64 = 1_800 * SECOND;
 pub(super) const REFRESH: i64 = 300 * SECOND;
 
 /// The body of `POST /api/v2/alerts`.
-pub(super) fn body(parcel: &Parcel<'_>) -> Value {
+pub(super) fn body(parcel: &OutgoingMessage<'_>) -> Value {
     let Message::Incidents(told) = parcel.message else {
         return json!([]);
     };

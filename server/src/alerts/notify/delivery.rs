@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::back_off::next_attempt;
-use super::message::{Message, Parcel};
+use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
 use super::{Notifier, SECOND};
 use crate::store::control::{Attempt, ControlError, Notification};
@@ -77,7 +77,7 @@ impl Notifier {
                 Outcome::Never("the channel is disabled".to_owned())
             }
             Ok(message) => {
-                let parcel = Parcel {
+                let parcel = OutgoingMessage {
                     project: &claimed.project,
                     key: &claimed.key,
                     subject: &claimed.subject,

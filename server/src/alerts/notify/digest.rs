@@ -7,8 +7,8 @@ mod text;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::digests::Day;
-use crate::query::{Ask, Unanswered};
+use super::digest_schedule::Day;
+use crate::query::{Ask, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::TableRow;
 
@@ -120,7 +120,7 @@ pub async fn digest_of(
     project: &str,
     day: Day,
     now: i64,
-) -> Result<Digest, Unanswered> {
+) -> Result<Digest, QueryError> {
     let asking = Asking {
         clickhouse,
         project,
@@ -156,7 +156,7 @@ impl Asking<'_> {
         }
     }
 
-    async fn rows(&self, signal: &str, ask: Ask) -> Result<Vec<TableRow>, Unanswered> {
+    async fn rows(&self, signal: &str, ask: Ask) -> Result<Vec<TableRow>, QueryError> {
         let asked = ask.table(self.project, signal, self.now)?;
         let answer = self
             .clickhouse
@@ -164,7 +164,7 @@ impl Asking<'_> {
         Ok(answer.await?.0)
     }
 
-    async fn regressions(&self) -> Result<Vec<Regression>, Unanswered> {
+    async fn regressions(&self) -> Result<Vec<Regression>, QueryError> {
         let mut all = Vec::new();
         for [signal, by, measure, unit, samples] in COMPARED {
             let ask = Ask {
@@ -197,7 +197,7 @@ impl Asking<'_> {
         Ok(all)
     }
 
-    async fn new_groups(&self) -> Result<Vec<NewGroup>, Unanswered> {
+    async fn new_groups(&self) -> Result<Vec<NewGroup>, QueryError> {
         let ask = Ask {
             base_from: Some(self.day.begin() - LOOK_BACK),
             base_to: Some(self.day.begin()),
@@ -221,7 +221,7 @@ impl Asking<'_> {
         Ok(new.take(MOST_NEW_GROUPS).collect())
     }
 
-    async fn traffic(&self) -> Result<Vec<InstallTraffic>, Unanswered> {
+    async fn traffic(&self) -> Result<Vec<InstallTraffic>, QueryError> {
         let ask = Ask {
             order: Some("-bytes".to_owned()),
             limit: Some(100),
@@ -237,7 +237,7 @@ impl Asking<'_> {
             .collect())
     }
 
-    async fn health(&self) -> Result<Health, Unanswered> {
+    async fn health(&self) -> Result<Health, QueryError> {
         let usage = self.about(&[], &["installs", "accepted"]);
         let usage = self.rows("usage", usage).await?;
         let cost = self.about(&[], &["overhead_us_per_install", "upload_bytes"]);

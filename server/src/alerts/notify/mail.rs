@@ -9,7 +9,7 @@ use maud::{DOCTYPE, Markup, html};
 use sha2::{Digest as _, Sha256};
 
 use super::digest::{digest_html, digest_text, traffic_csv};
-use super::message::{Message, Parcel};
+use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
 use super::signature::hex;
 
@@ -49,7 +49,7 @@ impl Mailer {
     }
 }
 
-pub(super) async fn send(mailer: &Mailer, to: &[String], parcel: &Parcel<'_>) -> Outcome {
+pub(super) async fn send(mailer: &Mailer, to: &[String], parcel: &OutgoingMessage<'_>) -> Outcome {
     let Some((transport, from)) = &mailer.0 else {
         return Outcome::later(
             "no mail server is configured: the operator must set UNJANK_SMTP_URL",
@@ -68,7 +68,11 @@ pub(super) async fn send(mailer: &Mailer, to: &[String], parcel: &Parcel<'_>) ->
     }
 }
 
-fn written(from: Mailbox, to: &[String], parcel: &Parcel<'_>) -> anyhow::Result<lettre::Message> {
+fn written(
+    from: Mailbox,
+    to: &[String],
+    parcel: &OutgoingMessage<'_>,
+) -> anyhow::Result<lettre::Message> {
     // Every attempt has the same id, so that mailboxes can drop duplicates.
     let id = hex(&Sha256::digest(parcel.key));
     let domain = from.email.domain().to_owned();
@@ -97,7 +101,7 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
-fn text(parcel: &Parcel<'_>) -> String {
+fn text(parcel: &OutgoingMessage<'_>) -> String {
     match parcel.message {
         Message::Digest { digest } => digest_text(digest),
         Message::Incidents(told) => {
@@ -110,7 +114,7 @@ fn text(parcel: &Parcel<'_>) -> String {
     }
 }
 
-fn page(parcel: &Parcel<'_>) -> Markup {
+fn page(parcel: &OutgoingMessage<'_>) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::SECOND;
 use super::digest::Digest;
 use super::signature::hex;
-use crate::store::control::ToldIncident;
+use crate::store::control::IncidentSnapshot;
 
 /// The content of a notification, as saved in its body.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,11 +25,11 @@ pub enum Message {
 pub struct Told {
     /// `firing` or `resolved`.
     pub status: String,
-    pub incidents: Vec<ToldIncident>,
+    pub incidents: Vec<IncidentSnapshot>,
 }
 
 /// A message to send.
-pub struct Parcel<'a> {
+pub struct OutgoingMessage<'a> {
     pub project: &'a str,
     /// The idempotency key, the same for every attempt.
     pub key: &'a str,
@@ -52,7 +52,7 @@ impl Message {
             ("project", project),
             ("severity", "info"),
         ];
-        let incident = ToldIncident {
+        let incident = IncidentSnapshot {
             id: Uuid::nil(),
             rule: Uuid::nil(),
             group_key: "{}".to_owned(),
@@ -75,14 +75,14 @@ impl Message {
     }
 }
 
-impl Parcel<'_> {
+impl OutgoingMessage<'_> {
     /// Returns the URL of the screen with the same numbers.
-    pub(super) fn link(&self, incident: &ToldIncident) -> String {
+    pub(super) fn link(&self, incident: &IncidentSnapshot) -> String {
         format!("{}{}", self.public_url, incident.link)
     }
 
     /// Returns the labels with names that are valid in Prometheus, including name, severity and project.
-    pub(super) fn labels(&self, incident: &ToldIncident) -> BTreeMap<String, String> {
+    pub(super) fn labels(&self, incident: &IncidentSnapshot) -> BTreeMap<String, String> {
         let mut labels: BTreeMap<String, String> = incident
             .labels
             .iter()
@@ -102,7 +102,10 @@ impl Parcel<'_> {
         labels
     }
 
-    pub(super) fn annotations(&self, incident: &ToldIncident) -> BTreeMap<&'static str, String> {
+    pub(super) fn annotations(
+        &self,
+        incident: &IncidentSnapshot,
+    ) -> BTreeMap<&'static str, String> {
         let all = [
             ("title", incident.title.clone()),
             ("summary", incident.summary.clone()),

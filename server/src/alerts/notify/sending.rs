@@ -1,7 +1,7 @@
 //! One attempt to send a message, in the format of its channel.
 
 use super::back_off::Wait;
-use super::message::Parcel;
+use super::message::OutgoingMessage;
 use super::outbound::send;
 use super::settings::{ChannelSecret, ChannelSettings};
 use super::{Notifier, alertmanager, mail, signature, slack, webhook};
@@ -40,7 +40,7 @@ impl Outcome {
 
 impl Notifier {
     /// Sends a message in one attempt.
-    pub async fn send(&self, channel: &Channel, parcel: &Parcel<'_>) -> Outcome {
+    pub async fn send(&self, channel: &Channel, parcel: &OutgoingMessage<'_>) -> Outcome {
         let context = ChannelSecret::context(channel.id);
         let opened = self.secret.open(&context, &channel.fields.secret.0);
         let secret = opened
@@ -68,7 +68,7 @@ impl Notifier {
         &self,
         channel: &Channel,
         secret: &ChannelSecret,
-        parcel: &Parcel<'_>,
+        parcel: &OutgoingMessage<'_>,
     ) -> Result<reqwest::RequestBuilder, String> {
         let mut url = self.outbound.target(&secret.url)?;
         let body = match channel.kind {

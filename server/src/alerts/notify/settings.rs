@@ -58,7 +58,7 @@ pub struct ChannelSecret {
 impl ChannelSecret {
     /// Whether a URL has another origin than the saved one.
     #[must_use]
-    pub fn leads_elsewhere(&self, url: &str) -> bool {
+    pub fn changes_origin(&self, url: &str) -> bool {
         let origin = |url: &str| Url::parse(url).map(|url| url.origin()).ok();
         origin(url) != origin(&self.url)
     }
@@ -73,7 +73,7 @@ impl std::fmt::Debug for ChannelSecret {
 /// Why the settings of a channel are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unfit(pub String);
+pub struct InvalidChannel(pub String);
 
 impl ChannelSettings {
     #[must_use]
@@ -99,8 +99,8 @@ impl ChannelSecret {
         kind: ChannelKind,
         settings: &mut ChannelSettings,
         outbound: &Outbound,
-    ) -> Result<(), Unfit> {
-        let fault = |text: &str| Err(Unfit(text.to_owned()));
+    ) -> Result<(), InvalidChannel> {
+        let fault = |text: &str| Err(InvalidChannel(text.to_owned()));
         if settings.digest_hour > 23 {
             return fault("`digest_hour` must be 0 to 23, in UTC");
         }
@@ -137,7 +137,7 @@ impl ChannelSecret {
         if self.url.is_empty() {
             return fault("`url` is missing: set the address to post messages to");
         }
-        let url = outbound.target(&self.url).map_err(Unfit)?;
+        let url = outbound.target(&self.url).map_err(InvalidChannel)?;
         settings.host = url.host_str().map(|host| with_port(&url, host));
         match (&self.signing_key, kind) {
             (Some(_), ChannelKind::Slack | ChannelKind::Alertmanager) => {
@@ -156,15 +156,17 @@ fn with_port(url: &Url, host: &str) -> String {
         .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-fn recipients(to: &[String]) -> Result<(), Unfit> {
+fn recipients(to: &[String]) -> Result<(), InvalidChannel> {
     if to.is_empty() || to.len() > MOST_RECIPIENTS {
-        return Err(Unfit(format!(
+        return Err(InvalidChannel(format!(
             "`to` must have 1 to {MOST_RECIPIENTS} addresses"
         )));
     }
     for address in to {
         if address.parse::<lettre::Address>().is_err() {
-            return Err(Unfit(format!("`to`: {address} is not an e-mail address")));
+            return Err(InvalidChannel(format!(
+                "`to`: {address} is not an e-mail address"
+            )));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use reqwest::Url;
 use serde_json::{Value, json};
 
 use super::digest::digest_text;
-use super::message::{Message, Parcel};
+use super::message::{Message, OutgoingMessage};
 
 /// Slack truncates longer texts.
 const MOST_CHARS: usize = 12_000;
@@ -91,7 +91,7 @@ impl Dialect {
 }
 
 /// Formats a message for the receiver at a URL.
-pub(super) fn body(parcel: &Parcel<'_>, url: &Url) -> Value {
+pub(super) fn body(parcel: &OutgoingMessage<'_>, url: &Url) -> Value {
     let dialect = Dialect::of(url);
     let text = match parcel.message {
         Message::Incidents(told) => {

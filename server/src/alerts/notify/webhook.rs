@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::message::{Message, Parcel, Told, fingerprint, time};
-use crate::store::control::{Channel, ToldIncident};
+use super::message::{Message, OutgoingMessage, Told, fingerprint, time};
+use crate::store::control::{Channel, IncidentSnapshot};
 
 /// The `endsAt` that Alertmanager sends for a firing alert.
 const NOT_YET: &str = "0001-01-01T00:00:00Z";
 
-pub(super) fn body(channel: &Channel, parcel: &Parcel<'_>) -> Value {
+pub(super) fn body(channel: &Channel, parcel: &OutgoingMessage<'_>) -> Value {
     match parcel.message {
         Message::Incidents(told) => alerts(channel, parcel, told),
         Message::Digest { digest } => json!({
@@ -19,7 +19,7 @@ pub(super) fn body(channel: &Channel, parcel: &Parcel<'_>) -> Value {
     }
 }
 
-fn alerts(channel: &Channel, parcel: &Parcel<'_>, told: &Told) -> Value {
+fn alerts(channel: &Channel, parcel: &OutgoingMessage<'_>, told: &Told) -> Value {
     let labels: Vec<_> = told
         .incidents
         .iter()
@@ -55,7 +55,7 @@ fn alerts(channel: &Channel, parcel: &Parcel<'_>, told: &Told) -> Value {
     })
 }
 
-fn ends_at(told: &Told, incident: &ToldIncident) -> Value {
+fn ends_at(told: &Told, incident: &IncidentSnapshot) -> Value {
     match incident.resolved_at {
         Some(at) if told.status == "resolved" => time(at),
         _ => json!(NOT_YET),

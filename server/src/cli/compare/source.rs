@@ -8,7 +8,7 @@ use anyhow::bail;
 
 use crate::cli::choice::Choice;
 use crate::cli::export::of_file;
-use crate::cli::{USUAL_PATIENCE, store_in_use};
+use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::clock::Clock;
 use crate::compare::Side;
 use crate::config::Shared;
@@ -86,7 +86,7 @@ pub(super) async fn sides(
 ) -> anyhow::Result<(Side, Side)> {
     let from_store = |source: &Source| matches!(source, Source::Stored { .. });
     let store = if base.iter().chain(head).any(from_store) {
-        Some(store_in_use(shared, USUAL_PATIENCE).await?)
+        Some(store_in_use(shared, DEFAULT_WAIT).await?)
     } else {
         None
     };

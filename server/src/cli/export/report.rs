@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::cli::choice::Choice;
 use crate::cli::output::{Output, OutputArgs};
-use crate::cli::{USUAL_PATIENCE, store_in_use};
+use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::clock::Clock;
 use crate::config::Shared;
 use crate::query::recorded;
@@ -93,7 +93,7 @@ async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun>
             .unwrap_or_else(Rules::built_in),
     };
     let run = recorded(
-        &store_in_use(shared, USUAL_PATIENCE).await?,
+        &store_in_use(shared, DEFAULT_WAIT).await?,
         project,
         &ask,
         now,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{HOUR, USUAL_PATIENCE, note, seconds};
+use super::{DEFAULT_WAIT, HOUR, note, seconds};
 use crate::auditor::{hour, last_closed};
 use crate::cli::{runtime, store_in_use};
 use crate::clock::Clock;
@@ -62,7 +62,7 @@ pub(super) fn run(shared: &Shared, args: &RebuildArgs) -> anyhow::Result<()> {
     let now = Clock::system().now();
     let period = period(args, now)?;
     let done = runtime()?.block_on(async {
-        let store = store_in_use(shared, USUAL_PATIENCE).await?;
+        let store = store_in_use(shared, DEFAULT_WAIT).await?;
         let rebuilder = Rebuilder::begin(&store, now / 1_000_000, LIFE).await;
         let rebuilder = rebuilder.map_err(with_advice)?;
         let done = all(&rebuilder, args, period).await;

@@ -111,7 +111,8 @@ fn add_path_parameters(path: &str, operation: &mut Value) {
     for name in names {
         let known = operation["parameters"].as_array();
         if known.is_some_and(|known| {
-            known.iter()
+            known
+                .iter()
                 .any(|one| one["name"] == name && one["in"] == "path")
         }) {
             continue;

@@ -135,15 +135,15 @@ refuses! {
     /// An alert rule.
     FaultyAlertRule: "alert_rule_invalid";
     /// Rules tried on stored data, for a limited number of days and one at a time.
-    OnHistory: "days_out_of_range" "dry_run_busy" "store_unavailable" "question_too_big";
+    RuleDryRun: "days_out_of_range" "dry_run_busy" "store_unavailable" "question_too_big";
     /// A rule evaluated on stored data, for a limited number of days.
-    OnPast: "days_out_of_range" "overloaded" "store_unavailable" "question_too_big" "question_unfit";
+    RunsAlertPreview: "days_out_of_range" "overloaded" "store_unavailable" "question_too_big" "question_unfit";
     /// A query of stored data.
     Stored: "store_unavailable" "question_too_big";
     /// A query of stored data with parameters of the caller.
-    Questioned: "store_unavailable" "question_too_big" "question_unfit" "overloaded" "invalid_query" "not_found";
+    RunsQuery: "store_unavailable" "question_too_big" "question_unfit" "overloaded" "invalid_query" "not_found";
     /// Granted access, which must not exceed the caller's own role and lifetime.
-    Outlived: "token_outlives_its_maker" "role";
+    GrantsAccess: "token_outlives_its_maker" "role";
     /// A key for device tokens.
     Unfit: "device_key_unfit" "overloaded";
     /// A test message to a channel.

@@ -17,9 +17,9 @@ use crate::query::{Ask, AskError};
 use crate::store::reads::SUBJECTS;
 
 /// A query from the query string.
-pub(in crate::http) struct Asking(pub(in crate::http) Ask);
+pub(in crate::http) struct QueryString(pub(in crate::http) Ask);
 
-impl FromRequestParts<Arc<App>> for Asking {
+impl FromRequestParts<Arc<App>> for QueryString {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Problem> {
@@ -56,14 +56,15 @@ impl FromRequestParts<Arc<App>> for Asking {
 
 fn whole(name: &str, value: &str, least: u64) -> Result<u64, Problem> {
     let number = value.parse().ok().filter(|number| *number >= least);
-    number
-        .ok_or_else(|| Problem::unfit_question(format!("`{name}` must be a whole number from {least}")))
+    number.ok_or_else(|| {
+        Problem::invalid_question(format!("`{name}` must be a whole number from {least}"))
+    })
 }
 
 fn yes_or_no(name: &str, value: &str) -> Result<bool, Problem> {
     value
         .parse()
-        .map_err(|_| Problem::unfit_question(format!("`{name}` must be `true` or `false`")))
+        .map_err(|_| Problem::invalid_question(format!("`{name}` must be `true` or `false`")))
 }
 
 /// Parses a time, to the microsecond. Years before 1970 or after 2099 are mistakes.
@@ -73,7 +74,7 @@ fn time(name: &str, value: &str) -> Result<i64, Problem> {
         .map(Timestamp::as_micros)
         .filter(|micros| (0..END).contains(micros))
         .ok_or_else(|| {
-            Problem::unfit_question(format!(
+            Problem::invalid_question(format!(
                 "`{name}` must be a time such as 2026-11-20T12:00:00Z, from 1970 to 2099"
             ))
         })
@@ -81,7 +82,7 @@ fn time(name: &str, value: &str) -> Result<i64, Problem> {
 
 impl From<AskError> for Problem {
     fn from(error: AskError) -> Self {
-        Self::unfit_question(error.0)
+        Self::invalid_question(error.0)
     }
 }
 

@@ -17,12 +17,12 @@ pub enum ControlError {
     Invalid(String),
     /// The actor tried to grant more rights than it has.
     #[error("you cannot grant more rights than you have")]
-    Outranks,
+    ExceedsOwnRights,
     /// The actor tried to grant access that outlives its own.
     #[error(
         "you cannot grant access that outlives your token; set an earlier expiry, or use a token that does not expire"
     )]
-    Outlives,
+    OutlivesActor,
     /// The database is unreachable, busy or broken.
     #[error("the control database is not available: {0}")]
     Unavailable(String),

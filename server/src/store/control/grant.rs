@@ -50,44 +50,44 @@ impl Change<'_> {
             (ActorKind::Cli | ActorKind::System, _) => Ok(()),
             (ActorKind::Token, Ok(id)) => self.token_grants(id, grant).await,
             (ActorKind::User, Ok(id)) => self.user_grants(id, grant).await,
-            (_, Err(_)) => Err(ControlError::Outranks),
+            (_, Err(_)) => Err(ControlError::ExceedsOwnRights),
         }
     }
 
     async fn token_grants(&mut self, id: Uuid, grant: Grant<'_>) -> Result<(), ControlError> {
         let token = self.row(TOKEN, values![id]).await?;
-        let token = token.ok_or(ControlError::Outranks)?;
+        let token = token.ok_or(ControlError::ExceedsOwnRights)?;
         let only: Option<String> = token.get("project")?;
         let in_scope = only.is_none() || only.as_deref() == grant.project;
         if !in_scope || role(&token)? < grant.role {
-            return Err(ControlError::Outranks);
+            return Err(ControlError::ExceedsOwnRights);
         }
         let ends: Option<i64> = token.get("expires_at")?;
         let has_ended = token.get::<Option<i64>>("revoked_at")?.is_some()
             || ends.is_some_and(|end| end <= self.at());
         let outlives = ends.is_some_and(|end| grant.until.is_none_or(|until| until > end));
         if has_ended || outlives {
-            return Err(ControlError::Outlives);
+            return Err(ControlError::OutlivesActor);
         }
         Ok(())
     }
 
     async fn user_grants(&mut self, id: Uuid, grant: Grant<'_>) -> Result<(), ControlError> {
         let user = self.row(USER, values![id]).await?;
-        let user = user.ok_or(ControlError::Outranks)?;
+        let user = user.ok_or(ControlError::ExceedsOwnRights)?;
         if user.get::<Option<i64>>("disabled_at")?.is_some() {
-            return Err(ControlError::Outlives);
+            return Err(ControlError::OutlivesActor);
         }
         if user.get("is_admin")? {
             return Ok(());
         }
         let Some(project) = grant.project else {
-            return Err(ControlError::Outranks);
+            return Err(ControlError::ExceedsOwnRights);
         };
         let own = self.row(ROLE, values![id, project]).await?;
         let own = own.as_ref().map(role).transpose()?;
         if own.is_none_or(|own| own < grant.role) {
-            return Err(ControlError::Outranks);
+            return Err(ControlError::ExceedsOwnRights);
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Change<'_> {
     }
 
     /// Transfers the tokens that `maker` created to the actor of this change. Returns their number.
-    pub(super) async fn take_over_tokens_of(&mut self, maker: &Actor) -> Result<u64, ControlError> {
+    pub(super) async fn transfer_tokens_of(&mut self, maker: &Actor) -> Result<u64, ControlError> {
         let values = values![maker.to_string(), self.actor().to_string()];
         self.execute(HAND_OVER, values).await
     }

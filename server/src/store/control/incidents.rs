@@ -216,7 +216,7 @@ pub trait Incidents: Backend {
 
     /// Saves an evaluation. Returns `false` and saves nothing if, since it began, the rule was changed, disabled, deleted or evaluated
     /// by another server.
-    async fn keep_evaluation(&self, done: Evaluated) -> Result<bool, ControlError> {
+    async fn save_evaluation(&self, done: Evaluated) -> Result<bool, ControlError> {
         let (rule, at) = (done.rule, done.at);
         let mut statements = self.begin().await?;
         let held = statements
@@ -296,13 +296,13 @@ pub trait Incidents: Backend {
 
     /// Returns the incidents of all projects whose override is in place, including resolved incidents.
     async fn incidents_with_overrides(&self) -> Result<Vec<Incident>, ControlError> {
-        const PLACED: &str =
+        const INCIDENT_ID_PREFIX: &str =
             incidents_where!("action_state = 'placed' ORDER BY project, started_at, id");
-        records(self, PLACED, values![], Incident::read).await
+        records(self, INCIDENT_ID_PREFIX, values![], Incident::read).await
     }
 
     /// Saves the outcome of an action that saved no configuration. Returns `false` if another server saved one first.
-    async fn note_action(&self, note: ActionNote) -> Result<bool, ControlError> {
+    async fn save_action_outcome(&self, note: ActionNote) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
         let kept = statements.execute(NOTE_ACTION, note.values()).await?;
         statements.commit(Notice::Silent).await?;

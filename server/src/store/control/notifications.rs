@@ -22,7 +22,7 @@ closed! {
 
 /// A snapshot of an incident, saved in the body of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToldIncident {
+pub struct IncidentSnapshot {
     pub id: Uuid,
     pub rule: Uuid,
     pub group_key: String,
@@ -37,7 +37,7 @@ pub struct ToldIncident {
     pub resolved_at: Option<i64>,
 }
 
-impl ToldIncident {
+impl IncidentSnapshot {
     fn read(row: &Row) -> Result<Self, ControlError> {
         Ok(Self {
             id: row.id("id")?,
@@ -123,7 +123,7 @@ pub enum Attempt {
 
 /// A rule with incidents to announce.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untold {
+pub struct UnannouncedRule {
     pub project: String,
     pub rule: String,
 }
@@ -234,9 +234,13 @@ const STILL_FIRING: &str = concat!(
 #[async_trait]
 pub trait Notifications: Backend {
     /// Returns the rules with incidents to announce whose first one began or ended before `before`.
-    async fn untold(&self, now: i64, before: i64) -> Result<Vec<Untold>, ControlError> {
+    async fn unannounced(
+        &self,
+        now: i64,
+        before: i64,
+    ) -> Result<Vec<UnannouncedRule>, ControlError> {
         records(self, UNTOLD, values![now, before], |row| {
-            Ok(Untold {
+            Ok(UnannouncedRule {
                 project: row.get("project")?,
                 rule: row.get("rule")?,
             })
@@ -245,8 +249,12 @@ pub trait Notifications: Backend {
     }
 
     /// Marks the incidents of a rule as announced and saves their messages, in one transaction. Returns the number of messages.
-    async fn tell(&self, untold: &Untold, at: i64) -> Result<usize, ControlError> {
-        let Untold { project, rule } = untold;
+    async fn write_messages(
+        &self,
+        unannounced: &UnannouncedRule,
+        at: i64,
+    ) -> Result<usize, ControlError> {
+        let UnannouncedRule { project, rule } = unannounced;
         let (project, rule) = (project.as_str(), rule.as_str());
         let mut statements = self.begin().await?;
         let statements_ref = &mut *statements;
@@ -385,7 +393,7 @@ pub trait Notifications: Backend {
     }
 
     /// Deletes finished messages that were created before this time. Returns their number.
-    async fn forget_notifications(&self, before: i64) -> Result<u64, ControlError> {
+    async fn delete_finished_notifications(&self, before: i64) -> Result<u64, ControlError> {
         let mut statements = self.begin().await?;
         let forgotten = statements.execute(FORGET, values![before]).await?;
         statements.commit(Notice::Silent).await?;
@@ -393,8 +401,11 @@ pub trait Notifications: Backend {
     }
 
     /// Returns the firing incidents that were announced to a channel.
-    async fn still_firing(&self, channel: Uuid) -> Result<Vec<ToldIncident>, ControlError> {
-        records(self, STILL_FIRING, values![channel], ToldIncident::read).await
+    async fn firing_incidents_sent_to(
+        &self,
+        channel: Uuid,
+    ) -> Result<Vec<IncidentSnapshot>, ControlError> {
+        records(self, STILL_FIRING, values![channel], IncidentSnapshot::read).await
     }
 }
 
@@ -402,9 +413,9 @@ async fn incidents(
     statements: &mut dyn Statements,
     sql: &'static str,
     values: super::backend::Values,
-) -> Result<Vec<ToldIncident>, ControlError> {
+) -> Result<Vec<IncidentSnapshot>, ControlError> {
     let rows = statements.rows(sql, values).await?;
-    let incidents: Result<Vec<_>, _> = rows.iter().map(ToldIncident::read).collect();
+    let incidents: Result<Vec<_>, _> = rows.iter().map(IncidentSnapshot::read).collect();
     let mut incidents = incidents?;
     incidents.sort_unstable_by_key(|one| (one.started_at, one.id));
     Ok(incidents)
@@ -413,19 +424,19 @@ async fn incidents(
 /// A message to one channel about incidents that fire, or that ended.
 struct Telling<'a> {
     status: &'static str,
-    incidents: Vec<&'a ToldIncident>,
+    incidents: Vec<&'a IncidentSnapshot>,
 }
 
 /// Returns the messages for a channel. The end of an incident is announced where its start was. An incident that ended before it was
 /// announced goes to every channel that accepts its severity.
 fn messages<'a>(
     channel: &Channel,
-    ends: &'a [ToldIncident],
-    new: &'a [ToldIncident],
+    ends: &'a [IncidentSnapshot],
+    new: &'a [IncidentSnapshot],
     sent: &BTreeMap<Uuid, Vec<Uuid>>,
 ) -> Vec<Telling<'a>> {
     let was_sent =
-        |one: &&ToldIncident| sent.get(&one.id).is_some_and(|of| of.contains(&channel.id));
+        |one: &&IncidentSnapshot| sent.get(&one.id).is_some_and(|of| of.contains(&channel.id));
     let fit = || new.iter().filter(|one| one.is_for(channel));
     let ended = ends.iter().filter(was_sent);
     let ended = ended.chain(fit().filter(|one| one.resolved_at.is_some()));

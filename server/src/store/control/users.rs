@@ -153,7 +153,7 @@ pub trait Users: Backend {
                 json!({"tokens_revoked": change.revoke_tokens_of(&maker, None).await?})
             }
             TokensOfUser::TakeOver => {
-                json!({"tokens_taken_over": change.take_over_tokens_of(&maker).await?})
+                json!({"tokens_taken_over": change.transfer_tokens_of(&maker).await?})
             }
         };
         let subject = id.to_string();

@@ -95,7 +95,11 @@ async fn a_disk_without_room_is_unhealthy_and_recovers_without_traffic() {
     let nearly_full = Err("the disk is nearly full");
     assert_eq!(health(&log, &mut disk).await, nearly_full);
     disk.min_free_bytes = FREE;
-    assert_eq!(log.health().await, nearly_full, "the disk is probed once a second");
+    assert_eq!(
+        log.health().await,
+        nearly_full,
+        "the disk is probed once a second"
+    );
     assert_eq!(health(&log, &mut disk).await, Ok(()));
 }
 

@@ -16,16 +16,16 @@ use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// One side of a comparison.
 #[derive(Clone, Debug)]
-pub struct Contestant {
+pub struct Side {
     pub version: Option<String>,
     pub span: Span,
 }
 
 /// The comparison. The reading sets project, subject, dimensions and filters; the first of its measures is tested.
-pub struct Contest<'c> {
+pub struct SignificanceTest<'c> {
     pub reading: &'c Reading,
-    pub head: &'c Contestant,
-    pub base: &'c Contestant,
+    pub head: &'c Side,
+    pub base: &'c Side,
     /// Whether a higher value is worse.
     pub up: bool,
     /// Only installs with equal values of these dimensions are compared with each other.
@@ -59,7 +59,10 @@ enum Of {
 
 impl ClickHouse {
     /// Tests the first measure by group. Returns `None` if there is no test for the measure.
-    pub async fn tested(&self, contest: &Contest<'_>) -> Result<Option<Vec<Tested>>, Failure> {
+    pub async fn tested(
+        &self,
+        contest: &SignificanceTest<'_>,
+    ) -> Result<Option<Vec<Tested>>, Failure> {
         let Some(statement) = contest.statement(self.database()) else {
             return Ok(None);
         };
@@ -84,7 +87,7 @@ impl ClickHouse {
     }
 }
 
-impl Contest<'_> {
+impl SignificanceTest<'_> {
     fn statement(&self, database: &str) -> Option<Statement> {
         self.reading.subject.dimension("install_id")?;
         let of = self.of(self.reading.measures.first()?)?;
@@ -137,7 +140,7 @@ impl Contest<'_> {
     fn installs(
         &self,
         (side, value): (u8, &str),
-        contestant: &Contestant,
+        contestant: &Side,
         database: &str,
         statement: &mut Statement,
     ) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::books::{Period, STUCK, start_of};
+use super::super::books::{ADOPT_AFTER, Period, start_of};
 use super::super::clickhouse::Failure;
 use super::super::marks::{Mark, Rolled, unknown_log};
 use super::super::number::Number;
@@ -16,7 +16,7 @@ impl Rebuilder {
         let clickhouse = &self.holder.clickhouse;
         let marks = clickhouse.all_marks(&part.target, Some(part.month)).await?;
         let recent = |mark: &&Mark| {
-            mark.log != unknown_log(mark.bits) && mark.number.seconds() >= self.now - STUCK
+            mark.log != unknown_log(mark.bits) && mark.number.seconds() >= self.now - ADOPT_AFTER
         };
         let mut logs = BTreeSet::new();
         for mark in marks.iter().filter(recent) {
@@ -35,7 +35,7 @@ impl Rebuilder {
     }
 
     /// Returns the last fold of each log that should have been rolled up long ago but is not.
-    pub(super) async fn stuck(
+    pub(super) async fn overdue_folds(
         &self,
         raw: &RawTable,
         periods: &[Period],
@@ -49,13 +49,13 @@ impl Rebuilder {
             within(raw.time, periods),
             rolled.sql(),
             Number::MILLIS_SQL,
-            (self.now - STUCK) * 1_000
+            (self.now - ADOPT_AFTER) * 1_000
         );
         let logs = self.ask::<(u32, u128)>(&sql).await?.into_iter();
         let last = |number| Number::from_value(number).fold().last_of_fold();
-        let mut stuck = Rolled::default();
-        stuck.join(logs.map(|(log, number)| (log, last(number))));
-        Ok(stuck)
+        let mut overdue_folds = Rolled::default();
+        overdue_folds.join(logs.map(|(log, number)| (log, last(number))));
+        Ok(overdue_folds)
     }
 
     /// Returns the part's periods plus all others of the month in which adopted folds have rows, because a mark covers the whole

@@ -42,7 +42,7 @@ impl<D: Destination> Writer<D> {
             rows += if is_late {
                 self.send_late(range, sent, tally).await?
             } else {
-                self.send_alone(range, sent, tally).await?
+                self.send_record(range, sent, tally).await?
             };
         }
         Ok(rows)
@@ -69,7 +69,7 @@ impl<D: Destination> Writer<D> {
 
     /// Whether rows of a table are missing although their fold is rolled up. This happens if an older ledger was restored, or if a rebuild has taken
     /// over the fold.
-    pub(super) async fn comes_late(
+    pub(super) async fn is_missing_after_roll_up(
         &self,
         range: &Range,
         all: &[Sent<'_>],
@@ -129,7 +129,7 @@ impl<D: Destination> Writer<D> {
         let missing = parcel.missing(&self.destination, table).await?;
         let rows: usize = missing.into_values().sum();
         if rows == 0 || self.dead_letters.find(&id)?.is_some() {
-            return self.send_alone(range, sent, tally).await;
+            return self.send_record(range, sent, tally).await;
         }
         let item = DeadLetter {
             id: id.clone(),

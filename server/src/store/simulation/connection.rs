@@ -176,7 +176,10 @@ impl Destination for Connection {
         .await
     }
 
-    async fn counted_alone(&self, log_id: Uuid) -> Result<BTreeSet<(Month, Number)>, Failure> {
+    async fn ranges_with_own_marks(
+        &self,
+        log_id: Uuid,
+    ) -> Result<BTreeSet<(Month, Number)>, Failure> {
         let log_id = log_id.to_string();
         self.ask(move |store, _| {
             let rows = store.rows("outcomes").into_iter();
@@ -258,7 +261,7 @@ impl Destination for Connection {
         self.alive(answer).await
     }
 
-    async fn is_at_work(&self, number: Number) -> Result<bool, Failure> {
+    async fn has_running_queries(&self, number: Number) -> Result<bool, Failure> {
         self.ask(move |store, _| {
             Ok(store
                 .tables()
@@ -270,7 +273,7 @@ impl Destination for Connection {
     }
 
     /// The model kills no query: the caller waits until all of them have ended.
-    async fn end_attempts(&self, log_id: Uuid) -> Result<bool, Failure> {
+    async fn kill_queries(&self, log_id: Uuid) -> Result<bool, Failure> {
         let log = Number::log_bits(log_id);
         self.ask(move |store, _| {
             let tables = store.tables();

@@ -77,7 +77,7 @@ impl Fault {
 const TIMES: [u64; 4] = [20, 40, 40, 120];
 
 /// Keeps a server running while faults strike. Returns the server that runs at the end.
-pub(super) async fn befall(world: &Arc<World>, faults: &[Fault]) -> Running {
+pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault]) -> Running {
     let until = Instant::now() + Duration::from_secs(world.chance.pick(&TIMES));
     let mut running = start(world).await;
     let mut image = world.disk.image();

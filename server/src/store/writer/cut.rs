@@ -51,7 +51,7 @@ pub(super) fn join_fold(
     };
     let rows = sent().map(Record::rows).sum::<usize>() as u64;
     range.number = ledger.join_fold(rows, now, random);
-    ledger.fold_has(sent().flat_map(|record| record.frames.iter().map(|frame| frame.table)));
+    ledger.add_tables(sent().flat_map(|record| record.frames.iter().map(|frame| frame.table)));
     let mut recalled: BTreeMap<Number, BTreeSet<String>> = BTreeMap::new();
     for (seq, record) in parsed {
         let number = again

@@ -102,10 +102,7 @@ async fn a_url_that_leads_nowhere_says_so_without_its_password() {
             "sqlite:/proc/none/control.db".to_owned(),
             "/proc/none/control.db",
         ),
-        (
-            "postgres://u:hunter2@host:port/db".to_owned(),
-            "is invalid",
-        ),
+        ("postgres://u:hunter2@host:port/db".to_owned(), "is invalid"),
         (
             format!("postgres://u:hunter2@127.0.0.1:{closed}/db"),
             "refused",

@@ -30,7 +30,7 @@ async fn one_of_several_evaluations_with_the_same_start_is_saved(place: Place) {
     for n in 2..6 {
         let evaluations = (0..8_usize).map(|server| {
             let done = Evaluated::of((rule.id, rule.revision), before, at(n));
-            handles[server % 2].keep_evaluation(done)
+            handles[server % 2].save_evaluation(done)
         });
         let kept = join_all(evaluations).await;
         let kept = kept.into_iter().filter(|kept| *kept == Ok(true)).count();
@@ -43,7 +43,7 @@ async fn an_evaluation_that_began_before_the_latest_is_discarded(place: Place) {
     let rule = rule(&place).await;
     let keep = |before, now| {
         let done = Evaluated::of((rule.id, rule.revision), before, now);
-        place.control.keep_evaluation(done)
+        place.control.save_evaluation(done)
     };
     assert!(keep(None, at(2)).await.unwrap());
     assert!(keep(Some(at(2)), at(100)).await.unwrap());

@@ -3,8 +3,8 @@
 use futures_util::future::join_all;
 use serde_json::json;
 use unjank_server::store::control::{
-    Attempt, ChannelFields, ChannelKind, Hidden, NewChannel, NotificationFilter, Severity, Untold,
-    new_id,
+    Attempt, ChannelFields, ChannelKind, Hidden, NewChannel, NotificationFilter, Severity,
+    UnannouncedRule, new_id,
 };
 use uuid::Uuid;
 
@@ -43,16 +43,19 @@ async fn concurrent_servers_save_one_message(place: Place) {
     with_channel(&place).await;
     let other = place.another().await;
     let rule = Database(place.url.clone()).rule().await;
-    let untold = Untold {
+    let unannounced = UnannouncedRule {
         project: "default".to_owned(),
         rule: rule.id.to_string(),
     };
     for round in 1..=5 {
         let fired = rule.fire(&["critical", "warning", "info"], at(2)).await;
-        assert_eq!(place.control.untold(at(3), at(2) - 1).await.unwrap(), []);
         assert_eq!(
-            place.control.untold(at(3), at(2)).await.unwrap(),
-            std::slice::from_ref(&untold)
+            place.control.unannounced(at(3), at(2) - 1).await.unwrap(),
+            []
+        );
+        assert_eq!(
+            place.control.unannounced(at(3), at(2)).await.unwrap(),
+            std::slice::from_ref(&unannounced)
         );
         let tells = (0..6).map(|number| {
             let control = if number % 2 == 0 {
@@ -60,11 +63,11 @@ async fn concurrent_servers_save_one_message(place: Place) {
             } else {
                 &other
             };
-            control.tell(&untold, at(3))
+            control.write_messages(&unannounced, at(3))
         });
         let written: Result<Vec<_>, _> = join_all(tells).await.into_iter().collect();
         assert_eq!(written.unwrap().into_iter().sum::<usize>(), 1);
-        assert_eq!(place.control.untold(at(3), at(3)).await.unwrap(), []);
+        assert_eq!(place.control.unannounced(at(3), at(3)).await.unwrap(), []);
         let filter = NotificationFilter::default();
         let log = place
             .control
@@ -82,12 +85,12 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
     let channel = with_channel(&place).await;
     let other = place.another().await;
     let rule = Database(place.url.clone()).rule().await;
-    let untold = Untold {
+    let unannounced = UnannouncedRule {
         project: "default".to_owned(),
         rule: rule.id.to_string(),
     };
     rule.fire(&["critical"], at(2)).await;
-    place.control.tell(&untold, at(2)).await.unwrap();
+    place.control.write_messages(&unannounced, at(2)).await.unwrap();
     let claims = (0..6).map(|number| {
         let control = if number % 2 == 0 {
             &place.control

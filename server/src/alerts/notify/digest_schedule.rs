@@ -64,7 +64,7 @@ impl FromStr for Day {
 }
 
 /// Runs until `shutdown`.
-pub async fn digests(notifier: Arc<Notifier>, shutdown: CancellationToken) {
+pub async fn schedule_digests(notifier: Arc<Notifier>, shutdown: CancellationToken) {
     let mut every = interval(EVERY);
     loop {
         tokio::select! {

@@ -8,7 +8,7 @@ use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::alertmanager::REFRESH;
-use super::message::{Message, Parcel, Told};
+use super::message::{Message, OutgoingMessage, Told};
 use super::sending::Outcome;
 use super::{Notifier, SECOND};
 use crate::store::control::{Channel, ControlError};
@@ -24,7 +24,7 @@ const AT_A_TIME: usize = 32;
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs until `shutdown`.
-pub async fn tell(notifier: Arc<Notifier>, shutdown: CancellationToken) {
+pub async fn announce_incidents(notifier: Arc<Notifier>, shutdown: CancellationToken) {
     let mut every = interval(EVERY);
     let mut refreshed = i64::MIN;
     loop {
@@ -58,14 +58,16 @@ impl Notifier {
                     tracing::warn!("the refresh of Alertmanagers timed out");
                 }
             }
-            self.control.forget_notifications(now - KEPT).await?;
+            self.control
+                .delete_finished_notifications(now - KEPT)
+                .await?;
         }
         let before = now - self.group_wait;
-        for untold in self.control.untold(now, before).await? {
-            let messages = self.control.tell(&untold, now).await?;
+        for unannounced in self.control.unannounced(now, before).await? {
+            let messages = self.control.write_messages(&unannounced, now).await?;
             tracing::debug!(
-                project = untold.project,
-                rule = untold.rule,
+                project = unannounced.project,
+                rule = unannounced.rule,
                 messages,
                 "created messages about incidents"
             );
@@ -90,7 +92,7 @@ impl Notifier {
     }
 
     async fn refresh_one(&self, channel: Channel, now: i64) -> Result<(), ControlError> {
-        let incidents = self.control.still_firing(channel.id).await?;
+        let incidents = self.control.firing_incidents_sent_to(channel.id).await?;
         if incidents.is_empty() {
             return Ok(());
         }
@@ -98,7 +100,7 @@ impl Notifier {
             status: "firing".to_owned(),
             incidents,
         });
-        let parcel = Parcel {
+        let parcel = OutgoingMessage {
             project: &channel.project,
             key: &format!("refresh:{}:{now}", channel.id),
             subject: "",
