@@ -1,9 +1,9 @@
-//! A month of a shop's app that does not exist, sent the way devices send theirs: something to look at before the first
-//! event of one's own is there.
+//! Generates a month of data from a made-up shop app and sends it like devices do, so that the dashboard has data before the
+//! first real event.
 //!
-//! `population`, `versions`, `pages`, `operations` and `stacks` say what there is; `calendar` and `session` what people do
-//! with it; `delivery` how it arrives; `intake` hands it to the ingest. Everything follows from a [`Plan`]: the same plan is
-//! the same month, event by event. Nothing here writes rows.
+//! `population`, `versions`, `pages`, `operations` and `stacks` define the app and its users; `calendar` and `session` simulate
+//! their use of the app; `delivery` simulates the upload; `intake` passes the batches to the ingestion. All data follows from a
+//! [`Plan`]: the same plan generates exactly the same events. The demo does not write rows directly.
 
 mod admin;
 mod calendar;
@@ -31,17 +31,17 @@ use self::intake::Source;
 use crate::app::App;
 use crate::clock::Clock;
 
-/// The project that the month is of.
+/// Project of the demo's data.
 pub const PROJECT: &str = "shop";
-/// The app.
+/// App id of the demo's app.
 const APP: &str = "com.example.shop";
-/// Above this much in the log ClickHouse is waited for.
+/// Above this size of the log, seeding waits for ClickHouse.
 const LOG_BYTES: u64 = 256 << 20;
 const PAUSE: Duration = Duration::from_millis(20);
-/// Fetching the engine for the first time takes minutes on a slow line.
+/// Downloading the engine for the first time can take minutes.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(900);
 
-/// A clock that is set to a time of the month while it is told, and is the machine's own before and after.
+/// A clock that shows simulated time during seeding, and the machine's time before and after.
 #[derive(Clone, Default)]
 pub struct DemoClock(Arc<AtomicI64>);
 
@@ -64,7 +64,7 @@ impl DemoClock {
     }
 }
 
-/// What was sent so far.
+/// Progress of the seeding.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     pub days: u32,
@@ -72,10 +72,10 @@ pub struct Sent {
     pub events: u64,
 }
 
-/// Whether anything of the demo's project is stored, or waits to be. Waits until ClickHouse can say it.
+/// Returns whether data of the demo's project is stored or waits in the log. Waits until ClickHouse is available.
 ///
 /// # Errors
-/// When ClickHouse does not come up.
+/// Returns an error if ClickHouse does not become available.
 pub async fn holds_data(app: &App) -> anyhow::Result<bool> {
     let asked = async {
         loop {
@@ -88,21 +88,22 @@ pub async fn holds_data(app: &App) -> anyhow::Result<bool> {
     };
     let stored = tokio::time::timeout(ENGINE_PATIENCE, asked)
         .await
-        .context("ClickHouse does not answer; the log says why")?;
+        .context("ClickHouse did not become available: see the server's log")?;
     Ok(stored || app.log.pending_records() > 0)
 }
 
-/// Sends the whole month and waits until it is stored and rolled up. `said` hears of every day.
+/// Sends the whole month and waits until it is stored and rolled up. Calls `progress` after each day.
 ///
 /// # Errors
-/// When a batch cannot be made durable, or ClickHouse does not answer.
+/// Returns an error if a batch cannot be made durable, or if ClickHouse does not answer.
 pub async fn seed(
     app: &Arc<App>,
     plan: &Plan,
     clock: &DemoClock,
-    mut said: impl FnMut(Sent),
+    mut progress: impl FnMut(Sent),
 ) -> anyhow::Result<Sent> {
-    // Batches expire after eight days by default. The demo is older, and expired batches would miss the roll-ups.
+    // Batches expire after eight days by default. The demo's batches are older, and expired batches would be missing from the
+    // roll-ups.
     app.clickhouse.keep_batches(plan.days + 8).await?;
     let mut source = Source::new(plan.clone());
     let mut sent = Sent::default();
@@ -121,7 +122,7 @@ pub async fn seed(
         while app.log.pending_bytes() > LOG_BYTES {
             tokio::time::sleep(PAUSE).await;
         }
-        said(sent);
+        progress(sent);
     }
     let unfolded = &app.metrics.writer.unfolded_rows;
     while app.log.pending_records() > 0 || unfolded.get() > 0 {

@@ -1,15 +1,15 @@
-//! Alert rules on small simulated fleets, with the server's binary, which `cargo build --workspace` makes.
+//! Alert rules on small simulated fleets. Needs the server's binary, which `cargo build --workspace` builds.
 
 use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_slow_down_fires_another_mix_of_devices_does_not_and_quiet_days_are_quiet() {
+fn only_a_slow_down_fires_and_not_a_mix_shift_or_a_quiet_day() {
     let loadtest = Path::new(env!("CARGO_BIN_EXE_unjank-loadtest"));
     let server = loadtest.with_file_name("unjank");
     assert!(
         server.exists(),
-        "{} is missing: cargo build --workspace",
+        "{} is missing: run `cargo build --workspace`",
         server.display()
     );
     let folder = tempfile::tempdir().unwrap();
@@ -37,13 +37,13 @@ fn a_slow_down_fires_another_mix_of_devices_does_not_and_quiet_days_are_quiet() 
         .arg(folder.path().join("data"))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{errors}");
-    assert!(said.contains("| 20 % slower | 1 | 1 | 1 |"), "{said}");
+    assert!(output.status.success(), "{stdout}\n{errors}");
+    assert!(stdout.contains("| 20 % slower | 1 | 1 | 1 |"), "{stdout}");
     assert!(
-        said.contains("| twice as many weak devices | 1 | 0 | 0 | - | - | - | 1 | 0 |"),
-        "{said}"
+        stdout.contains("| twice as many weak devices | 1 | 0 | 0 | - | - | - | 1 | 0 |"),
+        "{stdout}"
     );
-    assert!(said.contains("fired 0 times"), "{said}");
+    assert!(stdout.contains("fired 0 times"), "{stdout}");
 }

@@ -1,13 +1,21 @@
 //! Evaluates a rule at a given time. Stateless, so every server returns the same verdicts for a time, past or present.
 
+pub(in crate::alerts) mod absence;
+pub(in crate::alerts) mod comparison;
+pub(in crate::alerts) mod contributors;
+pub(in crate::alerts) mod evidence;
+pub(in crate::alerts) mod like_devices;
+pub(in crate::alerts) mod threshold;
+pub(in crate::alerts) mod verdict;
+pub(in crate::alerts) mod versions;
+
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::rule::{Condition, Rule};
-use super::verdict::{Group, Verdict};
-use super::versions::Remembered;
-use super::{absence, comparison, threshold};
+use crate::alerts::judge::verdict::{Group, Verdict};
+use crate::alerts::judge::versions::Remembered;
+use crate::alerts::rule::{Condition, Rule};
 use crate::query::{Ask, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
@@ -15,15 +23,15 @@ use crate::store::reads::{Subject, TableRow, subject};
 /// How many groups a rule watches, the largest first.
 const MOST_GROUPS: u64 = 200;
 /// The maximum number of rows that a query returns.
-pub(super) const MAX_ROWS: u64 = 1_000;
+pub(in crate::alerts) const MAX_ROWS: u64 = 1_000;
 
 /// Runs the queries of rules.
 #[derive(Clone)]
 pub struct Judge {
-    pub(super) clickhouse: ClickHouse,
-    pub(super) versions: Arc<Mutex<Remembered>>,
+    pub(in crate::alerts) clickhouse: ClickHouse,
+    pub(in crate::alerts) versions: Arc<Mutex<Remembered>>,
     /// How old the cached versions may be, in microseconds.
-    pub(super) fresh: i64,
+    pub(in crate::alerts) fresh: i64,
 }
 
 /// A group with an open incident, and the version it is compared with.
@@ -57,7 +65,7 @@ pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Query
 
 impl Case<'_> {
     /// Returns the rule's query for a period: the measure, then the number of samples.
-    pub(super) fn ask(&self, from: i64, to: i64) -> Ask {
+    pub(in crate::alerts) fn ask(&self, from: i64, to: i64) -> Ask {
         let metric = &self.rule.metric;
         let filters = metric.filters.iter();
         let filters =
@@ -77,7 +85,7 @@ impl Case<'_> {
     }
 
     /// Returns the end of the window: now, or the last midnight if the signal is stored per day.
-    pub(super) fn until(&self) -> i64 {
+    pub(in crate::alerts) fn until(&self) -> i64 {
         const DAY: i64 = 86_400_000_000;
         match subject(&self.rule.metric.signal) {
             Some(subject) if subject.is_by_day() => self.now.div_euclid(DAY) * DAY,
@@ -85,7 +93,7 @@ impl Case<'_> {
         }
     }
 
-    pub(super) fn group(&self, keys: &[String]) -> Group {
+    pub(in crate::alerts) fn group(&self, keys: &[String]) -> Group {
         let names = self.rule.metric.by.iter().cloned();
         names.zip(keys.iter().cloned()).collect()
     }
@@ -111,7 +119,7 @@ impl Judge {
     }
 
     /// Runs a query of the case and returns its groups.
-    pub(super) async fn rows(
+    pub(in crate::alerts) async fn rows(
         &self,
         case: &Case<'_>,
         ask: &Ask,
@@ -126,7 +134,7 @@ impl Judge {
 }
 
 /// Returns the measure that counts the events behind a number.
-pub(super) fn samples_of(signal: &str) -> &'static str {
+pub(in crate::alerts) fn samples_of(signal: &str) -> &'static str {
     let has = |subject: &Subject, name: &&str| subject.measure(name).is_some();
     let names = ["samples", "count", "installs"];
     let of = subject(signal).and_then(|subject| names.into_iter().find(|name| has(subject, name)));

@@ -1,12 +1,17 @@
 //! An alert rule as users write it.
 
+pub(in crate::alerts) mod action;
+pub(in crate::alerts) mod mute_window;
+pub(in crate::alerts) mod templates;
+pub(in crate::alerts) mod validation;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::action::Action;
-use super::mute_window::MuteWindow;
+use crate::alerts::rule::action::Action;
+use crate::alerts::rule::mute_window::MuteWindow;
 use crate::store::control::Severity;
 
 /// What to watch, and when to open an incident.
@@ -172,12 +177,12 @@ impl Rule {
     }
 
     #[must_use]
-    pub(super) fn window(&self) -> i64 {
+    pub(in crate::alerts) fn window(&self) -> i64 {
         minutes(self.window_minutes)
     }
 }
 
-pub(super) fn minutes(minutes: u32) -> i64 {
+pub(in crate::alerts) fn minutes(minutes: u32) -> i64 {
     i64::from(minutes) * 60_000_000
 }
 

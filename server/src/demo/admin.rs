@@ -1,4 +1,4 @@
-//! Somebody who can look at the demo at once.
+//! The admin account of the demo.
 
 use aws_lc_rs::rand;
 use base64::Engine;
@@ -9,13 +9,14 @@ use crate::store::control::{Actor, Control, ControlError, Hidden, NewUser};
 
 pub const EMAIL: &str = "demo@example.com";
 
-/// Makes the admin of the demo. Answers the password, which nothing else knows; none when somebody of that address is there.
+/// Creates the demo's admin. Returns the generated password, which is stored only as a hash, or `None` if the user exists.
 ///
 /// # Errors
-/// When the control database does not take it.
+/// Returns an error if the control database fails.
 pub async fn make_admin(control: &dyn Control, now: i64) -> anyhow::Result<Option<String>> {
     let mut bytes = [0_u8; 15];
-    rand::fill(&mut bytes).map_err(|_| anyhow::anyhow!("the system gives no random numbers"))?;
+    rand::fill(&mut bytes)
+        .map_err(|_| anyhow::anyhow!("the system's random number generator failed"))?;
     let text = URL_SAFE_NO_PAD.encode(bytes);
     let hashed = {
         let text = text.clone();

@@ -1,4 +1,4 @@
-//! When people open the app: by the hour of their day and the day of the week.
+//! Simulates when people open the app, by hour and weekday.
 
 use super::Plan;
 use super::population::Install;
@@ -9,15 +9,16 @@ use super::stacks::Stack;
 pub(super) const HOUR_US: i64 = 3_600_000_000;
 pub(super) const DAY_US: i64 = 24 * HOUR_US;
 
-/// How much people shop in each hour of their own day, from midnight on.
+/// Relative use in each hour of the user's local day, from midnight.
 const HOURS: [f64; 24] = [
     0.25, 0.12, 0.08, 0.06, 0.06, 0.1, 0.3, 0.7, 0.95, 0.9, 0.85, 0.95, 1.25, 1.15, 0.9, 0.85,
     0.95, 1.15, 1.5, 1.9, 2.2, 2.1, 1.5, 0.7,
 ];
-/// How much people shop on each day of the week, from Monday on.
+/// Relative use on each day of the week, from Monday.
 const WEEKDAYS: [f64; 7] = [0.92, 0.88, 0.9, 0.95, 1.05, 1.2, 1.3];
 
-/// Everything that is told of one day, in no order. A day is 24 hours from the beginning of the month, wherever that lies.
+/// Returns all sessions of a day, unordered. Days are 24 hours long and count from the start of the month, which can be at any
+/// time of day.
 pub(super) fn uses_of_day<'p>(
     plan: &Plan,
     installs: &'p [Install],
@@ -44,12 +45,12 @@ pub(super) fn uses_of_day<'p>(
     told
 }
 
-/// From Monday on; the first day of the epoch was a Thursday.
+/// Returns the weekday, with 0 for Monday. The first day of the epoch was a Thursday.
 fn weekday(at: i64) -> usize {
     usize::try_from((at.div_euclid(DAY_US) + 3).rem_euclid(7)).unwrap_or_default()
 }
 
-/// Microseconds from `begin`, within a day, at an hour that is usual where the install is.
+/// Returns a time of day in microseconds after `begin`. The hours are distributed by the install's local time.
 fn time_of_day(install: &Install, begin: i64, hours: &Dice, random: &mut Random) -> i64 {
     let hour = i64::try_from(hours.roll(random)).unwrap_or_default() - install.hours_ahead;
     let within = i64::try_from(random.below(HOUR_US.unsigned_abs())).unwrap_or_default();

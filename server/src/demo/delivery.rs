@@ -1,4 +1,4 @@
-//! From the device to the server: some batches late, a few twice, a few with events that cannot be kept.
+//! Simulates uploads: some batches are late, a few arrive twice, and a few contain events that the server rejects.
 
 use bytes::Bytes;
 use unjank_protocol::{Batch, Metric, Timestamp};
@@ -10,20 +10,21 @@ use super::population::Install;
 use super::random::{Random, whole};
 use super::session::Told;
 
-/// A request as it arrives.
+/// An ingest request.
 pub(super) struct Delivery {
-    /// Microseconds since the epoch.
+    /// Time of arrival, in microseconds since the epoch.
     pub(super) at: i64,
     batch_id: Uuid,
     /// Compressed with zstd.
     pub(super) body: Bytes,
 }
 
-/// Batches on their way: those of a day may arrive on the next.
+/// Batches in flight. Some batches of a day arrive on a later day.
 #[derive(Default)]
 pub(super) struct UnderWay(Vec<Delivery>);
 
-/// Shares of the batches: sent when the device is online again, sent twice, with a bad event, cut off on the way.
+/// Shares of the batches that are sent late because the device was offline, sent twice, contain an invalid event, or are
+/// truncated in transit.
 const LATE: f64 = 0.05;
 const TWICE: f64 = 0.008;
 const SPOILED: f64 = 0.012;
@@ -72,7 +73,7 @@ impl UnderWay {
         Ok(())
     }
 
-    /// What arrives before a time, in the order of its arrival.
+    /// Removes and returns the deliveries that arrive before a time, in order of arrival.
     pub(super) fn arrived(&mut self, before: i64) -> Vec<Delivery> {
         let (mut arrived, later) = std::mem::take(&mut self.0)
             .into_iter()
@@ -87,7 +88,7 @@ fn compressed(json: &[u8]) -> std::io::Result<Bytes> {
     zstd::bulk::compress(json, 1).map(Bytes::from)
 }
 
-/// Makes an event or two such that no server takes them.
+/// Makes one or two events invalid, so that every server rejects them.
 fn spoil(batch: &mut Batch<'static>, random: &mut Random) {
     if let Some(span) = batch.spans.first_mut()
         && random.chance(0.5)

@@ -1,8 +1,8 @@
-//! What the shop does for its users, as trees of steps: the operations somebody marked by hand, and what runs inside them.
+//! The shop's operations as trees of steps: manually instrumented operations, and the steps that run inside them.
 
 use unjank_protocol::SpanKind;
 
-/// What a user waits for.
+/// An operation that the user waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     OpenFeed,
@@ -17,21 +17,21 @@ pub(super) enum Operation {
     SubmitReview,
 }
 
-/// Where a step runs, and whether what is around it waits for it.
+/// Where a step runs, and whether the enclosing step waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// On the thread of what is around it.
+    /// On the thread of the enclosing step.
     Here,
-    /// On another thread, and what is around it waits.
+    /// On another thread, and the enclosing step waits for it.
     Awaited(&'static str),
-    /// On another thread, and nobody waits.
+    /// On another thread, without a wait.
     Aside(&'static str),
 }
 
-/// One step and the steps inside it. Its own time is a median of a middle device.
+/// A step with its nested steps. Durations are medians on a mid-range device.
 pub(super) struct Step {
     pub(super) kind: SpanKind,
-    /// The class with its package, or the whole name of what has no class.
+    /// Class with its package, or the full name if there is no class.
     pub(super) class: &'static str,
     pub(super) function: &'static str,
     pub(super) line: u32,
@@ -64,7 +64,7 @@ const fn method(
     }
 }
 
-/// The step, so many times one after the other.
+/// Runs the step `times` times in a row.
 const fn repeated(times: u32, mut step: Step) -> Step {
     step.times = times;
     step
@@ -86,7 +86,7 @@ const fn init(class: &'static str, line: u32, own_us: f64) -> Step {
     }
 }
 
-/// Writing an order to the database: the same work on whichever thread.
+/// Writes an order to the database. The work is the same on every thread.
 pub(super) const INSERT_ORDER: Step = method(
     "com.example.shop.data.OrderDao",
     ("insert(Order)", 58),
@@ -117,7 +117,7 @@ impl Operation {
         }
     }
 
-    /// Its own time, in microseconds, and what runs inside it.
+    /// Returns the operation's own time in microseconds, and its steps.
     pub(super) fn steps(self) -> (f64, &'static [Step]) {
         match self {
             Self::OpenFeed => (14_000.0, OPEN_FEED),

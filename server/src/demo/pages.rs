@@ -1,22 +1,22 @@
-//! The screens of the shop: what they load, what is drawn on them and how well, and what they keep in memory.
+//! The screens of the shop, with their requests, frames and memory use.
 
 use super::operations::Operation;
 
-/// A screen. Durations are medians of a middle device over Wi-Fi.
+/// A screen. Durations are medians on a mid-range device over Wi-Fi.
 pub(super) struct Page {
     pub(super) name: &'static str,
-    /// How often people go there next, wherever they are.
+    /// Relative probability that the user visits this screen next.
     pub(super) weight: f64,
     pub(super) seconds: f64,
     pub(super) t1_ms: f64,
     pub(super) t3_ms: f64,
-    /// Paths it waits for, with how long each takes, in milliseconds.
+    /// Paths of the requests that the screen waits for, with their durations in milliseconds.
     pub(super) requests: &'static [(&'static str, f64)],
     /// Share of frames over their budget.
     pub(super) slow_share: f64,
     pub(super) memory_mb: f64,
     pub(super) cpu_percent: f64,
-    /// UI functions with how often they are redrawn in ten seconds, and the states that make them.
+    /// UI functions with their redraws per ten seconds, and the states that cause them.
     pub(super) redraws: &'static [(&'static str, f64, &'static [&'static str])],
     pub(super) operations: &'static [Operation],
 }

@@ -1,4 +1,4 @@
-//! What a demo is made of, and the file that says a data folder holds one.
+//! The parameters of a demo, and the file that marks a data folder as a demo.
 
 use std::io;
 use std::path::Path;
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::DAY_US;
 
-/// Everything follows from this.
+/// The parameters from which all data of a demo is generated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub seed: u64,
     pub installs: u64,
     pub days: u32,
-    /// The end of the month: microseconds since the epoch.
+    /// End of the month, in microseconds since the epoch.
     pub until: i64,
 }
 
@@ -27,21 +27,21 @@ impl Plan {
     }
 }
 
-/// `demo.json` in the data folder.
+/// Contents of `demo.json` in the data folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DemoFile {
     pub plan: Plan,
-    /// Everything is stored; without it, seeding was cut short.
+    /// Whether everything is stored. `false` means that seeding was interrupted.
     pub complete: bool,
 }
 
 const NAME: &str = "demo.json";
 
 impl DemoFile {
-    /// Nothing when the folder holds no demo.
+    /// Reads the file. Returns `None` if the folder does not contain a demo.
     ///
     /// # Errors
-    /// When the file is there and does not read.
+    /// Returns an error if the file exists but cannot be read or parsed.
     pub fn read(data_dir: &Path) -> io::Result<Option<Self>> {
         match std::fs::read(data_dir.join(NAME)) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -51,7 +51,7 @@ impl DemoFile {
     }
 
     /// # Errors
-    /// When the folder cannot be written to.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, data_dir: &Path) -> io::Result<()> {
         std::fs::write(data_dir.join(NAME), serde_json::to_vec_pretty(self)?)
     }

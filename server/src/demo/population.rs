@@ -1,4 +1,4 @@
-//! Who has the shop's app: devices, where their owners live, how often they use it, and when they update.
+//! The users of the shop's app: their devices, where they live, how often they use the app, and when they update.
 
 use unjank_protocol::{Network, Resource, Text};
 use uuid::Uuid;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::random::{Dice, Random};
 use super::versions::{Release, VERSIONS, Version};
 
-/// A device as the resource of a batch names it.
+/// A device model, as in the resource of a batch.
 pub(super) struct Model {
     pub(super) name: &'static str,
     manufacturer: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Model {
     os: &'static str,
     os_version: &'static str,
     weight: f64,
-    /// How much longer the processor takes than that of the middle class.
+    /// Processing time relative to a mid-range device.
     slowness: f64,
 }
 
@@ -119,7 +119,7 @@ const MODELS: &[Model] = &[
     ),
 ];
 
-/// Language and region, hours ahead of UTC, and how many of the customers live there.
+/// Locale, hours ahead of UTC, and share of the customers.
 const PLACES: &[(&str, i64, f64)] = &[
     ("de-DE", 1, 30.0),
     ("fr-FR", 1, 16.0),
@@ -132,7 +132,7 @@ const PLACES: &[(&str, i64, f64)] = &[
     ("pt-BR", -3, 4.0),
 ];
 
-/// The network away from home, and how much longer its answers take than over Wi-Fi.
+/// Networks away from home, with their relative frequency.
 const MOBILE: &[(Network, f64)] = &[
     (Network::Cellular4g, 5.0),
     (Network::Cellular5g, 4.0),
@@ -148,13 +148,13 @@ pub(super) struct Install {
     locale: &'static str,
     pub(super) hours_ahead: i64,
     channel: &'static str,
-    /// Uses of the app on an ordinary day.
+    /// Sessions on an ordinary day.
     pub(super) uses_a_day: f64,
-    /// How many times the usual bytes it moves: a few move a hundred times as much.
+    /// Traffic relative to the usual amount. A few installs have a hundred times as much.
     pub(super) appetite: f64,
-    /// How long it waits with an update, as a share of the month.
+    /// How long the user delays an update, as a share of the month.
     patience: f64,
-    /// How far its clock is ahead, in microseconds.
+    /// How far the device's clock is ahead, in microseconds.
     pub(super) clock_ahead_us: i64,
     wifi: f64,
 }
@@ -168,7 +168,7 @@ impl Install {
         self.model.slowness
     }
 
-    /// What it runs at a time, given as the share of the month that has gone by.
+    /// Returns the installed version at a time, which is given as the elapsed share of the month.
     pub(super) fn version(&self, gone: f64) -> &'static Version {
         let updated = |version: &&Version| version.released + self.patience <= gone;
         VERSIONS.iter().rev().find(updated).unwrap_or(&VERSIONS[0])
@@ -208,7 +208,7 @@ impl Install {
     }
 }
 
-/// How much longer an answer takes over a network than over Wi-Fi.
+/// Returns how much longer a response takes over a network than over Wi-Fi.
 pub(super) fn network_slowness(network: Network) -> f64 {
     match network {
         Network::Cellular5g => 1.1,
@@ -219,7 +219,7 @@ pub(super) fn network_slowness(network: Network) -> f64 {
     }
 }
 
-/// Everybody who has the app. The same for a seed, whatever the number: more installs are the same ones and others.
+/// Returns all installs. A larger `count` adds installs and does not change the others.
 pub(super) fn installs(seed: u64, count: u64) -> Vec<Install> {
     let models = Dice::new(MODELS.iter().map(|model| model.weight));
     let places = Dice::new(PLACES.iter().map(|(_, _, weight)| *weight));
@@ -228,7 +228,7 @@ pub(super) fn installs(seed: u64, count: u64) -> Vec<Install> {
         .collect()
 }
 
-/// One of so many moves a hundred times the usual bytes: a few in any population.
+/// One in this many installs has about a hundred times the usual traffic, so that every population has a few of them.
 const HUNGRY_ONE_IN: u64 = 53;
 
 fn install(seed: u64, number: u64, models: &Dice, places: &Dice) -> Install {

@@ -1,15 +1,15 @@
-//! Repeatable randomness: `SplitMix64` and the few distributions that a shop's use follows.
+//! Repeatable random numbers: `SplitMix64` and the distributions that the demo needs.
 //!
-//! Own code, because the same seed has to make the same month for years, whatever a crate's next version does.
+//! Not taken from a crate, because the same seed must produce the same month for years, across versions of dependencies.
 
 use uuid::Uuid;
 
-/// A `SplitMix64` generator: one addition and three multiplications a number.
+/// A `SplitMix64` generator: one addition and two multiplications per number.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// A stream named by `keys`: equal keys give equal numbers, any other keys give unrelated ones.
+    /// Creates the stream that `keys` identify. Equal keys produce equal numbers, different keys unrelated ones.
     pub(super) fn of(keys: &[u64]) -> Self {
         let state = keys.iter().fold(0x6a09_e667_f3bc_c908, |state: u64, key| {
             mix(state.rotate_left(23) ^ mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15)))
@@ -22,18 +22,18 @@ impl Random {
         mix(self.0)
     }
 
-    /// From 0 up to, not including, `end`; 0 when `end` is 0.
+    /// Returns a number from 0 to `end`, exclusive; 0 if `end` is 0.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         let product = u128::from(self.bits()) * u128::from(end);
         u64::try_from(product >> 64).unwrap_or_default()
     }
 
-    /// From `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, inclusive.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// From 0 to just under 1.
+    /// Returns a number from 0 to 1, exclusive.
     pub(super) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -42,19 +42,19 @@ impl Random {
         self.unit() < probability
     }
 
-    /// Times between events that know nothing of each other.
+    /// Returns an exponentially distributed number: the time between independent events.
     pub(super) fn exponential(&mut self, mean: f64) -> f64 {
         -(1.0 - self.unit()).ln() * mean
     }
 
-    /// Durations: half of them under `median`, with a long tail that `sigma` stretches.
+    /// Returns a log-normally distributed number. Half of the numbers are below `median`; a larger `sigma` makes the tail longer.
     pub(super) fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         let normal = radius * (std::f64::consts::TAU * self.unit()).cos();
         median * (sigma * normal).exp()
     }
 
-    /// From -`most` to `most`.
+    /// Returns a number from -`most` to `most`, inclusive.
     pub(super) fn signed(&mut self, most: u32) -> i64 {
         i64::try_from(self.below(2 * u64::from(most) + 1)).unwrap_or_default() - i64::from(most)
     }
@@ -70,7 +70,7 @@ impl Random {
     }
 }
 
-/// The nearest whole number, 0 for what is negative or not a number.
+/// Returns the nearest whole number, or 0 for negative numbers and NaN.
 #[expect(
     clippy::cast_sign_loss,
     reason = "a float-to-integer cast saturates, and 0 is what a negative value should give"
@@ -85,7 +85,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A loaded die: picks an index in proportion to its weight.
+/// A loaded die: picks an index with a probability proportional to its weight.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(Vec<f64>);
 

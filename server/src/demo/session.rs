@@ -1,4 +1,4 @@
-//! One use of the app: which pages somebody goes through, and the batch that tells of it.
+//! Simulates one session of the app: the pages that the user visits, and the resulting batch.
 
 mod drawing;
 mod janks;
@@ -14,7 +14,7 @@ use super::random::{Dice, Random, whole};
 use super::stacks::Stack;
 use super::versions::Version;
 
-/// A use of the app that is being told.
+/// A session that is being simulated.
 pub(super) struct Session<'p> {
     install: &'p Install,
     version: &'static Version,
@@ -25,7 +25,7 @@ pub(super) struct Session<'p> {
     batch: Batch<'static>,
 }
 
-/// A stay on a page. Times are microseconds.
+/// A visit to a page. Times are in microseconds.
 struct Visit {
     page: &'static Page,
     at: i64,
@@ -33,17 +33,17 @@ struct Visit {
     first: bool,
 }
 
-/// What one use leaves behind, and when it ended.
+/// The batch of a session, and the time at which the session ended.
 pub(super) struct Told {
     pub(super) ended: i64,
     pub(super) batch: Batch<'static>,
 }
 
-/// Whoever compares prices for an hour.
+/// Probability of a long session, for example to compare prices.
 const LONG_USE: f64 = 0.1;
 
 impl<'p> Session<'p> {
-    /// `gone`: the share of the month that has gone by.
+    /// `gone` is the elapsed share of the month.
     pub(super) fn new(
         install: &'p Install,
         stacks: &'p [Stack],
@@ -142,7 +142,7 @@ impl<'p> Session<'p> {
         }
     }
 
-    /// A moment as the device tells it: by its own clock.
+    /// Returns a time as the device reports it, by its own clock.
     fn time(&self, at: i64) -> Timestamp {
         Timestamp::from_micros(at + self.install.clock_ahead_us)
     }
@@ -151,7 +151,7 @@ impl<'p> Session<'p> {
         u64::try_from((at - self.begin) / 1_000).unwrap_or_default()
     }
 
-    /// How much longer the processor takes.
+    /// Returns the factor by which processing takes longer on this device.
     fn slowness(&self) -> f64 {
         self.install.slowness()
     }
@@ -160,7 +160,7 @@ impl<'p> Session<'p> {
         network_slowness(self.network)
     }
 
-    /// A moment of a stay.
+    /// Returns a random time during a visit.
     fn moment(&mut self, visit: &Visit) -> i64 {
         visit.at + micros(self.random.unit() * visit.length as f64)
     }
@@ -184,7 +184,7 @@ impl<'p> Session<'p> {
     }
 }
 
-/// A float of the model as one of the protocol's whole numbers.
+/// Rounds a float to one of the protocol's integers.
 fn micros(value: f64) -> i64 {
     i64::try_from(whole(value)).unwrap_or(i64::MAX)
 }

@@ -1,20 +1,20 @@
-//! The stacks that stalls are caught in: a kind of work innermost, the shop's code that asked for it, the looper outermost.
+//! The stacks of simulated stalls: system code innermost, then the shop's code that called it, and the looper outermost.
 
 use unjank_protocol::{Frame, Text};
 
-/// A stack and where it comes up.
+/// A stack with the conditions under which it occurs.
 pub(super) struct Stack {
     pub(super) frames: Vec<Frame<'static>>,
-    /// Empty for any.
+    /// Page on which the stack occurs. Empty for any page.
     pub(super) page: &'static str,
     pub(super) weight: f64,
     pub(super) median_ms: f64,
     pub(super) ios: bool,
-    /// Caught where orders are written on the main thread, and nowhere else.
+    /// Whether the stack occurs only if orders are written on the main thread.
     pub(super) only_when_blocked: bool,
 }
 
-/// Stacks that differ only in what ran innermost: one problem.
+/// Stacks of one problem. They differ only in the innermost frames.
 struct Problem {
     page: &'static str,
     weight: f64,
@@ -56,7 +56,7 @@ android.app.ActivityThread.main(ActivityThread.java:8919)
 java.lang.reflect.Method.invoke(Native)
 com.android.internal.os.ZygoteInit.main(ZygoteInit.java:1103)";
 
-/// The stall that came with writing orders on the main thread.
+/// The stall that was introduced by writing orders on the main thread.
 const BLOCKED: Problem = Problem {
     page: "CheckoutActivity",
     weight: 1.0,
@@ -267,7 +267,7 @@ CoreFoundation!__CFRunLoopRun"],
     },
 ];
 
-/// Every stack that comes up.
+/// Returns all stacks.
 pub(super) fn stacks() -> Vec<Stack> {
     let android = ANDROID.iter().map(|problem| (problem, false, false));
     let apple = APPLE.iter().map(|problem| (problem, true, false));
@@ -289,7 +289,7 @@ pub(super) fn stacks() -> Vec<Stack> {
     .collect()
 }
 
-/// `class.function(file:line)`, or `module!function` of native code.
+/// Parses `class.function(file:line)`, or `module!function` of native code.
 fn frame(line: &'static str) -> Option<Frame<'static>> {
     if let Some((module, function)) = line.split_once('!') {
         return Some(Frame {

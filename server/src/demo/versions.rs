@@ -1,19 +1,19 @@
-//! The three versions of the month, and what the last of them does worse and better.
+//! The three versions of the app, and what the newest one makes worse and better.
 
-/// A version of the app, and how it differs from those before it. Factors are of the usual duration.
+/// A version of the app, and how it differs from the earlier ones. Factors apply to the usual durations.
 pub(super) struct Version {
     pub(super) name: &'static str,
     build: u64,
-    /// When it came out, as a share of the month.
+    /// Release time as a share of the month.
     pub(super) released: f64,
-    /// Orders are written to the database on the main thread.
+    /// Whether orders are written to the database on the main thread.
     pub(super) writes_orders_on_main: bool,
-    /// Memory that the page of a product never gives back, in bytes for each minute.
+    /// Memory leak on the product page, in bytes per minute.
     pub(super) leak_per_minute: f64,
     pub(super) cold_start: f64,
 }
 
-/// What differs between the builds of a version.
+/// Values that differ between the builds of a version.
 pub(super) struct Release {
     pub(super) build: u64,
     pub(super) sdk: &'static str,
@@ -33,7 +33,7 @@ impl Version {
         }
     }
 
-    /// Only the app on Android writes orders to a database of its own.
+    /// Returns whether checkout blocks the main thread. Only the Android app writes orders to a local database.
     pub(super) fn blocks_checkout(&self, ios: bool) -> bool {
         self.writes_orders_on_main && !ios
     }

@@ -1,11 +1,11 @@
-//! What is drawn on a page: windows of frames with the durations of each, and functions that are drawn again.
+//! Simulates drawing on a page: frame windows with histograms, and recompositions.
 
 use unjank_protocol::{FrameWindow, Histogram, Recomposition, Text};
 
 use super::{Session, Visit, small};
 
 const WINDOW_MS: i64 = 10_000;
-/// Lower bounds of the durations of slow frames, in milliseconds, and the share of slow frames that last about so long.
+/// Lower bounds of the durations of slow frames in milliseconds, each with its share of the slow frames.
 const SLOW: &[(u32, f64)] = &[
     (17, 0.52),
     (24, 0.22),
@@ -15,7 +15,7 @@ const SLOW: &[(u32, f64)] = &[
     (200, 0.012),
     (400, 0.003),
 ];
-/// Lower bounds of frames in time, by share of the budget.
+/// Lower bounds of the durations of frames in time as a share of the budget, each with its share of these frames.
 const IN_TIME: &[(f64, f64)] = &[
     (0.2, 0.18),
     (0.35, 0.34),
@@ -43,7 +43,7 @@ impl Session<'_> {
         } else {
             1.0
         };
-        // Twice the frames in the same time leave less room for each.
+        // A higher refresh rate leaves less time for each frame.
         let share = visit.page.slow_share * worse * self.slowness() * (hz / 60.0).sqrt();
         let share = self.random.log_normal(share, 0.35).min(0.6);
         let slow = share * due;
@@ -93,7 +93,7 @@ impl Session<'_> {
         let late = SLOW.iter().map(|(ms, share)| (*ms, slow * share));
         let mut buckets: Vec<(u32, u32)> = Vec::new();
         for (ms, frames) in fast.chain(late).chain([(700, frozen)]) {
-            // Parts of a frame are a chance of one.
+            // Round fractions of a frame up or down at random.
             let frames = small((frames + self.random.unit() - 0.5).max(0.0));
             match buckets.last_mut() {
                 Some((last, already)) if *last == ms => *already += frames,
@@ -127,7 +127,7 @@ impl Session<'_> {
     }
 }
 
-/// Whole budgets that frames of about `ms` skip.
+/// Returns the number of frame budgets that frames of about `ms` skip.
 fn lost(ms: u32, frames: u32, hz: f64) -> f64 {
     let budgets = f64::from(ms) * hz / 1_000.0;
     (budgets - 0.5).max(0.0).round() * f64::from(frames)

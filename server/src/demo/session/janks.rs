@@ -1,4 +1,4 @@
-//! Stalls of the main thread, with the stack that was caught in them.
+//! Simulates stalls of the main thread, with their stacks.
 
 use unjank_protocol::{Jank, JankKind, JankSample, JankStrategy, LogLine, Text};
 
@@ -16,7 +16,7 @@ const MANY: JankStrategy = JankStrategy {
     count: 5,
     period_ms: 60_000,
 };
-/// Stalls in a stay on a page, on a middle device.
+/// Probability of a stall per visit of a page, on a mid-range device.
 const USUAL: f64 = 0.075;
 const BLOCKED_CHECKOUT: f64 = 0.3;
 

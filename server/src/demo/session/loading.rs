@@ -1,4 +1,4 @@
-//! How long the app takes to start, and its pages to load.
+//! Simulates app starts and page loads.
 
 use unjank_protocol::{
     AppStart, AppStartKind, LaunchKind, PageLoad, PageOutcome, PageRequest, Phase, Text,
@@ -6,7 +6,7 @@ use unjank_protocol::{
 
 use super::{Session, Visit, micros, small};
 
-/// Parts of a cold start, and the share of it that each takes.
+/// Phases of a cold start, with their shares of its duration.
 const PHASES: &[(&str, f64)] = &[
     ("process", 0.16),
     ("application", 0.34),
@@ -15,7 +15,7 @@ const PHASES: &[(&str, f64)] = &[
 ];
 
 impl Session<'_> {
-    /// Answers how long it took, in microseconds.
+    /// Adds the app start. Returns its duration in microseconds.
     pub(super) fn start_of_the_app(&mut self) -> i64 {
         let (kind, median) = match self.random.unit() {
             share if share < 0.45 => (AppStartKind::Cold, 920.0 * self.version.cold_start),

@@ -1,4 +1,4 @@
-//! What is sampled and counted while the app runs: monitors, bytes, and what the SDK itself cost and lost.
+//! Simulates monitors, traffic, and the SDK's own overhead and losses.
 
 use unjank_protocol::{
     Attributes, Day, Dropped, Metric, SdkHealth, Signal, Text, Timestamp, Traffic,
@@ -7,7 +7,7 @@ use unjank_protocol::{
 use super::{Session, Visit, micros};
 use crate::demo::random::whole;
 
-/// Where bytes go: the source, its usual bytes received in a use, sent, and its requests.
+/// Sources of traffic, with the usual bytes received, bytes sent, and requests per session.
 const SOURCES: &[(&str, f64, f64, f64)] = &[
     ("api", 420_000.0, 95_000.0, 46.0),
     ("cdn", 6_200_000.0, 60_000.0, 74.0),
@@ -63,9 +63,9 @@ impl Session<'_> {
         self.batch.metrics.push(metric);
     }
 
-    /// What is only known when the use is over.
+    /// Adds the data that is only known at the end of the session.
     pub(super) fn finish(&mut self, ended: i64) {
-        // The natural day of whoever holds the device.
+        // The calendar day in the user's time zone.
         let here = self
             .time(ended)
             .shifted(self.install.hours_ahead * 3_600_000_000);

@@ -1,4 +1,4 @@
-//! Traces: an operation and what runs inside it, each step as long as its own time and what it waits for.
+//! Simulates traces: an operation and its steps. A step takes its own time plus the time of the steps that it waits for.
 
 use unjank_protocol::{
     Attributes, Code, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, TraceId,
@@ -7,18 +7,18 @@ use unjank_protocol::{
 use super::{Session, Visit, micros};
 use crate::demo::operations::{INSERT_ORDER, Operation, Place, Step};
 
-/// The share of traces in which methods are traced.
+/// Share of traces that include methods.
 const METHODS: f64 = 0.1;
 const MAIN: &str = "main";
 
-/// A trace that is being made.
+/// A trace that is being generated.
 struct Trace {
     id: TraceId,
     methods: bool,
     page: &'static str,
 }
 
-/// What a step runs in.
+/// The surroundings of a step.
 #[derive(Clone, Copy)]
 struct Around {
     span: SpanId,
@@ -60,7 +60,7 @@ impl Session<'_> {
         self.batch.spans.push(root);
     }
 
-    /// On whichever thread the version does it.
+    /// Adds the order's insertion, on the thread that the version uses for it.
     fn insert_order(&mut self, trace: &Trace, around: Around) -> i64 {
         let place = if self.version.writes_orders_on_main {
             Place::Here
@@ -83,9 +83,9 @@ impl Session<'_> {
         around.at
     }
 
-    /// Answers when what is around it goes on.
+    /// Adds a step with its nested steps. Returns the time at which the enclosing step continues.
     fn run(&mut self, trace: &Trace, step: &Step, around: Around) -> i64 {
-        // On iOS nothing is traced by itself but requests.
+        // On iOS, only requests are traced automatically.
         let kept = match step.kind {
             SpanKind::Method => trace.methods,
             SpanKind::Init => !self.install.is_ios(),

@@ -90,7 +90,11 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
         rule: rule.id.to_string(),
     };
     rule.fire(&["critical"], at(2)).await;
-    place.control.write_messages(&unannounced, at(2)).await.unwrap();
+    place
+        .control
+        .write_messages(&unannounced, at(2))
+        .await
+        .unwrap();
     let claims = (0..6).map(|number| {
         let control = if number % 2 == 0 {
             &place.control

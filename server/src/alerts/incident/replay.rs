@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::evaluator::{Step, held};
-use super::judge::{Case, Judge, OpenGroup, judge};
-use super::rule::Rule;
-use super::verdict::Group;
+use crate::alerts::incident::evaluator::{Step, held};
+use crate::alerts::judge::verdict::Group;
+use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
+use crate::alerts::rule::Rule;
 use crate::query::QueryError;
 use crate::store::control::{AlertState, Evaluated, Incident};
 

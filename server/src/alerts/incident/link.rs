@@ -3,8 +3,8 @@
 use form_urlencoded::Serializer;
 use unjank_protocol::Timestamp;
 
-use super::rule::Rule;
-use super::verdict::{Group, Sides};
+use crate::alerts::judge::verdict::{Group, Sides};
+use crate::alerts::rule::Rule;
 
 /// The filters that every screen has.
 const FILTERS: [&str; 9] = [
@@ -20,7 +20,7 @@ const FILTERS: [&str; 9] = [
 ];
 
 /// Returns the path and query of the link.
-pub(super) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
+pub(in crate::alerts) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
     let signal = rule.metric.signal.as_str();
     let (path, tab) = screen(signal);
     let mut query = Serializer::new(String::new());

@@ -8,13 +8,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::evidence::{evidence, summary};
-use super::judge::{Case, Judge, OpenGroup, judge};
-use super::link::link;
-use super::machine::{GroupStatus, MIX_SHIFT, Next, Observation, Timing, next};
-use super::moved::moved;
-use super::rule::{Condition, Rule, minutes};
-use super::verdict::Verdict;
+use crate::alerts::incident::link::link;
+use crate::alerts::incident::states::{GroupStatus, MIX_SHIFT, Next, Observation, Timing, next};
+use crate::alerts::judge::contributors::moved;
+use crate::alerts::judge::evidence::{evidence, summary};
+use crate::alerts::judge::verdict::Verdict;
+use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
+use crate::alerts::rule::{Condition, Rule, minutes};
 use crate::clock::Clock;
 use crate::control::Lease;
 use crate::metrics::AlertMetrics;
@@ -24,7 +24,7 @@ use crate::store::control::{
 };
 
 /// An evaluation that takes longer has failed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(in crate::alerts) const PATIENCE: Duration = Duration::from_secs(30);
 /// Rows reach ClickHouse some seconds after the server accepted them, so a round evaluates a time this far in the past.
 const SETTLES: i64 = 15_000_000;
 
@@ -189,14 +189,14 @@ impl Evaluator {
 }
 
 /// Applies the verdicts on a rule to its states.
-pub(super) struct Step<'s> {
-    pub(super) rule: Uuid,
-    pub(super) case: &'s Case<'s>,
-    pub(super) mutes: &'s [Mute],
+pub(in crate::alerts) struct Step<'s> {
+    pub(in crate::alerts) rule: Uuid,
+    pub(in crate::alerts) case: &'s Case<'s>,
+    pub(in crate::alerts) mutes: &'s [Mute],
 }
 
 impl Step<'_> {
-    pub(super) fn follow(
+    pub(in crate::alerts) fn follow(
         &self,
         states: Vec<AlertState>,
         verdicts: &[Verdict],
@@ -355,7 +355,7 @@ impl Step<'_> {
     }
 }
 
-pub(super) fn held(state: &AlertState) -> Option<OpenGroup> {
+pub(in crate::alerts) fn held(state: &AlertState) -> Option<OpenGroup> {
     let firing = state.state == GroupState::Firing;
     firing.then(|| OpenGroup {
         group: serde_json::from_str(&state.group_key).unwrap_or_default(),

@@ -6,12 +6,14 @@ use serde_json::Value;
 use tokio::time::timeout;
 use unjank_protocol::Timestamp;
 
-use super::act::{Current, SAVE_ATTEMPTS, acted, alerts, id_of, labels, target, text};
-use super::action::{Action, ActionOutcome};
-use super::cohort::cohort;
-use super::evaluator::{Evaluator, PATIENCE};
-use super::raise::{Patch, TargetRates, with};
-use super::rule::Rule;
+use crate::alerts::incident::evaluator::{Evaluator, PATIENCE};
+use crate::alerts::overrides::cohort::cohort;
+use crate::alerts::overrides::rates::{Patch, TargetRates, with};
+use crate::alerts::overrides::{
+    Current, SAVE_ATTEMPTS, acted, alerts, id_of, labels, target, text,
+};
+use crate::alerts::rule::Rule;
+use crate::alerts::rule::action::{Action, ActionOutcome};
 use crate::control::Project;
 use crate::control::configurations::{SaveError, compile};
 use crate::control::preview::{Proposal, preview};
@@ -48,7 +50,7 @@ struct Case<'c> {
 }
 
 impl Evaluator {
-    pub(super) async fn place_all(
+    pub(in crate::alerts) async fn place_all(
         &self,
         row: &AlertRule,
         rule: &Rule,

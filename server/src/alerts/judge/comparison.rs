@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::devices::{is_mix_shift, kinds_of_devices, standardised};
-use super::judge::{Case, Judge, MAX_ROWS, OpenGroup};
-use super::machine::Observation;
-use super::rule::{Compare, Condition, Effect, Worse};
-use super::verdict::{Group, Numbers, Sides, Verdict, finite};
-use super::versions::Version;
+use crate::alerts::incident::states::Observation;
+use crate::alerts::judge::like_devices::{is_mix_shift, kinds_of_devices, standardised};
+use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict, finite};
+use crate::alerts::judge::versions::Version;
+use crate::alerts::judge::{Case, Judge, MAX_ROWS, OpenGroup};
+use crate::alerts::rule::{Compare, Condition, Effect, Worse};
 use crate::holm::holm;
 use crate::query::{Ask, QueryError};
 use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};
@@ -17,18 +17,18 @@ const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
 /// The two sides of a comparison. `app` restricts both to one app.
-pub(super) struct Comparison {
-    pub(super) app: Option<String>,
-    pub(super) head: Side,
-    pub(super) base: Side,
+pub(in crate::alerts) struct Comparison {
+    pub(in crate::alerts) app: Option<String>,
+    pub(in crate::alerts) head: Side,
+    pub(in crate::alerts) base: Side,
 }
 
-pub(super) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
+pub(in crate::alerts) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
 /// Verdicts with the dimension values of their groups.
 type Found = Vec<(Vec<String>, Verdict)>;
 
 /// Compares the newest version of each app with the previous one.
-pub(super) async fn with_version_before(
+pub(in crate::alerts) async fn with_version_before(
     judge: &Judge,
     case: &Case<'_>,
     compare: Compare,
@@ -136,7 +136,7 @@ fn of_versions(
 }
 
 /// Compares with the same time last week, in whole hours or days, so that a partial day is not compared with a whole one.
-pub(super) async fn with_last_week(
+pub(in crate::alerts) async fn with_last_week(
     judge: &Judge,
     case: &Case<'_>,
 ) -> Result<Vec<Verdict>, QueryError> {
@@ -370,7 +370,7 @@ fn direction(case: &Case<'_>) -> (Effect, bool) {
 }
 
 /// Returns the rule's query for one side.
-pub(super) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> Ask {
+pub(in crate::alerts) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> Ask {
     let mut ask = case.ask(side.span.from, side.span.to);
     if let Some(app) = &contested.app {
         ask.filters.retain(|(name, _)| name != "app_id");
@@ -383,7 +383,7 @@ pub(super) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> Ask {
     ask
 }
 
-pub(super) async fn measured(
+pub(in crate::alerts) async fn measured(
     judge: &Judge,
     case: &Case<'_>,
     ask: &Ask,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::rule::Rule;
+use crate::alerts::rule::Rule;
 
 /// Returns the rules that most projects need.
 #[must_use]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::check::RuleFault;
-use super::rule::Metric;
+use crate::alerts::rule::Metric;
+use crate::alerts::rule::validation::RuleFault;
 use crate::remote_config::Override;
 
 /// Raises the sampling rates of the affected devices while an incident fires, to collect more evidence.
@@ -107,7 +107,7 @@ impl SamplingRates {
 }
 
 impl Action {
-    pub(super) fn faults(&self, metric: &Metric) -> Vec<RuleFault> {
+    pub(in crate::alerts) fn faults(&self, metric: &Metric) -> Vec<RuleFault> {
         let mut faults = Vec::new();
         let mut fault = |path: String, message: &str| {
             let message = message.to_owned();

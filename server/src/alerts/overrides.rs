@@ -3,16 +3,20 @@
 //! An override is saved in the same way as a user's edit. It expires at a fixed time and is removed when its incident ends. All state
 //! is in the control database.
 
+pub(in crate::alerts) mod cohort;
+pub(in crate::alerts) mod placement;
+pub(in crate::alerts) mod rates;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use unjank_protocol::config::Document;
 
-use super::action::{Action, ActionOutcome};
-use super::cohort::span_names;
-use super::evaluator::Evaluator;
-use super::raise::{Patch, TargetRates, with, without};
-use super::rule::Rule;
+use crate::alerts::incident::evaluator::Evaluator;
+use crate::alerts::overrides::cohort::span_names;
+use crate::alerts::overrides::rates::{Patch, TargetRates, with, without};
+use crate::alerts::rule::Rule;
+use crate::alerts::rule::action::{Action, ActionOutcome};
 use crate::control::configurations::{Draft, SaveError, compile, save};
 use crate::remote_config::{Device, INCIDENT_ID_PREFIX, Override};
 use crate::store::control::{
@@ -21,7 +25,7 @@ use crate::store::control::{
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 /// How many times a round tries a save that conflicts with other saves.
-pub(super) const SAVE_ATTEMPTS: usize = 5;
+pub(in crate::alerts) const SAVE_ATTEMPTS: usize = 5;
 const HOUR: i64 = 3_600_000_000;
 
 /// The change that an override needs.
@@ -33,16 +37,16 @@ enum Due {
 }
 
 /// The saved configuration.
-pub(super) struct Current {
-    pub(super) value: Value,
-    pub(super) revision: i64,
+pub(in crate::alerts) struct Current {
+    pub(in crate::alerts) value: Value,
+    pub(in crate::alerts) revision: i64,
     /// The document for devices that match no override.
-    pub(super) base: Document,
+    pub(in crate::alerts) base: Document,
 }
 
 impl Evaluator {
     /// Removes overrides that have ended, then places new ones. The next round retries failures.
-    pub(super) async fn act(&self, rules: &[AlertRule]) {
+    pub(in crate::alerts) async fn act(&self, rules: &[AlertRule]) {
         if let Err(error) = self.reconcile_all(rules).await {
             tracing::warn!(%error, "failed to reconcile the overrides of incidents");
         }
@@ -174,7 +178,7 @@ impl Evaluator {
         }
     }
 
-    pub(super) fn acted(&self, action: &Action, state: ActionState) -> ActionOutcome {
+    pub(in crate::alerts) fn acted(&self, action: &Action, state: ActionState) -> ActionOutcome {
         let now = self.clock.now();
         ActionOutcome {
             state: state.as_str().to_owned(),
@@ -193,7 +197,7 @@ impl Evaluator {
     }
 
     /// Saves the next revision and the incident's record of it in one transaction.
-    pub(super) async fn write(
+    pub(in crate::alerts) async fn write(
         &self,
         incident: &Incident,
         (configuration, expected_revision): (Value, i64),
@@ -225,7 +229,7 @@ impl Evaluator {
         Ok(())
     }
 
-    pub(super) async fn note(
+    pub(in crate::alerts) async fn note(
         &self,
         incident: &Incident,
         state: ActionState,
@@ -239,7 +243,7 @@ impl Evaluator {
         Ok(())
     }
 
-    pub(super) async fn current(&self, project: &str) -> Result<Current, SaveError> {
+    pub(in crate::alerts) async fn current(&self, project: &str) -> Result<Current, SaveError> {
         let (value, revision) = match self.control.latest_document(KIND, project).await {
             Ok(document) => {
                 let value = serde_json::from_str(&document.text);
@@ -277,23 +281,23 @@ fn note_of(incident: &Incident, state: ActionState, acted: &ActionOutcome) -> Ac
 }
 
 /// The author of the revisions that incidents save.
-pub(super) fn alerts() -> Actor {
+pub(in crate::alerts) fn alerts() -> Actor {
     Actor::system("alerts")
 }
 
-pub(super) fn id_of(incident: &Incident) -> String {
+pub(in crate::alerts) fn id_of(incident: &Incident) -> String {
     format!("{INCIDENT_ID_PREFIX}{}", incident.id)
 }
 
-pub(super) fn acted(incident: &Incident) -> Option<ActionOutcome> {
+pub(in crate::alerts) fn acted(incident: &Incident) -> Option<ActionOutcome> {
     serde_json::from_str(incident.action.as_deref()?).ok()
 }
 
-pub(super) fn labels(incident: &Incident) -> BTreeMap<String, String> {
+pub(in crate::alerts) fn labels(incident: &Incident) -> BTreeMap<String, String> {
     serde_json::from_str(&incident.labels).unwrap_or_default()
 }
 
-pub(super) fn target(incident: &Incident, rule: &Rule, action: &Action) -> TargetRates {
+pub(in crate::alerts) fn target(incident: &Incident, rule: &Rule, action: &Action) -> TargetRates {
     TargetRates {
         rates: action.sampling,
         names: span_names(&labels(incident), &rule.metric),
@@ -307,7 +311,7 @@ fn find(configuration: &Value, id: &str) -> Option<Override> {
     serde_json::from_value(found.clone()).ok()
 }
 
-pub(super) fn text(written: &Override) -> Option<Value> {
+pub(in crate::alerts) fn text(written: &Override) -> Option<Value> {
     serde_json::to_value(written).ok()
 }
 

@@ -39,7 +39,7 @@ pub enum Weekday {
 
 impl MuteWindow {
     /// Whether all fields are valid.
-    pub(super) fn fits(&self) -> bool {
+    pub(in crate::alerts) fn fits(&self) -> bool {
         time_of_day(&self.from).is_some()
             && time_of_day(&self.to).is_some()
             && (-840..=840).contains(&self.utc_offset_minutes)
@@ -47,7 +47,7 @@ impl MuteWindow {
     }
 
     /// Whether the window covers a time.
-    pub(super) fn holds(&self, now: i64) -> bool {
+    pub(in crate::alerts) fn holds(&self, now: i64) -> bool {
         let (Some(from), Some(to)) = (time_of_day(&self.from), time_of_day(&self.to)) else {
             return false;
         };

@@ -1,12 +1,15 @@
 //! Rules that fire when a number is above or below a bound.
 
-use super::judge::{Case, Judge};
-use super::machine::Observation;
-use super::rule::Condition;
-use super::verdict::{Numbers, Sides, Verdict, finite};
+use crate::alerts::incident::states::Observation;
+use crate::alerts::judge::verdict::{Numbers, Sides, Verdict, finite};
+use crate::alerts::judge::{Case, Judge};
+use crate::alerts::rule::Condition;
 use crate::query::QueryError;
 
-pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, QueryError> {
+pub(in crate::alerts) async fn verdicts(
+    judge: &Judge,
+    case: &Case<'_>,
+) -> Result<Vec<Verdict>, QueryError> {
     let to = case.until();
     let from = to - case.rule.window();
     let rows = judge.rows(case, &case.ask(from, to)).await?;

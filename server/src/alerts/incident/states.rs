@@ -55,9 +55,9 @@ pub enum Next {
     Resolve(&'static str),
 }
 
-pub(super) const RECOVERED: &str = "recovered";
-pub(super) const NO_DATA: &str = "too few samples to decide";
-pub(super) const MIX_SHIFT: &str = "only the mix of devices changed";
+pub(in crate::alerts) const RECOVERED: &str = "recovered";
+pub(in crate::alerts) const NO_DATA: &str = "too few samples to decide";
+pub(in crate::alerts) const MIX_SHIFT: &str = "only the mix of devices changed";
 
 /// Returns the next step for a group.
 #[must_use]

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::judge::{Case, Judge, samples_of};
-use super::rule::{Condition, Effect, Worse};
-use super::verdict::{Verdict, finite};
+use crate::alerts::judge::verdict::{Verdict, finite};
+use crate::alerts::judge::{Case, Judge, samples_of};
+use crate::alerts::rule::{Condition, Effect, Worse};
 use crate::query::{Ask, QueryError};
 use crate::store::reads::{Better, subject};
 
@@ -40,7 +40,11 @@ const MOST_KEYS: u64 = 5;
 const LEAST_SAMPLES: u64 = 10;
 
 /// Returns the values that changed most in the bad direction. A failed query only means less evidence.
-pub(super) async fn moved(judge: &Judge, case: &Case<'_>, verdict: &Verdict) -> Vec<Moved> {
+pub(in crate::alerts) async fn moved(
+    judge: &Judge,
+    case: &Case<'_>,
+    verdict: &Verdict,
+) -> Vec<Moved> {
     let metric = &case.rule.metric;
     let known = |name: &&&str| {
         let named = verdict.group.contains_key(**name) || metric.filters.contains_key(**name);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::comparison::{Comparison, Measured, ask, measured};
-use super::judge::{Case, Judge, MAX_ROWS};
+use crate::alerts::judge::comparison::{Comparison, Measured, ask, measured};
+use crate::alerts::judge::{Case, Judge, MAX_ROWS};
 use crate::query::QueryError;
 use crate::store::reads::{Formula, subject};
 
@@ -11,14 +11,14 @@ use crate::store::reads::{Formula, subject};
 const STRATUM_SAMPLES: f64 = 10.0;
 
 /// Whether most of the change disappears between like devices.
-pub(super) fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> bool {
+pub(in crate::alerts) fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> bool {
     let sign = if up { 1.0 } else { -1.0 };
     sign * standardised < sign * raw / 2.0
 }
 
 /// Returns the dimensions to stratify devices by, besides those the rule groups by. Totals have none: they grow with the number of
 /// devices, whatever their kind.
-pub(super) fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
+pub(in crate::alerts) fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
     let metric = &case.rule.metric;
     let Some(subject) = subject(&metric.signal) else {
         return Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
 }
 
 /// Returns the relative change between like devices per group, where both sides have enough samples of the same strata.
-pub(super) async fn standardised(
+pub(in crate::alerts) async fn standardised(
     judge: &Judge,
     case: &Case<'_>,
     contested: &Comparison,

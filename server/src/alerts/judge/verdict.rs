@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::machine::Observation;
+use crate::alerts::incident::states::Observation;
 
 /// The values of dimensions, by name.
-pub(super) type Group = BTreeMap<String, String>;
+pub(in crate::alerts) type Group = BTreeMap<String, String>;
 
 /// The result of evaluating a group at a given time.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,6 @@ impl Verdict {
 }
 
 /// Returns the value if JSON can represent it.
-pub(super) fn finite(value: f64) -> Option<f64> {
+pub(in crate::alerts) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

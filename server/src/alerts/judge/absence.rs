@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::judge::{Case, Judge, MAX_ROWS};
-use super::machine::Observation;
-use super::verdict::{Group, Numbers, Sides, Verdict};
+use crate::alerts::incident::states::Observation;
+use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict};
+use crate::alerts::judge::{Case, Judge, MAX_ROWS};
 use crate::query::QueryError;
 
 /// A group can only be missing if it sent data within this time before the window.
 const LOOK_BACK: i64 = 7 * 86_400_000_000;
 
-pub(super) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, QueryError> {
+pub(in crate::alerts) async fn verdicts(
+    judge: &Judge,
+    case: &Case<'_>,
+) -> Result<Vec<Verdict>, QueryError> {
     let (from, to) = (case.now - case.rule.window(), case.now);
     // Read more groups than a rule watches, so that a small group is not mistaken for a missing one.
     let now = arrived(judge, case, (from, to), Some(MAX_ROWS)).await?;

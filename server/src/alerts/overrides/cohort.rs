@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rule::Metric;
+use crate::alerts::rule::Metric;
 use crate::remote_config::{Condition, version_order};
 
 /// The dimensions that devices report when they poll. Pages and names are not among them.
@@ -20,7 +20,7 @@ const VERSION_NUMBERS: usize = 4;
 ///
 /// # Errors
 /// If a condition cannot express a value. The cohort is not widened instead.
-pub(super) fn cohort(
+pub(in crate::alerts) fn cohort(
     labels: &BTreeMap<String, String>,
     metric: &Metric,
 ) -> Result<Condition, String> {
@@ -40,7 +40,10 @@ pub(super) fn cohort(
 }
 
 /// Returns the names of the incident's spans. Empty if its rule does not watch spans by name.
-pub(super) fn span_names(labels: &BTreeMap<String, String>, metric: &Metric) -> Vec<String> {
+pub(in crate::alerts) fn span_names(
+    labels: &BTreeMap<String, String>,
+    metric: &Metric,
+) -> Vec<String> {
     if metric.signal != "spans" {
         return Vec::new();
     }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::judge::Judge;
+use crate::alerts::judge::Judge;
 use crate::query::QueryError;
 use crate::remote_config::version_order;
 use crate::store::reads::SeenVersion;
@@ -13,20 +13,24 @@ const LOOK_BACK: i64 = 90 * 86_400_000_000;
 
 /// A version, and the hour in which its first batch arrived, in microseconds since the epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Version {
-    pub(super) name: String,
-    pub(super) first_seen: i64,
+pub(in crate::alerts) struct Version {
+    pub(in crate::alerts) name: String,
+    pub(in crate::alerts) first_seen: i64,
 }
 
 /// The versions of each app, newest first.
-pub(super) type Versions = BTreeMap<String, Vec<Version>>;
+pub(in crate::alerts) type Versions = BTreeMap<String, Vec<Version>>;
 
 /// The cached versions of one project at one time.
-pub(super) type Remembered = Option<(String, i64, Versions)>;
+pub(in crate::alerts) type Remembered = Option<(String, i64, Versions)>;
 
 impl Judge {
     /// Returns the versions known at a time, from the cache if it is fresh.
-    pub(super) async fn versions(&self, project: &str, now: i64) -> Result<Versions, QueryError> {
+    pub(in crate::alerts) async fn versions(
+        &self,
+        project: &str,
+        now: i64,
+    ) -> Result<Versions, QueryError> {
         let at = now.div_euclid(self.fresh) * self.fresh;
         if let Some((of, known_at, versions)) = &*self.versions.lock().await
             && of == project

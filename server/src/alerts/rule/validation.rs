@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::rule::{Condition, Effect, Rule};
+use crate::alerts::rule::{Condition, Effect, Rule};
 use crate::query::Ask;
 use crate::store::reads::{Better, Subject, subject};
 

@@ -5,10 +5,10 @@ use serde::Serialize;
 use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
-use super::judge::{Case, samples_of};
-use super::moved::Moved;
-use super::rule::{Condition, Metric, Rule};
-use super::verdict::{Group, Numbers, Sides, Verdict};
+use crate::alerts::judge::contributors::Moved;
+use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict};
+use crate::alerts::judge::{Case, samples_of};
+use crate::alerts::rule::{Condition, Metric, Rule};
 use crate::store::reads::{Unit, subject};
 
 /// Why an incident was opened.
@@ -30,7 +30,7 @@ pub struct Evidence {
 }
 
 /// Returns the evidence of a verdict, with `moved` still empty.
-pub(super) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
+pub(in crate::alerts) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
     let rule = case.rule;
     Evidence {
         metric: rule.metric.clone(),
@@ -46,7 +46,7 @@ pub(super) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
 }
 
 /// Summarizes a verdict in one line.
-pub(super) fn summary(rule: &Rule, verdict: &Verdict) -> String {
+pub(in crate::alerts) fn summary(rule: &Rule, verdict: &Verdict) -> String {
     let unit = unit(&rule.metric);
     let (numbers, sides) = (&verdict.numbers, &verdict.sides);
     let format_value =

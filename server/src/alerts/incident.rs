@@ -1,0 +1,6 @@
+//! Incidents: the states of groups, the rounds that evaluate rules and open or resolve incidents, and replays of rules on past data.
+
+pub(in crate::alerts) mod evaluator;
+pub(in crate::alerts) mod link;
+pub(in crate::alerts) mod replay;
+pub(in crate::alerts) mod states;
