@@ -12,7 +12,7 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=../migrations/postgres");
     println!("cargo::rerun-if-changed=../migrations/sqlite");
-    // Where nobody built it, the folder around it tells when somebody did.
+    // Without a built interface, watch the folder around it, so that a later build of the interface is noticed.
     let built = format!("{WEB}/dist");
     let watched = if Path::new(&built).exists() {
         &built

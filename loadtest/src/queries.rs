@@ -88,7 +88,7 @@ pub(crate) async fn run(args: &QueriesArgs) -> Result<()> {
          GROUP BY c.group_id ORDER BY count() DESC LIMIT 1";
     let group: String = clickhouse.value(largest).await?;
     let mut text = String::from(
-        "| screen | question | source | p50 ms | p95 ms | rows read | bytes read |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        "| screen | query | source | p50 ms | p95 ms | rows read | bytes read |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for question in questions(args.days, &group)? {
         let answer = asker.ask(&question).await?;

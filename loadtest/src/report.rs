@@ -184,7 +184,7 @@ impl LoadReport {
         }
         if self.wrong_receipts > 0 {
             warnings.push(format!(
-                "{} receipts do not account for all events of their batch",
+                "{} receipts do not match their batch",
                 self.wrong_receipts
             ));
         }

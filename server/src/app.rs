@@ -1,4 +1,4 @@
-//! One running server: what its handlers share, and how it is put together and taken down.
+//! The state that all handlers and background tasks of one server share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,45 +20,45 @@ use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog, Retention};
 use crate::task::Failure;
 
-/// What handlers share.
+/// The shared state of one server.
 pub struct App {
     pub clock: Clock,
     pub access: Arc<Access>,
     pub control: Arc<dyn Control>,
     pub logins: Logins,
-    /// Logins with an identity provider, if the settings name one.
+    /// Login with an identity provider, if the settings name one.
     pub openid_connect: Option<OpenIdConnect>,
     pub trusted_proxies: TrustedProxies,
     pub secret: Arc<InstanceSecret>,
-    /// The rules of projects that saved none.
+    /// The classification rules of projects without rules of their own.
     pub default_rules: Arc<RuleSet>,
     pub dry_runs: DryRuns,
-    /// How far stored stacks are classified anew.
+    /// The progress of the reclassification of stored stacks.
     pub reclassification: Arc<ProgressBoard>,
-    /// Whether the books balance.
+    /// The result of the last audit.
     pub audit: Arc<AuditBoard>,
     pub intake: Arc<Intake>,
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
-    /// How long rows are kept, unless their project has other times.
+    /// The default retention of each table.
     pub retention: Retention,
     pub metrics: Metrics,
-    /// Connections at a time.
+    /// The maximum number of connections.
     pub connections: usize,
-    /// The same for the bodies of people and their tools, and for what is read from them.
+    /// Memory in KiB for the bodies of requests by people and tools, and for the values decoded from them.
     pub management_bodies: Arc<Shares>,
     pub body_timeout: Duration,
-    /// Predictions at a time of what a change would do: each may take seconds of ClickHouse.
+    /// Concurrent previews of changes. Each may use ClickHouse for seconds.
     pub previews: Arc<Shares>,
-    /// Questions about what is stored that are answered at a time.
+    /// Concurrent queries by people.
     pub questions: Arc<Shares>,
-    /// Files of raw rows that are sent at a time: as slowly as their readers read.
+    /// Concurrent exports of raw rows. Each lasts as long as its reader takes.
     pub exports: Arc<Shares>,
     pub notifier: Arc<Notifier>,
-    /// How often channels may be tested.
+    /// Limits tests of notification channels.
     pub channel_tests: Throttle,
     /// Whether batches can be accepted.
     pub readiness: Readiness,
-    /// Of the tasks beside the requests.
+    /// The failure of a background task.
     pub failure: Failure,
 }

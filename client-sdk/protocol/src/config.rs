@@ -43,7 +43,7 @@ settings! {
         monitors: BTreeMap<String, Monitor> = collection::monitors(),
         /// Which requests belong to which screen's load. At most 1,000, each screen once.
         pages: Vec<PageApis> = Vec::new(),
-        /// How traffic is told apart.
+        /// How traffic is grouped by source.
         traffic: Traffic = Traffic::default(),
         /// When and how much is uploaded.
         upload: Upload = Upload::default(),

@@ -1,4 +1,4 @@
-//! What the server answers.
+//! The server's answers to batches.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -11,25 +11,25 @@ use crate::{Signal, Text};
 pub struct Receipt<'a> {
     /// The batch that was received.
     pub batch_id: Uuid,
-    /// Events made durable, now or when the batch came first.
+    /// The number of events made durable, now or when the batch arrived first.
     pub accepted: u64,
-    /// Events refused, each with the reason: at most 100 of them. They never spoil the rest.
+    /// Rejected events with their reasons, at most 100. They do not affect the other events.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub rejected: Vec<Rejected>,
-    /// Events refused beyond those in `rejected`, by signal. Left out when `rejected` lists all.
+    /// The number of further rejected events, by signal. Left out when `rejected` lists all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected_unlisted: Vec<RejectedUnlisted>,
-    /// Events accepted after something was cut to fit the limits (a long string, a deep stack).
+    /// The number of accepted events that were truncated to fit the limits (a long string, a deep stack).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub truncated: u64,
-    /// The batch was seen before and is stored once.
+    /// Whether the batch was stored before. It is stored once.
     #[serde(default)]
     pub duplicate: bool,
-    /// The `ETag` of the device's configuration now: when it differs, fetch `GET /v1/config`.
+    /// The `ETag` of the device's current configuration. If it differs from the device's own, fetch `GET /v1/config`.
     #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
     pub config_etag: Option<Text<'a>>,
-    /// Signals to hold back for a while. What was not stored of them now is in [`RateLimit::dropped`], not in `rejected`.
+    /// Signals to hold back for a while. Their events that were not stored are counted in [`RateLimit::dropped`], not in `rejected`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_limits: Vec<RateLimit>,
 }
@@ -43,10 +43,10 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Receipt<'_> {
-    /// How many events one receipt lists in [`rejected`](Self::rejected).
+    /// The maximum number of events in [`rejected`](Self::rejected).
     pub const MAX_REJECTED: usize = 100;
 
-    /// How many events of a signal were refused one by one, listed or not.
+    /// The number of rejected events of a signal, listed or not.
     #[must_use]
     pub fn rejected_of(&self, signal: Signal) -> u64 {
         let listed = self.rejected.iter().filter(|one| one.signal == signal);
@@ -56,27 +56,27 @@ impl Receipt<'_> {
     }
 }
 
-/// Refused events of one signal that the receipt does not list.
+/// Rejected events of one signal that the receipt does not list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RejectedUnlisted {
-    /// The list they stood in.
+    /// The list in the batch.
     pub signal: Signal,
-    /// How many.
+    /// The number of events.
     pub events: u64,
 }
 
-/// One refused event.
+/// A rejected event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rejected {
-    /// The list it stood in.
+    /// The list in the batch.
     pub signal: Signal,
-    /// Its place in that list, from 0.
+    /// Its index in that list, from 0.
     pub index: u32,
     /// A stable machine-readable reason, such as `time_out_of_range`.
     pub code: String,
-    /// The reason for a person.
+    /// The reason in plain words.
     pub detail: String,
 }
 
@@ -84,11 +84,11 @@ pub struct Rejected {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RateLimit {
-    /// What to hold back.
+    /// The signal to hold back.
     pub signal: Signal,
-    /// For how long, in seconds; 0 when that is over.
+    /// The wait in seconds; 0 when it is over.
     pub retry_after_s: u32,
-    /// How many events of this batch were valid and not stored for it: count them as lost. 0 when left out.
+    /// The number of valid events of this batch that were not stored because of the limit. Count them as lost. 0 when left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
 }
@@ -97,7 +97,7 @@ pub struct RateLimit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
-    /// A URI that names the kind of problem; `about:blank` where the status says it all.
+    /// A URI that identifies the type of the problem; `about:blank` if the status is enough.
     #[serde(rename = "type")]
     pub kind: String,
     /// A short title, the same for every problem of a kind.

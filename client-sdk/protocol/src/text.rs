@@ -27,7 +27,7 @@ impl<'a> Text<'a> {
         self.0
     }
 
-    /// Shortens the text to at most `max_bytes`, ending in `…` when anything was cut. Answers whether it was.
+    /// Truncates the text to at most `max_bytes`, with `…` at the end. Returns whether it was longer.
     pub fn truncate(&mut self, max_bytes: usize) -> bool {
         if self.0.len() <= max_bytes {
             return false;

@@ -202,14 +202,14 @@ pub(crate) enum Operation {
 }
 
 #[cfg(not(test))]
-#[expect(clippy::unnecessary_wraps, reason = "under test it fails when told to")]
+#[expect(clippy::unnecessary_wraps, reason = "under test it fails on request")]
 #[inline]
 pub(crate) fn before(_: Operation) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(not(test))]
-#[expect(clippy::unnecessary_wraps, reason = "under test it fails when told to")]
+#[expect(clippy::unnecessary_wraps, reason = "under test it fails on request")]
 #[inline]
 fn before_write(_: &mut dyn OpenFile, _: u64, _: &[IoSlice<'_>]) -> io::Result<()> {
     Ok(())

@@ -16,7 +16,7 @@ pub enum OpenError {
     },
     /// Another [`crate::Log`] uses the folder, in this process or in another one.
     #[error(
-        "the log in {} is already open, in another process or elsewhere in this one: close it there first", dir.display()
+        "the log in {} is in use by another process, or elsewhere in this one: close it there first", dir.display()
     )]
     InUse {
         /// The folder.

@@ -243,7 +243,7 @@ impl Worker {
     fn notify(&self, call: impl Fn(&(dyn Reporter + 'static))) {
         for reporter in &self.shared.config.reporters {
             // The panic is the app's; its events are still sent.
-            let notified = catch_unwind(AssertUnwindSafe(|| what(&**reporter)));
+            let notified = catch_unwind(AssertUnwindSafe(|| call(&**reporter)));
             notified.unwrap_or_default();
         }
     }

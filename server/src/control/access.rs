@@ -1,4 +1,4 @@
-//! What every request is checked against: in memory, swapped whole.
+//! The access data of all requests: keys, projects and quotas, in memory and replaced as a whole.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -18,26 +18,26 @@ use crate::shares::Holder;
 use crate::stacks::RuleSet;
 use crate::store::control::SecretHash;
 
-/// The state of the control database at one moment, in the form in which requests need it.
+/// The control database at one moment, in the form that requests need.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     pub(super) keys: HashMap<SecretHash, Key>,
     pub(super) projects: HashMap<Arc<str>, Arc<Project>>,
-    /// Of every project: its own, or the server's.
+    /// The rules of every project: its own or the server's.
     pub(super) rules: HashMap<Arc<str>, Arc<RuleSet>>,
-    /// What each project sent, for its quotas.
+    /// The usage of each project, for its quotas.
     pub(super) meters: HashMap<Arc<str>, Arc<Meter>>,
     /// The same for projects that limit single signals.
     pub(super) signal_meters: HashMap<Arc<str>, Arc<SignalMeter>>,
     pub(super) device_keys: DeviceKeys,
-    /// What projects scrub that saved something else than the default.
+    /// The scrubbing rules of projects that changed the default.
     pub(super) scrubbing: HashMap<Arc<str>, Arc<Scrubbing>>,
-    /// Projects without room on the disk.
+    /// Projects that have used up their disk quota.
     pub(super) full: HashSet<Arc<str>>,
 }
 
 impl Snapshot {
-    /// Whether no device can get in.
+    /// Whether there is no key for any device.
     pub fn is_closed(&self) -> bool {
         self.keys.is_empty() && self.device_keys.is_empty()
     }
@@ -47,7 +47,7 @@ impl Snapshot {
         self.rules.iter()
     }
 
-    /// The keys that were used since this was last asked, and when.
+    /// The keys that were used since the last call, with the time of their last use.
     pub(super) fn take_uses(&self) -> Vec<(Uuid, i64)> {
         let uses = self
             .keys
@@ -70,23 +70,23 @@ impl Snapshot {
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) id: Uuid,
-    /// When it was last used, in microseconds since the epoch; 0 when not since that was last saved.
+    /// The last use in microseconds since the epoch; 0 if there was none since the last save.
     pub(super) used_at: Arc<AtomicI64>,
     pub(super) device: Arc<Device>,
     pub(super) expires_at: Option<i64>,
     pub(super) meter: Arc<Meter>,
     pub(super) holder: Holder,
     pub(super) project: Holder,
-    /// Whether its project asks for device tokens instead.
+    /// Whether its project requires device tokens.
     pub(super) is_not_enough: bool,
 }
 
-/// Why an ingest key does not open.
+/// Why an ingest key is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
-    /// Or revoked, or expired.
+    /// Unknown, revoked or expired.
     Unknown,
-    /// The project asks for device tokens.
+    /// The project requires device tokens.
     TokenRequired,
 }
 
@@ -95,18 +95,18 @@ pub enum KeyError {
 pub struct Caller {
     pub device: Arc<Device>,
     pub budget: Budget,
-    /// Its ingest key, or its install if it has a device token.
+    /// The ingest key, or the install of a device token.
     pub holder: Holder,
     pub project: Holder,
 }
 
-/// What a project's devices are told.
+/// What a server knows of a project.
 #[derive(Debug)]
 pub struct Project {
     pub configuration: Compiled,
 }
 
-/// The snapshot of now.
+/// The current snapshot.
 #[derive(Debug, Default)]
 pub struct Access(ArcSwap<Snapshot>);
 
@@ -123,7 +123,7 @@ impl Access {
         self.0.store(Arc::new(snapshot));
     }
 
-    /// The device behind an ingest key. Keys are compared by hash, so that time tells nothing about them.
+    /// The sender with an ingest key. Keys are compared by hash, so the time of the comparison reveals nothing.
     pub fn device(&self, key: &str, now: i64) -> Result<Caller, KeyError> {
         let snapshot = self.0.load();
         let key = snapshot.keys.get(&SecretHash::of(key));
@@ -141,7 +141,7 @@ impl Access {
         })
     }
 
-    /// The device a token speaks for: one install of one project, with the project's quotas.
+    /// The sender with a device token: one install of one project, with the project's quotas.
     pub fn device_by_token(&self, token: &str, now: i64) -> Result<Caller, TokenError> {
         let snapshot = self.0.load();
         let holder = snapshot.device_keys.verify(token, now)?;
@@ -165,7 +165,7 @@ impl Access {
         self.0.load().projects.get(id).cloned()
     }
 
-    /// What a project scrubs.
+    /// The scrubbing rules of a project.
     pub fn scrubbing(&self, project: &str) -> Arc<Scrubbing> {
         static BUILT_IN: LazyLock<Arc<Scrubbing>> = LazyLock::new(Arc::default);
         let own = self.0.load().scrubbing.get(project).cloned();
@@ -203,7 +203,7 @@ impl Access {
         Some(Arc::clone(&resolved.etag))
     }
 
-    /// The classification rules that hold in a project.
+    /// The classification rules of a project.
     pub fn rules(&self, project: &str) -> Option<Arc<RuleSet>> {
         self.0.load().rules.get(project).cloned()
     }

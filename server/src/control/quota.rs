@@ -25,15 +25,15 @@ pub struct Cost {
 pub enum Exceeded {
     Events,
     Bytes,
-    /// The project's rows take more room on the disk than they may.
+    /// The project's rows use more disk space than its quota.
     Disk,
 }
 
-/// Why a batch is not taken now.
+/// Why a batch is refused for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverQuota {
     pub exceeded: Exceeded,
-    /// Until it is worth to try again.
+    /// The time until a retry can succeed.
     pub wait: Duration,
 }
 
@@ -46,25 +46,25 @@ impl OverQuota {
     }
 }
 
-/// What one device may send: what its key and its project have left.
+/// The quotas that apply to one device: those of its key and of its project.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
     pub(super) key: Option<Arc<Meter>>,
     pub(super) project: Option<Arc<Meter>>,
-    /// Of a project that limits single signals.
+    /// `Some` for a project that limits single signals.
     pub(super) signals: Option<Arc<SignalMeter>>,
-    /// The project has no room left on the disk.
+    /// Whether the project has used up its disk quota.
     pub(super) is_full: bool,
 }
 
-/// How long devices of a project without room wait.
+/// The answer to devices of a project that has used up its disk quota.
 const FULL: OverQuota = OverQuota {
     exceeded: Exceeded::Disk,
     wait: Duration::from_secs(600),
 };
 
 impl Budget {
-    /// Whether to read a body of that many bytes at all, as far as its length is told.
+    /// Whether the quotas have room for at least one event and for the declared length of the body.
     pub fn admit(&self, declared_bytes: Option<u64>, now: i64) -> Result<(), OverQuota> {
         if self.is_full {
             return Err(FULL);
@@ -79,7 +79,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes the cost from both quotas, or from none.
+    /// Charges the cost to both quotas, or to none.
     pub fn charge(&self, cost: Cost, now: i64) -> Result<(), OverQuota> {
         // Always the key's before the project's, which no other key's lock waits for.
         let mut used: Vec<_> = self.meters().map(|meter| meter.used(now)).collect();
@@ -95,14 +95,14 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes what a refused batch cost the server, even if it is more than is left.
+    /// Charges the cost of a refused batch, even if the quotas have less left.
     pub fn spend(&self, cost: Cost, now: i64) {
         for meter in self.meters() {
             meter.used(now).spend(cost);
         }
     }
 
-    /// Gives back what was charged for a batch that was not stored after all.
+    /// Refunds the charge for a batch that was not stored after all.
     pub fn refund(&self, cost: Cost, now: i64) {
         for meter in self.meters() {
             meter.used(now).give_back(cost);
@@ -114,19 +114,19 @@ impl Budget {
     }
 }
 
-/// What one key or one project used.
+/// The usage of one key or one project.
 #[derive(Debug)]
 pub struct Meter(Mutex<Used>);
 
 impl Meter {
-    /// `largest_batch`: how many events one batch may have.
+    /// `largest_batch` is the maximum number of events in one batch.
     pub(super) fn new(quotas: Quotas, largest_batch: u32, now: i64) -> Self {
         let meter = Self(Mutex::default());
         meter.change(quotas, largest_batch, now);
         meter
     }
 
-    /// Another quota from now on.
+    /// Changes the quota. The usage stays.
     pub(super) fn change(&self, quotas: Quotas, largest_batch: u32, now: i64) {
         let mut used = self.used(now);
         used.day.most = quotas.bytes_per_day;
@@ -134,7 +134,7 @@ impl Meter {
         used.bucket.change(rate);
     }
 
-    /// What is used at that time.
+    /// The usage at that time.
     fn used(&self, now: i64) -> MutexGuard<'_, Used> {
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         used.bucket.advance_to(now);
@@ -156,12 +156,12 @@ impl Used {
     }
 
     fn fits(&self, cost: Cost) -> Result<(), OverQuota> {
-        // Bytes first: they make wait the longest.
+        // Bytes first, because their wait is the longest.
         self.day.fits(cost.bytes)?;
         self.bucket.after(cost.events).map(drop)
     }
 
-    /// A quota of bytes tells its devices to wait for long enough by itself.
+    /// The wait of an exceeded byte quota is long enough already.
     fn shut_for(&mut self, over: OverQuota) {
         if over.exceeded == Exceeded::Events {
             self.bucket.shut_for(over.wait);
@@ -188,11 +188,11 @@ impl Used {
 #[derive(Debug, Default)]
 struct Day {
     most: Option<u64>,
-    /// Counted without a quota too: one that is set at noon holds for the whole day.
+    /// Counted without a quota, too, because a quota that is set at noon applies to the whole day.
     bytes: u64,
     /// Days since the epoch.
     number: i64,
-    /// Microseconds until the next.
+    /// Microseconds until the next day.
     left: i64,
 }
 

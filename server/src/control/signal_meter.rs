@@ -1,7 +1,8 @@
-//! Quotas of single signals: what is over its own is held back, and the rest of the batch is kept. Pure: the time is a parameter.
+//! Quotas of single signals: events over the quota of their signal are held back, and the rest of the batch is stored. Pure: the time is a
+//! parameter.
 //!
-//! A batch that finds room is taken whole and may run ahead of the rate; then the signal waits until an event fits again. So no
-//! batch is cut in two, and on average the rate holds. Each server counts for itself, from its start.
+//! A batch that finds room is admitted whole and may overdraw the quota. The signal then waits until an event fits again. So no batch is
+//! split, and the average rate holds. Each server counts on its own, from its start.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use super::bucket::{Bucket, Rate};
 use super::quota::Budget;
 use crate::store::control::SignalQuotas;
 
-/// What a project sent of the signals that it limits.
+/// The usage of the signals that a project limits.
 #[derive(Debug, Default)]
 pub struct SignalMeter(Mutex<Signals>);
 
@@ -20,7 +21,7 @@ pub struct SignalMeter(Mutex<Signals>);
 struct Signals(Vec<(Signal, Bucket)>);
 
 impl SignalMeter {
-    /// The meter of before, by the quotas of now; what was used stays used. None when no signal is limited.
+    /// The previous meter with the current quotas. The usage stays. `None` when no signal is limited.
     pub(super) fn of(
         before: Option<&Arc<Self>>,
         quotas: &SignalQuotas,
@@ -45,7 +46,7 @@ impl SignalMeter {
         Some(meter)
     }
 
-    /// What is used at that time.
+    /// The usage at that time.
     fn at(&self, now: i64) -> MutexGuard<'_, Signals> {
         let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, bucket) in &mut signals.0 {
@@ -62,7 +63,7 @@ impl Signals {
         Some(bucket)
     }
 
-    /// Takes events, all or none. Answers what to tell of it, if the signal has no room now.
+    /// Takes all events or none. Returns a limit for the receipt if the signal has no room afterwards.
     fn take(&mut self, signal: Signal, events: u32) -> Option<RateLimit> {
         let bucket = self.bucket(signal)?;
         let taken = bucket.overdraw(events);
@@ -154,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_runs_ahead_and_then_the_signal_waits() {
+    fn a_batch_may_overdraw_and_then_the_signal_waits() {
         // The bucket holds 100.
         let budget = budget(meter(None, 10, NOON));
         assert_eq!(spans(&budget, 99, NOON), None);
-        // 49 ahead: 50 events from having room for one.
+        // Overdrawn by 49: there is room for one event after 50.
         assert_eq!(spans(&budget, 50, NOON), Some((5, 0)));
         assert_eq!(spans(&budget, 7, NOON + 4 * SECOND), Some((1, 7)));
         assert_eq!(spans(&budget, 1, NOON + 5 * SECOND), Some((1, 0)));
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn on_average_the_rate_holds() {
+    fn the_average_rate_holds() {
         let budget = budget(meter(None, 10, NOON));
         let mut taken = 0;
         for tick in 0..10_000 {
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_passes_at_zero_and_everything_without_a_quota() {
+    fn a_quota_of_zero_admits_nothing_and_no_quota_admits_everything() {
         let zero = meter(None, 0, NOON);
         assert_eq!(spans(&budget(zero.clone()), 3, NOON), Some((3_600, 3)));
         let none = SignalMeter::of(zero.as_ref(), &SignalQuotas::default(), (50, NOON));
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_stays_used_and_what_was_not_stored_comes_back() {
+    fn a_quota_change_keeps_the_usage_and_unstored_events_are_refunded() {
         let before = meter(None, 10, NOON);
         assert_eq!(spans(&budget(before.clone()), 120, NOON), Some((3, 0)));
         let same = budget(meter(before.as_ref(), 10, NOON));

@@ -27,7 +27,7 @@ pub(super) fn uses_of_day<'p>(
 ) -> Vec<(&'p Install, Told)> {
     let begin = plan.begin() + i64::from(day) * DAY_US;
     let hours = Dice::new(HOURS);
-    let mut told = Vec::new();
+    let mut sessions = Vec::new();
     for install in installs {
         let random = &mut Random::of(&[plan.seed, 2, install.number, u64::from(day)]);
         let expected = install.uses_a_day * WEEKDAYS[weekday(begin)];
@@ -36,13 +36,13 @@ pub(super) fn uses_of_day<'p>(
             let at = begin + time_of_day(install, begin, &hours, random);
             let gone = (at - plan.begin()) as f64 / (i64::from(plan.days) * DAY_US) as f64;
             let random = Random::of(&[plan.seed, 3, install.number, u64::from(day), number]);
-            told.push((
+            sessions.push((
                 install,
                 Session::new(install, stacks, (at, gone), random).tell(),
             ));
         }
     }
-    told
+    sessions
 }
 
 /// Returns the weekday, with 0 for Monday. The first day of the epoch was a Thursday.

@@ -36,9 +36,9 @@ impl UnderWay {
         &mut self,
         plan: &Plan,
         install: &Install,
-        told: Told,
+        session: Told,
     ) -> anyhow::Result<()> {
-        let Told { ended, mut batch } = told;
+        let Told { ended, mut batch } = session;
         let random = &mut Random::of(&[plan.seed, 4, batch.batch_id.as_u64_pair().0]);
         let waited = if random.chance(LATE) {
             random

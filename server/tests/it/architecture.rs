@@ -200,6 +200,50 @@ fn imports_go_down_only() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// Words that CONTRIBUTING.md bans, because a sentence with them has to be read twice.
+const RIDDLES: [&str; 10] = [
+    "anew",
+    "told apart",
+    "whoever",
+    "somebody",
+    "held against",
+    "worth to",
+    "as ever",
+    "in vain",
+    "takes apart",
+    "taken apart",
+];
+
+#[test]
+fn comments_and_docs_are_plain() {
+    let mut found = Vec::new();
+    for folder in [
+        "server/src",
+        "server/engine",
+        "client-sdk",
+        "loadtest",
+        "docs",
+    ] {
+        for (path, text) in sources(folder, &["rs", "md"]) {
+            let is_prose = path.extension().is_some_and(|extension| extension == "md");
+            for (number, line) in text.lines().enumerate() {
+                let comment = if is_prose {
+                    line
+                } else {
+                    line.split_once("//").map_or("", |(_, comment)| comment)
+                };
+                let padded = format!(" {} ", comment.replace([',', '.', ':', ';'], " "));
+                for word in RIDDLES {
+                    if padded.contains(&format!(" {word} ")) {
+                        found.push(format!("{}:{}: {word}", path.display(), number + 1));
+                    }
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 #[test]
 fn the_crates_of_the_device_bring_no_runtime() {
     for manifest in [

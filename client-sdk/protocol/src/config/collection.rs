@@ -51,7 +51,7 @@ settings! {
     }
 }
 
-/// The monitors of a device that nobody configured.
+/// The monitors of a device without a configuration.
 pub(super) fn monitors() -> BTreeMap<String, Monitor> {
     let monitor = |(name, interval_ms): (&str, u32)| (name.to_owned(), Monitor { interval_ms });
     [("fps", 1_000), ("cpu", 5_000), ("memory", 5_000)]
@@ -70,11 +70,11 @@ settings! {
 }
 
 settings! {
-    /// How traffic is told apart.
+    /// How traffic is grouped by source.
     Traffic {
         /// Kinds of traffic by host; the first that matches holds. At most 100, each source once.
         sources: Vec<TrafficSource> = Vec::new(),
-        /// Answers of these MIME types count as web pages, whichever host they come from. At most 100.
+        /// Responses with these MIME types count as web pages, whichever host they come from. At most 100.
         web_mime_types: Vec<String> = web_mime_types(),
     }
 }

@@ -144,7 +144,7 @@ pub struct Backlog {
     pub oldest_created_at: Option<i64>,
 }
 
-/// The maximum number of incidents in a message, because nobody would read more.
+/// The maximum number of incidents in a message. A longer message would not be read.
 const MOST_INCIDENTS: i64 = 100;
 
 macro_rules! columns {
