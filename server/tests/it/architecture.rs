@@ -170,32 +170,34 @@ const ORDER: [&str; 34] = [
     "expressions",
 ];
 
+/// The modules of the server that the code of a file names.
+fn imports(text: &str) -> Vec<&str> {
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let paths = code.flat_map(|line| line.split("crate::").skip(1));
+    let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let names = paths.map(|path| path.split(is_end).next().unwrap_or_default());
+    names
+        .map(|name| if name == "App" { "app" } else { name })
+        .collect()
+}
+
 #[test]
 fn imports_go_down_only() {
     let level = |module: &str| ORDER.iter().position(|one| *one == module);
     let mut found = Vec::new();
     for (path, text) in sources("server/src", &["rs"]) {
-        let below = path.to_string_lossy();
-        let (_, below) = below.split_once("server/src/").unwrap();
-        let module = below.split('/').next().unwrap().trim_end_matches(".rs");
+        let path = path.to_string_lossy();
+        let (_, path) = path.split_once("server/src/").unwrap();
+        let module = path.split('/').next().unwrap().trim_end_matches(".rs");
         if module == "lib" {
             continue;
         }
         let own = level(module).unwrap_or_else(|| panic!("give `{module}` a place in ORDER"));
-        let code = text
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
-        for line in code {
-            for import in line.split("crate::").skip(1) {
-                let end = import.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-                let name = &import[..end.unwrap_or(import.len())];
-                let name = if name == "App" { "app" } else { name };
-                let imported = level(name);
-                if name != module && imported.is_none_or(|imported| imported <= own) {
-                    found.push(format!("{below} imports {name}"));
-                }
-            }
-        }
+        let goes_up = |name: &&str| *name != module && level(name).is_none_or(|it| it <= own);
+        let upward = imports(&text).into_iter().filter(goes_up);
+        found.extend(upward.map(|name| format!("{path} imports {name}")));
     }
     assert!(found.is_empty(), "{found:#?}");
 }
@@ -214,6 +216,13 @@ const RIDDLES: [&str; 10] = [
     "taken apart",
 ];
 
+/// The banned words in a comment or in a line of documentation.
+fn riddles(prose: &str) -> impl Iterator<Item = &'static str> {
+    let prose = format!(" {} ", prose.replace([',', '.', ':', ';'], " "));
+    let is_in = move |word: &&str| prose.contains(&format!(" {word} "));
+    RIDDLES.into_iter().filter(is_in)
+}
+
 #[test]
 fn comments_and_docs_are_plain() {
     let mut found = Vec::new();
@@ -225,20 +234,14 @@ fn comments_and_docs_are_plain() {
         "docs",
     ] {
         for (path, text) in sources(folder, &["rs", "md"]) {
-            let is_prose = path.extension().is_some_and(|extension| extension == "md");
-            for (number, line) in text.lines().enumerate() {
-                let comment = if is_prose {
-                    line
-                } else {
-                    line.split_once("//").map_or("", |(_, comment)| comment)
-                };
-                let padded = format!(" {} ", comment.replace([',', '.', ':', ';'], " "));
-                for word in RIDDLES {
-                    if padded.contains(&format!(" {word} ")) {
-                        found.push(format!("{}:{}: {word}", path.display(), number + 1));
-                    }
-                }
-            }
+            let is_code = path.extension().is_some_and(|extension| extension == "rs");
+            let prose = text.lines().map(|line| match line.split_once("//") {
+                Some((_, comment)) if is_code => comment,
+                _ if is_code => "",
+                _ => line,
+            });
+            let words = prose.flat_map(riddles);
+            found.extend(words.map(|word| format!("{}: {word}", path.display())));
         }
     }
     assert!(found.is_empty(), "{found:#?}");

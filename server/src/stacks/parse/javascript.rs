@@ -1,4 +1,4 @@
-//! JavaScript: V8 and Hermes (`at pay (cart.js:42:7)`), JavaScriptCore (`pay@cart.js:42:7`).
+//! JavaScript: V8 and Hermes (`at pay (cart.js:42:7)`), `JavaScriptCore` (`pay@cart.js:42:7`).
 
 use unjank_protocol::Frame;
 
