@@ -1,6 +1,6 @@
 //! The one list of signals. [`Signal`](crate::Signal), [`Batch`](crate::Batch), the server and the SDK are generated from it or loop over it.
 //!
-//! To add a signal, add its event type, then a line to [`with_signals!`]. The compiler names the other places.
+//! To add a signal, add its event type, then a line to [`with_signals!`](crate::with_signals). The compiler names the other places.
 
 /// Calls a macro with the list of signals. One line each: the variant of [`Signal`](crate::Signal), the name on the wire and of the
 /// table, the field of [`Batch`](crate::Batch) with its type, and a description.

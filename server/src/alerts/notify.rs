@@ -1,6 +1,6 @@
 //! Notifications. Messages about incidents and daily digests are saved first, then sent until they are delivered.
 //!
-//! Three tasks: [`announce_incidents()`] creates the messages about incidents and [`digests()`] the daily digests, each on the server that holds the
+//! Three tasks: [`announce_incidents()`] creates the messages about incidents and [`schedule_digests()`] the daily digests, each on the server that holds the
 //! lease. [`deliver`] sends saved messages, on every server. A message is saved once, under its key. It can be *sent* twice if a server
 //! dies between the receiver's response and the update of the database; both requests have the same key.
 
