@@ -21,6 +21,7 @@ mod erasures;
 mod error;
 mod federated_identities;
 mod grant;
+mod incident_snapshot;
 mod incidents;
 mod ingest_keys;
 mod invitations;
@@ -57,6 +58,7 @@ pub use self::error::ControlError;
 pub use self::federated_identities::{
     Admission, FederatedIdentities, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
 };
+pub use self::incident_snapshot::IncidentSnapshot;
 pub use self::incidents::{
     ActionNote, ActionState, AlertState, Evaluated, GroupState, Incident, IncidentFilter,
     IncidentKind, IncidentState, Incidents,
@@ -67,8 +69,8 @@ pub use self::leases::Leases;
 pub use self::memberships::{Membership, Memberships, Role};
 pub use self::mutes::{Mute, Mutes, NewMute};
 pub use self::notifications::{
-    Attempt, Backlog, IncidentSnapshot, NewNotification, Notification, NotificationFilter,
-    NotificationState, Notifications, UnannouncedRule,
+    Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
+    Notifications, UnannouncedRule,
 };
 pub use self::postgres::PgControl;
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};

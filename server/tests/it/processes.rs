@@ -441,7 +441,7 @@ fn mistakes_on_the_command_line_are_explained() {
         error("listen = \"nowhere\"").contains("invalid value 'nowhere' for '--listen <ADDRESS>'")
     );
     assert!(error("lisen = \"x\"").contains("there is no setting `lisen`"));
-    assert!(error("listen = [1]").contains("`listen` is array"));
+    assert!(error("listen = [1]").contains("`listen` is of type array"));
     assert!(error("log-max-bytes = 5").contains("invalid value '5' for '--log-max-bytes <BYTES>'"));
     let sql = unjank(folder.path(), &["sql", "SELECT 1"]);
     assert!(String::from_utf8_lossy(&sql.stderr).contains("start `unjank serve`"));

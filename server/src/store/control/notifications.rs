@@ -14,50 +14,11 @@ use super::channels::{Channel, FOR_INCIDENTS, Severity};
 use super::checks::{self, page};
 use super::closed::closed;
 use super::error::ControlError;
+use super::incident_snapshot::IncidentSnapshot;
 
 closed! {
     /// The state of a notification.
     NotificationState { Waiting = "waiting", Sending = "sending", Delivered = "delivered", Failed = "failed" }
-}
-
-/// A snapshot of an incident, saved in the body of a notification.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IncidentSnapshot {
-    pub id: Uuid,
-    pub rule: Uuid,
-    pub group_key: String,
-    pub title: String,
-    /// A name of [`Severity`].
-    pub severity: String,
-    pub owner: String,
-    pub labels: BTreeMap<String, String>,
-    pub summary: String,
-    pub link: String,
-    pub started_at: i64,
-    pub resolved_at: Option<i64>,
-}
-
-impl IncidentSnapshot {
-    fn read(row: &Row) -> Result<Self, ControlError> {
-        Ok(Self {
-            id: row.id("id")?,
-            rule: row.id("rule")?,
-            group_key: row.get("group_key")?,
-            title: row.get("title")?,
-            severity: row.get("severity")?,
-            owner: row.get("owner")?,
-            labels: row.json("labels")?,
-            summary: row.get("summary")?,
-            link: row.get("link")?,
-            started_at: row.get("started_at")?,
-            resolved_at: row.get("resolved_at")?,
-        })
-    }
-
-    fn is_for(&self, channel: &Channel) -> bool {
-        let severity: Result<Severity, _> = self.severity.parse();
-        severity.is_ok_and(|severity| severity >= channel.fields.least_severity)
-    }
 }
 
 /// A message to send.
