@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::audit::{Action, Actor};
 use super::backend::{Backend, Notice, Row, Statements, values};
 use super::change::{Change, Entry, new_id, records};
-use super::channels::{Channel, FOR_INCIDENTS, Severity};
+use super::channels::{Channel, FOR_INCIDENTS};
 use super::checks::{self, page};
 use super::closed::closed;
 use super::error::ControlError;
