@@ -17,8 +17,9 @@ pub struct RulesId {
     /// The revision of the project's saved rules, from 1; 0 if none are saved and the server's own rules apply. Of two
     /// classes of a stack, the one with the higher revision wins.
     pub revision: u32,
-    /// A hash of everything that affects the result: the text, the built-in rules if the text includes them, and the
-    /// version of the classifier.
+    /// A hash of everything that can affect the result: the rules of the file, the built-in rules if the file includes
+    /// them, and the version of the classifier. Comments and layout do not count, so better wording in a rule file
+    /// reclassifies nothing.
     pub hash: u64,
 }
 
@@ -53,8 +54,8 @@ impl RuleSet {
         };
         let hash = fingerprint(&[
             &CLASSIFIER.to_le_bytes(),
-            text.as_bytes(),
-            built_in.as_bytes(),
+            &without_comments(&text),
+            &without_comments(built_in),
         ]);
         let id = RulesId { revision, hash };
         Self { id, text, rules }
@@ -77,6 +78,14 @@ impl RuleSet {
     }
 }
 
+/// The content of a rule file in a form that is the same for every layout: JSON with sorted keys.
+fn without_comments(text: &str) -> Vec<u8> {
+    toml::from_str::<toml::Table>(text)
+        .ok()
+        .and_then(|table| serde_json::to_vec(&table).ok())
+        .unwrap_or_else(|| text.as_bytes().to_vec())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +97,9 @@ mod tests {
         let hash = |text: &str| RuleSet::parse(3, text).unwrap().id().hash;
         assert_eq!(hash(own), RuleSet::parse(4, own).unwrap().id().hash);
         assert_ne!(hash(own), hash(&with_built_in));
+        let same = "# Ours.\n[[rule]]\nmeans = 'in_app' # always\nmatch = \"com.example.\"";
+        assert_eq!(hash(own), hash(same));
+        assert_ne!(hash(own), hash(&own.replace("example", "other")));
         assert_ne!(hash(own), RuleSet::built_in().id().hash);
         assert_eq!(RuleSet::built_in().id().revision, 0);
     }
