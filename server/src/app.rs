@@ -24,7 +24,7 @@ use crate::task::Failure;
 pub struct App {
     pub clock: Clock,
     pub access: Arc<Access>,
-    pub control: Arc<dyn Control>,
+    pub control: Control,
     pub logins: Logins,
     /// Login with an identity provider, if the settings name one.
     pub openid_connect: Option<OpenIdConnect>,

@@ -60,11 +60,7 @@ enum StepError {
 
 impl Eraser {
     pub fn new(app: Arc<App>, dead_letters: DeadLetters) -> Self {
-        let lease = Lease::new(
-            Arc::clone(&app.control),
-            app.clock.clone(),
-            ("erasure", LEASE),
-        );
+        let lease = Lease::new(app.control.clone(), app.clock.clone(), ("erasure", LEASE));
         Self {
             app,
             dead_letters,

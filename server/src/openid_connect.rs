@@ -200,7 +200,7 @@ impl OpenIdConnect {
     /// Finishes a login: verifies the person with the provider, and starts a session.
     pub async fn finish(
         &self,
-        (control, logins): (&dyn Control, &Logins),
+        (control, logins): (&Control, &Logins),
         callback: Callback<'_>,
         caller: Caller,
     ) -> Finished {
@@ -269,7 +269,7 @@ impl OpenIdConnect {
 
     async fn admit(
         &self,
-        control: &dyn Control,
+        control: &Control,
         confirmed: Confirmed,
         now: i64,
     ) -> Result<User, OidcError> {

@@ -43,11 +43,7 @@ enum NotYet {
 
 impl Sweeper {
     pub fn new(app: Arc<App>, default: Retention, every: Duration) -> Self {
-        let lease = Lease::new(
-            Arc::clone(&app.control),
-            app.clock.clone(),
-            ("retention", LEASE),
-        );
+        let lease = Lease::new(app.control.clone(), app.clock.clone(), ("retention", LEASE));
         Self {
             app,
             default,

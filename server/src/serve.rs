@@ -37,7 +37,7 @@ use crate::openid_connect::OpenIdConnect;
 use crate::readiness::Readiness;
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
-use crate::store::control::{Claims, Control};
+use crate::store::control::Control;
 use crate::store::{
     ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Writer,
     WriterSettings,
@@ -253,7 +253,7 @@ async fn open(
     let intake = intake::open(settings, parts)?;
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
     let place = notifier::Place {
-        control: Arc::clone(&control),
+        control: control.clone(),
         secret: Arc::clone(&secret),
         clickhouse: clickhouse.clone(),
         clock: clock.clone(),
@@ -310,7 +310,7 @@ async fn open_control(
     settings: &Serve,
     place: Place,
     back: &Tasks,
-) -> anyhow::Result<(Arc<dyn Control>, Arc<Access>)> {
+) -> anyhow::Result<(Control, Arc<Access>)> {
     let Place {
         secret,
         default_rules,
@@ -318,7 +318,7 @@ async fn open_control(
     } = place;
     let control = control_database(shared, back).await?;
     let now = clock.now();
-    control::seed(&*control, &settings.project, &settings.ingest_keys, now).await?;
+    control::seed(&control, &settings.project, &settings.ingest_keys, now).await?;
     let largest_batch = u32::try_from(settings.max_batch_events).unwrap_or(u32::MAX);
     let moment = SnapshotInputs {
         now,
@@ -326,13 +326,13 @@ async fn open_control(
         largest_batch,
         default_rules: &default_rules,
     };
-    let snapshot = control::load(&*control, &secret, &moment).await?;
+    let snapshot = control::load(&control, &secret, &moment).await?;
     if snapshot.is_closed() {
         tracing::warn!("no ingest keys: batches are rejected; set UNJANK_INGEST_KEYS=key=app_id");
     }
     let access = Arc::new(Access::new(snapshot));
     let refresher = Refresher {
-        control: Arc::clone(&control),
+        control: control.clone(),
         access: Arc::clone(&access),
         secret,
         clock,
@@ -360,7 +360,7 @@ fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<W
         writer_settings,
         metrics,
     )?;
-    Ok(writer.sharing(Arc::clone(&app.control) as Arc<dyn Claims>))
+    Ok(writer.sharing(app.control.claims()))
 }
 
 fn dead_letters(shared: &Shared, settings: &Serve) -> anyhow::Result<DeadLetters> {
@@ -456,10 +456,7 @@ fn start_listeners(
 }
 
 /// Opens the control database of the settings.
-pub(crate) async fn control_database(
-    shared: &Shared,
-    tasks: &Tasks,
-) -> anyhow::Result<Arc<dyn Control>> {
+pub(crate) async fn control_database(shared: &Shared, tasks: &Tasks) -> anyhow::Result<Control> {
     let url = match &shared.database_url {
         Some(url) => url.reveal().to_owned(),
         None => {
@@ -470,7 +467,7 @@ pub(crate) async fn control_database(
             )
         }
     };
-    crate::store::control::open(&url, tasks)
+    Control::open(&url, tasks)
         .await
         .context("cannot open the control database")
 }

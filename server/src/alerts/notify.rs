@@ -47,7 +47,7 @@ const SECOND: i64 = 1_000_000;
 
 /// What the tasks need.
 pub struct Notifier {
-    pub control: Arc<dyn Control>,
+    pub control: Control,
     pub secret: Arc<InstanceSecret>,
     pub clickhouse: ClickHouse,
     pub clock: Clock,

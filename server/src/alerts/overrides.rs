@@ -223,7 +223,7 @@ impl Evaluator {
             action: Some(note_of(incident, state, &acted)),
         };
         let (actor, now) = (alerts(), self.clock.now());
-        let saved = save(&*self.control, &incident.project, draft, &actor, now).await?;
+        let saved = save(&self.control, &incident.project, draft, &actor, now).await?;
         let revision = saved.document.revision;
         tracing::info!(what, revision, incident = %incident.id, "an incident changed the remote configuration");
         Ok(())

@@ -133,7 +133,7 @@ async fn seed(
     file.write(data_dir)?;
     let started = Instant::now();
     let sent = demo::seed(app, &file.plan, clock, |sent| progress(sent, args.days)).await?;
-    let password = demo::make_admin(&*app.control, app.clock.now()).await?;
+    let password = demo::make_admin(&app.control, app.clock.now()).await?;
     file.complete = true;
     file.write(data_dir)?;
     print_line(&format!(

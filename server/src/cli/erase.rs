@@ -82,7 +82,7 @@ pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
         let erasure = control.request_erasure(wanted, &actor, now).await?;
         let erasure = match args.no_wait {
             true => erasure,
-            false => wait_until_done(&*control, erasure).await?,
+            false => wait_until_done(&control, erasure).await?,
         };
         writeln!(std::io::stdout().lock(), "{}", receipt(&erasure)?)?;
         control.close().await;
@@ -92,7 +92,7 @@ pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
 }
 
 /// Waits for the erasure to finish, and prints its steps to standard error.
-async fn wait_until_done(control: &dyn Control, erasure: Erasure) -> anyhow::Result<Erasure> {
+async fn wait_until_done(control: &Control, erasure: Erasure) -> anyhow::Result<Erasure> {
     let mut printed = String::new();
     loop {
         let known = control.erasure(&erasure.project, erasure.id).await?;

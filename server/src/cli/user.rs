@@ -75,19 +75,19 @@ pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
                     is_admin: new.admin,
                 };
                 let user = control.create_user(new, &actor, now).await?;
-                let invitation = people::invite(&*control, user.id, &actor, now).await?;
+                let invitation = people::invite(&control, user.id, &actor, now).await?;
                 writeln!(out, "{}", invitation.reveal())?;
             }
             Command::Invite(Address { email }) => {
                 let user = control.user_by_email(email).await?;
-                let invitation = people::invite(&*control, user.id, &actor, now).await?;
+                let invitation = people::invite(&control, user.id, &actor, now).await?;
                 writeln!(out, "{}", invitation.reveal())?;
             }
             Command::Unlink(Address { email }) => {
                 let user = control.user_by_email(email).await?;
                 control.unlink_identities(user.id, &actor, now).await?;
             }
-            Command::List => list(&*control, &mut out).await?,
+            Command::List => list(&control, &mut out).await?,
         }
         control.close().await;
         tasks.end(Duration::from_secs(1)).await;
@@ -95,7 +95,7 @@ pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
     })
 }
 
-async fn list(control: &dyn Control, out: &mut impl Write) -> anyhow::Result<()> {
+async fn list(control: &Control, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "id\temail\tname\tadmin\tpassword\tdisabled")?;
     let mut users = control.users(None, PAGE).await?;
     while let Some(last) = users.last().map(|user| user.email.clone()) {

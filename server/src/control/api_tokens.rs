@@ -29,7 +29,7 @@ pub enum IssueError {
 /// `until` is the expiry of the token that the caller uses, if any. It is the default expiry of the new token; the
 /// control database rejects a later one.
 pub async fn issue(
-    control: &dyn Control,
+    control: &Control,
     request: TokenRequest,
     until: Option<i64>,
     (actor, now): (&Actor, i64),

@@ -66,7 +66,7 @@ fn checked(configuration: Value, revision: u64) -> Result<Checked, SaveError> {
 }
 
 pub async fn save(
-    control: &dyn Control,
+    control: &Control,
     project: &str,
     draft: Draft,
     actor: &Actor,
@@ -91,7 +91,7 @@ pub async fn save(
 
 /// Saves an earlier revision as a new one. History is never rewritten.
 pub async fn roll_back(
-    control: &dyn Control,
+    control: &Control,
     (project, to): (&str, i64),
     expected_revision: i64,
     actor: &Actor,
@@ -110,7 +110,7 @@ pub async fn roll_back(
 /// Disables collection on all devices of a project, regardless of overrides. Needs no expected revision, because it is
 /// for emergencies.
 pub async fn kill(
-    control: &dyn Control,
+    control: &Control,
     project: &str,
     note: &str,
     actor: &Actor,

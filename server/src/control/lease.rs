@@ -1,6 +1,5 @@
 //! Leases: of several servers with a common control database, only one at a time does a given job.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +10,7 @@ use crate::store::control::Control;
 
 /// A named lease. It expires unless its holder renews it.
 pub struct Lease {
-    control: Arc<dyn Control>,
+    control: Control,
     clock: Clock,
     name: &'static str,
     /// Identifies this server.
@@ -20,11 +19,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    pub fn new(
-        control: Arc<dyn Control>,
-        clock: Clock,
-        (name, life): (&'static str, Duration),
-    ) -> Self {
+    pub fn new(control: Control, clock: Clock, (name, life): (&'static str, Duration)) -> Self {
         Self {
             control,
             clock,
@@ -40,7 +35,7 @@ impl Lease {
             () = shutdown.cancelled() => {}
             () = task => {}
         }
-        self.give_back().await;
+        self.release().await;
     }
 
     /// Does the work if this server can take the lease, and renews the lease until the work is done. Cancels the work
@@ -67,15 +62,17 @@ impl Lease {
     async fn take(&self) -> bool {
         let now = self.clock.now();
         let life = i64::try_from(self.life.as_micros()).unwrap_or(i64::MAX / 2);
-        let taken = self.control.take(self.name, &self.holder, now, now + life);
+        let taken = self
+            .control
+            .take_lease(self.name, &self.holder, now, now + life);
         taken.await.unwrap_or_else(|error| {
             tracing::warn!(lease = self.name, %error, "cannot take the lease");
             false
         })
     }
 
-    async fn give_back(&self) {
-        if let Err(error) = self.control.give_back(self.name, &self.holder).await {
+    async fn release(&self) {
+        if let Err(error) = self.control.release_lease(self.name, &self.holder).await {
             tracing::debug!(lease = self.name, %error, "cannot release the lease; it will expire");
         }
     }

@@ -85,7 +85,7 @@ impl Logins {
 
     pub async fn log_in(
         &self,
-        control: &dyn Control,
+        control: &Control,
         (email, password): (&str, String),
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
@@ -113,7 +113,7 @@ impl Logins {
     /// authenticate there again.
     pub async fn log_in_federated(
         &self,
-        control: &dyn Control,
+        control: &Control,
         user: &User,
         (ends_at, now): (i64, i64),
     ) -> Result<Login, LoginError> {
@@ -136,7 +136,7 @@ impl Logins {
     /// Changes a password, given the current one. Ends all sessions and starts a new one.
     pub async fn change_password(
         &self,
-        control: &dyn Control,
+        control: &Control,
         user: User,
         (present, wanted): (String, String),
         attempt: Attempt,
@@ -158,7 +158,7 @@ impl Logins {
     /// Sets the password for an invitation, and logs the person in.
     pub async fn accept_invitation(
         &self,
-        control: &dyn Control,
+        control: &Control,
         (token, password): (&str, String),
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
@@ -188,7 +188,7 @@ impl Logins {
 
     async fn start_session(
         &self,
-        control: &dyn Control,
+        control: &Control,
         user: &User,
         ends_at: Option<i64>,
         now: i64,
@@ -222,7 +222,7 @@ impl Logins {
     /// owner, its later use reveals the theft.
     pub async fn refresh(
         &self,
-        control: &dyn Control,
+        control: &Control,
         refresh_token: &str,
         now: i64,
     ) -> Result<Login, LoginError> {
@@ -265,7 +265,7 @@ impl Logins {
     /// Returns the holder of a session token, unless the session has ended or the user is disabled.
     pub async fn holder(
         &self,
-        control: &dyn Control,
+        control: &Control,
         token: &str,
         now: i64,
     ) -> Result<(SessionHolder, User), LoginError> {
@@ -331,7 +331,7 @@ fn context_of(user: Uuid) -> String {
 
 /// Creates a single-use link for a user to set a password. Returns its secret part.
 pub async fn invite(
-    control: &dyn Control,
+    control: &Control,
     user: Uuid,
     actor: &Actor,
     now: i64,

@@ -29,7 +29,7 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The task that keeps [`Access`] current.
 pub struct Refresher {
-    pub control: Arc<dyn Control>,
+    pub control: Control,
     pub access: Arc<Access>,
     pub secret: Arc<InstanceSecret>,
     pub clock: Clock,
@@ -71,7 +71,7 @@ impl Refresher {
             largest_batch: self.largest_batch,
             default_rules: &self.default_rules,
         };
-        let snapshot = load(&*self.control, &self.secret, &moment).await?;
+        let snapshot = load(&self.control, &self.secret, &moment).await?;
         self.access.swap(snapshot);
         Ok(())
     }
@@ -139,7 +139,7 @@ fn by_project(documents: &[Document]) -> HashMap<&str, &Document> {
 
 /// Loads a snapshot from the control database.
 pub async fn load(
-    control: &dyn Control,
+    control: &Control,
     secret: &InstanceSecret,
     moment: &SnapshotInputs<'_>,
 ) -> Result<Snapshot, ControlError> {

@@ -51,7 +51,7 @@ pub async fn compile(rules: &str, actor: &Actor) -> Result<(Rules, Vec<String>),
 }
 
 pub async fn save(
-    control: &dyn Control,
+    control: &Control,
     project: &str,
     draft: Draft,
     actor: &Actor,
@@ -72,7 +72,7 @@ pub async fn save(
 /// Saves an earlier revision as a new one. History is never rewritten, and stored stacks are reclassified under the new
 /// revision.
 pub async fn roll_back(
-    control: &dyn Control,
+    control: &Control,
     (project, to): (&str, i64),
     expected_revision: i64,
     actor: &Actor,
@@ -88,7 +88,7 @@ pub async fn roll_back(
 }
 
 /// Returns the revision in force, or 0 if none has been saved.
-pub async fn current_revision(control: &dyn Control, project: &str) -> Result<u32, ControlError> {
+pub async fn current_revision(control: &Control, project: &str) -> Result<u32, ControlError> {
     match control.latest_document(KIND, project).await {
         Ok(document) => Ok(revision(&document)),
         Err(ControlError::NotFound) => Ok(0),

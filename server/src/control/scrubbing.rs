@@ -31,7 +31,7 @@ pub async fn compile(document: ScrubbingDocument, actor: &Actor) -> Result<Scrub
 
 /// Saves a document if it is valid.
 pub async fn save(
-    control: &dyn Control,
+    control: &Control,
     project: &str,
     document: ScrubbingDocument,
     (actor, at): (&Actor, i64),

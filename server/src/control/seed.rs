@@ -7,7 +7,7 @@ use crate::store::control::{
 
 /// Creates the project and keys that do not exist. A revoked key stays revoked.
 pub async fn seed(
-    control: &dyn Control,
+    control: &Control,
     project: &str,
     keys: &IngestKeys,
     now: i64,

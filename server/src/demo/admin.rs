@@ -13,7 +13,7 @@ pub const EMAIL: &str = "demo@example.com";
 ///
 /// # Errors
 /// Returns an error if the control database fails.
-pub async fn make_admin(control: &dyn Control, now: i64) -> anyhow::Result<Option<String>> {
+pub async fn make_admin(control: &Control, now: i64) -> anyhow::Result<Option<String>> {
     let mut bytes = [0_u8; 15];
     rand::fill(&mut bytes)
         .map_err(|_| anyhow::anyhow!("the system's random number generator failed"))?;

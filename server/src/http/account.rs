@@ -48,7 +48,7 @@ pub(super) async fn change_password(
     let passwords = (change.password, change.new_password);
     let login = app
         .logins
-        .change_password(&*app.control, user, passwords, attempt)
+        .change_password(&app.control, user, passwords, attempt)
         .await?;
     Ok(logged_in(&login))
 }

@@ -234,7 +234,7 @@ async fn make(
         expires_at: new.expires_at,
     };
     let now = app.clock.now();
-    let (token, credential) = issue(&*app.control, request, until, (actor, now)).await?;
+    let (token, credential) = issue(&app.control, request, until, (actor, now)).await?;
     let body = TokenBody {
         token: Some(credential.reveal().to_owned()),
         ..token.into()

@@ -107,7 +107,7 @@ pub(super) async fn save(
     };
     let now = app.clock.now();
     let saved =
-        configurations::save(&*app.control, &member.project, draft, &member.actor, now).await?;
+        configurations::save(&app.control, &member.project, draft, &member.actor, now).await?;
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }
 
@@ -185,7 +185,7 @@ pub(super) async fn roll_back(
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let now = app.clock.now();
     let saved = configurations::roll_back(
-        &*app.control,
+        &app.control,
         (&member.project, back.revision),
         back.expected_revision,
         &member.actor,
@@ -217,6 +217,6 @@ pub(super) async fn kill(
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let now = app.clock.now();
     let saved =
-        configurations::kill(&*app.control, &member.project, &note, &member.actor, now).await?;
+        configurations::kill(&app.control, &member.project, &note, &member.actor, now).await?;
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }

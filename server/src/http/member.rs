@@ -131,7 +131,7 @@ impl Principal {
 async fn person(parts: &Parts, app: &App) -> Result<Person, Problem> {
     let token = session_cookie(&parts.headers).ok_or_else(Problem::no_token)?;
     let now = app.clock.now();
-    let (holder, user) = app.logins.holder(&*app.control, token, now).await?;
+    let (holder, user) = app.logins.holder(&app.control, token, now).await?;
     Ok(Person {
         user,
         session: holder.session,

@@ -114,7 +114,7 @@ pub(super) async fn finish_oidc(
         issuer: answer.iss.as_deref(),
     };
     let now = app.clock.now();
-    let place = (&*app.control, &app.logins);
+    let place = (&app.control, &app.logins);
     let finished = provider
         .finish(place, callback, Caller { address, now })
         .await;

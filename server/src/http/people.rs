@@ -132,7 +132,7 @@ pub(super) async fn create(
     };
     let now = app.clock.now();
     let user = app.control.create_user(new, &actor, now).await?;
-    let invitation = people::invite(&*app.control, user.id, &actor, now).await?;
+    let invitation = people::invite(&app.control, user.id, &actor, now).await?;
     let body = UserBody {
         invitation: Some(invitation.reveal().to_owned()),
         ..user.into()
@@ -213,7 +213,7 @@ pub(super) async fn invite(
 ) -> Result<(StatusCode, Json<UserBody>), Problem> {
     let Path(user) = path.map_err(|_| Problem::not_found())?;
     let now = app.clock.now();
-    let invitation = people::invite(&*app.control, user, &actor, now).await?;
+    let invitation = people::invite(&app.control, user, &actor, now).await?;
     let issuers = app.control.issuers_of(user).await?;
     let user = app.control.user(user).await?;
     let body = UserBody {

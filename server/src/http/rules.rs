@@ -108,7 +108,7 @@ pub(super) async fn save(
         expected_revision: new.expected_revision,
     };
     let now = app.clock.now();
-    let saved = rule_sets::save(&*app.control, &member.project, draft, &member.actor, now).await?;
+    let saved = rule_sets::save(&app.control, &member.project, draft, &member.actor, now).await?;
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }
 
@@ -219,7 +219,7 @@ pub(super) async fn roll_back(
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let now = app.clock.now();
     let saved = rule_sets::roll_back(
-        &*app.control,
+        &app.control,
         (&member.project, back.revision),
         back.expected_revision,
         &member.actor,
@@ -283,6 +283,6 @@ pub(super) async fn reclassification(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
 ) -> Result<Json<Progress>, Problem> {
-    let revision = rule_sets::current_revision(&*app.control, &member.project).await?;
+    let revision = rule_sets::current_revision(&app.control, &member.project).await?;
     Ok(Json(app.reclassification.of(&member.project, revision)))
 }

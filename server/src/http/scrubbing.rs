@@ -54,7 +54,7 @@ pub(super) async fn save(
 ) -> Result<StatusCode, Problem> {
     let now = app.clock.now();
     let by = (&member.actor, now);
-    scrubbing::save(&*app.control, &member.project, document, by).await?;
+    scrubbing::save(&app.control, &member.project, document, by).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

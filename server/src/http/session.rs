@@ -55,7 +55,7 @@ pub(super) async fn log_in(
     let attempt = attempt(&app, address, &headers);
     let login = app
         .logins
-        .log_in(&*app.control, (&email, password), attempt)
+        .log_in(&app.control, (&email, password), attempt)
         .await?;
     Ok(logged_in(&login))
 }
@@ -83,7 +83,7 @@ pub(super) async fn accept_invitation(
     let attempt = attempt(&app, address, &headers);
     let login = app
         .logins
-        .accept_invitation(&*app.control, (&token, password), attempt)
+        .accept_invitation(&app.control, (&token, password), attempt)
         .await?;
     Ok(logged_in(&login))
 }
@@ -99,7 +99,7 @@ pub(super) async fn refresh(
 ) -> Result<Response, Problem> {
     let token = cookie(&headers, REFRESH).ok_or(LoginError::Ended)?;
     let now = app.clock.now();
-    let login = app.logins.refresh(&*app.control, token, now).await?;
+    let login = app.logins.refresh(&app.control, token, now).await?;
     Ok(logged_in(&login))
 }
 

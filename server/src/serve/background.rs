@@ -24,12 +24,12 @@ const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 pub(super) fn evaluator(app: &App, settings: &Serve) -> Evaluator {
     Evaluator {
         judge: Judge::new(app.clickhouse.clone()),
-        control: Arc::clone(&app.control),
+        control: app.control.clone(),
         metrics: app.metrics.alerts.clone(),
         clock: app.clock.clone(),
         every: settings.alerts_interval(),
         lease: Lease::new(
-            Arc::clone(&app.control),
+            app.control.clone(),
             app.clock.clone(),
             ("alerts", settings.alerts_lease()),
         ),

@@ -18,7 +18,7 @@ use crate::task::Tasks;
 
 /// The inputs of the notifier besides its settings.
 pub(super) struct Place {
-    pub(super) control: Arc<dyn Control>,
+    pub(super) control: Control,
     pub(super) secret: Arc<InstanceSecret>,
     pub(super) clickhouse: ClickHouse,
     pub(super) clock: Clock,

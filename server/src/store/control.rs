@@ -2,9 +2,10 @@
 //! PostgreSQL if several servers share it. It never stores plain secrets, only hashes and data that the caller has
 //! encrypted.
 //!
-//! There is one trait per subject, all combined in [`Control`]. Each operation is written once, on top of the few calls
-//! that an engine implements in [`Backend`]. Time is a parameter of each operation. Each change is one transaction that
-//! includes its audit entry. Changes that affect a snapshot are announced through [`Backend::subscribe`].
+//! Each file holds one subject: its records, and its operations as methods of [`Control`]. An operation is written once,
+//! on top of the few calls that an engine implements in [`Backend`]. Time is a parameter of each operation. Each change
+//! is one transaction that includes its audit entry. Changes that affect a snapshot are announced through
+//! [`Control::subscribe`].
 
 mod alert_rules;
 mod api_tokens;
@@ -21,6 +22,7 @@ mod erasures;
 mod error;
 mod federated_identities;
 mod grant;
+mod incident_announcements;
 mod incident_snapshot;
 mod incidents;
 mod ingest_keys;
@@ -42,93 +44,109 @@ mod users;
 
 use std::sync::Arc;
 
-pub use self::alert_rules::{AlertRule, AlertRules, RuleText};
-pub use self::api_tokens::{ApiToken, ApiTokens, NewApiToken};
-pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter, AuditLog};
-pub use self::backend::{Backend, Notice, Row, Statements, Value, Values};
+pub use self::alert_rules::{AlertRule, RuleText};
+pub use self::api_tokens::{ApiToken, NewApiToken};
+pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter};
 pub use self::change::new_id;
-pub use self::channels::{Channel, ChannelFields, ChannelKind, Channels, NewChannel, Severity};
-pub use self::claims::{Alone, Claim, Claimed, Claims, Owner};
-pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, DeviceKeys, NewDeviceKey};
-pub use self::documents::{Document, DocumentKind, Documents, NewDocument};
-pub use self::erasures::{
-    ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Erasures, Receipt, Work,
-};
+pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
+pub use self::claims::{Claim, Claimed, Claims, Owner};
+pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};
+pub use self::documents::{Document, DocumentKind, NewDocument};
+pub use self::erasures::{ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Receipt, Work};
 pub use self::error::ControlError;
 pub use self::federated_identities::{
-    Admission, FederatedIdentities, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
+    Admission, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
 };
+pub use self::incident_announcements::UnannouncedRule;
 pub use self::incident_snapshot::IncidentSnapshot;
 pub use self::incidents::{
     ActionNote, ActionState, AlertState, Evaluated, GroupState, Incident, IncidentFilter,
-    IncidentKind, IncidentState, Incidents,
+    IncidentKind, IncidentState,
 };
-pub use self::ingest_keys::{IngestKey, IngestKeys, KeyChange, NewIngestKey};
-pub use self::invitations::{Invitation, Invitations, Purpose};
-pub use self::leases::Leases;
-pub use self::memberships::{Membership, Memberships, Role};
-pub use self::mutes::{Mute, Mutes, NewMute};
+pub use self::ingest_keys::{IngestKey, KeyChange, NewIngestKey};
+pub use self::invitations::{Invitation, Purpose};
+pub use self::memberships::{Membership, Role};
+pub use self::mutes::{Mute, NewMute};
 pub use self::notifications::{
     Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
-    Notifications, UnannouncedRule,
 };
-pub use self::postgres::PgControl;
-pub use self::projects::{DeviceTokens, Project, ProjectSettings, Projects, Quotas};
-pub use self::scrubbing::ScrubbingSettings;
+pub use self::projects::{DeviceTokens, Project, ProjectSettings, Quotas};
 pub use self::secrets::{Hidden, SecretHash};
-pub use self::sessions::{NewSession, Rotation, Session, Sessions, TokenExchange};
+pub use self::sessions::{NewSession, Rotation, Session, TokenExchange};
 pub use self::signal_quotas::SignalQuotas;
-pub use self::sqlite::SqliteControl;
-pub use self::storage::{KeepDays, Storage, StorageSettings};
-pub use self::users::{NewUser, TokensOfUser, User, Users};
+pub use self::storage::{KeepDays, Storage};
+pub use self::users::{NewUser, TokensOfUser, User};
 
+use tokio::sync::watch;
+
+use self::backend::{Backend, Row, Statements, Values};
+use self::postgres::PostgresBackend;
+use self::sqlite::SqliteBackend;
 use crate::task::Tasks;
 
-/// All operations of the control database.
-pub trait Control:
-    AlertRules
-    + ApiTokens
-    + AuditLog
-    + Channels
-    + Claims
-    + DeviceKeys
-    + Documents
-    + Erasures
-    + FederatedIdentities
-    + Incidents
-    + IngestKeys
-    + Invitations
-    + Leases
-    + Memberships
-    + Mutes
-    + Notifications
-    + Projects
-    + ScrubbingSettings
-    + Sessions
-    + StorageSettings
-    + Users
-{
+/// The control database. Clones share its connections.
+#[derive(Clone)]
+pub struct Control {
+    backend: Arc<dyn Backend>,
 }
 
-macro_rules! on {
-    ($engine:ty: $($subject:ident),*) => { $(impl $subject for $engine {})* };
-}
+impl Control {
+    /// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
+    pub async fn open(url: &str, tasks: &Tasks) -> Result<Self, ControlError> {
+        let backend: Arc<dyn Backend> = match url.split_once(':') {
+            Some(("sqlite", rest)) => {
+                let path = sqlite::path_of(rest)?;
+                Arc::new(SqliteBackend::open(&path, tasks).await?)
+            }
+            Some(("postgres" | "postgresql", _)) => {
+                Arc::new(PostgresBackend::open(url, tasks).await?)
+            }
+            // The URL is not quoted, because it may contain a password.
+            _ => {
+                return Err(ControlError::Invalid(
+                    "the URL of the control database must be sqlite:path or postgres://user:password@host:5432/database"
+                        .to_owned(),
+                ));
+            }
+        };
+        Ok(Self { backend })
+    }
 
-on!(SqliteControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, FederatedIdentities, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
-on!(PgControl: AlertRules, ApiTokens, AuditLog, Channels, Control, DeviceKeys, Documents, Erasures, FederatedIdentities, Incidents, IngestKeys, Invitations, Leases, Memberships, Mutes, Notifications, Projects, ScrubbingSettings, Sessions, StorageSettings, Users);
+    /// Returns a receiver that is notified after each change that may affect a snapshot, by any server. The value has
+    /// no meaning.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.backend.subscribe()
+    }
 
-/// Opens `sqlite:path` or `postgres://…` and brings its schema up to date.
-pub async fn open(url: &str, tasks: &Tasks) -> Result<Arc<dyn Control>, ControlError> {
-    match url.split_once(':') {
-        Some(("sqlite", rest)) => {
-            let path = sqlite::path_of(rest)?;
-            Ok(Arc::new(SqliteControl::open(&path, tasks).await?))
-        }
-        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PgControl::open(url, tasks).await?)),
-        // The URL is not quoted, because it may contain a password.
-        _ => Err(ControlError::Invalid(
-            "the URL of the control database must be sqlite:path or postgres://user:password@host:5432/database"
-                .to_owned(),
-        )),
+    /// Closes all connections, waiting for those in use.
+    pub async fn close(&self) {
+        self.backend.close().await;
+    }
+
+    /// Reads rows outside of a transaction.
+    async fn rows(&self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError> {
+        self.backend.rows(sql, values).await
+    }
+
+    /// Reads the first row.
+    async fn row(&self, sql: &'static str, values: Values) -> Result<Row, ControlError> {
+        let rows = self.rows(sql, values).await?;
+        rows.into_iter().next().ok_or(ControlError::NotFound)
+    }
+
+    /// Reads all rows as records.
+    async fn records<T>(
+        &self,
+        sql: &'static str,
+        values: Values,
+        read: impl Fn(&Row) -> Result<T, ControlError>,
+    ) -> Result<Vec<T>, ControlError> {
+        self.rows(sql, values).await?.iter().map(read).collect()
+    }
+
+    /// Begins a transaction that may write. Dropping it rolls it back.
+    async fn begin(&self) -> Result<Box<dyn Statements>, ControlError> {
+        self.backend.begin().await
     }
 }

@@ -148,7 +148,7 @@ impl<D: Destination> Writer<D> {
             .into_iter()
             .partition(|(_, record)| known.has(record));
         if let Err(failure) = self.wait_for_owners(&known, &open).await {
-            self.give_back().await;
+            self.release_claims().await;
             return Err(failure);
         }
         if stored.is_empty() {
@@ -170,8 +170,8 @@ impl<D: Destination> Writer<D> {
     }
 
     /// Releases all claims of this server. A server must hold no claims while it waits for another one, or both may wait for ever.
-    pub(super) async fn give_back(&self) {
-        if self.claims.are_shared()
+    pub(super) async fn release_claims(&self) {
+        if self.claims.is_some()
             && let Err(error) = self.claim(&[]).await
         {
             tracing::warn!(%error, "cannot release the claims of batches");
@@ -180,7 +180,7 @@ impl<D: Destination> Writer<D> {
 
     /// After this time the writer must not insert into `batches`: another server could release the claims before the INSERT ends.
     pub(super) fn claims_end(&self, table: &str) -> Option<Instant> {
-        (self.claims.are_shared() && table == "batches").then_some(self.claimed_at + FRESH)
+        (self.claims.is_some() && table == "batches").then_some(self.claimed_at + FRESH)
     }
 
     /// Claims batches, then asks ClickHouse which of them are stored. The order matters: another server releases its claim only after
@@ -216,9 +216,9 @@ impl<D: Destination> Writer<D> {
     }
 
     async fn claim(&self, records: &[&Numbered<'_>]) -> Result<Vec<Claimed>, Failure> {
-        if !self.claims.are_shared() {
+        let Some(shared) = &self.claims else {
             return Ok(Vec::new());
-        }
+        };
         let claims: BTreeSet<(&str, Uuid, bool)> = records
             .iter()
             .flat_map(|(_, record)| {
@@ -234,8 +234,7 @@ impl<D: Destination> Writer<D> {
                 is_half,
             })
             .collect();
-        let claimed = self.claims.claim_batches(self.ledger.log_id, &claims);
-        in_time(claimed).await
+        in_time(shared.replace(self.ledger.log_id, &claims)).await
     }
 
     /// Fails while another server is storing one of the records. If that server is gone, its claims are released first.
@@ -251,7 +250,9 @@ impl<D: Destination> Writer<D> {
         let log_id = owner.log_id;
         // A running INSERT of that server could still store the batch.
         if owner.is_gone && !self.destination.kill_queries(log_id).await? {
-            in_time(self.claims.release_batches(log_id)).await?;
+            if let Some(shared) = &self.claims {
+                in_time(shared.release(log_id)).await?;
+            }
             tracing::warn!(%log_id, "the server with this log is gone; its claims are released");
         }
         Err(Failure::Later(format!(

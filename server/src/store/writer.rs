@@ -10,7 +10,6 @@ mod folding;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
@@ -19,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::cut::{join_fold, parse, same_layouts};
 use self::folding::{Answer, Folding, next_of};
 use super::clickhouse::{ClickHouse, Failure};
-use super::control::{Alone, Claims};
+use super::control::Claims;
 use super::dead_letter::DeadLetters;
 use super::destination::Destination;
 use super::fold;
@@ -50,7 +49,8 @@ pub(crate) struct Writer<D = ClickHouse> {
     pub(super) log: IngestLog,
     pub(super) destination: D,
     pub(super) dead_letters: DeadLetters,
-    pub(super) claims: Arc<dyn Claims>,
+    /// `None` if no other server can store the same batches.
+    pub(super) claims: Option<Claims>,
     pub(super) claimed_at: Instant,
     settings: WriterSettings,
     pub(super) metrics: WriterMetrics,
@@ -122,7 +122,7 @@ impl<D: Destination> Writer<D> {
             log,
             destination,
             dead_letters,
-            claims: Arc::new(Alone),
+            claims: None,
             claimed_at: Instant::now(),
             metrics,
             in_doubt: ledger.range.is_some(),
@@ -142,7 +142,7 @@ impl<D: Destination> Writer<D> {
     }
 
     /// Shares the control database with other servers.
-    pub(crate) fn sharing(self, claims: Arc<dyn Claims>) -> Self {
+    pub(crate) fn sharing(self, claims: Option<Claims>) -> Self {
         Self { claims, ..self }
     }
 
@@ -282,7 +282,7 @@ impl<D: Destination> Writer<D> {
             None => match self.cut().await {
                 Ok(cut) => cut,
                 Err(failure) => {
-                    self.give_back().await;
+                    self.release_claims().await;
                     return Err(failure);
                 }
             },

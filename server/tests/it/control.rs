@@ -54,7 +54,7 @@ pub(crate) fn settings(name: &str) -> ProjectSettings {
     ProjectSettings::named(name)
 }
 
-pub(crate) async fn with_project(control: &dyn Control, id: &str) {
+pub(crate) async fn with_project(control: &Control, id: &str) {
     control
         .create_project(id, settings(id), &ANN, at(0))
         .await
@@ -62,7 +62,7 @@ pub(crate) async fn with_project(control: &dyn Control, id: &str) {
 }
 
 /// What the audit says was done, the first thing first.
-pub(crate) async fn done(control: &dyn Control) -> Vec<String> {
+pub(crate) async fn done(control: &Control) -> Vec<String> {
     let entries = control.audit(&AuditFilter::default(), 1_000).await.unwrap();
     let mut actions: Vec<_> = entries.into_iter().map(|entry| entry.action).collect();
     actions.reverse();
@@ -71,7 +71,7 @@ pub(crate) async fn done(control: &dyn Control) -> Vec<String> {
 
 /// That a change was refused, and left nothing in the audit.
 pub(crate) async fn refused<T: Debug>(
-    control: &dyn Control,
+    control: &Control,
     change: impl Future<Output = Result<T, ControlError>>,
     error: ControlError,
 ) {

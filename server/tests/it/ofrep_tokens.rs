@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
-use unjank_server::store::control::{self, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
+use unjank_server::store::control::{Control, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
 use unjank_server::task::Tasks;
 
 use crate::control::ANN;
@@ -23,7 +23,7 @@ async fn token(data_dir: &Path) -> String {
     let public: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
     let public = STANDARD.encode(public.as_ref());
     let url = format!("sqlite:{}", data_dir.join("control.sqlite").display());
-    let control = control::open(&url, &Tasks::default()).await.unwrap();
+    let control = Control::open(&url, &Tasks::default()).await.unwrap();
     let new = NewDeviceKey {
         project: "default".to_owned(),
         algorithm: DeviceKeyAlgorithm::EdDsa,

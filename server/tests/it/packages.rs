@@ -1,4 +1,4 @@
-//! Whose code a span is of: the first parts of a Java package, the crate of a Rust path.
+//! The package of a span: the first parts of a Java package name, or the crate of a Rust path.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! People: from the first invitation to the end of a session.
+//! User accounts: invitations, logins, sessions and roles.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::server::{Answer, Server};
 pub(crate) const EMAIL: &str = "ann@example.com";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// What a browser keeps.
+/// The cookies of a browser session.
 #[derive(Clone, Debug)]
 pub(crate) struct Cookies {
     /// `name=value`.
@@ -59,7 +59,7 @@ pub(crate) async fn log_in(server: &Server, email: &str, password: &str) -> Resp
         .unwrap()
 }
 
-/// An admin who took the invitation that the command line prints.
+/// Creates an admin, who accepts the invitation that `unjank user add` prints.
 pub(crate) async fn admin(server: &Server) -> Cookies {
     let add = ["user", "add", "--email", EMAIL, "--name", "Ann", "--admin"];
     let invitation = server.command(&add).await;
@@ -85,7 +85,7 @@ pub(crate) async fn as_person(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_admin_takes_an_invitation_once_and_logs_in() {
+async fn an_invitation_works_once_and_a_new_password_ends_open_sessions() {
     let server = Server::start().await;
     let cookies = admin(&server).await;
     let me = as_person(&server, &cookies, Method::GET, "/me", json!(null)).await;
@@ -108,7 +108,7 @@ async fn the_first_admin_takes_an_invitation_once_and_logs_in() {
         take(&invitation, "another long password").await,
         (404, "invitation_unknown".to_owned())
     );
-    // A new password ends what was open.
+    // A new password ends the open sessions.
     let me = as_person(&server, &cookies, Method::GET, "/me", json!(null)).await;
     assert_eq!(me.outcome(), (401, "session_ended".to_owned()));
     assert_eq!(log_in(&server, EMAIL, PASSWORD).await.status(), 401);
@@ -121,7 +121,7 @@ async fn the_first_admin_takes_an_invitation_once_and_logs_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_user_and_a_wrong_password_get_the_same_answer_and_then_none() {
+async fn unknown_users_and_wrong_passwords_get_the_same_answer_and_are_throttled() {
     let server = Server::start().await;
     let _cookies = admin(&server).await;
     for email in [EMAIL, "nobody@example.com"] {
@@ -139,7 +139,8 @@ async fn an_unknown_user_and_a_wrong_password_get_the_same_answer_and_then_none(
     }
 }
 
-/// Attempts from an address as a proxy names it. Most are for links, with a password that will not do: they cost no hash.
+/// Makes 33 failing attempts with the `X-Forwarded-For` values of `from`, and returns the statuses. Most try an invitation with a password
+/// that is too short, which costs no hash.
 async fn attempts(server: &Server, from: impl Fn(usize) -> String) -> Vec<u16> {
     let mut statuses = Vec::new();
     for n in 0..33 {
@@ -163,10 +164,10 @@ async fn attempts(server: &Server, from: impl Fn(usize) -> String) -> Vec<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_tries_many_accounts_is_slowed_and_others_are_not() {
+async fn an_address_that_tries_many_accounts_is_throttled_and_others_are_not() {
     let server = Server::with(&["--trusted-proxies", "127.0.0.0/8"]).await;
     let _cookies = admin(&server).await;
-    // The first address is the client's own invention, and no way out; the second is one of very many that it has.
+    // The client forges the first address, which does not help. The second is one of the many in the client's IPv6 network.
     let statuses = attempts(&server, |n| format!("1.1.1.{n}, 2001:db8:1:2::{n:x}")).await;
     // Two were delayed, by two and four seconds.
     assert!(!statuses[..32].contains(&429), "{statuses:?}");
@@ -183,14 +184,14 @@ async fn an_address_that_tries_many_accounts_is_slowed_and_others_are_not() {
     assert!((1..=11).contains(&wait), "{wait}");
     assert_eq!(log_in_from("192.0.2.7").await.status, 200);
     server.pass(Duration::from_secs(wait));
-    // Who is right is not counted.
+    // Successful logins do not count.
     for _ in 0..2 {
         assert_eq!(log_in_from("2001:db8:1:2::1").await.status, 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gets_around_the_throttle_by_a_header() {
+async fn a_forged_header_does_not_bypass_the_throttle() {
     let server = Server::start().await;
     let statuses = attempts(&server, |n| format!("192.0.2.{n}")).await;
     // Two were delayed, by two and four seconds.
@@ -221,7 +222,7 @@ async fn a_refresh_token_works_once_and_a_stolen_one_ends_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_tabs_that_refresh_at_once_both_go_on() {
+async fn two_tabs_that_refresh_at_once_both_stay_logged_in() {
     let server = Server::start().await;
     let first = admin(&server).await;
     let refresh = async |cookies: &Cookies| {
@@ -238,7 +239,7 @@ async fn two_tabs_that_refresh_at_once_both_go_on() {
         let me = as_person(&server, tab, Method::GET, "/me", json!(null)).await;
         assert_eq!(me.status, 200);
     }
-    // Whichever answer the browser keeps, the next refresh works; and one whose answer was lost is sent again.
+    // The next refresh works whichever response the browser keeps, and a refresh whose response was lost can be repeated.
     assert_eq!(one.refresh, other.refresh);
     server.pass(Duration::from_secs(600));
     assert_eq!(refresh(&one).await.status(), 200);
@@ -246,14 +247,14 @@ async fn two_tabs_that_refresh_at_once_both_go_on() {
     let third = refresh(&other).await;
     assert_eq!(third.status(), 200);
     let third = Cookies::of(&third);
-    // A thief who took a token long ago is found out.
+    // The late reuse of a token is detected as theft.
     server.pass(Duration::from_secs(1));
     assert_eq!(refresh(&one).await.status(), 401);
     assert_eq!(refresh(&third).await.status(), 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_logs_out_is_out_at_once() {
+async fn a_logout_ends_the_session_at_once() {
     let server = Server::start().await;
     let cookies = admin(&server).await;
     let out = as_person(&server, &cookies, Method::DELETE, "/session", json!(null)).await;
@@ -263,7 +264,7 @@ async fn who_logs_out_is_out_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_site_cannot_act_with_a_persons_cookies() {
+async fn cross_site_requests_with_a_users_cookies_are_refused() {
     let server = Server::start().await;
     let cookies = admin(&server).await;
     for (name, value) in [
@@ -294,7 +295,7 @@ async fn another_site_cannot_act_with_a_persons_cookies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_opens_its_project_and_no_other() {
+async fn a_viewer_can_read_the_project_and_change_nothing() {
     let server = Server::start().await;
     let boss = admin(&server).await;
     let new = json!({"email": "bob@example.com", "name": "Bob"});

@@ -1,4 +1,4 @@
-//! The PostgreSQL that all tests of this run share: the machine's own programs or npm's, throw-away data, ended when the tests end.
+//! The PostgreSQL that all tests of a run share. Its programs come from the machine or from npm. It ends, and its data goes, with the tests.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ const NOBODY: u32 = 65_534;
 
 pub(crate) struct Postgres {
     pub(crate) port: u16,
-    /// Keeps the script's standard input open: it ends PostgreSQL when the tests do.
+    /// Keeps the script's standard input open. The script stops PostgreSQL when it closes.
     _script: Child,
 }
 
@@ -37,12 +37,12 @@ impl Postgres {
         )
     }
 
-    /// The URL of a database of its own.
+    /// Creates an empty database and returns its URL.
     pub(crate) async fn database(&self) -> String {
         static DATABASES: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let mut connection = PgConnection::connect(&self.url("postgres")).await.unwrap();
-        // One that has no connections of its own to wait for, unlike template1.
+        // Unlike template1, template0 accepts no connections, so there are none to wait for.
         let sql = format!("CREATE DATABASE {name} TEMPLATE template0");
         sqlx::query(AssertSqlSafe(sql))
             .execute(&mut connection)
@@ -86,7 +86,7 @@ fn start() -> Postgres {
     assert_eq!(
         line.trim(),
         "ready",
-        "PostgreSQL of {} does not start; what it says stands above",
+        "PostgreSQL of {} does not start; its output is above",
         bin.display()
     );
     Postgres {
@@ -113,11 +113,11 @@ fn programs() -> PathBuf {
             .all(|program| folder.join(program).is_file())
     };
     folders.into_iter().find(complete).expect(
-        "PostgreSQL is missing: run `make postgres`, which fetches it or says what it needs",
+        "PostgreSQL is missing: run `make postgres`, which fetches it or prints what it needs",
     )
 }
 
-/// `below` in each folder of `folder`, the newest version first.
+/// Returns `below` in each subfolder of `folder`, newest version first.
 fn inside(folder: &Path, below: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut found: Vec<_> = entries
@@ -128,11 +128,11 @@ fn inside(folder: &Path, below: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A way to PostgreSQL that can be blocked: connections stay open, and no byte gets through.
+/// A proxy to PostgreSQL. While it is blocked, connections stay open and no byte gets through.
 pub(crate) struct Way {
     pub(crate) port: u16,
     pub(crate) blocked: watch::Sender<bool>,
-    /// Ends with the way.
+    /// Aborted when the proxy is dropped.
     _serving: JoinSet<()>,
 }
 

@@ -1,4 +1,4 @@
-//! The program itself: `unjank serve` with its embedded engine, killed and started again.
+//! The program as a process: `unjank serve` with its embedded engine, killed and restarted.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -20,18 +20,18 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts `unjank serve` on `folder` and waits until it takes batches.
+    /// Starts `unjank serve` on `folder` and waits until it accepts batches.
     pub(crate) async fn start(folder: &Path) -> Self {
         let arguments = ["serve", "--flush-interval-ms", "50"];
         Self::run(folder, &arguments).await
     }
 
-    /// Starts a command that serves on `folder` and waits until it does.
+    /// Starts a command that serves from `folder` and waits until it listens.
     pub(crate) async fn run(folder: &Path, arguments: &[&str]) -> Self {
         Self::of(Path::new(UNJANK), folder, arguments).await
     }
 
-    /// The same with a program of the caller's choice.
+    /// Like [`Self::run`], with another binary.
     pub(crate) async fn of(program: &Path, folder: &Path, arguments: &[&str]) -> Self {
         let file = folder.join("server.json");
         let _there = std::fs::remove_file(&file).is_ok();
@@ -45,17 +45,20 @@ impl Program {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let said: Value = loop {
-            assert!(child.try_wait().unwrap().is_none(), "it ended");
+        let addresses: Value = loop {
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "the program ended early"
+            );
             match std::fs::read(&file)
                 .ok()
                 .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             {
-                Some(said) => break said,
+                Some(addresses) => break addresses,
                 None => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         };
-        let url = |name: &str| format!("http://{}", said[name].as_str().unwrap());
+        let url = |name: &str| format!("http://{}", addresses[name].as_str().unwrap());
         Self {
             child,
             listen: url("listen"),
@@ -95,29 +98,30 @@ impl Program {
             .unwrap()
     }
 
-    /// Waits until ClickHouse answers and nothing waits in the log.
+    /// Waits until the server is ready and its log is drained.
     pub(crate) async fn drained(&self) {
-        self.says("unjank_log_pending_records 0\n").await;
+        self.wait_for_metric("unjank_log_pending_records 0\n").await;
     }
 
-    /// Waits until the roll-ups hold what the log held.
+    /// Waits until the log is drained and all rows are rolled up.
     pub(crate) async fn rolled_up(&self) {
         self.drained().await;
-        self.says("unjank_writer_unfolded_rows 0\n").await;
+        self.wait_for_metric("unjank_writer_unfolded_rows 0\n")
+            .await;
     }
 
-    /// Waits until it is ready and has this line among its metrics.
-    async fn says(&self, line: &str) {
-        let said = async {
+    /// Waits until the server is ready and its metrics contain `line`.
+    async fn wait_for_metric(&self, line: &str) {
+        let found = async {
             while !(self.admin("/readyz").await.contains("\"ready\"")
                 && self.admin("/metrics").await.contains(line))
             {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(120), said)
+        tokio::time::timeout(Duration::from_secs(120), found)
             .await
-            .unwrap_or_else(|_| panic!("it never said {line}"));
+            .unwrap_or_else(|_| panic!("the metrics never contained {line}"));
     }
 
     pub(crate) fn kill(&mut self) {
@@ -155,7 +159,7 @@ pub(crate) fn sql(folder: &Path, query: &str) -> String {
         .to_owned()
 }
 
-/// Batches are sent now: the program has the machine's clock.
+/// A batch of valid spans for a program that uses the machine's clock.
 pub(crate) fn fresh_spans(count: usize) -> Value {
     let mut batch = spans(count);
     // Times of the example day; `sent_at` makes the server shift them to today.
@@ -164,7 +168,7 @@ pub(crate) fn fresh_spans(count: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_command_takes_a_batch_and_answers_a_query() {
+async fn one_process_accepts_a_batch_and_answers_queries() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(folder.path()).await;
     program.send(&fresh_spans(3)).await;
@@ -183,7 +187,7 @@ async fn one_command_takes_a_batch_and_answers_a_query() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_server_loses_nothing_it_acknowledged() {
+async fn a_killed_server_keeps_every_acknowledged_event() {
     let folder = tempfile::tempdir().unwrap();
     let mut acknowledged = 0;
     for _ in 0..4 {
@@ -205,7 +209,7 @@ async fn a_killed_server_loses_nothing_it_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_engine_is_started_again_and_nothing_is_lost_or_doubled() {
+async fn a_killed_engine_is_restarted_and_no_row_is_lost_or_duplicated() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(folder.path()).await;
     let mut acknowledged = 0;
@@ -234,7 +238,7 @@ async fn a_killed_engine_is_started_again_and_nothing_is_lost_or_doubled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_killed_while_it_classifies_history_goes_on_at_its_next_start() {
+async fn reclassification_of_history_continues_after_the_server_was_killed() {
     const STACKS: usize = 8_000;
     let folder = tempfile::tempdir().unwrap();
     let mut program = Program::start(folder.path()).await;
@@ -284,7 +288,7 @@ async fn a_server_killed_while_it_classifies_history_goes_on_at_its_next_start()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_of_the_release_before_opens_with_all_its_rows() {
+async fn a_data_folder_of_the_previous_release_opens_with_all_its_rows() {
     // Made by the release whose engine had an HTTP interface of our own, from one batch with an event of every signal.
     const FOLDER: &[u8] = include_bytes!("../folders/before-listeners.tar.zst");
     const TABLES: &str = "SELECT table, sum(rows) FROM system.parts WHERE active AND database = 'unjank' AND table NOT LIKE 'schema%' \
@@ -336,10 +340,10 @@ async fn a_folder_of_the_release_before_opens_with_all_its_rows() {
         sql(folder.path(), TABLES).lines().collect::<Vec<_>>(),
         tables
     );
-    // A release with other built-in rules classifies the stack anew.
+    // A release with other built-in rules reclassifies the stack.
     let classes = "SELECT uniq(stack_hash), uniq(group_id) FROM stack_classes";
     assert_eq!(sql(folder.path(), classes), "1\t1");
-    // What comes now is stored beside it and rolled up.
+    // New rows are stored beside the old ones and rolled up.
     program.send(&fresh_spans(3)).await;
     program.rolled_up().await;
     let spans = "SELECT (SELECT count() FROM spans), (SELECT sum(samples) FROM spans_hourly), (SELECT sum(samples) FROM spans_daily)";
@@ -347,10 +351,10 @@ async fn a_folder_of_the_release_before_opens_with_all_its_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sql_waits_for_an_engine_that_is_starting_and_reads_from_anywhere() {
+async fn sql_waits_for_the_engine_and_takes_statements_from_arguments_files_and_stdin() {
     let folder = tempfile::tempdir().unwrap();
     let _program = Program::start(folder.path()).await;
-    // The server answers already, its engine does not yet.
+    // The server is up, but its engine is still starting.
     let output = unjank(folder.path(), &["sql", "SELECT count() FROM spans"]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
@@ -378,7 +382,7 @@ async fn sql_waits_for_an_engine_that_is_starting_and_reads_from_anywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_its_owner_can_open_the_data_folder_and_its_engine_goes_with_the_server() {
+async fn only_the_owner_can_read_the_data_folder_and_the_engine_ends_with_a_killed_server() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().join("data");
     let mut program = Program::start(&data_dir).await;
@@ -410,7 +414,7 @@ async fn only_its_owner_can_open_the_data_folder_and_its_engine_goes_with_the_se
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_server_on_the_same_folder_says_so() {
+async fn a_second_server_on_the_same_folder_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let _first = Program::start(folder.path()).await;
     let second = unjank(

@@ -1,4 +1,4 @@
-//! The alerts for Prometheus: they ask for metrics that the server has, and say what to do.
+//! The Prometheus alerts use metrics that the server exports, and tell the operator what to do.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ fn alerts() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_alert_says_how_bad_it_is_and_what_to_do() {
+fn every_alert_has_a_severity_annotations_and_a_test() {
     let tests = file("alerts_test.yml");
     let severity = Regex::new(r"severity: (critical|warning|info)\}").unwrap();
     let alerts = alerts();
@@ -50,12 +50,12 @@ fn every_alert_says_how_bad_it_is_and_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn alerts_ask_for_metrics_that_the_server_has() {
+async fn alerts_use_only_metrics_that_the_server_exports() {
     let server = Server::start().await;
     server.send(&spans(1)).await;
     server.drained().await;
     let metrics = server.metrics().await;
-    let has: BTreeSet<_> = metrics
+    let exported: BTreeSet<_> = metrics
         .lines()
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| line.split(['{', ' ']).next())
@@ -63,15 +63,15 @@ async fn alerts_ask_for_metrics_that_the_server_has() {
     let named = Regex::new(r"\b(?:unjank|process)_\w+").unwrap();
     for (name, text) in alerts() {
         let expression = text.split("labels:").next().unwrap();
-        let mut asks = named.find_iter(expression).peekable();
+        let mut used = named.find_iter(expression).peekable();
         assert!(
-            asks.peek().is_some() || name == "UnjankDown",
-            "{name} asks nothing"
+            used.peek().is_some() || name == "UnjankDown",
+            "{name} uses no metric"
         );
-        for metric in asks {
+        for metric in used {
             assert!(
-                has.contains(metric.as_str()),
-                "{name}: the server has no {}",
+                exported.contains(metric.as_str()),
+                "{name}: the server does not export {}",
                 metric.as_str()
             );
         }
@@ -79,7 +79,7 @@ async fn alerts_ask_for_metrics_that_the_server_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operators_see_how_wrong_clocks_are_and_how_much_room_the_disk_has() {
+async fn clock_skew_and_free_disk_space_are_exported() {
     let server = Server::with(&["--min-free-bytes", "1000000"]).await;
     for sent_at in [
         "2026-11-20T12:00:00Z",
@@ -88,7 +88,7 @@ async fn operators_see_how_wrong_clocks_are_and_how_much_room_the_disk_has() {
     ] {
         let mut batch = spans(1);
         batch["sent_at"] = json!(sent_at);
-        // The second time it is a duplicate: it says nothing new of the clock.
+        // The duplicate does not count towards the clock skew.
         assert_eq!(server.send(&batch).await.status, 202);
         assert_eq!(server.send(&batch).await.status, 202);
     }

@@ -1,4 +1,4 @@
-//! What is in doubt is asked: whatever of a range ClickHouse has, the rest is completed, and nothing comes twice.
+//! If it is unknown whether a range was stored, the server asks ClickHouse and inserts only the missing rows.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Server, spans};
 
-/// Raw rows, roll-ups, batches and counts: what each of them says there is.
+/// The number of spans according to raw rows, roll-ups, batches and outcomes.
 const BOOKS: &str = "SELECT (SELECT count() FROM spans), (SELECT toUInt64(sum(samples)) FROM spans_hourly), \
      (SELECT toUInt64(sum(samples)) FROM spans_daily), (SELECT sum(accepted) FROM batches), \
      (SELECT toUInt64(sum(accepted)) FROM usage_daily), (SELECT sum(count) FROM outcomes WHERE project != '')";
@@ -17,8 +17,8 @@ fn books(spans: u64) -> String {
     [spans; 6].map(|spans| spans.to_string()).join("\t")
 }
 
-/// A server that stored a range, and then forgot in its ledger that it had done so.
-async fn forgetful() -> Server {
+/// A stopped server that has stored a range, and whose ledger lists the range as pending.
+async fn with_outdated_ledger() -> Server {
     let mut server = Server::with(&["--flush-interval-ms", "60000"]).await;
     server.ready().await;
     for _ in 0..BATCHES {
@@ -43,12 +43,12 @@ async fn forgetful() -> Server {
         "closed": true, "done": []}]);
     ledger["done"] = json!(0);
     fs::write(&path, ledger.to_string()).unwrap();
-    // The log does not know either that anything is drained.
+    // The log does not record either that anything was drained.
     fs::remove_file(server.data_dir().join("log/trimmed")).unwrap();
     server
 }
 
-/// Has the server drain what it thinks it has to, and one batch more.
+/// Drains what the ledger lists and one more batch, then checks that all counts agree.
 async fn drains_to_balanced_books(mut server: Server) {
     server.start_again().await;
     server.ready().await;
@@ -57,7 +57,7 @@ async fn drains_to_balanced_books(mut server: Server) {
     assert_eq!(server.query(BOOKS).await, books(BATCHES * SPANS as u64 + 1));
 }
 
-/// Takes all rows out of a table. The tokens of their INSERTs stay: the table says that it has them.
+/// Deletes all rows of a table. ClickHouse keeps the deduplication tokens of their INSERTs, so it still claims to have the rows.
 async fn empty(server: &Server, table: &str) {
     let sql = format!("ALTER TABLE {table} DELETE WHERE 1 SETTINGS mutations_sync = 2");
     server.query(&sql).await;
@@ -68,13 +68,13 @@ async fn empty(server: &Server, table: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_range_that_is_there_is_not_sent_again() {
-    drains_to_balanced_books(forgetful().await).await;
+async fn a_stored_range_is_not_inserted_again() {
+    drains_to_balanced_books(with_outdated_ledger().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_range_is_not_sent_again_when_clickhouse_forgot_its_tokens() {
-    let server = forgetful().await;
+async fn a_stored_range_is_not_inserted_again_after_clickhouse_lost_its_tokens() {
+    let server = with_outdated_ledger().await;
     for table in [
         "spans",
         "batches",
@@ -114,7 +114,7 @@ async fn merges_keep_the_newest_mark_of_a_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_are_not_there_are_sent_again_though_their_tokens_are() {
+async fn missing_rows_are_inserted_again_although_clickhouse_has_their_tokens() {
     for tables in [
         &["batches"][..],
         &["outcomes"],
@@ -132,7 +132,7 @@ async fn rows_that_are_not_there_are_sent_again_though_their_tokens_are() {
             "usage_daily",
         ],
     ] {
-        let server = forgetful().await;
+        let server = with_outdated_ledger().await;
         for table in tables {
             empty(&server, table).await;
         }
@@ -141,14 +141,14 @@ async fn rows_that_are_not_there_are_sent_again_though_their_tokens_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_ledger_the_log_is_drained_again_and_nothing_comes_twice() {
+async fn without_a_ledger_the_log_is_drained_again_without_duplicates() {
     for missing in [
         &[][..],
         &["outcomes"],
         &["spans_hourly", "spans_daily"],
         &["spans_daily"],
     ] {
-        let server = forgetful().await;
+        let server = with_outdated_ledger().await;
         for table in missing {
             empty(&server, table).await;
         }
@@ -158,8 +158,8 @@ async fn without_its_ledger_the_log_is_drained_again_and_nothing_comes_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_was_lost_begins_anew_and_all_that_comes_is_stored() {
-    let mut server = forgetful().await;
+async fn after_the_log_is_lost_a_new_one_begins_and_new_batches_are_stored() {
+    let mut server = with_outdated_ledger().await;
     fs::remove_dir_all(server.data_dir().join("log")).unwrap();
     server.start_again().await;
     server.ready().await;
@@ -171,7 +171,7 @@ async fn a_log_that_was_lost_begins_anew_and_all_that_comes_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_view_of_the_operator_that_fails_costs_nothing() {
+async fn a_failing_view_of_the_operator_loses_no_rows() {
     let server = Server::start().await;
     server.send(&spans(1)).await;
     server.drained().await;

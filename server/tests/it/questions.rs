@@ -1,4 +1,4 @@
-//! Questions about what is stored: roll-ups and raw rows say the same, comparisons compare, and nothing gets out of its place.
+//! The query API: aggregates, comparisons, exports, errors and the separation of projects.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ impl Asked {
     }
 }
 
-/// Spans of a version with these durations in milliseconds, each of which stands for `1 / rate`.
+/// A batch with spans of a version. Each has one of the durations, and represents `1 / rate` spans.
 fn version(version: &str, name: &str, durations_ms: &[u64], rate: f64) -> Value {
     let mut batch = batch();
     batch["resource"]["app_version"] = json!(version);
@@ -77,7 +77,7 @@ fn version(version: &str, name: &str, durations_ms: &[u64], rate: f64) -> Value 
 const HOURLY: &str = "from=2026-11-20T10:00:00Z&to=2026-11-20T13:00:00Z";
 const DAILY: &str = "from=2026-11-15T10:00:00Z&to=2026-11-20T13:00:00Z";
 
-fn about(actual: &Value, expected: f64) {
+fn assert_close(actual: &Value, expected: f64) {
     let actual = actual.as_f64().unwrap();
     assert!(
         (actual / expected - 1.0).abs() < 0.011,
@@ -86,8 +86,8 @@ fn about(actual: &Value, expected: f64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rollups_and_raw_rows_answer_alike_and_weigh_by_the_sample_rate() {
-    // One in ten of the slow ones was sent: they are half of what happened, and the median is theirs or the fast ones'.
+async fn roll_ups_and_raw_rows_give_the_same_values_weighted_by_the_sample_rate() {
+    // One in ten slow spans was sent. They represent 100 of 199 spans, so the median is slow.
     let slow: Vec<u64> = (0..10).map(|i| 1_000 + i).collect();
     let fast: Vec<u64> = (0..99).map(|i| 100 + i / 10).collect();
     let asked = Asked::of(&[
@@ -111,11 +111,11 @@ async fn rollups_and_raw_rows_answer_alike_and_weigh_by_the_sample_rate() {
             (rows.len(), keys, base),
             (1, &json!(["checkout"]), &Value::Null)
         );
-        about(&values[0], 199.0);
+        assert_close(&values[0], 199.0);
         assert_eq!(values[1], json!(2.0));
-        about(&values[2], 1_000_000.0);
-        about(&values[3], 1_009_000.0);
-        about(
+        assert_close(&values[2], 1_000_000.0);
+        assert_close(&values[3], 1_009_000.0);
+        assert_close(
             &values[4],
             (100.0 * 1_004.5 + 99.0 * 104.454) / 199.0 * 1_000.0,
         );
@@ -123,7 +123,7 @@ async fn rollups_and_raw_rows_answer_alike_and_weigh_by_the_sample_rate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_got_worse_between_two_versions_comes_first() {
+async fn the_largest_regression_between_two_versions_comes_first() {
     let asked = Asked::of(&[
         version("4.11.0", "checkout", &[100, 100, 100], 1.0),
         version("4.11.0", "search", &[500, 500, 500], 1.0),
@@ -143,17 +143,17 @@ async fn what_got_worse_between_two_versions_comes_first() {
             .map(|(keys, ..)| keys[0].as_str().unwrap())
             .collect();
         assert_eq!(names, ["checkout", "search", "new"]);
-        about(&rows[0].1[0], 200_000.0);
-        about(&rows[0].2[0], 100_000.0);
+        assert_close(&rows[0].1[0], 200_000.0);
+        assert_close(&rows[0].2[0], 100_000.0);
         assert_eq!(rows[2].2, Value::Null);
     }
-    // Too few samples are no evidence.
+    // Groups with too few samples are left out.
     let path = format!(
         "query/spans?by=name&measure=p95_us&order=-change.p95_us&app_version=4.12.0&base_app_version=4.11.0&{DAILY}&at_least_samples=3&contains.name=SEAR"
     );
     let rows = asked.rows(&path).await;
     assert_eq!((rows.len(), &rows[0].0), (1, &json!(["search"])));
-    // The same by time: nothing happened the hours before.
+    // The base can also be a period. Nothing happened in this one.
     let path = format!(
         "query/spans?by=name&measure=count&{HOURLY}&base_from=2026-11-20T07:00:00Z&base_to=2026-11-20T10:00:00Z"
     );
@@ -229,7 +229,7 @@ fn stalled(version: &str, function: &str, duration_ms: u64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_of_janks_is_opened_to_its_stacks_and_events() {
+async fn the_stacks_and_events_of_a_jank_group_can_be_queried() {
     let asked = Asked::of(&[
         stalled("4.11.0", "insert", 1_000),
         stalled("4.12.0", "insert", 2_000),
@@ -301,7 +301,7 @@ async fn a_group_of_janks_is_opened_to_its_stacks_and_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn values_that_no_column_can_hold_match_nothing_and_events_have_no_base() {
+async fn filter_values_of_the_wrong_type_match_nothing_and_events_ignore_the_base() {
     let asked = Asked::of(&[
         stalled("4.11.0", "insert", 1_000),
         stalled("4.12.0", "insert", 2_000),
@@ -319,7 +319,7 @@ async fn values_that_no_column_can_hold_match_nothing_and_events_have_no_base() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trace_is_found_opened_and_taken_along() {
+async fn a_trace_can_be_found_read_and_exported() {
     let mut parent = span();
     let mut child = span();
     child["trace_id"] = parent["trace_id"].clone();
@@ -387,7 +387,7 @@ async fn a_trace_is_found_opened_and_taken_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_csv_file_holds_no_formulas() {
+async fn csv_exports_escape_formulas() {
     let mut batch = version("4.12.0", "=1+1", &[5], 1.0);
     batch["spans"][0]["attributes"] = json!({"a": "@SUM(1)"});
     batch["resource"]["user_id"] = json!("-2");
@@ -415,7 +415,7 @@ async fn a_csv_file_holds_no_formulas() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_is_never_part_of_the_statement_and_projects_are_apart() {
+async fn filter_values_cannot_inject_sql_and_projects_are_separate() {
     let asked = Asked::of(&[version("4.12.0", "x') OR 1=1 --", &[5], 1.0)]).await;
     let path = |name: &str| format!("query/spans?by=name&measure=count&{HOURLY}&name={name}");
     assert_eq!(asked.rows(&path("x%27%29+OR+1%3D1+--")).await.len(), 1);
@@ -436,7 +436,7 @@ async fn a_value_is_never_part_of_the_statement_and_projects_are_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_makes_no_sense_says_what_would() {
+async fn invalid_questions_are_refused_with_what_to_do() {
     let asked = Asked::of(&[]).await;
     let searches = format!("query/spans?{}", "contains.name=a&".repeat(500));
     let measures = format!("query/spans?{}", "measure=count&".repeat(500));

@@ -1,4 +1,4 @@
-//! Quotas of keys and projects: what is over comes back later, and is stored once then.
+//! Quotas of keys and projects: a batch over the quota is refused, and is stored once when the device retries it later.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::server::{Answer, KEY, Server, spans};
 const PROJECT: &str = "/api/v1/projects/default";
 const KEYS: &str = "/api/v1/projects/default/keys";
 
-/// A server whose largest batch has 20 events, and an admin's token.
+/// Starts a server that accepts at most 20 events a batch. Returns it with an admin's token.
 async fn start() -> (Server, String) {
     let server = Server::with(&["--max-batch-events", "20"]).await;
     let token = server.token("admin").await;
     (server, token)
 }
 
-/// Makes a key and waits until it is known.
+/// Creates a key and waits until the server accepts it.
 async fn key(server: &Server, token: &str, quotas: Value) -> String {
     let new = json!({"name": "of a test", "quotas": quotas});
     let made = server.call(token, Method::POST, KEYS, Some(new)).await;
@@ -71,7 +71,7 @@ fn refused(code: &str) -> (u16, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_over_the_keys_quota_passes_later_and_other_keys_are_not_touched() {
+async fn a_batch_over_the_quota_of_a_key_is_accepted_later_and_other_keys_are_unaffected() {
     let (server, token) = start().await;
     let small = key(&server, &token, json!({"events_per_second": 1})).await;
     let (first, second) = (spans(20), spans(5));
@@ -79,11 +79,11 @@ async fn a_batch_over_the_keys_quota_passes_later_and_other_keys_are_not_touched
     let over = send(&server, &small, &second).await;
     assert_eq!(over.outcome(), refused("quota_events"));
     assert_eq!(over.retry_after.as_deref(), Some("1"));
-    // A new snapshot does not begin anew.
+    // A new snapshot does not reset the usage.
     key(&server, &token, json!({})).await;
     let over = send(&server, &small, &second).await;
     assert_eq!(over.outcome(), refused("quota_events"));
-    // One event fits again, five do not: this body is read, and nothing of it is kept.
+    // One event fits again, but five do not. The server reads this body and keeps nothing of it.
     server.pass(Duration::from_millis(1_500));
     let over = send(&server, &small, &second).await;
     assert_eq!(over.outcome(), refused("quota_events"));
@@ -99,7 +99,7 @@ async fn a_batch_over_the_keys_quota_passes_later_and_other_keys_are_not_touched
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_keys_quota_is_changed_and_what_was_used_stays_used() {
+async fn a_quota_change_of_a_key_does_not_reset_its_usage() {
     let (server, token) = start().await;
     let small = key(&server, &token, json!({"events_per_second": 1})).await;
     assert_eq!(
@@ -120,7 +120,7 @@ async fn a_keys_quota_is_changed_and_what_was_used_stays_used() {
         change(json!({"quotas": {"events_per_second": 5}})).await,
         204
     );
-    // The bucket holds 50 now, and 20 are gone from it.
+    // The bucket holds 50 now, of which 20 are used.
     within_a_second(async || send(&server, &small, &spans(1)).await.status == 202).await;
     assert_eq!(
         send(&server, &small, &spans(20)).await.outcome(),
@@ -132,7 +132,7 @@ async fn a_keys_quota_is_changed_and_what_was_used_stays_used() {
     );
     let over = send(&server, &small, &spans(1)).await;
     assert_eq!(over.outcome(), refused("quota_events"));
-    // The end of a key is another matter, and says nothing of its quota.
+    // A change of the expiry does not affect the quota.
     assert_eq!(change(json!({"expires_at": null})).await, 204);
     assert_eq!(change(json!({"quotas": {}})).await, 204);
     within_a_second(async || send(&server, &small, &spans(20)).await.status == 202).await;
@@ -141,7 +141,7 @@ async fn a_keys_quota_is_changed_and_what_was_used_stays_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_projects_quota_holds_for_all_its_keys_until_it_is_raised() {
+async fn a_projects_quota_applies_to_all_its_keys_until_it_is_raised() {
     let (mut server, token) = start().await;
     set(
         &server,
@@ -155,7 +155,7 @@ async fn a_projects_quota_holds_for_all_its_keys_until_it_is_raised() {
     for key in [KEY, &other] {
         let over = send(&server, key, &batch).await;
         assert_eq!(over.outcome(), refused("quota_bytes"));
-        // It is noon.
+        // It is noon, and the quota resets at midnight.
         assert_eq!(over.retry_after.as_deref(), Some("43200"));
         assert_eq!(poll(&server, key).await, 200);
     }
@@ -173,7 +173,7 @@ async fn a_projects_quota_holds_for_all_its_keys_until_it_is_raised() {
             .await,
         server.query("SELECT count() FROM spans").await
     );
-    // What was refused came back: it is nobody's loss.
+    // The refused batch was stored later, so it does not count as lost.
     assert_eq!(
         server
             .query("SELECT count() FROM outcomes WHERE outcome = 'rejected'")
@@ -183,7 +183,7 @@ async fn a_projects_quota_holds_for_all_its_keys_until_it_is_raised() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bytes_of_a_day_are_free_again_at_midnight() {
+async fn the_daily_byte_quota_resets_at_midnight() {
     let (server, token) = start().await;
     let batch = spans(2);
     let bytes = batch.to_string().len();
@@ -200,7 +200,7 @@ async fn the_bytes_of_a_day_are_free_again_at_midnight() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_duplicate_costs_nothing() {
+async fn duplicates_do_not_use_the_quota() {
     let (server, token) = start().await;
     let small = key(&server, &token, json!({"events_per_second": 2})).await;
     let batch = spans(10);
@@ -221,7 +221,7 @@ async fn a_duplicate_costs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_at_once_do_not_get_more_than_the_quota() {
+async fn concurrent_batches_do_not_exceed_the_quota() {
     let (server, token) = start().await;
     let small = key(&server, &token, json!({"events_per_second": 10})).await;
     let batches: Vec<_> = (0..30).map(|_| spans(10)).collect();
@@ -230,7 +230,7 @@ async fn many_at_once_do_not_get_more_than_the_quota() {
     let taken = answers.iter().filter(|answer| answer.status == 202).count();
     assert_eq!(taken, 10, "{answers:?}");
     assert_eq!(server.stored("SELECT count() FROM spans").await, "100");
-    // Each that was refused is sent again when its time comes, and stored once.
+    // Each refused batch is accepted later and stored once.
     for (batch, answer) in batches.iter().zip(&answers) {
         if answer.status == 429 {
             server.pass(Duration::from_secs(1));
@@ -255,13 +255,13 @@ async fn a_body_that_would_be_refused_is_not_read() {
     let read = connection.read_exact(&mut answer);
     tokio::time::timeout(Duration::from_secs(2), read)
         .await
-        .expect("an answer without a body")
+        .expect("a response before the body is sent")
         .unwrap();
     assert_eq!(&answer, b"HTTP/1.1 429");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_sends_a_large_body_hears_why_it_is_refused() {
+async fn a_device_that_sends_a_large_body_receives_the_reason_of_its_refusal() {
     let (server, token) = start().await;
     let small = key(&server, &token, json!({"bytes_per_day": 1_000})).await;
     let mut batch = spans(1);
@@ -275,7 +275,7 @@ async fn a_device_that_sends_a_large_body_hears_why_it_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_full_log_refused_is_not_charged() {
+async fn batches_refused_by_a_full_log_do_not_use_the_quota() {
     // No ClickHouse: nothing drains.
     let server = Server::with(&[
         "--max-batch-events",
@@ -300,7 +300,7 @@ async fn what_the_full_log_refused_is_not_charged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_is_changed_by_its_admin_in_what_is_named() {
+async fn a_project_update_changes_only_the_given_fields() {
     let (server, token) = start().await;
     let name = json!({"name": "The shop"});
     let named = server

@@ -1,4 +1,4 @@
-//! Roll-ups are rebuilt from raw rows while rows come in, and hold each row once.
+//! Roll-ups are rebuilt from raw rows during ingestion, and count each row once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ const DAYS: Period = Period {
 };
 const SHORT: Duration = Duration::from_secs(1);
 
-/// Raw rows, and what the roll-ups say there are.
+/// The number of spans according to raw rows and roll-ups.
 const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT toUInt64(sum(samples)) FROM spans_hourly), \
      (SELECT toUInt64(sum(samples)) FROM spans_daily)";
 
@@ -33,7 +33,7 @@ fn counts(spans: usize) -> String {
     format!("{spans}\t{spans}\t{spans}")
 }
 
-/// What `unjank rollups rebuild` prints to both outputs, and whether it succeeds.
+/// Runs `unjank rollups rebuild`. Returns whether it succeeded, and its standard error and output.
 fn rebuild(server: &Server, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(UNJANK)
         .args(["rollups", "rebuild"])
@@ -77,7 +77,7 @@ fn plan(rebuilder: &Rebuilder) -> Vec<Part> {
     rebuilder.plan(&BTreeSet::from(["spans"]), DAYS).unwrap()
 }
 
-/// Rebuilds the roll-ups of spans. Answers how many parts these are.
+/// Rebuilds the roll-ups of spans. Returns the number of rebuilt parts.
 async fn rebuild_spans(server: &Server) -> usize {
     let rebuilder = begin(server, LIFE).await;
     let plan = plan(&rebuilder);
@@ -88,7 +88,7 @@ async fn rebuild_spans(server: &Server) -> usize {
     plan.len()
 }
 
-/// The scratch tables there are.
+/// The number of scratch tables.
 const SCRATCHES: &str = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name LIKE '%rebuild\\_2%'";
 
 async fn busy_server() -> Server {
@@ -108,7 +108,7 @@ async fn busy_server() -> Server {
     server
 }
 
-/// All roll-ups, marks included.
+/// Returns the rows of all roll-ups, including marks.
 async fn roll_ups(server: &Server) -> String {
     let tables = "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(hourly|daily)$') ORDER BY name";
     let mut all = String::new();
@@ -128,13 +128,13 @@ async fn roll_ups(server: &Server) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn roll_ups_that_were_damaged_are_as_before() {
+async fn a_rebuild_restores_damaged_roll_ups() {
     let server = busy_server().await;
     let before = roll_ups(&server).await;
     for damage in [
         "ALTER TABLE spans_daily DELETE WHERE project != ''",
         "ALTER TABLE sdk_drops_hourly UPDATE count = 9 WHERE project != ''",
-        // As servers before the migration 0013 left it.
+        // As servers before migration 0013 left the row.
         "ALTER TABLE traffic_daily UPDATE tx_bytes = 60 WHERE project != ''",
         "ALTER TABLE usage_hourly DELETE WHERE 1",
     ] {
@@ -153,12 +153,16 @@ async fn roll_ups_that_were_damaged_are_as_before() {
     assert_eq!(roll_ups(&server).await, before);
     let (done, text) = rebuild(&server, &THREE_DAYS);
     assert!(done, "{text}");
-    assert_eq!(roll_ups(&server).await, before, "it can be done again");
+    assert_eq!(
+        roll_ups(&server).await,
+        before,
+        "a second rebuild changes nothing"
+    );
     assert_eq!(server.query(SCRATCHES).await, "0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_servers_wrote_under_a_wrong_source_of_traffic_are_made_right() {
+async fn a_rebuild_corrects_traffic_stored_under_a_wrong_source() {
     let server = busy_server().await;
     let of_traffic =
         "SELECT source, sum(tx_bytes) FROM traffic_daily WHERE project != '' GROUP BY source";
@@ -179,7 +183,7 @@ async fn rows_that_servers_wrote_under_a_wrong_source_of_traffic_are_made_right(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn roll_ups_that_are_gone_with_their_marks_come_back_with_them() {
+async fn a_rebuild_restores_truncated_roll_ups_with_their_marks() {
     let mut server = busy_server().await;
     let before = roll_ups(&server).await;
     for table in ["spans_hourly", "spans_daily", "traffic_daily"] {
@@ -188,7 +192,7 @@ async fn roll_ups_that_are_gone_with_their_marks_come_back_with_them() {
     let (done, text) = rebuild(&server, &THREE_DAYS);
     assert!(done, "{text}");
     assert_eq!(roll_ups(&server).await, before);
-    // A server that believes that its fold still waits asks the marks.
+    // A server whose ledger lists the fold as pending checks the marks.
     server.end().await;
     let path = server.data_dir().join("drain.json");
     let mut drain: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -205,7 +209,7 @@ async fn roll_ups_that_are_gone_with_their_marks_come_back_with_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_or_doubled_while_two_servers_take_batches() {
+async fn rebuilds_lose_and_duplicate_nothing_while_two_servers_accept_batches() {
     let one = Server::with(&FOR_EVER).await;
     one.ready().await;
     let other = one.beside().await;
@@ -239,17 +243,17 @@ async fn nothing_is_lost_or_doubled_while_two_servers_take_batches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn folds_wait_for_the_month_that_is_swapped() {
+async fn folds_wait_while_their_month_is_swapped() {
     let server = busy_server().await;
     let rebuilder = begin(&server, LIFE).await;
     for part in plan(&rebuilder) {
         let stored = server.query("SELECT count() FROM spans").await;
         let filled = rebuilder.fill(&part, &|_, _| ()).await.unwrap();
-        // In time for the swap.
+        // Folded before the hold, so the swap includes these rows.
         server.send(&spans(1)).await;
         server.drained().await;
         rebuilder.hold(&part).await.unwrap();
-        // Too late for it.
+        // Sent during the hold, so the fold waits.
         server.send(&spans(2)).await;
         let more = stored.parse::<usize>().unwrap() + 3;
         let raw = "SELECT count() FROM spans";
@@ -269,7 +273,7 @@ async fn folds_wait_for_the_month_that_is_swapped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rebuild_that_was_killed_holds_nothing_up_for_long() {
+async fn a_killed_rebuild_blocks_folds_only_until_its_hold_expires() {
     let server = busy_server().await;
     mutate(
         &server,
@@ -293,7 +297,7 @@ async fn a_rebuild_that_was_killed_holds_nothing_up_for_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rebuild_whose_hold_ended_or_whose_month_changed_swaps_nothing() {
+async fn a_rebuild_swaps_nothing_if_its_hold_expired_or_its_month_changed() {
     let server = busy_server().await;
     mutate(
         &server,
@@ -335,7 +339,7 @@ async fn a_rebuild_whose_hold_ended_or_whose_month_changed_swaps_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_rebuilt_is_refused_with_the_reason() {
+async fn impossible_rebuilds_are_refused_with_the_reason() {
     let server = Server::start().await;
     server.ready().await;
     let kept = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'traffic' AND engine_full LIKE '% TTL %'";
@@ -368,7 +372,7 @@ async fn what_cannot_be_rebuilt_is_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hours_whose_raw_rows_went_under_a_shorter_retention_are_not_rebuilt() {
+async fn hours_whose_raw_rows_expired_under_a_shorter_retention_are_not_rebuilt() {
     let mut server = Server::with(&["--retention-days", "7"]).await;
     server.ready().await;
     let kept = |days: u32| {
@@ -391,7 +395,7 @@ async fn hours_whose_raw_rows_went_under_a_shorter_retention_are_not_rebuilt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rebuild_that_was_interrupted_continues() {
+async fn an_interrupted_rebuild_continues_with_the_remaining_parts() {
     let server = busy_server().await;
     assert!(rebuild(&server, &THREE_DAYS).0);
     let (_, text) = rebuild(&server, &THREE_DAYS);
@@ -403,7 +407,7 @@ async fn a_rebuild_that_was_interrupted_continues() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_repairs_its_roll_ups_but_not_from_raw_rows_that_are_incomplete() {
+async fn the_server_repairs_roll_ups_but_not_from_incomplete_raw_rows() {
     let server =
         Server::with(&[&FOR_EVER[..], &["--books-interval-ms=300", "--log=warn"]].concat()).await;
     server.ready().await;
@@ -442,12 +446,12 @@ async fn the_server_repairs_its_roll_ups_but_not_from_raw_rows_that_are_incomple
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_user_that_writes_to_the_embedded_engine_may_rebuild() {
+async fn the_writer_of_the_embedded_engine_can_rebuild() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(folder.path()).await;
     program.send(&fresh_spans(3)).await;
     program.rolled_up().await;
-    // The open hour, too.
+    // The current hour is included.
     let arguments = ["rollups", "rebuild", "--from", "24h", "--to", "0m"];
     let output = unjank(folder.path(), &arguments);
     let text = String::from_utf8_lossy(&output.stderr);

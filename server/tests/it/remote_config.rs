@@ -1,4 +1,4 @@
-//! From the operator's change to the answer a device gets.
+//! Remote configuration, from an operator's change to the response to a device.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use crate::server::{Answer, KEY, Server, batch};
 
-/// The settings' project.
 const CONFIG: &str = "/api/v1/projects/default/config";
 
-/// A device's poll: status, `ETag` and body.
+/// The response to a device's poll.
 struct Poll {
     status: StatusCode,
     etag: String,
@@ -80,7 +79,7 @@ async fn without_a_saved_configuration_devices_get_the_defaults() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn polls_are_refused_like_batches() {
+async fn polls_with_a_wrong_key_or_query_are_refused() {
     let server = Server::start().await;
     let wrong_app = poll(&server, "app_id=com.example.other", None).await;
     assert_eq!(
@@ -102,7 +101,7 @@ async fn polls_are_refused_like_batches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_override_reaches_the_devices_it_is_for_and_no_others() {
+async fn an_override_applies_only_to_matching_devices() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     let saved = save(
@@ -130,7 +129,7 @@ async fn an_override_reaches_the_devices_it_is_for_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receipt_tells_the_device_that_its_configuration_changed() {
+async fn a_receipt_has_the_etag_of_the_devices_current_configuration() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     let query = "app_id=com.example.shop&app_version=4.12.0&build=41200&os_name=android&os_version=15\
@@ -153,7 +152,7 @@ async fn a_receipt_tells_the_device_that_its_configuration_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receipt_is_silent_where_the_network_decides_since_a_batch_does_not_say_it() {
+async fn a_receipt_has_no_etag_if_the_configuration_depends_on_the_network() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     let on_wifi =
@@ -164,6 +163,7 @@ async fn a_receipt_is_silent_where_the_network_decides_since_a_batch_does_not_sa
         poll(&server, "network=wifi", None).await.body["poll_interval_s"],
         60
     );
+    // A batch does not name its network.
     let receipt = server.send(&batch()).await;
     assert_eq!(
         (receipt.status.as_u16(), &receipt.body["config_etag"]),
@@ -172,7 +172,7 @@ async fn a_receipt_is_silent_where_the_network_decides_since_a_batch_does_not_sa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_checked_whole_and_two_editors_do_not_overwrite_each_other() {
+async fn invalid_configurations_are_refused_and_concurrent_edits_conflict() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     let bad = save(
@@ -194,7 +194,7 @@ async fn a_change_is_checked_whole_and_two_editors_do_not_overwrite_each_other()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn history_rollback_and_kill_switch_outlive_a_restart() {
+async fn history_rollback_and_kill_switch_survive_a_restart() {
     let mut server = Server::start().await;
     let token = server.token("editor").await;
     let quiet = json!({"base": {"sampling": {"janks": 0.25}}, "overrides": []});
@@ -242,7 +242,7 @@ async fn history_rollback_and_kill_switch_outlive_a_restart() {
         .iter()
         .map(|entry| entry["subject"].clone())
         .collect();
-    // The clock of the tests stands still, so their order says nothing.
+    // The test clock does not advance, so the order is undefined.
     let subjects: BTreeSet<_> = subjects.iter().filter_map(Value::as_str).collect();
     assert_eq!(subjects, BTreeSet::from(["1", "2", "3", "4"]));
     let notes: Vec<_> = history.body["revisions"]
@@ -262,8 +262,8 @@ async fn history_rollback_and_kill_switch_outlive_a_restart() {
     );
 }
 
-/// Waits until a poll with the key is answered with a status: a second at most.
-async fn answers(server: &Server, key: &str, status: u16) {
+/// Waits up to a second until a poll with the key has this status.
+async fn wait_for_status(server: &Server, key: &str, status: u16) {
     let url = format!("{}/v1/config", server.url);
     let poll = async || {
         let request = server.client.get(&url).bearer_auth(key);
@@ -294,7 +294,7 @@ async fn a_change_on_one_server_is_served_by_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
+async fn new_and_revoked_keys_take_effect_within_a_second() {
     let server = Server::start().await;
     let token = server.token("admin").await;
     let keys = "/api/v1/projects/default/keys";
@@ -308,7 +308,7 @@ async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
         .await;
     assert_eq!(made.status, 201, "{:?}", made.body);
     let key = made.body["key"].as_str().unwrap();
-    answers(&server, key, 200).await;
+    wait_for_status(&server, key, 200).await;
     let path = format!("{keys}/{}", made.body["id"].as_str().unwrap());
     assert_eq!(
         server
@@ -317,13 +317,13 @@ async fn a_new_key_works_and_a_revoked_one_does_not_within_a_second() {
             .status,
         204
     );
-    answers(&server, key, 401).await;
+    wait_for_status(&server, key, 401).await;
     let listed = server.call(&token, Method::GET, keys, None).await;
     assert!(!listed.body.to_string().contains(key));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_is_no_object_and_no_kill_switch_meets_one() {
+async fn bodies_with_arrays_in_place_of_objects_are_refused() {
     let server = Server::start().await;
     let token = server.token("admin").await;
     let override_by_order = json!(["on", "", true, {"all": []}, {"enabled": true}, null]);

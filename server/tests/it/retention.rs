@@ -1,4 +1,4 @@
-//! Rows are kept as long as the settings say, and no longer.
+//! Rows expire after the configured retention.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::rules::janks;
 use crate::server::{Answer, Server, spans};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_kind_of_table_has_its_time_which_a_restart_may_change() {
+async fn each_kind_of_table_has_its_own_retention_which_a_restart_can_change() {
     let mut server = Server::with(&["--retention-days", "20", "--retention-daily-days", "0"]).await;
     server.ready().await;
     let kept = "SELECT name, extract(engine_full, 'TTL [^ ]+ \\\\+ toIntervalDay\\\\(([0-9]+)\\\\)') FROM system.tables \
@@ -33,7 +33,7 @@ async fn each_kind_of_table_has_its_time_which_a_restart_may_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stacks_and_classes_go_after_all_that_may_use_them() {
+async fn stacks_and_classes_outlive_every_row_that_can_refer_to_them() {
     let server = Server::with(&["--retention-daily-days", "100"]).await;
     server.ready().await;
     let kept = "SELECT name, extract(engine_full, 'TTL [^ ]+ \\+ toIntervalDay\\(([0-9]+)\\)') FROM system.tables \
@@ -41,7 +41,7 @@ async fn stacks_and_classes_go_after_all_that_may_use_them() {
     server
         .answers(kept, "stack_classes\t114\nstacks\t114")
         .await;
-    // A stack that is in use is stored again within a week, so that only others grow old.
+    // A stack in use is stored again every week, so that only unused stacks expire.
     let batch = janks(&["com.example.A".to_owned()]);
     server.send(&batch).await;
     let sent = "SELECT uniqExact(received_at) FROM stacks";
@@ -64,7 +64,7 @@ async fn stacks_and_classes_go_after_all_that_may_use_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_older_goes_and_its_rollup_stays() {
+async fn expired_rows_are_deleted_and_their_roll_up_is_kept() {
     let server = Server::with(&["--retention-days", "30"]).await;
     server.ready().await;
     let rows = "SELECT (SELECT count() FROM spans), (SELECT sum(count) FROM spans_hourly)";
@@ -89,7 +89,7 @@ async fn what_is_older_goes_and_its_rollup_stays() {
 const STORAGE: &str = "/api/v1/projects/shop/storage";
 const OFTEN: [&str; 2] = ["--retention-interval-ms", "200"];
 
-/// A second project, and a key for it.
+/// Creates the project `shop`. Returns an admin's token and a key of the project.
 pub(crate) async fn shop(server: &Server) -> (String, String) {
     let admin = server.token("admin").await;
     let made = server
@@ -113,7 +113,7 @@ pub(crate) async fn shop(server: &Server) -> (String, String) {
     (admin, key)
 }
 
-/// Sends until the answer is as expected.
+/// Sends batches until a response has the expected status. Returns its body.
 async fn send_until(server: &Server, key: &str, start: &str, expected: u16) -> Value {
     for _ in 0..200 {
         let mut batch = spans(2);
@@ -131,11 +131,11 @@ async fn send_until(server: &Server, key: &str, start: &str, expected: u16) -> V
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("never {expected}");
+    panic!("no response had the status {expected}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_keeps_its_rows_for_a_time_of_its_own() {
+async fn a_project_can_have_its_own_retention() {
     let server = Server::with(&OFTEN).await;
     server.ready().await;
     let (admin, key) = shop(&server).await;
@@ -156,7 +156,7 @@ async fn a_project_keeps_its_rows_for_a_time_of_its_own() {
             "default\t2",
         )
         .await;
-    // The roll-ups stay, the books balance, and a rebuild leaves them as they are.
+    // The roll-ups remain, the books balance, and a rebuild changes nothing.
     let rolled = "SELECT project, sum(samples) FROM spans_hourly WHERE project != '' GROUP BY project ORDER BY project";
     assert_eq!(server.query(rolled).await, "default\t2\nshop\t2");
     let (code, books) = check(&server, &["--from", "2026-11-17"]);
@@ -173,7 +173,7 @@ async fn a_project_keeps_its_rows_for_a_time_of_its_own() {
     }
     rebuilder.end().await.unwrap();
     assert_eq!(server.query(rolled).await, "default\t2\nshop\t2");
-    // Longer than the others: the TTL follows, and the others' rows go as before.
+    // A retention longer than the default extends the TTL. Rows of other projects expire as before.
     let keep = json!({"keep": {"raw_days": 700}});
     server.call(&admin, Method::PUT, STORAGE, Some(keep)).await;
     let ttl = "SELECT extract(engine_full, 'toIntervalDay\\\\(([0-9]+)\\\\)') FROM system.tables WHERE database = currentDatabase() AND name = 'spans'";
@@ -183,7 +183,7 @@ async fn a_project_keeps_its_rows_for_a_time_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_that_takes_too_much_room_loses_its_oldest_events_and_then_waits() {
+async fn a_project_over_its_disk_quota_loses_its_oldest_events_and_is_then_refused() {
     let server = Server::with(&OFTEN).await;
     server.ready().await;
     let (admin, key) = shop(&server).await;
@@ -214,7 +214,7 @@ async fn a_project_that_takes_too_much_room_loses_its_oldest_events_and_then_wai
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_an_operator_gives_a_project_more() {
+async fn only_an_operator_can_extend_the_retention_or_set_a_disk_quota() {
     let server = Server::start().await;
     server.ready().await;
     shop(&server).await;

@@ -1,4 +1,4 @@
-//! Every route of people and their tools asks for its role.
+//! Every route for users and API tokens requires its role.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// Each route of people and their tools, with the least that opens it.
+/// Each route for users and API tokens, with the lowest role that can call it.
 const ROUTES: &str = "
 viewer GET /api/v1/projects/default/alert-rules
 viewer GET /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-000000000000
@@ -100,7 +100,7 @@ editor POST /api/v1/projects/default/notifications/00000000-0000-0000-0000-00000
 viewer GET /api/v1/projects/default/digest
 ";
 
-/// Those that are for anybody, or for whoever is logged in.
+/// Routes that are public or require only a login.
 const WITHOUT_A_ROLE: [&str; 11] = [
     "login",
     "invitation",
@@ -116,7 +116,7 @@ const WITHOUT_A_ROLE: [&str; 11] = [
 ];
 
 #[test]
-fn no_route_is_left_out_of_the_walk() {
+fn the_walk_covers_every_documented_route() {
     let document = include_str!("../../openapi.json");
     let document: Value = serde_json::from_str(document).unwrap();
     let mut documented = BTreeSet::new();
@@ -144,7 +144,7 @@ fn no_route_is_left_out_of_the_walk() {
     assert_eq!(walked, documented);
 }
 
-/// A path with `_` for what names one thing.
+/// Replaces the parameters of a path with `_`.
 fn shape(path: &str) -> String {
     let names = |part: &&str| {
         part.starts_with('{')
@@ -159,7 +159,7 @@ fn shape(path: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_route_asks_for_its_role() {
+async fn every_route_requires_its_role() {
     let server = Server::start().await;
     let roles = ["nobody", "viewer", "editor", "admin"];
     let mut tokens = vec!["ujt_nothing".to_owned()];
@@ -186,7 +186,7 @@ async fn every_route_asks_for_its_role() {
             );
         }
     }
-    // A project's token does not even learn of others.
+    // A project's token cannot find out whether another project exists.
     let token = server.token("admin --project default").await;
     let other = server
         .call(&token, Method::GET, "/api/v1/projects/other/config", None)

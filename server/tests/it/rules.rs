@@ -1,4 +1,4 @@
-//! A project's classification rules: from the operator's change to the class of every stack, new and old.
+//! A project's classification rules: a change applies to new stacks and reclassifies stored ones.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::server::{Answer, Server, batch};
 
 const RULES: &str = "/api/v1/projects/default/rules";
 
-/// By the team's names.
+/// Rules that assign the app's code to a team.
 pub(crate) const OWN: &str =
     "[[rule]]\nmatch = \"com.example.\"\nmeans = \"in_app\"\nowner = \"team-shop\"\n";
 
-/// Janks, each with a stack of its own: a class of the app that calls the system.
+/// A batch with a jank per class. In each stack, the app's class calls a library.
 pub(crate) fn janks(classes: &[String]) -> Value {
     let jank = |class: &String| {
         json!({
@@ -42,7 +42,7 @@ async fn progress(server: &Server, token: &str) -> Value {
     server.call(token, Method::GET, &path, None).await.body
 }
 
-/// Waits until history is classified by a revision.
+/// Waits until history is classified by this revision.
 async fn reclassified(server: &Server, token: &str, revision: u32) -> Value {
     let done = async {
         loop {
@@ -55,10 +55,10 @@ async fn reclassified(server: &Server, token: &str, revision: u32) -> Value {
     };
     tokio::time::timeout(Duration::from_secs(20), done)
         .await
-        .expect("history is classified anew")
+        .expect("history is reclassified")
 }
 
-/// Waits until a query answers this.
+/// Waits until a query has the expected result.
 async fn answers(server: &Server, sql: &str, expected: &str) {
     let same = async {
         while server.query(sql).await != expected {
@@ -75,7 +75,7 @@ const CURRENT: &str = "SELECT rules_version, owner, culprit, count() FROM janks 
     JOIN stack_class_current USING (project, stack_hash) GROUP BY ALL ORDER BY ALL";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn saved_rules_class_new_stacks_and_rewrite_history() {
+async fn saved_rules_classify_new_stacks_and_reclassify_stored_ones() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     let before = server.call(&token, Method::GET, RULES, None).await.body;
@@ -97,7 +97,7 @@ async fn saved_rules_class_new_stacks_and_rewrite_history() {
         server.query(CURRENT).await,
         "1\tteam-shop\tcom.example.Cart.open\t2"
     );
-    // A stack already known and one that is new, by the new rules; what was stored before is as it was.
+    // The new rules classify both a known stack and a new one. Stored janks are unchanged.
     send(&server, &["com.example.Cart", "com.example.Feed"]).await;
     assert_eq!(
         server.stored(CURRENT).await,
@@ -115,7 +115,7 @@ async fn saved_rules_class_new_stacks_and_rewrite_history() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_is_a_new_revision_that_history_follows() {
+async fn a_rollback_creates_a_revision_and_reclassifies_history() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     send(&server, &["com.example.Cart"]).await;
@@ -150,7 +150,7 @@ async fn a_rollback_is_a_new_revision_that_history_follows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_rules_are_refused_with_their_line_and_two_editors_do_not_overwrite_each_other() {
+async fn invalid_rules_are_refused_with_their_line_and_concurrent_edits_conflict() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     let no_meaning = format!("{OWN}\n[[rule]]\nmatch = \"com.other.\"\n");
@@ -173,8 +173,8 @@ async fn bad_rules_are_refused_with_their_line_and_two_editors_do_not_overwrite_
             .await
             .body;
         assert_eq!(verdict["valid"], valid);
-        let said = if valid { "warnings" } else { "faults" };
-        assert_eq!(verdict[said].as_array().unwrap().len(), 1, "{verdict}");
+        let list = if valid { "warnings" } else { "faults" };
+        assert_eq!(verdict[list].as_array().unwrap().len(), 1, "{verdict}");
     }
     let saved = save(&server, &token, 0, &shadowed).await;
     assert_eq!(saved.body["warnings"].as_array().unwrap().len(), 1);
@@ -184,10 +184,10 @@ async fn bad_rules_are_refused_with_their_line_and_two_editors_do_not_overwrite_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_tells_what_would_merge_split_and_be_renamed() {
+async fn a_dry_run_reports_merged_split_and_renamed_groups() {
     let server = Server::start().await;
     let token = server.token("editor").await;
-    // Now the culprit is the caller, in a group of its own each; `Codec` is skipped.
+    // These rules skip `Codec`, so the culprit is the caller and each caller has its own group.
     save(&server, &token, 0, OWN).await;
     reclassified(&server, &token, 1).await;
     send(
@@ -201,7 +201,7 @@ async fn a_dry_run_tells_what_would_merge_split_and_be_renamed() {
         let path = format!("{RULES}/dry-run");
         server.call(&token, Method::POST, &path, Some(body)).await
     };
-    // The library as the culprit, and nothing told apart by the caller any more.
+    // These rules make the library the culprit, so the groups of the callers merge.
     let merging = "[[rule]]\nmatch = \"com.library.\"\nmeans = \"in_app\"\n";
     let merged = try_out(merging, 7).await.body;
     assert_eq!(
@@ -209,7 +209,7 @@ async fn a_dry_run_tells_what_would_merge_split_and_be_renamed() {
         (&json!(2), &json!(2)),
         "{merged}"
     );
-    // Half of the janks are sampled: three stand for six.
+    // The sample rate is 0.5, so three janks represent six.
     assert_eq!(
         (&merged["occurrences"], &merged["changed_occurrences"]),
         (&json!(6.0), &json!(6.0))
@@ -235,7 +235,7 @@ async fn a_dry_run_tells_what_would_merge_split_and_be_renamed() {
         ]
     );
     assert!(merge["into"]["group_id"].is_string());
-    // By those rules saved, back: one splits into two.
+    // Once these rules are saved, the previous ones would split the group into two.
     save(&server, &token, 1, merging).await;
     reclassified(&server, &token, 2).await;
     let split = try_out(OWN, 7).await.body;
@@ -262,7 +262,7 @@ async fn a_dry_run_tells_what_would_merge_split_and_be_renamed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_left_undone_the_next_start_does() {
+async fn an_unfinished_reclassification_continues_at_the_next_start() {
     let mut server = Server::start().await;
     let token = server.token("editor").await;
     let classes: Vec<String> = (0..2_500)
@@ -275,7 +275,7 @@ async fn what_a_server_left_undone_the_next_start_does() {
     let count = "SELECT count() FROM stack_class_current WHERE rules_version = 1";
     assert_eq!(server.query(count).await, "2500");
     server.end().await;
-    // As if it had been killed after a third.
+    // As if the server had been killed after a third of the stacks.
     let third = "DELETE FROM stack_classes WHERE rules_version = 1 AND stack_hash % 3 > 0 SETTINGS mutations_sync = 2";
     server.query(third).await;
     assert_ne!(server.query(count).await, "2500");
@@ -288,12 +288,12 @@ async fn what_a_server_left_undone_the_next_start_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stack_that_arrives_late_under_older_rules_is_found() {
+async fn a_stack_that_arrives_late_under_older_rules_is_reclassified() {
     let server = Server::with(&["--late-stacks-interval-ms", "50"]).await;
     let token = server.token("editor").await;
     save(&server, &token, 0, OWN).await;
     reclassified(&server, &token, 1).await;
-    // What a server writes that has not heard of revision 1.
+    // The rows of a server that does not have revision 1 yet.
     server
         .query("INSERT INTO stacks (project, stack_hash, received_at, `frames.class`, `frames.module`, `frames.function`, \
             `frames.file`, `frames.build_id`, `frames.line`, `frames.offset`) \
@@ -307,7 +307,7 @@ async fn a_stack_that_arrives_late_under_older_rules_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_rule_file_at_the_next_start_classes_history_anew() {
+async fn a_changed_rule_file_reclassifies_history_at_the_next_start() {
     let rules = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(rules.path(), OWN).unwrap();
     let mut server = Server::with(&["--rules", rules.path().to_str().unwrap()]).await;
@@ -322,7 +322,7 @@ async fn another_rule_file_at_the_next_start_classes_history_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn projects_do_not_mix() {
+async fn rules_apply_only_to_their_project() {
     let server = Server::start().await;
     let token = server.token("admin").await;
     let project = json!({"id": "other"});
@@ -366,7 +366,7 @@ async fn projects_do_not_mix() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_clickhouse_is_away_it_is_said_and_what_waits_in_the_log_is_classed_after() {
+async fn reclassification_reports_an_unreachable_clickhouse_and_covers_pending_stacks_later() {
     let away = [
         "--clickhouse-url",
         "http://127.0.0.1:9",
@@ -377,7 +377,7 @@ async fn while_clickhouse_is_away_it_is_said_and_what_waits_in_the_log_is_classe
     ];
     let mut server = Server::with(&away).await;
     let token = server.token("editor").await;
-    // In the log under revision 0.
+    // This stack waits in the log under revision 0.
     send(&server, &["com.example.Cart"]).await;
     save(&server, &token, 0, OWN).await;
     let failed = async {
@@ -387,7 +387,7 @@ async fn while_clickhouse_is_away_it_is_said_and_what_waits_in_the_log_is_classe
     };
     tokio::time::timeout(Duration::from_secs(10), failed)
         .await
-        .expect("it is said");
+        .expect("the failure is reported");
     assert!(progress(&server, &token).await["error"].is_string());
     let body = json!({"rules": OWN});
     let path = format!("{RULES}/dry-run");
@@ -400,7 +400,7 @@ async fn while_clickhouse_is_away_it_is_said_and_what_waits_in_the_log_is_classe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_on_the_same_stores_end_with_one_class_a_stack() {
+async fn two_servers_on_the_same_stores_keep_one_class_per_stack() {
     let url = crate::postgres::postgres().database().await;
     let one = Server::with(&["--database-url", &url]).await;
     one.ready().await;
@@ -417,7 +417,7 @@ async fn two_servers_on_the_same_stores_end_with_one_class_a_stack() {
         .collect();
     assert_eq!(one.send(&janks(&classes)).await.status, 202);
     one.drained().await;
-    // The second revision comes while the first is worked on.
+    // The second revision is saved while the first is being applied.
     save(&one, &token, 0, &OWN.replace("team-shop", "team-cart")).await;
     save(&other, &token, 1, OWN).await;
     for server in [&one, &other] {

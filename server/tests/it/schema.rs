@@ -1,4 +1,4 @@
-//! The schema in ClickHouse and the rows we send agree to the letter: nothing is converted on the way in.
+//! Inserted columns have exactly the types that ClickHouse declares, so that nothing is converted on insert.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::ingest::EXAMPLE;
 use crate::server::{NOW, Server};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_column_we_send_has_the_type_its_table_declares() {
+async fn every_inserted_column_has_the_type_that_its_table_declares() {
     let server = Server::start().await;
     server.ready().await;
     let device = Device {
@@ -43,10 +43,10 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
             .iter()
             .map(|(kind, name)| format!("{name}\t{}", kind.sql_type()))
             .collect();
-        // The writer adds it.
+        // The writer adds this column.
         let is_numbered = !frame.table.starts_with("stack") && frame.table != "split_batches";
         ours.extend(is_numbered.then(|| "range_id\tUInt128".to_owned()));
-        // Older servers did.
+        // Only older servers sent this column.
         ours.extend((is_numbered && frame.table != "batches").then(|| "fold\tUInt64".to_owned()));
         let declared = server
             .query(&format!("SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{}' FORMAT TSVRaw", frame.table))
@@ -59,7 +59,7 @@ async fn every_column_we_send_has_the_type_its_table_declares() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn migrations_run_once_and_run_again_without_harm() {
+async fn migrations_run_once_and_a_restart_repeats_none() {
     let mut server = Server::start().await;
     server.ready().await;
     let ledger = "SELECT name, count() FROM schema_migrations GROUP BY name ORDER BY name";

@@ -1,4 +1,4 @@
-//! Personal data and secrets in texts: they are not stored, and it is said how many there were.
+//! Scrubbing: personal data and secrets in texts are counted and never stored.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::{NOW, Server, spans};
 
-/// Whether a file below the folder has these bytes.
+/// Returns whether a file in the folder contains the text.
 fn holds(folder: &Path, text: &str) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
@@ -42,7 +42,7 @@ fn private() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_private_never_reaches_the_disk_and_is_counted() {
+async fn private_data_never_reaches_the_disk_and_is_counted() {
     let mut server = Server::with(&[
         "--clickhouse-url",
         "http://127.0.0.1:9",
@@ -52,7 +52,7 @@ async fn what_is_private_never_reaches_the_disk_and_is_counted() {
     .await;
     let batch = private();
     assert_eq!(server.send(&batch).await.body["accepted"], 4);
-    // In the log as it waits for ClickHouse, and in no other file.
+    // The batch waits in the log for ClickHouse. No file contains private data.
     assert!(holds(server.data_dir(), "kept as it is"));
     assert!(!holds(server.data_dir(), "marker"));
     server.point_at_the_engine().await;
@@ -93,7 +93,7 @@ fn with_customer(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_has_rules_of_its_own_and_tries_them_first() {
+async fn a_project_can_dry_run_and_save_its_own_rules() {
     let server = Server::start().await;
     server.ready().await;
     let admin = server.token("admin").await;
@@ -123,7 +123,7 @@ async fn a_project_has_rules_of_its_own_and_tries_them_first() {
     ] {
         assert!(examples.iter().any(|one| one == expected), "{examples:?}");
     }
-    // Trying saves nothing.
+    // A dry run saves nothing.
     let kept = server.call(&admin, Method::GET, SCRUBBING, None).await.body;
     assert_eq!(
         (&kept["built_in"], &kept["rules"]),
@@ -134,11 +134,11 @@ async fn a_project_has_rules_of_its_own_and_tries_them_first() {
         .call(&admin, Method::PUT, SCRUBBING, Some(rules))
         .await;
     assert_eq!(saved.status.as_u16(), 204, "{}", saved.body);
-    // The name was stored in this hour: it is scrubbed by the new rules all the same.
+    // The new rules also apply to a name that was already stored in this hour.
     let newest = "SELECT name, attributes['customer'], attributes['nickname'], attributes['order_id'], attributes['note'] FROM spans \
                   ORDER BY range_id DESC LIMIT 1";
     let expected = "open [customer]\t[customer]\t[secret]\t4111 1111 1111 1111\tfor [email]";
-    stored_in_the_end(&server, newest, expected).await;
+    wait_for_newest_row(&server, newest, expected).await;
     let counted =
         "SELECT sum(count) FROM outcomes WHERE outcome = 'scrubbed' AND reason = 'own_rule'";
     assert_ne!(server.stored(counted).await, "0");
@@ -146,11 +146,11 @@ async fn a_project_has_rules_of_its_own_and_tries_them_first() {
     let off = json!({"built_in": false});
     server.call(&admin, Method::PUT, SCRUBBING, Some(off)).await;
     let expected = "open CU-1234\tCU-1234\tbob\t4111 1111 1111 1111\tfor bob@example.com";
-    stored_in_the_end(&server, newest, expected).await;
+    wait_for_newest_row(&server, newest, expected).await;
 }
 
-/// Sends batches until the rules that were saved are those of the newest row: devices are answered from a snapshot.
-async fn stored_in_the_end(server: &Server, newest: &str, expected: &str) {
+/// Sends batches until the newest row is scrubbed by the saved rules, which take effect with the next snapshot.
+async fn wait_for_newest_row(server: &Server, newest: &str, expected: &str) {
     for _ in 0..50 {
         server.send(&with_customer("open CU-1234")).await;
         server.drained().await;
@@ -163,7 +163,7 @@ async fn stored_in_the_end(server: &Server, newest: &str, expected: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_that_cannot_be_used_are_refused_and_only_an_admin_saves_some() {
+async fn invalid_rules_are_refused_and_only_an_admin_can_save_rules() {
     let server = Server::start().await;
     server.ready().await;
     let (admin, editor) = (server.token("admin").await, server.token("editor").await);

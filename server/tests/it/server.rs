@@ -1,4 +1,4 @@
-//! A server of the test's own: in this process, on free ports, with a database of its own on the shared engine.
+//! A server for one test: in this process, on free ports, with its own database on the shared engine.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,7 +22,7 @@ use crate::engine::{PASSWORD, USER, engine};
 /// 2026-11-20T12:00:00Z: the time the example batch was sent at.
 pub(crate) const NOW: i64 = 1_795_176_000_000_000;
 pub(crate) const KEY: &str = "test-key";
-/// A time that no clock shows.
+/// A time at which reading the clock panics.
 const BROKEN: i64 = i64::MIN;
 
 #[derive(Parser)]
@@ -40,9 +40,9 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) folder: tempfile::TempDir,
     database: String,
-    /// The server's time, which stands still unless a test lets it pass.
+    /// The server's time. Only the test advances it.
     now: Arc<AtomicI64>,
-    /// What its handlers share, while it runs.
+    /// The state that the handlers share while the server runs.
     app: Arc<Mutex<Weak<App>>>,
     shutdown: CancellationToken,
     running: Option<JoinHandle<anyhow::Result<()>>>,
@@ -54,13 +54,13 @@ impl Server {
         Self::with(&[]).await
     }
 
-    /// A server with settings of its own, as flags.
+    /// Starts a server with these flags.
     pub(crate) async fn with(arguments: &[&str]) -> Self {
         let database = format!("test_{}", Uuid::new_v4().simple());
         Self::on(database, arguments).await
     }
 
-    /// A second server with the same settings and the same database, and a data folder of its own.
+    /// Starts a second server with the same settings and database, but its own data folder.
     pub(crate) async fn beside(&self) -> Self {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         Self::on(self.database.clone(), &arguments).await
@@ -94,8 +94,8 @@ impl Server {
 
     async fn run(&mut self) {
         let listeners = Listeners {
-            public: free().await,
-            admin: free().await,
+            public: free_port().await,
+            admin: free_port().await,
         };
         self.url = format!("http://{}", listeners.public.local_addr().unwrap());
         self.admin_url = format!("http://{}", listeners.admin.local_addr().unwrap());
@@ -151,30 +151,30 @@ impl Server {
         self.running = Some(running);
     }
 
-    /// What the server's handlers share.
+    /// Returns the state that the server's handlers share.
     pub(crate) fn app(&self) -> Arc<App> {
         self.app.lock().unwrap().upgrade().unwrap()
     }
 
-    /// Makes everything panic that asks for the time.
+    /// Makes every read of the clock panic.
     pub(crate) fn break_clock(&self) {
         self.now.store(BROKEN, Ordering::Relaxed);
     }
 
-    /// Sets the clock right again.
+    /// Repairs the clock.
     pub(crate) fn mend_clock(&self) {
         self.now.store(NOW, Ordering::Relaxed);
     }
 
-    /// Waits until the server ends by itself. Answers why it did.
+    /// Waits until the server ends with an error, and returns the error.
     pub(crate) async fn failed(&mut self) -> String {
         let running = self.running.take().unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(30), running);
-        let error = ended.await.expect("an end").unwrap().unwrap_err();
+        let error = ended.await.expect("the server ends").unwrap().unwrap_err();
         format!("{error:#}")
     }
 
-    /// Ends the server gently: all that was acknowledged is in ClickHouse then.
+    /// Shuts the server down gracefully. Afterwards, ClickHouse has everything that was acknowledged.
     pub(crate) async fn end(&mut self) {
         self.shutdown.cancel();
         self.running.take().unwrap().await.unwrap().unwrap();
@@ -200,7 +200,7 @@ impl Server {
         self.restart().await;
     }
 
-    /// Settings for the next start.
+    /// Replaces the flags for the next start.
     pub(crate) fn change(&mut self, arguments: &[&str]) {
         self.arguments = arguments
             .iter()
@@ -208,7 +208,7 @@ impl Server {
             .collect();
     }
 
-    /// Waits until a query has this answer: what happens in the background has no other sign.
+    /// Waits until a query has the expected result. Background work has no other visible effect.
     pub(crate) async fn answers(&self, sql: &str, expected: &str) {
         let mut last = String::new();
         for _ in 0..1_000 {
@@ -221,7 +221,7 @@ impl Server {
         assert_eq!(last, expected, "{sql}");
     }
 
-    /// Lets the server's time pass.
+    /// Advances the server's clock.
     pub(crate) fn pass(&self, time: Duration) {
         let time = i64::try_from(time.as_micros()).unwrap();
         self.now.fetch_add(time, Ordering::Relaxed);
@@ -255,7 +255,7 @@ impl Server {
         Answer::of(self.request().body(bytes.into()).send().await.unwrap()).await
     }
 
-    /// Runs a query on the test's database; answers lines of tab-separated values.
+    /// Runs a query on the test's database. Returns lines of tab-separated values.
     pub(crate) async fn query(&self, sql: &str) -> String {
         let request = self
             .client
@@ -278,14 +278,14 @@ impl Server {
         self.query(sql).await
     }
 
-    /// An API token with a role, and perhaps `--project …`, made as an operator makes one.
+    /// Creates an API token on the command line. `--project …` may follow the role.
     pub(crate) async fn token(&self, role: &str) -> String {
         let mut line = vec!["token", "create", "--name", "test", "--role"];
         line.extend(role.split(' '));
         self.command(&line).await
     }
 
-    /// What a command of the program prints that works on this server's control database.
+    /// Runs a command of the program on this server's control database. Returns its output.
     pub(crate) async fn command(&self, line: &[&str]) -> String {
         let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
             .args(line)
@@ -300,7 +300,7 @@ impl Server {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// `--database-url …`, when the test's server has one.
+    /// Returns `--database-url …` if the server was started with it.
     fn database_arguments(&self) -> &[String] {
         let at = self
             .arguments
@@ -309,7 +309,7 @@ impl Server {
         at.map_or(&[], |at| &self.arguments[at..at + 2])
     }
 
-    /// A request of a person's tool.
+    /// Calls the API with a token.
     pub(crate) async fn call(
         &self,
         token: &str,
@@ -327,7 +327,7 @@ impl Server {
         Answer::of(request.send().await.unwrap()).await
     }
 
-    /// What the server says of itself.
+    /// Returns the response of `/readyz`.
     pub(crate) async fn readiness(&self) -> Answer {
         let url = format!("{}/readyz", self.url);
         Answer::of(self.client.get(url).send().await.unwrap()).await
@@ -337,7 +337,7 @@ impl Server {
         self.readiness().await.body["status"] == "ready"
     }
 
-    /// Waits until the server uses its ClickHouse: the schema is there.
+    /// Waits until the server is ready, which implies that the schema exists in ClickHouse.
     pub(crate) async fn ready(&self) {
         let ready = async {
             while !self.is_ready().await {
@@ -350,7 +350,7 @@ impl Server {
         self.stop_ageing().await;
     }
 
-    /// The engine's clock is the real one, and what tests store is dated: without this it would be too old some day.
+    /// Stops expiry. The engine uses the machine's clock, so the rows of tests, which have fixed dates, would expire some day.
     async fn stop_ageing(&self) {
         let tables = "SELECT name FROM system.tables WHERE database = currentDatabase() AND endsWith(engine, 'MergeTree')";
         for table in self.query(tables).await.lines() {
@@ -362,7 +362,7 @@ impl Server {
         }
     }
 
-    /// From here on the engine may drop what is older than `table` keeps.
+    /// Lets the engine delete expired rows of `table` again.
     pub(crate) async fn start_ageing(&self, table: &str) {
         self.query(&format!(
             "SYSTEM START TTL MERGES `{}`.`{table}`",
@@ -371,7 +371,7 @@ impl Server {
         .await;
     }
 
-    /// Waits until all is stored and rolled up.
+    /// Waits until all accepted events are stored and rolled up.
     pub(crate) async fn drained(&self) {
         let drained = async {
             while self.metric("unjank_log_pending_records").await > 0.0
@@ -405,11 +405,11 @@ impl Server {
     }
 }
 
-async fn free() -> TcpListener {
+async fn free_port() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.unwrap()
 }
 
-/// What the server answered.
+/// A response of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -432,7 +432,7 @@ impl Answer {
         }
     }
 
-    /// The status and the code of the problem, or of the receipt its counts.
+    /// Returns the status, with the code of a problem or the counts of a receipt.
     pub(crate) fn outcome(&self) -> (u16, String) {
         let code = self.body["code"].as_str().map_or_else(
             || {
@@ -448,7 +448,7 @@ impl Answer {
     }
 }
 
-/// An empty batch with an id of its own; a test adds what it is about.
+/// An empty batch with a new id, to which a test adds events.
 pub(crate) fn batch() -> Value {
     json!({
         "batch_id": Uuid::new_v4(),

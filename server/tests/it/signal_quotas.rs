@@ -1,4 +1,4 @@
-//! Quotas of single signals: one is held back, the others flow on, and every event is accounted for.
+//! Quotas of signals: events over the quota are dropped, other signals are stored, and every event is counted.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::server::{Answer, Server, spans};
 const PROJECT: &str = "/api/v1/projects/default";
 const OUTCOMES: &str = "SELECT signal, outcome, reason, sum(count) FROM outcomes WHERE project != '' GROUP BY ALL ORDER BY ALL";
 
-/// A server whose largest batch has 20 events, and an admin's token.
+/// Starts a server that accepts at most 20 events a batch. Returns it with an admin's token.
 async fn start() -> (Server, String) {
     let server = Server::with(&["--max-batch-events", "20"]).await;
     let token = server.token("admin").await;
@@ -24,8 +24,8 @@ async fn set(server: &Server, token: &str, quotas: Value) -> Answer {
         .await
 }
 
-/// Sends batches of one span until an answer is as wanted: a second at most. Answers how many were sent before it.
-async fn until(server: &Server, wanted: impl Fn(&Value) -> bool) -> u64 {
+/// Sends batches of one span until a response is as wanted, for at most a second. Returns the number of batches sent before.
+async fn send_until(server: &Server, wanted: impl Fn(&Value) -> bool) -> u64 {
     let sent = async {
         for sent in 0.. {
             if wanted(&server.send(&spans(1)).await.body) {
@@ -40,7 +40,7 @@ async fn until(server: &Server, wanted: impl Fn(&Value) -> bool) -> u64 {
         .expect("within a second")
 }
 
-fn held_back(answer: &Value) -> bool {
+fn is_rate_limited(answer: &Value) -> bool {
     answer["rate_limits"][0]["dropped"] == 1
 }
 
@@ -52,13 +52,13 @@ fn mixed(count: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signal_over_its_quota_is_held_back_and_the_others_are_stored() {
+async fn a_signal_over_its_quota_is_dropped_and_the_others_are_stored() {
     let (mut server, token) = start().await;
     set(&server, &token, json!({"spans": 0})).await;
-    let stored = until(&server, held_back).await;
+    let stored = send_until(&server, is_rate_limited).await;
     set(&server, &token, json!({"spans": 1})).await;
-    let dropped = 1 + until(&server, |answer| answer.get("rate_limits").is_none()).await;
-    // The bucket holds 20, one is gone. A batch that finds room is taken whole.
+    let dropped = 1 + send_until(&server, |answer| answer.get("rate_limits").is_none()).await;
+    // The bucket holds 20, of which one is used. A batch that finds any room is accepted whole.
     let taken = server.send(&mixed(19)).await;
     assert_eq!(taken.body["accepted"], 20);
     let limit = json!([{"signal": "spans", "retry_after_s": 1}]);
@@ -68,14 +68,14 @@ async fn a_signal_over_its_quota_is_held_back_and_the_others_are_stored() {
     assert_eq!(held.outcome(), (202, "accepted 1 rejected 0".to_owned()));
     let limit = json!([{"signal": "spans", "retry_after_s": 1, "dropped": 12}]);
     assert_eq!(held.body["rate_limits"], limit);
-    // Nothing of that batch comes in late.
+    // The dropped events of that batch cannot be stored later.
     server.pass(Duration::from_secs(3));
     let again = server.send(&batch).await;
     assert_eq!(
         (&again.body["duplicate"], &again.body["accepted"]),
         (&json!(true), &json!(1))
     );
-    // Three fit, and five are taken: two are owed, and one must fit again.
+    // Three events fit, and all five are accepted. The bucket owes two, so the next event fits after 3 s.
     let ahead = server.send(&spans(5)).await;
     let limit = json!([{"signal": "spans", "retry_after_s": 3}]);
     assert_eq!(
@@ -116,31 +116,31 @@ async fn a_signal_over_its_quota_is_held_back_and_the_others_are_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signal_flows_again_within_a_second_of_its_quota_being_lifted() {
+async fn a_signal_is_accepted_within_a_second_after_its_quota_is_removed() {
     let (server, token) = start().await;
     let set_to = set(&server, &token, json!({"spans": 0, "metrics": null})).await;
     assert_eq!(set_to.body["signal_quotas"], json!({"spans": 0}));
-    until(&server, held_back).await;
+    send_until(&server, is_rate_limited).await;
     let held = server.send(&mixed(1)).await;
     let limit = json!([{"signal": "spans", "retry_after_s": 3600, "dropped": 1}]);
     assert_eq!(held.body["rate_limits"], limit);
-    // Another setting leaves it as it is; an empty one lifts it.
+    // Another setting leaves the quota unchanged. An empty object removes it.
     let name = json!({"name": "The shop"});
     let named = server
         .call(&token, Method::PATCH, PROJECT, Some(name))
         .await;
     assert_eq!(named.body["signal_quotas"], json!({"spans": 0}));
     set(&server, &token, json!({})).await;
-    until(&server, |answer| answer["accepted"] == 1).await;
+    send_until(&server, |answer| answer["accepted"] == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_duplicate_is_not_charged_and_is_answered_as_it_was_stored() {
+async fn a_duplicate_is_not_charged_and_gets_the_receipt_of_the_stored_batch() {
     let (server, token) = start().await;
     set(&server, &token, json!({"spans": 0})).await;
-    until(&server, held_back).await;
+    send_until(&server, is_rate_limited).await;
     set(&server, &token, json!({"spans": 1})).await;
-    until(&server, |answer| answer.get("rate_limits").is_none()).await;
+    send_until(&server, |answer| answer.get("rate_limits").is_none()).await;
     let batch = spans(9);
     for duplicate in [false, true, true, true] {
         let answer = server.send(&batch).await;
@@ -157,26 +157,26 @@ async fn a_duplicate_is_not_charged_and_is_answered_as_it_was_stored() {
     // Ten of 20 are left.
     let rest = server.send(&spans(9)).await;
     assert!(rest.body.get("rate_limits").is_none(), "{:?}", rest.body);
-    // One is left. What comes again would run ahead of it; it is given back, and nothing is said of it.
+    // One event is left. The duplicate would overdraw the bucket, but its charge is refunded, so its receipt has no limit.
     let again = server.send(&batch).await;
     assert!(again.body.get("rate_limits").is_none(), "{:?}", again.body);
     assert_eq!(
         server.send(&spans(1)).await.body["rate_limits"][0]["retry_after_s"],
         1
     );
-    // It was stored whole, whatever is held back now.
+    // The batch was stored whole, whatever the limit is now.
     let again = server.send(&batch).await;
     assert_eq!(again.body["accepted"], 9);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_held_back_takes_no_room_from_the_other_signals() {
+async fn dropped_events_do_not_use_the_quota_of_the_project() {
     let (server, token) = start().await;
     let patch = json!({"signal_quotas": {"spans": 0}, "quotas": {"events_per_second": 1}});
     server
         .call(&token, Method::PATCH, PROJECT, Some(patch))
         .await;
-    until(&server, held_back).await;
+    send_until(&server, is_rate_limited).await;
     server.pass(Duration::from_secs(60));
     for _ in 0..10 {
         let answer = server.send(&mixed(19)).await;
@@ -185,7 +185,7 @@ async fn what_is_held_back_takes_no_room_from_the_other_signals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_quota_of_something_else_is_refused() {
+async fn invalid_signal_quotas_are_refused() {
     let (server, token) = start().await;
     for (quotas, reason) in [
         (

@@ -1,4 +1,4 @@
-//! One operator's day, with the program itself: from an empty folder to the kill switch, killed now and then.
+//! An operator's day with the real program, from an empty folder to the kill switch. The program is killed in between.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,13 +14,13 @@ use crate::server::Answer;
 
 const CONFIG: &str = "/projects/shop/config";
 
-/// Somebody at a browser.
+/// An operator at a browser.
 struct Operator {
     cookie: String,
 }
 
 impl Operator {
-    /// Takes the invitation that the command line printed.
+    /// Accepts the invitation that the command line printed.
     async fn arrive(program: &Program, invitation: &str) -> Self {
         let body = json!({"token": invitation, "password": "correct horse battery"});
         let url = format!("{}/api/v1/invitation", program.listen);
@@ -42,7 +42,7 @@ impl Operator {
         answer.body
     }
 
-    /// Looks what the change would do, then makes it. Answers the revision and the installs that were foreseen.
+    /// Previews a change, then saves it. Returns the revision and the number of installs in the preview.
     async fn save(&self, program: &Program, from: i64, percent: f64) -> (i64, Value) {
         let configuration = json!({
             "base": {"sampling": {"janks": 0.1}},
@@ -54,14 +54,14 @@ impl Operator {
         });
         let preview = format!("{CONFIG}/preview");
         let preview = self.call(program, Method::POST, &preview, configuration.clone());
-        let foreseen = preview.await["overrides"][0]["installs"].clone();
+        let previewed = preview.await["overrides"][0]["installs"].clone();
         let body = json!({"expected_revision": from, "configuration": configuration, "note": format!("{percent} %")});
         let saved = self.call(program, Method::PUT, CONFIG, body).await;
-        (saved["revision"].as_i64().unwrap(), foreseen)
+        (saved["revision"].as_i64().unwrap(), previewed)
     }
 }
 
-/// The first two hundred devices on Android send a batch.
+/// Sends a batch from each of the first 200 Android devices.
 async fn devices_report(program: &Program, key: &str) {
     for install in 0..200 {
         let batch = json!({
@@ -77,7 +77,7 @@ async fn devices_report(program: &Program, key: &str) {
     program.drained().await;
 }
 
-/// A device's poll.
+/// Polls the configuration as a device.
 async fn answer(program: &Program, key: &str, install: u32, os: &str) -> Answer {
     let url = format!(
         "{}/v1/config?app_id=com.example.shop&app_version=4.12.1&os_name={os}\
@@ -96,14 +96,14 @@ async fn answer(program: &Program, key: &str, install: u32, os: &str) -> Answer 
     .await
 }
 
-/// What a device is told, by its number.
+/// Returns the configuration that a device receives.
 async fn poll(program: &Program, key: &str, install: u32, os: &str) -> Value {
     let answer = answer(program, key, install, os).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     answer.body
 }
 
-/// The devices, of the first two hundred, that are to look closer.
+/// Returns those of the first 200 devices that receive the override.
 async fn chosen(program: &Program, key: &str, os: &str) -> BTreeSet<u32> {
     let mut chosen = BTreeSet::new();
     for install in 0..200 {
@@ -116,7 +116,7 @@ async fn chosen(program: &Program, key: &str, os: &str) -> BTreeSet<u32> {
 
 async fn served(program: &Program, key: &str, revision: i64) {
     let arrived = async {
-        // A new key is known as soon, and no sooner.
+        // A new key takes effect with the same delay.
         while answer(program, key, 0, "ios").await.body["revision"] != revision {
             tokio::task::yield_now().await;
         }
@@ -150,7 +150,7 @@ fn invitation(folder: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_steers_devices_and_nothing_is_forgotten_when_the_server_is_killed() {
+async fn an_operators_changes_reach_devices_and_survive_a_killed_server() {
     let folder = tempfile::tempdir().unwrap();
     let invitation = invitation(folder.path());
     let mut program = Program::start(folder.path()).await;
@@ -164,22 +164,22 @@ async fn an_operator_steers_devices_and_nothing_is_forgotten_when_the_server_is_
     let key = key["key"].as_str().unwrap().to_owned();
     served(&program, &key, 0).await;
     devices_report(&program, &key).await;
-    let (revision, foreseen) = ann.save(&program, 0, 10.0).await;
+    let (revision, previewed) = ann.save(&program, 0, 10.0).await;
     served(&program, &key, revision).await;
     let tenth = chosen(&program, &key, "android").await;
     assert!((8..40).contains(&tenth.len()), "{tenth:?}");
-    assert_eq!(foreseen, tenth.len());
+    assert_eq!(previewed, tenth.len());
     assert!(chosen(&program, &key, "ios").await.is_empty());
 
     program.kill();
     let mut program = Program::start(folder.path()).await;
     assert_eq!(chosen(&program, &key, "android").await, tenth);
     program.drained().await;
-    let (revision, foreseen) = ann.save(&program, revision, 20.0).await;
+    let (revision, previewed) = ann.save(&program, revision, 20.0).await;
     served(&program, &key, revision).await;
     let fifth = chosen(&program, &key, "android").await;
     assert!(fifth.is_superset(&tenth) && fifth.len() > tenth.len());
-    assert_eq!(foreseen, fifth.len());
+    assert_eq!(previewed, fifth.len());
 
     let back = json!({"revision": 1, "expected_revision": revision});
     ann.call(&program, Method::POST, &format!("{CONFIG}/rollback"), back)

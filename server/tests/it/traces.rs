@@ -1,4 +1,4 @@
-//! Single spans page by page, the roots among them, and what ran inside the spans of two versions.
+//! Trace search with pages and a filter for roots, and comparison of nested spans between versions.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ impl Asked {
             .await
     }
 
-    /// The pages of a search, six spans each.
+    /// Returns all pages of a search, with six spans each.
     async fn pages(&self, order: &str) -> Vec<Value> {
         let mut pages = Vec::new();
         let mut cursor = String::new();
@@ -48,7 +48,7 @@ impl Asked {
     }
 }
 
-/// A span with one inside it, which takes all but the first 10 ms.
+/// A batch with a span and its child. The parent takes 10 ms longer than the child.
 fn nested(version: &str, inner: &str, inner_ms: u64) -> Value {
     let mut parent = span();
     parent["duration_us"] = json!((inner_ms + 10) * 1_000);
@@ -64,9 +64,9 @@ fn nested(version: &str, inner: &str, inner_ms: u64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_goes_on_where_its_page_ended_and_shows_every_span_once() {
+async fn the_pages_of_a_search_contain_every_span_once() {
     let mut batch = batch();
-    // Many begin at once and take equally long: the order is that of their ids.
+    // Many spans have the same start and duration, so their ids decide the order.
     batch["spans"] = (0..20)
         .map(|place| {
             let mut span = span();
@@ -111,7 +111,7 @@ async fn a_search_goes_on_where_its_page_ended_and_shows_every_span_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_roots_are_found_when_only_roots_are_asked_for() {
+async fn a_search_can_be_limited_to_roots() {
     let asked = Asked::of(&[nested("4.12.0", "db.insert", 30)]).await;
     for (filter, names) in [
         ("", ["checkout", "db.insert"].as_slice()),
@@ -131,7 +131,7 @@ async fn only_roots_are_found_when_only_roots_are_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_ran_inside_a_span_stands_beside_what_ran_in_another_version() {
+async fn the_spans_inside_a_span_are_compared_with_those_of_another_version() {
     let asked = Asked::of(&[
         nested("4.11.0", "db.insert", 20),
         nested("4.11.0", "db.insert", 40),

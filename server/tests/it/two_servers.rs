@@ -1,4 +1,4 @@
-//! Devices send a batch to whatever server answers. Several servers with one control database store it once.
+//! Several servers with one control database store a batch once, whichever of them the device sends it to.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::server::{Server, spans};
 const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT uniqExact(span_id) FROM spans), \
      (SELECT toUInt64(sum(samples)) FROM spans_hourly), (SELECT count() FROM batches)";
 
-/// `[events that are stored, events of duplicates]`, by what `outcomes` says.
+/// The numbers of stored and duplicate events according to `outcomes`.
 const BOOKS: &str = "SELECT sumIf(count, outcome = 'stored'), sumIf(count, outcome = 'duplicate') \
      FROM outcomes WHERE project != '' AND signal = 'spans'";
 
@@ -61,13 +61,13 @@ impl Pair {
         connection.close().await.unwrap();
     }
 
-    /// As if no server had claimed anything for five minutes.
-    async fn all_are_gone(&self) {
+    /// Makes all servers look as if they had been down for five minutes.
+    async fn expire_all_claims(&self) {
         self.sql("UPDATE claiming_logs SET seen_at = now() - INTERVAL '5 minutes'".to_owned())
             .await;
     }
 
-    /// Another server claims a batch now.
+    /// Claims a batch for another server.
     async fn claims(&self, log: Uuid, batch: &Value) {
         let (log, batch) = (log.simple(), id_of(batch).simple());
         let project = self.one.query("SELECT any(project) FROM batches").await;
@@ -92,7 +92,7 @@ fn id_of(batch: &Value) -> Uuid {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_two_servers_take_at_once_is_stored_once() {
+async fn a_batch_that_two_servers_accept_concurrently_is_stored_once() {
     let pair = Pair::start(&[]).await;
     for _ in 0..60 {
         let batch = spans(5);
@@ -105,7 +105,7 @@ async fn a_batch_that_two_servers_take_at_once_is_stored_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn halves_that_go_to_two_servers_are_stored_and_the_whole_is_not() {
+async fn halves_of_a_split_batch_are_stored_by_two_servers_and_a_late_whole_is_not() {
     let pair = Pair::start(&["--flush-interval-ms", "60000"]).await;
     let mut whole = spans(4);
     let mut halves = [spans(0), spans(0)];
@@ -119,7 +119,7 @@ async fn halves_that_go_to_two_servers_are_stored_and_the_whole_is_not() {
     pair.one.end().await;
     pair.other.end().await;
     assert_eq!(pair.other.query(COUNTS).await, "4\t4\t4\t2");
-    // An upload of the whole that hung for long: neither server knows the halves of the other.
+    // A delayed upload of the whole batch reaches a server that received neither half.
     let third = pair.one.beside().await;
     third.ready().await;
     whole["sent_at"] = json!("2026-11-20T12:00:01Z");
@@ -130,7 +130,7 @@ async fn halves_that_go_to_two_servers_are_stored_and_the_whole_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_waits_for_the_server_that_has_claimed_it_until_that_is_gone() {
+async fn a_batch_claimed_by_another_server_is_stored_only_after_that_server_is_gone() {
     let pair = Pair::start(&[]).await;
     pair.one.send(&spans(1)).await;
     pair.drained().await;
@@ -139,13 +139,13 @@ async fn a_batch_waits_for_the_server_that_has_claimed_it_until_that_is_gone() {
     assert_eq!(pair.one.send(&batch).await.status, 202);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(pair.one.query(COUNTS).await, "1\t1\t1\t1");
-    pair.all_are_gone().await;
+    pair.expire_all_claims().await;
     pair.drained().await;
     assert_eq!(pair.one.query(COUNTS).await, "6\t6\t6\t2");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_comes_back_passes_by_what_was_taken_over() {
+async fn a_restarted_server_skips_batches_that_another_server_took_over() {
     let mut pair = Pair::start(&["--shutdown-timeout-ms", "1500"]).await;
     let refuse =
         |parts: u32| format!("ALTER TABLE batches MODIFY SETTING parts_to_throw_insert = {parts}");
@@ -161,7 +161,7 @@ async fn a_server_that_comes_back_passes_by_what_was_taken_over() {
     let ledger = std::fs::read_to_string(pair.one.data_dir().join("drain.json")).unwrap();
     assert!(!ledger.contains("\"range\":null"), "{ledger}");
     pair.one.query(&refuse(1_000)).await;
-    pair.all_are_gone().await;
+    pair.expire_all_claims().await;
     assert_eq!(pair.other.send(&batch).await.status, 202);
     pair.other.drained().await;
     assert_eq!(pair.other.query(COUNTS).await, "6\t6\t6\t2");
@@ -173,7 +173,7 @@ async fn a_server_that_comes_back_passes_by_what_was_taken_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_postgresql_hangs_batches_are_acknowledged_and_wait() {
+async fn while_postgresql_hangs_batches_are_acknowledged_and_wait_in_the_log() {
     let postgres = tokio::task::spawn_blocking(postgres).await.unwrap();
     let way = Way::to(postgres).await;
     let database = postgres.database().await;
@@ -196,7 +196,7 @@ async fn while_postgresql_hangs_batches_are_acknowledged_and_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_erasure_reaches_rows_and_logs_of_every_server() {
+async fn an_erasure_covers_the_rows_and_logs_of_every_server() {
     let pair = Pair::start(&[]).await;
     let install = "0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11";
     for server in [&pair.one, &pair.other] {
@@ -215,7 +215,7 @@ async fn an_erasure_reaches_rows_and_logs_of_every_server() {
     let asked = pair.one.call(&token, Method::DELETE, &path, None).await;
     assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
     for _ in 0..300 {
-        // Each server looks for what it has now and then.
+        // Each server looks for erasures periodically.
         pair.one.pass(Duration::from_secs(5));
         pair.other.pass(Duration::from_secs(5));
         tokio::time::sleep(Duration::from_millis(100)).await;

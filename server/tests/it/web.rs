@@ -1,11 +1,11 @@
-//! The web interface, whether or not it was built: which addresses open it, and what may run in it.
+//! Addresses and security headers of the web interface, whether or not it was built.
 
 use reqwest::Method;
 
 use crate::server::Server;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn browsers_get_the_interface_at_any_address_and_programs_get_problems() {
+async fn browsers_get_the_web_interface_at_unknown_paths_and_api_clients_get_problems() {
     let server = Server::start().await;
     let ask = async |method: Method, path: &str, accept: &str| {
         let request = server

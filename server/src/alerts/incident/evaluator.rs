@@ -1,6 +1,5 @@
 //! Evaluation rounds: a round evaluates every rule on its own and saves the results.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -31,7 +30,7 @@ const SETTLES: i64 = 15_000_000;
 /// Evaluates the rules of all projects.
 pub struct Evaluator {
     pub judge: Judge,
-    pub control: Arc<dyn Control>,
+    pub control: Control,
     pub metrics: AlertMetrics,
     pub clock: Clock,
     pub every: Duration,

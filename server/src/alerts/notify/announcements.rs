@@ -44,7 +44,7 @@ impl Notifier {
         self.measure(now).await?;
         if !self
             .control
-            .take("notifications", &self.holder, now, now + LEASE)
+            .take_lease("notifications", &self.holder, now, now + LEASE)
             .await?
         {
             return Ok(());
@@ -64,7 +64,7 @@ impl Notifier {
         }
         let before = now - self.group_wait;
         for unannounced in self.control.unannounced(now, before).await? {
-            let messages = self.control.write_messages(&unannounced, now).await?;
+            let messages = self.control.announce_incidents(&unannounced, now).await?;
             tracing::debug!(
                 project = unannounced.project,
                 rule = unannounced.rule,

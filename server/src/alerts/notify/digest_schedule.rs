@@ -89,7 +89,7 @@ impl Notifier {
         if due.is_empty()
             || !self
                 .control
-                .take("digests", &self.holder, now, now + LEASE)
+                .take_lease("digests", &self.holder, now, now + LEASE)
                 .await?
         {
             return Ok(());

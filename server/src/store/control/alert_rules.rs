@@ -1,12 +1,12 @@
 //! Alert rules. A rule is a document with a revision, which counts its saves.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, new_id, records, row};
+use super::backend::{Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 
@@ -63,30 +63,45 @@ const MOST_RULES: i64 = 500;
 macro_rules! rules_where {
     ($rest:literal) => {
         concat!(
-            "SELECT r.id, r.project, r.revision, r.document, r.enabled, r.created_at, r.updated_at, r.updated_by, \
-             e.evaluated_at, e.outcome, e.error \
-             FROM alert_rules AS r LEFT JOIN alert_evaluations AS e ON e.rule = r.id WHERE r.deleted_at IS NULL ",
+            "
+    SELECT r.id, r.project, r.revision, r.document, r.enabled, r.created_at, r.updated_at, r.updated_by,
+        e.evaluated_at, e.outcome, e.error
+    FROM alert_rules AS r
+    LEFT JOIN alert_evaluations AS e ON e.rule = r.id
+    WHERE r.deleted_at IS NULL ",
             $rest
         )
     };
 }
 
-const INSERT: &str = "INSERT INTO alert_rules (id, project, revision, document, enabled, created_at, updated_at, updated_by) \
-     VALUES ($1, $2, 1, $3, $4, $5, $5, $6)";
+const INSERT: &str = "
+    INSERT INTO alert_rules (id, project, revision, document, enabled, created_at, updated_at, updated_by)
+    VALUES ($1, $2, 1, $3, $4, $5, $5, $6)";
 const COUNT: &str =
     "SELECT count(*) AS rules FROM alert_rules WHERE project = $1 AND deleted_at IS NULL";
-const UPDATE: &str = "UPDATE alert_rules SET revision = revision + 1, document = $4, enabled = $5, updated_at = $6, updated_by = $7 \
-     WHERE project = $1 AND id = $2 AND revision = $3 AND deleted_at IS NULL";
-const DELETE: &str = "UPDATE alert_rules SET revision = revision + 1, enabled = FALSE, deleted_at = $3, updated_at = $3, updated_by = $4 \
-     WHERE project = $1 AND id = $2 AND deleted_at IS NULL";
-const RESOLVE: &str = "UPDATE incidents SET state = 'resolved', resolved_at = $2, resolved_because = $3 \
-     WHERE rule = $1 AND state = 'firing'";
+const UPDATE: &str = "
+    UPDATE alert_rules
+    SET revision = revision + 1, document = $4, enabled = $5, updated_at = $6, updated_by = $7
+    WHERE project = $1
+      AND id = $2
+      AND revision = $3
+      AND deleted_at IS NULL";
+const DELETE: &str = "
+    UPDATE alert_rules
+    SET revision = revision + 1, enabled = FALSE, deleted_at = $3, updated_at = $3, updated_by = $4
+    WHERE project = $1
+      AND id = $2
+      AND deleted_at IS NULL";
+const RESOLVE: &str = "
+    UPDATE incidents
+    SET state = 'resolved', resolved_at = $2, resolved_because = $3
+    WHERE rule = $1
+      AND state = 'firing'";
 const FORGET: &str = "DELETE FROM alert_states WHERE rule = $1";
 const FORGET_EVALUATION: &str = "DELETE FROM alert_evaluations WHERE rule = $1";
 
-#[async_trait]
-pub trait AlertRules: Backend {
-    async fn create_alert_rule(
+impl Control {
+    pub async fn create_alert_rule(
         &self,
         project: &str,
         text: RuleText,
@@ -127,7 +142,7 @@ pub trait AlertRules: Backend {
     }
 
     /// Saves a rule if it still has this revision. Open incidents end in the same transaction if `text.ends` is set.
-    async fn save_alert_rule(
+    pub async fn save_alert_rule(
         &self,
         (project, id, revision): (&str, Uuid, i64),
         text: RuleText,
@@ -166,7 +181,7 @@ pub trait AlertRules: Backend {
         self.alert_rule(project, id).await
     }
 
-    async fn delete_alert_rule(
+    pub async fn delete_alert_rule(
         &self,
         project: &str,
         id: Uuid,
@@ -191,21 +206,21 @@ pub trait AlertRules: Backend {
             .await
     }
 
-    async fn alert_rule(&self, project: &str, id: Uuid) -> Result<AlertRule, ControlError> {
+    pub async fn alert_rule(&self, project: &str, id: Uuid) -> Result<AlertRule, ControlError> {
         const GET: &str = rules_where!("AND r.project = $1 AND r.id = $2");
-        AlertRule::read(&row(self, GET, values![project, id]).await?)
+        AlertRule::read(&self.row(GET, values![project, id]).await?)
     }
 
     /// Returns the rules of a project, oldest first.
-    async fn alert_rules(&self, project: &str) -> Result<Vec<AlertRule>, ControlError> {
+    pub async fn alert_rules(&self, project: &str) -> Result<Vec<AlertRule>, ControlError> {
         const LIST: &str = rules_where!("AND r.project = $1 ORDER BY r.created_at, r.id");
-        records(self, LIST, values![project], AlertRule::read).await
+        self.records(LIST, values![project], AlertRule::read).await
     }
 
     /// Returns the enabled rules of all projects.
-    async fn enabled_alert_rules(&self) -> Result<Vec<AlertRule>, ControlError> {
+    pub async fn enabled_alert_rules(&self) -> Result<Vec<AlertRule>, ControlError> {
         const ENABLED: &str = rules_where!("AND r.enabled ORDER BY r.project, r.created_at, r.id");
-        records(self, ENABLED, values![], AlertRule::read).await
+        self.records(ENABLED, values![], AlertRule::read).await
     }
 }
 

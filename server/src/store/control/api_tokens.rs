@@ -1,12 +1,12 @@
 //! API tokens: credentials of scripts and CI, for one project or for the whole installation.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Notice, Row, values};
-use super::change::{Change, Entry, new_id, records, row};
+use super::backend::{Notice, Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::grant::Grant;
@@ -71,8 +71,10 @@ macro_rules! columns {
 }
 
 const INSERT: &str = concat!(
-    "INSERT INTO api_tokens (id, project, name, prefix, hash, role, created_by, created_at, expires_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ",
+    "
+    INSERT INTO api_tokens (id, project, name, prefix, hash, role, created_by, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    RETURNING ",
     columns!()
 );
 const BY_HASH: &str = concat!("SELECT ", columns!(), " FROM api_tokens WHERE hash = $1");
@@ -81,15 +83,18 @@ const LIST: &str = concat!(
     columns!(),
     " FROM api_tokens WHERE COALESCE(project, '') = COALESCE($1, '') ORDER BY created_at DESC, id DESC"
 );
-const REVOKE: &str = "UPDATE api_tokens SET revoked_at = $3 \
-     WHERE id = $1 AND COALESCE(project, '') = COALESCE($2, '') AND revoked_at IS NULL";
+const REVOKE: &str = "
+    UPDATE api_tokens
+    SET revoked_at = $3
+    WHERE id = $1
+      AND COALESCE(project, '') = COALESCE($2, '')
+      AND revoked_at IS NULL";
 /// Never moves the time backwards, whichever of two servers writes first.
 const TOUCH: &str =
     "UPDATE api_tokens SET last_used_at = $2 WHERE id = $1 AND COALESCE(last_used_at, 0) < $2";
 
-#[async_trait]
-pub trait ApiTokens: Backend {
-    async fn create_api_token(
+impl Control {
+    pub async fn create_api_token(
         &self,
         new: NewApiToken,
         actor: &Actor,
@@ -131,17 +136,17 @@ pub trait ApiTokens: Backend {
     }
 
     /// Returns a token even if it is revoked or expired. See [`ApiToken::is_active`].
-    async fn api_token_by_hash(&self, hash: SecretHash) -> Result<ApiToken, ControlError> {
-        ApiToken::read(&row(self, BY_HASH, values![hash]).await?)
+    pub async fn api_token_by_hash(&self, hash: SecretHash) -> Result<ApiToken, ControlError> {
+        ApiToken::read(&self.row(BY_HASH, values![hash]).await?)
     }
 
     /// Returns the tokens of a project or of the whole installation, latest first, including revoked and expired ones.
-    async fn api_tokens(&self, project: Option<&str>) -> Result<Vec<ApiToken>, ControlError> {
-        records(self, LIST, values![project], ApiToken::read).await
+    pub async fn api_tokens(&self, project: Option<&str>) -> Result<Vec<ApiToken>, ControlError> {
+        self.records(LIST, values![project], ApiToken::read).await
     }
 
     /// Revokes a token permanently, together with the tokens created with it.
-    async fn revoke_api_token(
+    pub async fn revoke_api_token(
         &self,
         id: Uuid,
         project: Option<&str>,
@@ -164,7 +169,7 @@ pub trait ApiTokens: Backend {
     }
 
     /// Records a use of a token, without an audit entry. Call it occasionally, not at each use.
-    async fn touch_api_token(&self, id: Uuid, at: i64) -> Result<(), ControlError> {
+    pub async fn touch_api_token(&self, id: Uuid, at: i64) -> Result<(), ControlError> {
         let actor = Actor::system("api");
         let mut change = Change::begin(self, &actor, at).await?;
         change.execute(TOUCH, values![id, at]).await?;

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::backend::{Backend, Notice, Row, values};
-use super::change::records;
+use super::Control;
+use super::backend::{Notice, Row, values};
 use super::checks::page;
 use super::closed::closed;
 use super::error::ControlError;
@@ -183,15 +182,18 @@ pub struct AuditFilter {
     pub before: Option<AuditCursor>,
 }
 
-const LIST: &str = "SELECT id, at, actor, actor_kind, project, action, subject, detail FROM audit \
-     WHERE (CAST($1 AS TEXT) IS NULL OR project = $1) AND (CAST($2 AS TEXT) IS NULL OR action = $2) \
-     AND (CAST($3 AS BIGINT) IS NULL OR at < $3 OR (at = $3 AND id < $4)) \
-     ORDER BY at DESC, id DESC LIMIT $5";
+const LIST: &str = "
+    SELECT id, at, actor, actor_kind, project, action, subject, detail
+    FROM audit
+    WHERE (CAST($1 AS TEXT) IS NULL OR project = $1)
+      AND (CAST($2 AS TEXT) IS NULL OR action = $2)
+      AND (CAST($3 AS BIGINT) IS NULL OR at < $3 OR (at = $3 AND id < $4))
+    ORDER BY at DESC, id DESC
+    LIMIT $5";
 
-#[async_trait]
-pub trait AuditLog: Backend {
+impl Control {
     /// Returns entries, latest first, at most 1000.
-    async fn audit(
+    pub async fn audit(
         &self,
         filter: &AuditFilter,
         limit: u32,
@@ -204,6 +206,6 @@ pub trait AuditLog: Backend {
             before.map(|cursor| cursor.id),
             page(limit),
         ];
-        records(self, LIST, values, AuditEntry::read).await
+        self.records(LIST, values, AuditEntry::read).await
     }
 }

@@ -2,16 +2,16 @@
 //! with `$1` for values: neither values nor names are ever interpolated.
 
 use async_trait::async_trait;
-use sqlx::postgres::{PgRow, Postgres};
+use sqlx::postgres::{PgPool, PgRow, Postgres};
 use sqlx::sqlite::{Sqlite, SqliteRow};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::error::ControlError;
 
-/// A database engine: [`super::SqliteControl`] or [`super::PgControl`].
+/// A database engine: SQLite or PostgreSQL.
 #[async_trait]
-pub trait Backend: Send + Sync {
+pub(super) trait Backend: Send + Sync {
     /// Reads rows outside of a transaction.
     async fn rows(&self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError>;
 
@@ -24,11 +24,16 @@ pub trait Backend: Send + Sync {
 
     /// Closes all connections, waiting for those in use.
     async fn close(&self);
+
+    /// The connections of a database that several servers can share.
+    fn shared_pool(&self) -> Option<&PgPool> {
+        None
+    }
 }
 
 /// The statements of one transaction.
 #[async_trait]
-pub trait Statements: Send {
+pub(super) trait Statements: Send {
     async fn rows(&mut self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError>;
 
     /// Executes a statement and returns the number of affected rows.
@@ -39,17 +44,17 @@ pub trait Statements: Send {
 
 /// Whether a change is announced to the holders of snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub(super) enum Notice {
     Tick,
     Silent,
 }
 
 /// The values of a statement, `$1` first.
-pub type Values = Vec<Value>;
+pub(super) type Values = Vec<Value>;
 
 /// A value of one of the types used in the schema.
 #[derive(Clone)]
-pub enum Value {
+pub(super) enum Value {
     Text(Option<String>),
     Integer(Option<i64>),
     Boolean(bool),
@@ -138,7 +143,7 @@ impl From<[u8; 32]> for Value {
 }
 
 /// A row of either engine.
-pub struct Row(Inner);
+pub(super) struct Row(Inner);
 
 enum Inner {
     Sqlite(SqliteRow),

@@ -3,8 +3,9 @@
 use serde_json::Value as Json;
 use uuid::{NoContext, Timestamp, Uuid};
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Notice, Row, Statements, Values, values};
+use super::backend::{Notice, Row, Statements, Values, values};
 use super::error::ControlError;
 
 pub(super) struct Change<'a> {
@@ -25,17 +26,18 @@ pub(super) struct Entry<'a> {
     pub(super) detail: Json,
 }
 
-const INSERT_AUDIT: &str = "INSERT INTO audit (id, at, actor, actor_kind, project, action, subject, detail) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+const INSERT_AUDIT: &str = "
+    INSERT INTO audit (id, at, actor, actor_kind, project, action, subject, detail)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
 impl<'a> Change<'a> {
     pub(super) async fn begin(
-        backend: &(impl Backend + ?Sized),
+        control: &Control,
         actor: &'a Actor,
         at: i64,
     ) -> Result<Self, ControlError> {
         Ok(Self {
-            statements: backend.begin().await?,
+            statements: control.begin().await?,
             actor,
             at,
             notice: Notice::Silent,
@@ -134,24 +136,4 @@ pub fn new_id(at: i64) -> Uuid {
     let micros = u64::try_from(at).unwrap_or_default();
     let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or_default();
     Uuid::new_v7(Timestamp::from_unix(NoContext, micros / 1_000_000, nanos))
-}
-
-/// Reads the first row.
-pub(super) async fn row(
-    backend: &(impl Backend + ?Sized),
-    sql: &'static str,
-    values: Values,
-) -> Result<Row, ControlError> {
-    let rows = backend.rows(sql, values).await?;
-    rows.into_iter().next().ok_or(ControlError::NotFound)
-}
-
-/// Reads all rows as records.
-pub(super) async fn records<T>(
-    backend: &(impl Backend + ?Sized),
-    sql: &'static str,
-    values: Values,
-    read: impl Fn(&Row) -> Result<T, ControlError>,
-) -> Result<Vec<T>, ControlError> {
-    backend.rows(sql, values).await?.iter().map(read).collect()
 }

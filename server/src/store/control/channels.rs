@@ -1,12 +1,12 @@
 //! Channels: where notifications are sent. Their secrets arrive sealed.
 
-use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, Value, Values, values};
-use super::change::{Change, Entry, records, row};
+use super::backend::{Row, Value, Values, values};
+use super::change::{Change, Entry};
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
@@ -107,14 +107,22 @@ macro_rules! columns {
 }
 
 const INSERT: &str = concat!(
-    "INSERT INTO channels (id, project, kind, name, settings, secret, least_severity, incidents, digest, enabled, created_at, \
-     updated_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11 \
-     WHERE (SELECT count(*) FROM channels WHERE project = $2) < $12 RETURNING ",
+    "
+    INSERT INTO channels (id, project, kind, name, settings, secret, least_severity, incidents, digest, enabled,
+        created_at, updated_at)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11
+    WHERE (SELECT count(*) FROM channels WHERE project = $2) < $12
+    RETURNING ",
     columns!()
 );
 const UPDATE: &str = concat!(
-    "UPDATE channels SET name = $3, settings = $4, secret = $5, least_severity = $6, incidents = $7, digest = $8, enabled = $9, \
-     updated_at = $10 WHERE project = $1 AND id = $2 RETURNING ",
+    "
+    UPDATE channels
+    SET name = $3, settings = $4, secret = $5, least_severity = $6, incidents = $7, digest = $8, enabled = $9,
+        updated_at = $10
+    WHERE project = $1
+      AND id = $2
+    RETURNING ",
     columns!()
 );
 const LIST: &str = concat!(
@@ -159,9 +167,8 @@ fn fields(fields: &ChannelFields) -> Result<Values, ControlError> {
     ])
 }
 
-#[async_trait]
-pub trait Channels: Backend {
-    async fn create_channel(
+impl Control {
+    pub async fn create_channel(
         &self,
         new: &NewChannel,
         actor: &Actor,
@@ -185,7 +192,7 @@ pub trait Channels: Backend {
         Ok(channel)
     }
 
-    async fn update_channel(
+    pub async fn update_channel(
         &self,
         (project, id): (&str, Uuid),
         new: &ChannelFields,
@@ -210,7 +217,7 @@ pub trait Channels: Backend {
     }
 
     /// Deletes a channel and its part of the delivery log, including waiting messages.
-    async fn delete_channel(
+    pub async fn delete_channel(
         &self,
         (project, id): (&str, Uuid),
         actor: &Actor,
@@ -230,21 +237,21 @@ pub trait Channels: Backend {
             .await
     }
 
-    async fn channels(&self, project: &str) -> Result<Vec<Channel>, ControlError> {
-        records(self, LIST, values![project], Channel::read).await
+    pub async fn channels(&self, project: &str) -> Result<Vec<Channel>, ControlError> {
+        self.records(LIST, values![project], Channel::read).await
     }
 
-    async fn channel(&self, project: &str, id: Uuid) -> Result<Channel, ControlError> {
-        Channel::read(&row(self, ONE, values![project, id]).await?)
+    pub async fn channel(&self, project: &str, id: Uuid) -> Result<Channel, ControlError> {
+        Channel::read(&self.row(ONE, values![project, id]).await?)
     }
 
     /// Returns the channels of all projects that receive the digest.
-    async fn channels_with_digest(&self) -> Result<Vec<Channel>, ControlError> {
-        records(self, WITH_DIGEST, values![], Channel::read).await
+    pub async fn channels_with_digest(&self) -> Result<Vec<Channel>, ControlError> {
+        self.records(WITH_DIGEST, values![], Channel::read).await
     }
 
     /// Returns the Alertmanagers of all projects, to which firing alerts are repeated.
-    async fn alertmanagers(&self) -> Result<Vec<Channel>, ControlError> {
-        records(self, ALERTMANAGERS, values![], Channel::read).await
+    pub async fn alertmanagers(&self) -> Result<Vec<Channel>, ControlError> {
+        self.records(ALERTMANAGERS, values![], Channel::read).await
     }
 }

@@ -5,13 +5,12 @@
 //!
 //! SQLite belongs to one server, which needs no claims.
 
-use async_trait::async_trait;
 use sqlx::Row;
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgPool, PgRow};
 use uuid::Uuid;
 
+use super::Control;
 use super::error::ControlError;
-use super::{PgControl, SqliteControl};
 
 /// A batch that a log has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,36 +37,20 @@ pub struct Owner {
     pub is_gone: bool,
 }
 
-/// Without an implementation of these methods, no other server shares the control database.
-#[async_trait]
-pub trait Claims: Send + Sync {
-    /// Whether other servers may share the control database.
-    fn are_shared(&self) -> bool {
-        false
-    }
-
-    /// Replaces the claims of a log. Returns the batches that others have claimed.
-    async fn claim_batches(
-        &self,
-        _log_id: Uuid,
-        _claims: &[Claim],
-    ) -> Result<Vec<Claimed>, ControlError> {
-        Ok(Vec::new())
-    }
-
-    /// Releases the claims of a log whose server is gone. It has no effect if the server is back.
-    async fn release_batches(&self, _log_id: Uuid) -> Result<(), ControlError> {
-        Ok(())
+impl Control {
+    /// Returns the claims, or `None` if no other server can share the control database.
+    #[must_use]
+    pub fn claims(&self) -> Option<Claims> {
+        let pool = self.backend.shared_pool()?.clone();
+        Some(Claims { pool })
     }
 }
 
-/// A server that shares its control database with no other.
-#[derive(Clone, Copy, Debug)]
-pub struct Alone;
-
-impl Claims for Alone {}
-
-impl Claims for SqliteControl {}
+/// The claims of all servers that share a control database.
+#[derive(Clone, Debug)]
+pub struct Claims {
+    pool: PgPool,
+}
 
 const SEEN: &str = "
     INSERT INTO claiming_logs (log_id, seen_at) VALUES ($1, clock_timestamp())
@@ -102,13 +85,9 @@ const RELEASE: &str = "
 const FORGET: &str = "
     DELETE FROM batch_claims WHERE log_id IS NULL AND claimed_at < now() - INTERVAL '30 days'";
 
-#[async_trait]
-impl Claims for PgControl {
-    fn are_shared(&self) -> bool {
-        true
-    }
-
-    async fn claim_batches(
+impl Claims {
+    /// Replaces the claims of a log. Returns the batches that others have claimed.
+    pub async fn replace(
         &self,
         log_id: Uuid,
         claims: &[Claim],
@@ -120,7 +99,7 @@ impl Claims for PgControl {
             .map(|one| one.batch_id.as_bytes().to_vec())
             .collect();
         let halves: Vec<bool> = claims.iter().map(|one| one.is_half).collect();
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = self.pool.begin().await?;
         sqlx::query(LOCK).execute(&mut *transaction).await?;
         for sql in [SEEN, GIVE_BACK] {
             sqlx::query(sql)
@@ -149,9 +128,10 @@ impl Claims for PgControl {
         claimed.iter().map(read).collect()
     }
 
-    async fn release_batches(&self, log_id: Uuid) -> Result<(), ControlError> {
+    /// Releases the claims of a log whose server is gone. It has no effect if the server is back.
+    pub async fn release(&self, log_id: Uuid) -> Result<(), ControlError> {
         let log_id = log_id.as_bytes().to_vec();
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = self.pool.begin().await?;
         sqlx::query(LOCK).execute(&mut *transaction).await?;
         sqlx::query(RELEASE)
             .bind(log_id)

@@ -1,12 +1,12 @@
 //! Device keys: they verify device tokens, which an app's own back end signs.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, new_id, records};
+use super::backend::{Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
@@ -57,18 +57,29 @@ pub struct NewDeviceKey {
 
 const MAX_MATERIAL_BYTES: usize = 64 * 1024;
 
-const INSERT: &str = "INSERT INTO device_keys (id, project, algorithm, material, audience, created_at) \
-     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, project, algorithm, material, audience, created_at, revoked_at";
-const LIST: &str = "SELECT id, project, algorithm, material, audience, created_at, revoked_at FROM device_keys \
-     WHERE project = $1 ORDER BY created_at DESC, id DESC";
-const ALL_ACTIVE: &str = "SELECT id, project, algorithm, material, audience, created_at, revoked_at FROM device_keys \
-     WHERE revoked_at IS NULL ORDER BY id";
-const REVOKE: &str =
-    "UPDATE device_keys SET revoked_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL";
+const INSERT: &str = "
+    INSERT INTO device_keys (id, project, algorithm, material, audience, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    RETURNING id, project, algorithm, material, audience, created_at, revoked_at";
+const LIST: &str = "
+    SELECT id, project, algorithm, material, audience, created_at, revoked_at
+    FROM device_keys
+    WHERE project = $1
+    ORDER BY created_at DESC, id DESC";
+const ALL_ACTIVE: &str = "
+    SELECT id, project, algorithm, material, audience, created_at, revoked_at
+    FROM device_keys
+    WHERE revoked_at IS NULL
+    ORDER BY id";
+const REVOKE: &str = "
+    UPDATE device_keys
+    SET revoked_at = $3
+    WHERE project = $1
+      AND id = $2
+      AND revoked_at IS NULL";
 
-#[async_trait]
-pub trait DeviceKeys: Backend {
-    async fn create_device_key(
+impl Control {
+    pub async fn create_device_key(
         &self,
         new: NewDeviceKey,
         actor: &Actor,
@@ -109,17 +120,17 @@ pub trait DeviceKeys: Backend {
     }
 
     /// Returns the keys of a project, latest first, including revoked ones.
-    async fn device_keys(&self, project: &str) -> Result<Vec<DeviceKey>, ControlError> {
-        records(self, LIST, values![project], DeviceKey::read).await
+    pub async fn device_keys(&self, project: &str) -> Result<Vec<DeviceKey>, ControlError> {
+        self.records(LIST, values![project], DeviceKey::read).await
     }
 
     /// Returns the keys of all projects that are not revoked, for the snapshot.
-    async fn active_device_keys(&self) -> Result<Vec<DeviceKey>, ControlError> {
-        records(self, ALL_ACTIVE, values![], DeviceKey::read).await
+    pub async fn active_device_keys(&self) -> Result<Vec<DeviceKey>, ControlError> {
+        self.records(ALL_ACTIVE, values![], DeviceKey::read).await
     }
 
     /// Revokes a key permanently.
-    async fn revoke_device_key(
+    pub async fn revoke_device_key(
         &self,
         project: &str,
         id: Uuid,

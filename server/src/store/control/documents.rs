@@ -1,13 +1,13 @@
 //! The documents of a project that operators edit: its remote configuration and its classification rules. Each save
 //! creates a new, immutable revision.
 
-use async_trait::async_trait;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, records, row};
+use super::backend::{Row, values};
+use super::change::{Change, Entry};
 use super::checks;
 use super::error::ControlError;
 use super::incidents::ActionNote;
@@ -75,15 +75,16 @@ macro_rules! statements {
     ($table:literal) => {
         Statements {
             save: concat!(
-                "INSERT INTO ",
+                "
+                INSERT INTO ",
                 $table,
-                " (project, revision, document, note, author, created_at) \
-                 SELECT $1, $2 + 1, $3, $4, $5, $6 \
-                 WHERE (SELECT COALESCE(MAX(revision), 0) FROM ",
+                " (project, revision, document, note, author, created_at)
+                SELECT $1, $2 + 1, $3, $4, $5, $6
+                WHERE (SELECT COALESCE(MAX(revision), 0) FROM ",
                 $table,
-                " WHERE project = $1) = $2 \
-                 ON CONFLICT (project, revision) DO NOTHING \
-                 RETURNING project, revision, document, note, author, created_at"
+                " WHERE project = $1) = $2
+                ON CONFLICT (project, revision) DO NOTHING
+                RETURNING project, revision, document, note, author, created_at"
             ),
             current: concat!(
                 "SELECT COALESCE(MAX(revision), 0) AS revision FROM ",
@@ -106,12 +107,15 @@ macro_rules! statements {
                 " WHERE project = $1 AND revision < $2 ORDER BY revision DESC LIMIT $3"
             ),
             all_latest: concat!(
-                "SELECT project, revision, document, note, author, created_at FROM ",
+                "
+                SELECT project, revision, document, note, author, created_at
+                FROM ",
                 $table,
-                " AS one \
-                 WHERE revision = (SELECT MAX(revision) FROM ",
+                " AS one
+                WHERE revision = (SELECT MAX(revision) FROM ",
                 $table,
-                " WHERE project = one.project) ORDER BY project"
+                " WHERE project = one.project)
+                ORDER BY project"
             ),
         }
     };
@@ -151,11 +155,10 @@ impl DocumentKind {
     }
 }
 
-#[async_trait]
-pub trait Documents: Backend {
+impl Control {
     /// Saves the next revision if the expected one is current. Otherwise [`ControlError::Conflict`] contains the
     /// current one.
-    async fn save_document(
+    pub async fn save_document(
         &self,
         kind: DocumentKind,
         new: NewDocument,
@@ -199,27 +202,27 @@ pub trait Documents: Backend {
         Ok(saved)
     }
 
-    async fn document(
+    pub async fn document(
         &self,
         kind: DocumentKind,
         project: &str,
         revision: i64,
     ) -> Result<Document, ControlError> {
         let values = values![project, revision];
-        Document::read(&row(self, kind.statements().get, values).await?)
+        Document::read(&self.row(kind.statements().get, values).await?)
     }
 
-    async fn latest_document(
+    pub async fn latest_document(
         &self,
         kind: DocumentKind,
         project: &str,
     ) -> Result<Document, ControlError> {
         let values = values![project];
-        Document::read(&row(self, kind.statements().latest, values).await?)
+        Document::read(&self.row(kind.statements().latest, values).await?)
     }
 
     /// Returns the revisions before `before`, latest first, at most 1000, without their texts.
-    async fn documents(
+    pub async fn documents(
         &self,
         kind: DocumentKind,
         project: &str,
@@ -227,12 +230,17 @@ pub trait Documents: Backend {
         limit: u32,
     ) -> Result<Vec<Document>, ControlError> {
         let values = values![project, before.unwrap_or(i64::MAX), checks::page(limit)];
-        records(self, kind.statements().list, values, Document::read).await
+        self.records(kind.statements().list, values, Document::read)
+            .await
     }
 
     /// Returns the latest document of each project, for the snapshot.
-    async fn latest_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, ControlError> {
+    pub async fn latest_documents(
+        &self,
+        kind: DocumentKind,
+    ) -> Result<Vec<Document>, ControlError> {
         let statements = kind.statements();
-        records(self, statements.all_latest, values![], Document::read).await
+        self.records(statements.all_latest, values![], Document::read)
+            .await
     }
 }

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Notice, Row, values};
-use super::change::{Change, Entry, new_id, records, row};
+use super::backend::{Notice, Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
@@ -126,8 +126,10 @@ macro_rules! columns {
 }
 
 const INSERT: &str = concat!(
-    "INSERT INTO erasures (id, project, kind, subject, requested_at, requested_by, state, receipt, work) \
-     VALUES ($1, $2, $3, $4, $5, $6, 'waiting', '{}', '{}') RETURNING ",
+    "
+    INSERT INTO erasures (id, project, kind, subject, requested_at, requested_by, state, receipt, work)
+    VALUES ($1, $2, $3, $4, $5, $6, 'waiting', '{}', '{}')
+    RETURNING ",
     columns!()
 );
 const SAME: &str = concat!(
@@ -148,10 +150,15 @@ const LIST: &str = concat!(
     " FROM erasures WHERE project = $1 ORDER BY requested_at DESC, id DESC LIMIT $2"
 );
 const OPEN_OF_PROJECTS: &str = concat!(
-    "SELECT ",
+    "
+    SELECT ",
     columns!(),
-    " FROM erasures WHERE kind = 'project' OR NOT EXISTS (SELECT 1 FROM projects WHERE projects.id = erasures.project) \
-     ORDER BY requested_at DESC, id DESC LIMIT 1000"
+    "
+    FROM erasures
+    WHERE kind = 'project'
+      OR NOT EXISTS (SELECT 1 FROM projects WHERE projects.id = erasures.project)
+    ORDER BY requested_at DESC, id DESC
+    LIMIT 1000"
 );
 const RUNNING: &str = concat!(
     "SELECT ",
@@ -170,11 +177,18 @@ const ENFORCED: &str = concat!(
 );
 const BEGIN: &str = "UPDATE erasures SET state = 'running', pass = $2 WHERE id = $1";
 const SAVE: &str = "UPDATE erasures SET receipt = $2, work = $3 WHERE id = $1";
-const FINISH: &str = "UPDATE erasures SET state = 'done', finished_at = $2, receipt = $3, work = '{}', pass = NULL WHERE id = $1";
+const FINISH: &str = "
+    UPDATE erasures
+    SET state = 'done', finished_at = $2, receipt = $3, work = '{}', pass = NULL
+    WHERE id = $1";
 const REOPEN: &str =
     "UPDATE erasures SET state = 'waiting', work = $2 WHERE id = $1 AND state = 'done'";
-const FORGET: &str =
-    "UPDATE erasures SET subject = '' WHERE state = 'done' AND finished_at < $1 AND subject <> ''";
+const FORGET: &str = "
+    UPDATE erasures
+    SET subject = ''
+    WHERE state = 'done'
+      AND finished_at < $1
+      AND subject <> ''";
 const ERASED_PROJECT: &str = "SELECT id FROM erasures WHERE project = $1 AND kind = 'project'";
 const PROJECT_EXISTS: &str = "SELECT id FROM projects WHERE id = $1";
 
@@ -187,14 +201,20 @@ const REVOKE_TOKENS: &str =
 
 /// Deletes all data of a project, in an order that satisfies references. The audit log and the receipts are kept.
 const FORGET_PROJECT: [&str; 16] = [
-    "DELETE FROM incident_channels WHERE incident IN (SELECT id FROM incidents WHERE project = $1)",
-    "DELETE FROM incident_channels WHERE channel IN (SELECT id FROM channels WHERE project = $1)",
+    "
+    DELETE FROM incident_channels
+    WHERE incident IN (SELECT id FROM incidents WHERE project = $1)",
+    "
+    DELETE FROM incident_channels
+    WHERE channel IN (SELECT id FROM channels WHERE project = $1)",
     "DELETE FROM notifications WHERE project = $1",
     "DELETE FROM channels WHERE project = $1",
     "DELETE FROM mutes WHERE project = $1",
     "DELETE FROM incidents WHERE project = $1",
     "DELETE FROM alert_states WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)",
-    "DELETE FROM alert_evaluations WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)",
+    "
+    DELETE FROM alert_evaluations
+    WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)",
     "DELETE FROM alert_rules WHERE project = $1",
     "DELETE FROM configurations WHERE project = $1",
     "DELETE FROM rule_sets WHERE project = $1",
@@ -205,11 +225,10 @@ const FORGET_PROJECT: [&str; 16] = [
     "DELETE FROM projects WHERE id = $1",
 ];
 
-#[async_trait]
-pub trait Erasures: Backend {
+impl Control {
     /// Requests an erasure. Returns the waiting one if there already is one for the same subject. Erasing a whole
     /// project revokes its keys and tokens at once.
-    async fn request_erasure(
+    pub async fn request_erasure(
         &self,
         (project, kind, subject): (&str, ErasureKind, &str),
         actor: &Actor,
@@ -246,30 +265,31 @@ pub trait Erasures: Backend {
         Ok(erasure)
     }
 
-    async fn erasure(&self, project: &str, id: Uuid) -> Result<Erasure, ControlError> {
-        Erasure::read(&row(self, GET, values![project, id]).await?)
+    pub async fn erasure(&self, project: &str, id: Uuid) -> Result<Erasure, ControlError> {
+        Erasure::read(&self.row(GET, values![project, id]).await?)
     }
 
     /// Returns the erasures of a project, latest first.
-    async fn erasures(&self, project: &str, limit: u32) -> Result<Vec<Erasure>, ControlError> {
+    pub async fn erasures(&self, project: &str, limit: u32) -> Result<Vec<Erasure>, ControlError> {
         let values = values![project, checks::page(limit)];
-        records(self, LIST, values, Erasure::read).await
+        self.records(LIST, values, Erasure::read).await
     }
 
     /// Returns the erasures of whole projects, and all those of erased projects, latest first.
-    async fn project_erasures(&self) -> Result<Vec<Erasure>, ControlError> {
-        records(self, OPEN_OF_PROJECTS, values![], Erasure::read).await
+    pub async fn project_erasures(&self) -> Result<Vec<Erasure>, ControlError> {
+        self.records(OPEN_OF_PROJECTS, values![], Erasure::read)
+            .await
     }
 
     /// Returns the pass that is due: one that is running, or a new one of erasures requested before `before`. Excludes
     /// projects in `resting`. The erasure of a whole project is a pass of its own.
-    async fn next_pass(
+    pub async fn next_pass(
         &self,
         before: i64,
         resting: &BTreeSet<String>,
         at: i64,
     ) -> Result<Vec<Erasure>, ControlError> {
-        let running: Vec<Erasure> = records(self, RUNNING, values![], Erasure::read).await?;
+        let running: Vec<Erasure> = self.records(RUNNING, values![], Erasure::read).await?;
         let is_due = |one: &&Erasure| !resting.contains(&one.project);
         if let Some(first) = running.iter().find(is_due) {
             let pass = first.pass;
@@ -277,7 +297,9 @@ pub trait Erasures: Backend {
         }
         // A project has only one pass at a time.
         let is_new = |one: &Erasure| !running.iter().any(|other| other.project == one.project);
-        let waiting: Vec<Erasure> = records(self, WAITING, values![before], Erasure::read).await?;
+        let waiting: Vec<Erasure> = self
+            .records(WAITING, values![before], Erasure::read)
+            .await?;
         let waiting = waiting.into_iter();
         let waiting: Vec<Erasure> = waiting.filter(|one| is_due(&one) && is_new(one)).collect();
         let whole = waiting.iter().find(|one| one.kind == ErasureKind::Project);
@@ -303,7 +325,7 @@ pub trait Erasures: Backend {
     }
 
     /// Saves the progress of a pass.
-    async fn save_pass(&self, pass: &[Erasure]) -> Result<(), ControlError> {
+    pub async fn save_pass(&self, pass: &[Erasure]) -> Result<(), ControlError> {
         let mut statements = self.begin().await?;
         for one in pass {
             let values = values![one.id, to_json(&one.receipt), to_json(&one.work)];
@@ -313,7 +335,7 @@ pub trait Erasures: Backend {
     }
 
     /// Finishes a pass. If it erases a whole project, deletes the project.
-    async fn finish_pass(&self, pass: &[Erasure], at: i64) -> Result<(), ControlError> {
+    pub async fn finish_pass(&self, pass: &[Erasure], at: i64) -> Result<(), ControlError> {
         let actor = Actor::system("erasure");
         for one in pass {
             let mut change = Change::begin(self, &actor, at).await?;
@@ -334,13 +356,13 @@ pub trait Erasures: Backend {
     }
 
     /// Returns finished erasures that are still enforced.
-    async fn enforced_erasures(&self, at: i64) -> Result<Vec<Erasure>, ControlError> {
+    pub async fn enforced_erasures(&self, at: i64) -> Result<Vec<Erasure>, ControlError> {
         let since = at - ENFORCED_DAYS * DAY_US;
-        records(self, ENFORCED, values![since], Erasure::read).await
+        self.records(ENFORCED, values![since], Erasure::read).await
     }
 
     /// Runs an erasure again, because its rows have reappeared. `log` belongs to the server that found them.
-    async fn reopen_erasure(&self, id: Uuid, log: Uuid) -> Result<(), ControlError> {
+    pub async fn reopen_erasure(&self, id: Uuid, log: Uuid) -> Result<(), ControlError> {
         let work = Work {
             logs: vec![log],
             ..Work::NONE
@@ -353,13 +375,13 @@ pub trait Erasures: Backend {
     }
 
     /// Whether a project is being or has been erased.
-    async fn is_erased(&self, project: &str) -> Result<bool, ControlError> {
+    pub async fn is_erased(&self, project: &str) -> Result<bool, ControlError> {
         let rows = self.rows(ERASED_PROJECT, values![project]).await?;
         Ok(!rows.is_empty())
     }
 
     /// Removes the install ids and user ids of erasures that are no longer enforced.
-    async fn forget_subjects(&self, at: i64) -> Result<(), ControlError> {
+    pub async fn forget_subjects(&self, at: i64) -> Result<(), ControlError> {
         let mut statements = self.begin().await?;
         let until = at - ENFORCED_DAYS * DAY_US;
         statements.execute(FORGET, values![until]).await?;

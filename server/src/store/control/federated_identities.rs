@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, new_id, records};
+use super::backend::{Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::invitations::END_INVITATIONS;
@@ -83,23 +83,37 @@ const BY_SUBJECT: &str =
     "SELECT user_id FROM federated_identities WHERE issuer = $1 AND subject = $2";
 const OF_USER: &str = "SELECT issuer, subject FROM federated_identities WHERE user_id = $1";
 /// A page of users, in the order of [`super::Users::users`].
-const LINKED: &str = "SELECT id FROM users \
-     WHERE email > $1 AND EXISTS (SELECT 1 FROM federated_identities WHERE user_id = users.id) ORDER BY email LIMIT $2";
-const LINK: &str = "INSERT INTO federated_identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)";
+const LINKED: &str = "
+    SELECT id
+    FROM users
+    WHERE email > $1
+      AND EXISTS (SELECT 1 FROM federated_identities WHERE user_id = users.id)
+    ORDER BY email
+    LIMIT $2";
+const LINK: &str = "
+    INSERT INTO federated_identities (issuer, subject, user_id, created_at)
+    VALUES ($1, $2, $3, $4)";
 const UNLINK: &str = "DELETE FROM federated_identities WHERE user_id = $1";
 /// Changes nothing but locks the rows, so that two concurrent logins cannot demote the last two operators.
-const LOCK_OPERATORS: &str = "UPDATE users SET is_admin = is_admin WHERE is_admin OR id = $1 \
-     RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
+const LOCK_OPERATORS: &str = "
+    UPDATE users
+    SET is_admin = is_admin
+    WHERE is_admin
+      OR id = $1
+    RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
 const SET_OPERATOR: &str = "UPDATE users SET is_admin = $2 WHERE id = $1";
 /// A no-op if the project does not exist.
-const SET_ROLE: &str = "INSERT INTO memberships (user_id, project, role) SELECT $1, id, $3 FROM projects WHERE id = $2 \
-     ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
+const SET_ROLE: &str = "
+    INSERT INTO memberships (user_id, project, role)
+    SELECT $1, id, $3
+    FROM projects
+    WHERE id = $2
+    ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
 
-#[async_trait]
-pub trait FederatedIdentities: Backend {
+impl Control {
     /// Admits a person authenticated by the identity provider. The user is identified by the linked account, or else by
     /// the verified e-mail address. Roles from the provider replace all of the user's roles.
-    async fn admit(
+    pub async fn admit(
         &self,
         login: &FederatedLogin,
         actor: &Actor,
@@ -132,23 +146,24 @@ pub trait FederatedIdentities: Backend {
     }
 
     /// Returns the providers at which the user has accounts.
-    async fn issuers_of(&self, user: Uuid) -> Result<Vec<String>, ControlError> {
-        records(self, OF_USER, values![user], |row| row.get("issuer")).await
+    pub async fn issuers_of(&self, user: Uuid) -> Result<Vec<String>, ControlError> {
+        self.records(OF_USER, values![user], |row| row.get("issuer"))
+            .await
     }
 
     /// Returns the users with an account at a provider, among those on the same page of [`super::Users::users`].
-    async fn linked_users(
+    pub async fn linked_users(
         &self,
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Uuid>, ControlError> {
         let values = values![after.unwrap_or_default(), checks::page(limit)];
-        records(self, LINKED, values, |row| row.id("id")).await
+        self.records(LINKED, values, |row| row.id("id")).await
     }
 
     /// Unlinks all accounts of a user at identity providers, and ends the user's sessions. The next login links the
     /// account with the user's e-mail address.
-    async fn unlink_identities(
+    pub async fn unlink_identities(
         &self,
         user: Uuid,
         actor: &Actor,

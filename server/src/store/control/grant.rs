@@ -34,7 +34,11 @@ impl Grant<'_> {
 }
 
 // These change nothing but lock the row. On PostgreSQL, a concurrent revocation waits and then sees the new grant.
-const TOKEN: &str = "UPDATE api_tokens SET role = role WHERE id = $1 RETURNING project, role, expires_at, revoked_at";
+const TOKEN: &str = "
+    UPDATE api_tokens
+    SET role = role
+    WHERE id = $1
+    RETURNING project, role, expires_at, revoked_at";
 const USER: &str =
     "UPDATE users SET is_admin = is_admin WHERE id = $1 RETURNING is_admin, disabled_at";
 const ROLE: &str =
@@ -98,13 +102,29 @@ fn role(row: &Row) -> Result<Role, ControlError> {
 }
 
 /// Revokes the tokens that an actor created, those created with them, and so on.
-const REVOKE_MADE: &str = "WITH RECURSIVE made (id) AS (\
-         SELECT id FROM api_tokens WHERE created_by = $1 AND ($3 IS NULL OR project = $3) AND revoked_at IS NULL \
-         UNION SELECT t.id FROM api_tokens AS t JOIN made AS m ON t.created_by = 'token:' || m.id WHERE t.revoked_at IS NULL) \
-     UPDATE api_tokens SET revoked_at = $2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL";
+const REVOKE_MADE: &str = "
+    WITH RECURSIVE made (id) AS (
+        SELECT id
+        FROM api_tokens
+        WHERE created_by = $1
+          AND ($3 IS NULL OR project = $3)
+          AND revoked_at IS NULL
+        UNION
+        SELECT t.id
+        FROM api_tokens AS t
+        JOIN made AS m ON t.created_by = 'token:' || m.id
+        WHERE t.revoked_at IS NULL
+    )
+    UPDATE api_tokens
+    SET revoked_at = $2
+    WHERE id IN (SELECT id FROM made)
+      AND revoked_at IS NULL";
 /// Ends the links created by an actor or with revoked tokens.
-const END_LINKS: &str = "UPDATE invitations SET used_at = $2 WHERE used_at IS NULL \
-     AND (created_by = $1 OR created_by IN (SELECT 'token:' || id FROM api_tokens WHERE revoked_at IS NOT NULL))";
+const END_LINKS: &str = "
+    UPDATE invitations
+    SET used_at = $2
+    WHERE used_at IS NULL
+      AND (created_by = $1 OR created_by IN (SELECT 'token:' || id FROM api_tokens WHERE revoked_at IS NOT NULL))";
 const HAND_OVER: &str =
     "UPDATE api_tokens SET created_by = $2 WHERE created_by = $1 AND revoked_at IS NULL";
 

@@ -1,12 +1,12 @@
 //! Incidents, and the states of rules that lead to them. A state and its incident are saved in one transaction.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Notice, Row, values};
-use super::change::{Change, Entry, records, row};
+use super::backend::{Notice, Row, values};
+use super::change::{Change, Entry};
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
@@ -181,42 +181,70 @@ pub struct IncidentFilter {
 macro_rules! incidents_where {
     ($rest:literal) => {
         concat!(
-            "SELECT id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, evidence, state, \
-             started_at, resolved_at, resolved_because, acknowledged_at, acknowledged_by, action FROM incidents WHERE ",
+            "
+    SELECT id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, evidence, state,
+        started_at, resolved_at, resolved_because, acknowledged_at, acknowledged_by, action
+    FROM incidents
+    WHERE ",
             $rest
         )
     };
 }
 
-const STATES: &str = "SELECT group_key, state, since, seen_at, base, incident FROM alert_states WHERE rule = $1 ORDER BY group_key";
+const STATES: &str = "
+    SELECT group_key, state, since, seen_at, base, incident
+    FROM alert_states
+    WHERE rule = $1
+    ORDER BY group_key";
 /// Locks the rule for the transaction if it is still the one that was evaluated.
-const HOLD: &str = "UPDATE alert_rules SET revision = revision WHERE id = $1 AND revision = $2 AND enabled AND deleted_at IS NULL";
+const HOLD: &str = "
+    UPDATE alert_rules
+    SET revision = revision
+    WHERE id = $1
+      AND revision = $2
+      AND enabled
+      AND deleted_at IS NULL";
 /// Replaces only the evaluation that was known, because two servers with different clocks may both believe they hold the lease.
-const NOTE: &str = "INSERT INTO alert_evaluations (rule, evaluated_at, outcome, error) VALUES ($1, $2, $3, $4) \
-     ON CONFLICT (rule) DO UPDATE SET evaluated_at = $2, outcome = $3, error = $4 WHERE alert_evaluations.evaluated_at = $5";
-const SET_STATE: &str = "INSERT INTO alert_states (rule, group_key, state, since, seen_at, base, incident) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7) \
-     ON CONFLICT (rule, group_key) DO UPDATE SET state = $3, since = $4, seen_at = $5, base = $6, incident = $7";
+const NOTE: &str = "
+    INSERT INTO alert_evaluations (rule, evaluated_at, outcome, error)
+    VALUES ($1, $2, $3, $4)
+    ON CONFLICT (rule) DO UPDATE SET evaluated_at = $2, outcome = $3, error = $4
+    WHERE alert_evaluations.evaluated_at = $5";
+const SET_STATE: &str = "
+    INSERT INTO alert_states (rule, group_key, state, since, seen_at, base, incident)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (rule, group_key) DO UPDATE SET state = $3, since = $4, seen_at = $5, base = $6, incident = $7";
 const SET_OK: &str = "DELETE FROM alert_states WHERE rule = $1 AND group_key = $2";
-const OPEN: &str = "INSERT INTO incidents (id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, \
-     evidence, state, started_at, resolved_at, resolved_because, told) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
-const RESOLVE: &str = "UPDATE incidents SET state = 'resolved', resolved_at = $2, resolved_because = $3 \
-     WHERE id = $1 AND state = 'firing'";
-const NOTE_ACTION: &str = "UPDATE incidents SET action_state = $2, action = $3 WHERE id = $1 AND COALESCE(action, '') = $4";
-const ACKNOWLEDGE: &str = "UPDATE incidents SET acknowledged_at = $3, acknowledged_by = $4 \
-     WHERE project = $1 AND id = $2 AND acknowledged_at IS NULL";
+const OPEN: &str = "
+    INSERT INTO incidents (id, project, rule, group_key, kind, title, severity, owner, labels, summary, link,
+        evidence, state, started_at, resolved_at, resolved_because, told)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+const RESOLVE: &str = "
+    UPDATE incidents
+    SET state = 'resolved', resolved_at = $2, resolved_because = $3
+    WHERE id = $1
+      AND state = 'firing'";
+const NOTE_ACTION: &str = "
+    UPDATE incidents
+    SET action_state = $2, action = $3
+    WHERE id = $1
+      AND COALESCE(action, '') = $4";
+const ACKNOWLEDGE: &str = "
+    UPDATE incidents
+    SET acknowledged_at = $3, acknowledged_by = $4
+    WHERE project = $1
+      AND id = $2
+      AND acknowledged_at IS NULL";
 
-#[async_trait]
-pub trait Incidents: Backend {
+impl Control {
     /// Returns the states of the groups that are not ok.
-    async fn alert_states(&self, rule: Uuid) -> Result<Vec<AlertState>, ControlError> {
-        records(self, STATES, values![rule], AlertState::read).await
+    pub async fn alert_states(&self, rule: Uuid) -> Result<Vec<AlertState>, ControlError> {
+        self.records(STATES, values![rule], AlertState::read).await
     }
 
     /// Saves an evaluation. Returns `false` and saves nothing if, since it began, the rule was changed, disabled, deleted or evaluated
     /// by another server.
-    async fn save_evaluation(&self, done: Evaluated) -> Result<bool, ControlError> {
+    pub async fn save_evaluation(&self, done: Evaluated) -> Result<bool, ControlError> {
         let (rule, at) = (done.rule, done.at);
         let mut statements = self.begin().await?;
         let held = statements
@@ -256,21 +284,25 @@ pub trait Incidents: Backend {
         Ok(true)
     }
 
-    async fn incident(&self, project: &str, id: Uuid) -> Result<Incident, ControlError> {
+    pub async fn incident(&self, project: &str, id: Uuid) -> Result<Incident, ControlError> {
         const GET: &str = incidents_where!("project = $1 AND id = $2");
-        Incident::read(&row(self, GET, values![project, id]).await?)
+        Incident::read(&self.row(GET, values![project, id]).await?)
     }
 
     /// Returns a page of incidents, latest first.
-    async fn incidents(
+    pub async fn incidents(
         &self,
         project: &str,
         filter: &IncidentFilter,
         limit: u32,
     ) -> Result<Vec<Incident>, ControlError> {
         const LIST: &str = incidents_where!(
-            "project = $1 AND ($2 = '' OR rule = $2) AND ($3 = '' OR state = $3) \
-             AND (started_at < $4 OR (started_at = $4 AND id < $5)) ORDER BY started_at DESC, id DESC LIMIT $6"
+            "project = $1
+      AND ($2 = '' OR rule = $2)
+      AND ($3 = '' OR state = $3)
+      AND (started_at < $4 OR (started_at = $4 AND id < $5))
+    ORDER BY started_at DESC, id DESC
+    LIMIT $6"
         );
         let (before_at, before_id) = filter
             .before
@@ -283,26 +315,27 @@ pub trait Incidents: Backend {
             before_id,
             checks::page(limit),
         ];
-        records(self, LIST, values, Incident::read).await
+        self.records(LIST, values, Incident::read).await
     }
 
     /// Returns the open incidents of a rule whose action was not tried yet, oldest first.
-    async fn incidents_to_act_on(&self, rule: Uuid) -> Result<Vec<Incident>, ControlError> {
+    pub async fn incidents_to_act_on(&self, rule: Uuid) -> Result<Vec<Incident>, ControlError> {
         const WAITING: &str = incidents_where!(
             "rule = $1 AND state = 'firing' AND action_state IS NULL ORDER BY started_at, id"
         );
-        records(self, WAITING, values![rule], Incident::read).await
+        self.records(WAITING, values![rule], Incident::read).await
     }
 
     /// Returns the incidents of all projects whose override is in place, including resolved incidents.
-    async fn incidents_with_overrides(&self) -> Result<Vec<Incident>, ControlError> {
+    pub async fn incidents_with_overrides(&self) -> Result<Vec<Incident>, ControlError> {
         const INCIDENT_ID_PREFIX: &str =
             incidents_where!("action_state = 'placed' ORDER BY project, started_at, id");
-        records(self, INCIDENT_ID_PREFIX, values![], Incident::read).await
+        self.records(INCIDENT_ID_PREFIX, values![], Incident::read)
+            .await
     }
 
     /// Saves the outcome of an action that saved no configuration. Returns `false` if another server saved one first.
-    async fn save_action_outcome(&self, note: ActionNote) -> Result<bool, ControlError> {
+    pub async fn save_action_outcome(&self, note: ActionNote) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
         let kept = statements.execute(NOTE_ACTION, note.values()).await?;
         statements.commit(Notice::Silent).await?;
@@ -310,13 +343,13 @@ pub trait Incidents: Backend {
     }
 
     /// Counts the open incidents of all projects.
-    async fn firing_incidents(&self) -> Result<i64, ControlError> {
+    pub async fn firing_incidents(&self) -> Result<i64, ControlError> {
         const FIRING: &str = "SELECT count(*) AS firing FROM incidents WHERE state = 'firing'";
-        row(self, FIRING, values![]).await?.get("firing")
+        self.row(FIRING, values![]).await?.get("firing")
     }
 
     /// Acknowledges an incident. The first acknowledgement is kept.
-    async fn acknowledge_incident(
+    pub async fn acknowledge_incident(
         &self,
         project: &str,
         id: Uuid,

@@ -1,13 +1,13 @@
 //! Ingest keys: credentials with which an app's devices send events. Stored as hashes; a key is shown once, when it is
 //! created.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Notice, Row, values};
-use super::change::{Change, Entry, new_id, records};
+use super::backend::{Notice, Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::grant::Grant;
@@ -79,14 +79,17 @@ pub struct NewIngestKey {
 
 macro_rules! columns {
     () => {
-        "id, project, name, prefix, hash, app_ids, events_per_second, bytes_per_day, created_at, created_by, expires_at, \
-         revoked_at, last_used_at"
+        "id, project, name, prefix, hash, app_ids, events_per_second, bytes_per_day, created_at, created_by, expires_at,
+        revoked_at, last_used_at"
     };
 }
 
 const INSERT: &str = concat!(
-    "INSERT INTO ingest_keys (id, project, name, prefix, hash, app_ids, events_per_second, bytes_per_day, created_at, \
-     created_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ",
+    "
+    INSERT INTO ingest_keys (id, project, name, prefix, hash, app_ids, events_per_second, bytes_per_day, created_at,
+        created_by, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    RETURNING ",
     columns!()
 );
 const LIST: &str = concat!(
@@ -102,18 +105,25 @@ const ALL_ACTIVE: &str = concat!(
 /// Never moves the time backwards, whichever of two servers writes first.
 const TOUCH: &str =
     "UPDATE ingest_keys SET last_used_at = $2 WHERE id = $1 AND COALESCE(last_used_at, 0) < $2";
-const REVOKE: &str =
-    "UPDATE ingest_keys SET revoked_at = $3 WHERE project = $1 AND id = $2 AND revoked_at IS NULL";
+const REVOKE: &str = "
+    UPDATE ingest_keys
+    SET revoked_at = $3
+    WHERE project = $1
+      AND id = $2
+      AND revoked_at IS NULL";
 /// A revoked or expired key cannot be reactivated.
-const CHANGE: &str = "UPDATE ingest_keys SET expires_at = CASE WHEN $4 THEN $5 ELSE expires_at END, \
-     events_per_second = CASE WHEN $6 THEN $7 ELSE events_per_second END, \
-     bytes_per_day = CASE WHEN $6 THEN $8 ELSE bytes_per_day END \
-     WHERE project = $1 AND id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)";
+const CHANGE: &str = "
+    UPDATE ingest_keys
+    SET expires_at = CASE WHEN $4 THEN $5 ELSE expires_at END, events_per_second = CASE WHEN $6 THEN $7
+        ELSE events_per_second END, bytes_per_day = CASE WHEN $6 THEN $8 ELSE bytes_per_day END
+    WHERE project = $1
+      AND id = $2
+      AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > $3)";
 
 /// To rotate a key without interruption, create the new one, then let the old one expire after a while.
-#[async_trait]
-pub trait IngestKeys: Backend {
-    async fn create_ingest_key(
+impl Control {
+    pub async fn create_ingest_key(
         &self,
         new: NewIngestKey,
         actor: &Actor,
@@ -157,18 +167,23 @@ pub trait IngestKeys: Backend {
     }
 
     /// Returns the keys of a project, latest first, including revoked and expired ones.
-    async fn ingest_keys(&self, project: &str) -> Result<Vec<IngestKey>, ControlError> {
-        records(self, LIST, values![project], IngestKey::read).await
+    pub async fn ingest_keys(&self, project: &str) -> Result<Vec<IngestKey>, ControlError> {
+        self.records(LIST, values![project], IngestKey::read).await
     }
 
     /// Returns the keys of all projects that are valid at `now`, for the snapshot. Callers must still check for expiry
     /// later.
-    async fn active_ingest_keys(&self, now: i64) -> Result<Vec<IngestKey>, ControlError> {
-        records(self, ALL_ACTIVE, values![now], IngestKey::read).await
+    pub async fn active_ingest_keys(&self, now: i64) -> Result<Vec<IngestKey>, ControlError> {
+        self.records(ALL_ACTIVE, values![now], IngestKey::read)
+            .await
     }
 
     /// Records when keys were last used, without an audit entry. Call it occasionally.
-    async fn touch_ingest_keys(&self, used: &[(Uuid, i64)], at: i64) -> Result<(), ControlError> {
+    pub async fn touch_ingest_keys(
+        &self,
+        used: &[(Uuid, i64)],
+        at: i64,
+    ) -> Result<(), ControlError> {
         let actor = Actor::system("ingest");
         let mut change = Change::begin(self, &actor, at).await?;
         for (id, at) in used {
@@ -178,7 +193,7 @@ pub trait IngestKeys: Backend {
     }
 
     /// Revokes a key permanently.
-    async fn revoke_ingest_key(
+    pub async fn revoke_ingest_key(
         &self,
         project: &str,
         id: Uuid,
@@ -194,7 +209,7 @@ pub trait IngestKeys: Backend {
     }
 
     /// Changes the expiry or quotas of a key. Rejects an empty change, which would leave an empty audit entry.
-    async fn change_ingest_key(
+    pub async fn change_ingest_key(
         &self,
         wanted: KeyChange,
         actor: &Actor,

@@ -1,11 +1,11 @@
 //! Invitations: single-use links to set up the installation, to join it, or to set a new password.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, values};
+use super::backend::values;
 use super::change::{Change, Entry};
 use super::checks;
 use super::closed::closed;
@@ -27,20 +27,25 @@ pub struct Invitation {
     pub expires_at: i64,
 }
 
-const INSERT: &str = "INSERT INTO invitations (token_hash, purpose, user_id, created_at, expires_at, created_by) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
+const INSERT: &str = "
+    INSERT INTO invitations (token_hash, purpose, user_id, created_at, expires_at, created_by)
+    VALUES ($1, $2, $3, $4, $5, $6)";
 /// A single statement takes the invitation: of two concurrent attempts, the second finds it used.
-const TAKE: &str = "UPDATE invitations SET used_at = $3 \
-     WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 \
-     RETURNING user_id, expires_at";
+const TAKE: &str = "
+    UPDATE invitations
+    SET used_at = $3
+    WHERE token_hash = $1
+      AND purpose = $2
+      AND used_at IS NULL
+      AND expires_at > $3
+    RETURNING user_id, expires_at";
 /// Ends a user's open links, after another one was taken, a password was set, or the user was disabled.
 pub(super) const END_INVITATIONS: &str =
     "UPDATE invitations SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL";
 const IS_ADMIN: &str = "SELECT is_admin FROM users WHERE id = $1 AND disabled_at IS NULL";
 
-#[async_trait]
-pub trait Invitations: Backend {
-    async fn create_invitation(
+impl Control {
+    pub async fn create_invitation(
         &self,
         invitation: &Invitation,
         actor: &Actor,
@@ -76,7 +81,7 @@ pub trait Invitations: Backend {
     }
 
     /// Takes an invitation. Returns [`ControlError::NotFound`] alike if it is used, expired or unknown.
-    async fn take_invitation(
+    pub async fn take_invitation(
         &self,
         token_hash: SecretHash,
         purpose: Purpose,

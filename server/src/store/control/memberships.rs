@@ -1,12 +1,12 @@
 //! Memberships: the roles of users in projects.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, records};
+use super::backend::{Row, values};
+use super::change::{Change, Entry};
 use super::closed::closed;
 use super::error::ControlError;
 use super::grant::Grant;
@@ -33,18 +33,19 @@ impl Membership {
     }
 }
 
-const SET: &str = "INSERT INTO memberships (user_id, project, role) VALUES ($1, $2, $3) \
-     ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
+const SET: &str = "
+    INSERT INTO memberships (user_id, project, role)
+    VALUES ($1, $2, $3)
+    ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
 pub(super) const REMOVE: &str = "DELETE FROM memberships WHERE user_id = $1 AND project = $2";
 pub(super) const OF_USER: &str =
     "SELECT user_id, project, role FROM memberships WHERE user_id = $1 ORDER BY project";
 const OF_PROJECT: &str =
     "SELECT user_id, project, role FROM memberships WHERE project = $1 ORDER BY user_id";
 
-#[async_trait]
-pub trait Memberships: Backend {
+impl Control {
     /// Sets a user's role. A user who is no longer admin loses the tokens they created for the project.
-    async fn set_membership(
+    pub async fn set_membership(
         &self,
         membership: &Membership,
         actor: &Actor,
@@ -84,7 +85,7 @@ pub trait Memberships: Backend {
     }
 
     /// Removes a user from a project, and revokes the tokens the user created for it.
-    async fn remove_membership(
+    pub async fn remove_membership(
         &self,
         user: Uuid,
         project: &str,
@@ -107,11 +108,12 @@ pub trait Memberships: Backend {
     }
 
     /// Returns a user's memberships, ordered by project.
-    async fn roles_of(&self, user: Uuid) -> Result<Vec<Membership>, ControlError> {
-        records(self, OF_USER, values![user], Membership::read).await
+    pub async fn roles_of(&self, user: Uuid) -> Result<Vec<Membership>, ControlError> {
+        self.records(OF_USER, values![user], Membership::read).await
     }
 
-    async fn members_of(&self, project: &str) -> Result<Vec<Membership>, ControlError> {
-        records(self, OF_PROJECT, values![project], Membership::read).await
+    pub async fn members_of(&self, project: &str) -> Result<Vec<Membership>, ControlError> {
+        self.records(OF_PROJECT, values![project], Membership::read)
+            .await
     }
 }

@@ -1,12 +1,12 @@
 //! Mutes: periods in which a project, a rule or a group of a rule opens no incidents.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, new_id, records};
+use super::backend::{Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 
@@ -65,17 +65,23 @@ pub struct NewMute {
 
 const LONGEST: i64 = 366 * 86_400_000_000;
 
-const INSERT: &str = "INSERT INTO mutes (id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at) \
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 \
-     WHERE $10 = '' OR EXISTS (SELECT 1 FROM alert_rules WHERE id = $10 AND project = $2 AND deleted_at IS NULL) \
-     RETURNING id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at";
-const LIST: &str = "SELECT id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at FROM mutes \
-     WHERE project = $1 AND ends_at > $2 ORDER BY starts_at, id";
+const INSERT: &str = "
+    INSERT INTO mutes (id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at)
+    SELECT $1,
+        $2, $3, $4, $5, $6, $7, $8, $9
+    WHERE $10 = ''
+      OR EXISTS (SELECT 1 FROM alert_rules WHERE id = $10 AND project = $2 AND deleted_at IS NULL)
+    RETURNING id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at";
+const LIST: &str = "
+    SELECT id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at
+    FROM mutes
+    WHERE project = $1
+      AND ends_at > $2
+    ORDER BY starts_at, id";
 const END: &str = "UPDATE mutes SET ends_at = $3 WHERE project = $1 AND id = $2 AND ends_at > $3";
 
-#[async_trait]
-pub trait Mutes: Backend {
-    async fn create_mute(
+impl Control {
+    pub async fn create_mute(
         &self,
         new: NewMute,
         actor: &Actor,
@@ -115,12 +121,12 @@ pub trait Mutes: Backend {
     }
 
     /// Returns the mutes that have not ended.
-    async fn mutes(&self, project: &str, now: i64) -> Result<Vec<Mute>, ControlError> {
-        records(self, LIST, values![project, now], Mute::read).await
+    pub async fn mutes(&self, project: &str, now: i64) -> Result<Vec<Mute>, ControlError> {
+        self.records(LIST, values![project, now], Mute::read).await
     }
 
     /// Ends a mute now.
-    async fn end_mute(
+    pub async fn end_mute(
         &self,
         project: &str,
         id: Uuid,

@@ -17,16 +17,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECTIONS: u32 = 8;
 
-pub struct PgControl {
+pub(super) struct PostgresBackend {
     pool: PgPool,
     changes: watch::Sender<u64>,
     /// Stops the listener when the handle is dropped.
     _listener: DropGuard,
 }
 
-impl PgControl {
+impl PostgresBackend {
     /// Connects, applies the migrations, and listens for changes until `tasks` end.
-    pub async fn open(url: &str, tasks: &Tasks) -> Result<Self, ControlError> {
+    pub(super) async fn open(url: &str, tasks: &Tasks) -> Result<Self, ControlError> {
         let options = options(url)?;
         reach(&options).await?;
         let pool = PgPoolOptions::new()
@@ -52,13 +52,6 @@ impl PgControl {
             changes,
             _listener: shutdown.drop_guard(),
         })
-    }
-}
-
-impl PgControl {
-    /// Returns the pool, for statements that SQLite does not support.
-    pub(super) fn pool(&self) -> &PgPool {
-        &self.pool
     }
 }
 
@@ -111,7 +104,7 @@ async fn listening_or_late(mut ready: watch::Receiver<bool>) {
 }
 
 #[async_trait]
-impl Backend for PgControl {
+impl Backend for PostgresBackend {
     async fn rows(&self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError> {
         let rows = bound!(sql, values).fetch_all(&self.pool).await?;
         Ok(rows.into_iter().map(Row::from).collect())
@@ -127,6 +120,10 @@ impl Backend for PgControl {
 
     async fn close(&self) {
         self.pool.close().await;
+    }
+
+    fn shared_pool(&self) -> Option<&PgPool> {
+        Some(&self.pool)
     }
 }
 

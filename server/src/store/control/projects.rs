@@ -1,11 +1,11 @@
 //! Projects, to which keys, members, configurations and events belong.
 
-use async_trait::async_trait;
 use serde_json::json;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, records, row};
+use super::backend::{Row, values};
+use super::change::{Change, Entry};
 use super::checks;
 use super::closed::closed;
 use super::erasures::refuse_erased;
@@ -95,23 +95,28 @@ macro_rules! columns {
 
 /// A new project has no device key yet, so it cannot require tokens.
 const INSERT: &str = concat!(
-    "INSERT INTO projects (id, name, events_per_second, bytes_per_day, signal_quotas, created_at) \
-     VALUES ($1, $2, $3, $4, $5, $6) RETURNING ",
+    "
+    INSERT INTO projects (id, name, events_per_second, bytes_per_day, signal_quotas, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    RETURNING ",
     columns!()
 );
 /// Tokens cannot be required while the project has no active device key.
 const UPDATE: &str = concat!(
-    "UPDATE projects SET name = $2, events_per_second = $3, bytes_per_day = $4, signal_quotas = $5, device_tokens = $6 \
-     WHERE id = $1 AND ($6 = device_tokens OR $6 <> 'required' OR EXISTS \
-     (SELECT 1 FROM device_keys WHERE device_keys.project = projects.id AND device_keys.revoked_at IS NULL)) RETURNING ",
+    "
+    UPDATE projects
+    SET name = $2, events_per_second = $3, bytes_per_day = $4, signal_quotas = $5, device_tokens = $6
+    WHERE id = $1
+      AND ($6 = device_tokens OR $6 <> 'required' OR EXISTS (SELECT 1 FROM device_keys
+          WHERE device_keys.project = projects.id AND device_keys.revoked_at IS NULL))
+    RETURNING ",
     columns!()
 );
 const GET: &str = concat!("SELECT ", columns!(), " FROM projects WHERE id = $1");
 const LIST: &str = concat!("SELECT ", columns!(), " FROM projects ORDER BY id");
 
-#[async_trait]
-pub trait Projects: Backend {
-    async fn create_project(
+impl Control {
+    pub async fn create_project(
         &self,
         id: &str,
         settings: ProjectSettings,
@@ -136,7 +141,7 @@ pub trait Projects: Backend {
         Ok(project)
     }
 
-    async fn update_project(
+    pub async fn update_project(
         &self,
         id: &str,
         settings: ProjectSettings,
@@ -163,13 +168,13 @@ pub trait Projects: Backend {
         Ok(project)
     }
 
-    async fn project(&self, id: &str) -> Result<Project, ControlError> {
-        Project::read(&row(self, GET, values![id]).await?)
+    pub async fn project(&self, id: &str) -> Result<Project, ControlError> {
+        Project::read(&self.row(GET, values![id]).await?)
     }
 
     /// Returns all projects, ordered by id.
-    async fn projects(&self) -> Result<Vec<Project>, ControlError> {
-        records(self, LIST, values![], Project::read).await
+    pub async fn projects(&self) -> Result<Vec<Project>, ControlError> {
+        self.records(LIST, values![], Project::read).await
     }
 }
 

@@ -1,11 +1,11 @@
 //! The scrubbing document of each project. Callers validate it before saving.
 
-use async_trait::async_trait;
 use serde_json::json;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, records, row};
+use super::backend::{Row, values};
+use super::change::{Change, Entry};
 use super::error::ControlError;
 
 const GET: &str = "SELECT id, scrubbing FROM projects WHERE id = $1";
@@ -16,19 +16,18 @@ fn read(row: &Row) -> Result<(String, String), ControlError> {
     Ok((row.get("id")?, row.get("scrubbing")?))
 }
 
-#[async_trait]
-pub trait ScrubbingSettings: Backend {
+impl Control {
     /// Returns the document of a project, as JSON.
-    async fn scrubbing(&self, project: &str) -> Result<String, ControlError> {
-        Ok(read(&row(self, GET, values![project]).await?)?.1)
+    pub async fn scrubbing(&self, project: &str) -> Result<String, ControlError> {
+        Ok(read(&self.row(GET, values![project]).await?)?.1)
     }
 
     /// Returns all projects with a saved document, and the documents.
-    async fn all_scrubbing(&self) -> Result<Vec<(String, String)>, ControlError> {
-        records(self, LIST, values![], read).await
+    pub async fn all_scrubbing(&self) -> Result<Vec<(String, String)>, ControlError> {
+        self.records(LIST, values![], read).await
     }
 
-    async fn set_scrubbing(
+    pub async fn set_scrubbing(
         &self,
         (project, document): (&str, &str),
         actor: &Actor,

@@ -5,13 +5,13 @@
 //! [`AT_ONCE`], the reuse may come from the same party, which then gets the same successor again. A token has only one
 //! successor, and that is single-use too.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Notice, Row, values};
-use super::change::{Change, Entry, new_id, records, row};
+use super::backend::{Notice, Row, values};
+use super::change::{Change, Entry, new_id};
 use super::error::ControlError;
 use super::secrets::SecretHash;
 
@@ -73,40 +73,61 @@ pub enum Rotation {
 }
 
 /// Inserts a session unless the user is disabled, with check and insert in one statement.
-const INSERT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at) \
-     SELECT $1, $1, id, $3, $4, $4, $5, $6 FROM users WHERE id = $2 AND disabled_at IS NULL \
-     RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
-const INSERT_NEXT: &str = "INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
+const INSERT: &str = "
+    INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at)
+    SELECT $1,
+        $1, id, $3, $4, $4, $5, $6
+    FROM users
+    WHERE id = $2
+      AND disabled_at IS NULL
+    RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
+const INSERT_NEXT: &str = "
+    INSERT INTO sessions (id, family, user_id, token_hash, created_at, last_used_at, expires_at, ends_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    RETURNING family, user_id, created_at, last_used_at, expires_at, revoked_at";
 /// A single statement rotates a token: of two concurrent attempts, the second finds it used. It checks the whole
 /// family, because a revocation does not see a token that a concurrent rotation is about to add.
-const ROTATE: &str = "UPDATE sessions SET rotated_to = $2, last_used_at = $3 \
-     WHERE token_hash = $1 AND rotated_to IS NULL AND revoked_at IS NULL AND expires_at > $3 \
-     AND EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.disabled_at IS NULL) \
-     AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
-     RETURNING family, user_id, created_at, ends_at";
+const ROTATE: &str = "
+    UPDATE sessions
+    SET rotated_to = $2, last_used_at = $3
+    WHERE token_hash = $1
+      AND rotated_to IS NULL
+      AND revoked_at IS NULL
+      AND expires_at > $3
+      AND EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.disabled_at IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL)
+    RETURNING family, user_id, created_at, ends_at";
 /// The successor of a recently used token, if it is the requested one and its session has not ended.
-const JUST_ROTATED: &str = "SELECT next.family, next.user_id, next.created_at, next.last_used_at, next.expires_at, next.revoked_at \
-     FROM sessions AS used JOIN sessions AS next ON next.id = used.rotated_to \
-     WHERE used.token_hash = $1 AND next.token_hash = $2 AND used.last_used_at > $3 AND next.expires_at > $4 \
-     AND EXISTS (SELECT 1 FROM users WHERE users.id = used.user_id AND users.disabled_at IS NULL) \
-     AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = used.family AND kin.revoked_at IS NOT NULL)";
+const JUST_ROTATED: &str = "
+    SELECT next.family, next.user_id, next.created_at, next.last_used_at, next.expires_at, next.revoked_at
+    FROM sessions AS used
+    JOIN sessions AS next ON next.id = used.rotated_to
+    WHERE used.token_hash = $1
+      AND next.token_hash = $2
+      AND used.last_used_at > $3
+      AND next.expires_at > $4
+      AND EXISTS (SELECT 1 FROM users WHERE users.id = used.user_id AND users.disabled_at IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = used.family AND kin.revoked_at IS NOT NULL)";
 const BY_TOKEN: &str = "SELECT family, user_id, rotated_to FROM sessions WHERE token_hash = $1";
 const REVOKE: &str = "UPDATE sessions SET revoked_at = $2 WHERE family = $1 AND revoked_at IS NULL";
 pub(super) const REVOKE_ALL_OF_USER: &str =
     "UPDATE sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL";
 /// The last token of each family represents the session.
-const LIST: &str = "SELECT family, user_id, created_at, last_used_at, expires_at, revoked_at FROM sessions \
-     WHERE user_id = $1 AND rotated_to IS NULL AND expires_at > $2 \
-     AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL) \
-     ORDER BY last_used_at DESC, id DESC LIMIT 100";
+const LIST: &str = "
+    SELECT family, user_id, created_at, last_used_at, expires_at, revoked_at
+    FROM sessions
+    WHERE user_id = $1
+      AND rotated_to IS NULL
+      AND expires_at > $2
+      AND NOT EXISTS (SELECT 1 FROM sessions AS kin WHERE kin.family = sessions.family AND kin.revoked_at IS NOT NULL)
+    ORDER BY last_used_at DESC, id DESC
+    LIMIT 100";
 const FORGET: &str = "DELETE FROM sessions WHERE expires_at < $1";
 const FORGET_INVITATIONS: &str = "DELETE FROM invitations WHERE expires_at < $1";
 
-#[async_trait]
-pub trait Sessions: Backend {
+impl Control {
     /// Creates a session, unless the user is disabled.
-    async fn create_session(
+    pub async fn create_session(
         &self,
         new: NewSession,
         actor: &Actor,
@@ -126,13 +147,13 @@ pub trait Sessions: Backend {
 
     /// Exchanges a refresh token. Writes an audit entry only if a token is reused. Returns [`ControlError::NotFound`]
     /// for an unknown token.
-    async fn rotate_session(
+    pub async fn rotate_session(
         &self,
         exchange: TokenExchange,
         at: i64,
     ) -> Result<Rotation, ControlError> {
         // Looks the token up before taking the writer, so that invented tokens do not delay writes.
-        row(self, BY_TOKEN, values![exchange.old]).await?;
+        self.row(BY_TOKEN, values![exchange.old]).await?;
         let actor = Actor::system("sessions");
         let mut change = Change::begin(self, &actor, at).await?;
         let next = new_id(at);
@@ -161,14 +182,19 @@ pub trait Sessions: Backend {
         Ok(Rotation::Rotated(session))
     }
 
-    async fn revoke_session(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
+    pub async fn revoke_session(
+        &self,
+        id: Uuid,
+        actor: &Actor,
+        at: i64,
+    ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(REVOKE, values![id, at]).await?;
         let (action, subject) = (Action::SessionRevoked, id.to_string());
         change.commit(entry(action, &subject, json!({}))).await
     }
 
-    async fn revoke_sessions_of(
+    pub async fn revoke_sessions_of(
         &self,
         user: Uuid,
         actor: &Actor,
@@ -183,12 +209,12 @@ pub trait Sessions: Backend {
     }
 
     /// Returns the active sessions of a user, most recently used first, at most 100. Older ones are ignored.
-    async fn sessions_of(&self, user: Uuid, now: i64) -> Result<Vec<Session>, ControlError> {
-        records(self, LIST, values![user, now], Session::read).await
+    pub async fn sessions_of(&self, user: Uuid, now: i64) -> Result<Vec<Session>, ControlError> {
+        self.records(LIST, values![user, now], Session::read).await
     }
 
     /// Deletes sessions and invitations that expired before a time. Each refresh of a session leaves a row behind.
-    async fn forget_expired(&self, before: i64) -> Result<u64, ControlError> {
+    pub async fn forget_expired(&self, before: i64) -> Result<u64, ControlError> {
         let actor = Actor::system("sessions");
         let mut change = Change::begin(self, &actor, before).await?;
         let sessions = change.execute(FORGET, values![before]).await?;

@@ -26,7 +26,7 @@ const LOOK_OUT_EVERY: Duration = Duration::from_millis(500);
 
 /// There is one writer connection, since SQLite allows only one at a time: waiting for a connection is fair, waiting
 /// for SQLite's lock is not.
-pub struct SqliteControl {
+pub(super) struct SqliteBackend {
     writer: SqlitePool,
     readers: SqlitePool,
     changes: watch::Sender<u64>,
@@ -34,9 +34,9 @@ pub struct SqliteControl {
     _look_out: DropGuard,
 }
 
-impl SqliteControl {
+impl SqliteBackend {
     /// Opens or creates the file, readable by its owner only. Watches for changes by other processes until `tasks` end.
-    pub async fn open(path: &Path, tasks: &Tasks) -> Result<Self, ControlError> {
+    pub(super) async fn open(path: &Path, tasks: &Tasks) -> Result<Self, ControlError> {
         let file = path.to_owned();
         tokio::task::spawn_blocking(move || make_private(&file))
             .await
@@ -166,7 +166,7 @@ pub(super) fn path_of(rest: &str) -> Result<PathBuf, ControlError> {
 }
 
 #[async_trait]
-impl Backend for SqliteControl {
+impl Backend for SqliteBackend {
     async fn rows(&self, sql: &'static str, values: Values) -> Result<Vec<Row>, ControlError> {
         let rows = bound!(sql, values).fetch_all(&self.readers).await?;
         Ok(rows.into_iter().map(Row::from).collect())

@@ -1,13 +1,13 @@
 //! The retention and disk quota of each project.
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Notice, Row, values};
-use super::change::{Change, Entry, records, row};
+use super::backend::{Notice, Row, values};
+use super::change::{Change, Entry};
 use super::checks;
 use super::error::ControlError;
 
@@ -61,24 +61,26 @@ const GET: &str =
     "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects WHERE id = $1";
 const LIST: &str = "SELECT id, retention, disk_bytes, is_over_disk_quota FROM projects ORDER BY id";
 /// A no-op if the quota has changed since it was read.
-const SET: &str = "UPDATE projects SET retention = $2, disk_bytes = $3 \
-     WHERE id = $1 AND (disk_bytes = $4 OR (disk_bytes IS NULL AND $4 IS NULL))";
+const SET: &str = "
+    UPDATE projects
+    SET retention = $2, disk_bytes = $3
+    WHERE id = $1
+      AND (disk_bytes = $4 OR (disk_bytes IS NULL AND $4 IS NULL))";
 const SET_OVER: &str =
     "UPDATE projects SET is_over_disk_quota = $2 WHERE id = $1 AND is_over_disk_quota <> $2";
 
-#[async_trait]
-pub trait StorageSettings: Backend {
-    async fn storage(&self, project: &str) -> Result<Storage, ControlError> {
-        Storage::read(&row(self, GET, values![project]).await?)
+impl Control {
+    pub async fn storage(&self, project: &str) -> Result<Storage, ControlError> {
+        Storage::read(&self.row(GET, values![project]).await?)
     }
 
     /// Returns the settings of all projects, ordered by id.
-    async fn storage_of_all(&self) -> Result<Vec<Storage>, ControlError> {
-        records(self, LIST, values![], Storage::read).await
+    pub async fn storage_of_all(&self) -> Result<Vec<Storage>, ControlError> {
+        self.records(LIST, values![], Storage::read).await
     }
 
     /// Saves the settings. `known` is the disk quota that they replace.
-    async fn set_storage(
+    pub async fn set_storage(
         &self,
         storage: &Storage,
         known: Option<u64>,
@@ -117,7 +119,7 @@ pub trait StorageSettings: Backend {
     }
 
     /// Records whether a project's rows exceed its disk quota. Returns whether that changed.
-    async fn set_over_disk_quota(
+    pub async fn set_over_disk_quota(
         &self,
         project: &str,
         is_over: bool,

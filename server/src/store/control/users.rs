@@ -1,12 +1,12 @@
 //! Users: people who log in.
 
-use async_trait::async_trait;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Backend, Row, values};
-use super::change::{Change, Entry, new_id, records, row};
+use super::backend::{Row, values};
+use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::grant::Grant;
@@ -50,15 +50,32 @@ pub struct NewUser {
     pub is_admin: bool,
 }
 
-pub(super) const INSERT: &str = "INSERT INTO users (id, email, name, password_hash, is_admin, created_at) \
-     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
-pub(super) const GET: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE id = $1";
-pub(super) const BY_EMAIL: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users WHERE email = $1";
-const LIST: &str = "SELECT id, email, name, password_hash, is_admin, created_at, disabled_at FROM users \
-     WHERE email > $1 ORDER BY email LIMIT $2";
+pub(super) const INSERT: &str = "
+    INSERT INTO users (id, email, name, password_hash, is_admin, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
+pub(super) const GET: &str = "
+    SELECT id, email, name, password_hash, is_admin, created_at, disabled_at
+    FROM users
+    WHERE id = $1";
+pub(super) const BY_EMAIL: &str = "
+    SELECT id, email, name, password_hash, is_admin, created_at, disabled_at
+    FROM users
+    WHERE email = $1";
+const LIST: &str = "
+    SELECT id, email, name, password_hash, is_admin, created_at, disabled_at
+    FROM users
+    WHERE email > $1
+    ORDER BY email
+    LIMIT $2";
 const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
 const DISABLE: &str = "UPDATE users SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL";
-const ENABLE: &str = "UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL RETURNING is_admin";
+const ENABLE: &str = "
+    UPDATE users
+    SET disabled_at = NULL
+    WHERE id = $1
+      AND disabled_at IS NOT NULL
+    RETURNING is_admin";
 
 /// How to treat the API tokens that a user created when the user is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +85,8 @@ pub enum TokensOfUser {
     TakeOver,
 }
 
-#[async_trait]
-pub trait Users: Backend {
-    async fn create_user(
+impl Control {
+    pub async fn create_user(
         &self,
         new: NewUser,
         actor: &Actor,
@@ -98,25 +114,25 @@ pub trait Users: Backend {
         Ok(user)
     }
 
-    async fn user(&self, id: Uuid) -> Result<User, ControlError> {
-        User::read(&row(self, GET, values![id]).await?)
+    pub async fn user(&self, id: Uuid) -> Result<User, ControlError> {
+        User::read(&self.row(GET, values![id]).await?)
     }
 
     /// Returns the user with an e-mail address, ignoring case.
-    async fn user_by_email(&self, email: &str) -> Result<User, ControlError> {
+    pub async fn user_by_email(&self, email: &str) -> Result<User, ControlError> {
         let email = checks::email(email).map_err(|_| ControlError::NotFound)?;
-        User::read(&row(self, BY_EMAIL, values![email]).await?)
+        User::read(&self.row(BY_EMAIL, values![email]).await?)
     }
 
     /// Returns the users whose e-mail address follows `after`, in its order, at most 1000.
-    async fn users(&self, after: Option<&str>, limit: u32) -> Result<Vec<User>, ControlError> {
+    pub async fn users(&self, after: Option<&str>, limit: u32) -> Result<Vec<User>, ControlError> {
         let values = values![after.unwrap_or_default(), checks::page(limit)];
-        records(self, LIST, values, User::read).await
+        self.records(LIST, values, User::read).await
     }
 
     /// Sets a user's password. Ends all sessions of the user and all links to set a password, so that an intruder who
     /// knew the old password is locked out.
-    async fn set_password(
+    pub async fn set_password(
         &self,
         id: Uuid,
         password_hash: Hidden,
@@ -136,7 +152,7 @@ pub trait Users: Backend {
 
     /// Disables a user. Ends the user's sessions and invitations, and revokes the user's tokens or transfers them to
     /// the actor. The user cannot log in until enabled again.
-    async fn disable_user(
+    pub async fn disable_user(
         &self,
         id: Uuid,
         tokens: TokensOfUser,
@@ -162,7 +178,7 @@ pub trait Users: Backend {
             .await
     }
 
-    async fn enable_user(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
+    pub async fn enable_user(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let enabled = change.row(ENABLE, values![id]).await?;
         let enabled = enabled.ok_or(ControlError::NotFound)?;

@@ -39,7 +39,7 @@ fn ingest_key(project: &str, secret: &str) -> NewIngestKey {
 }
 
 async fn a_project_is_made_found_and_changed(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let made = control
         .create_project("shop", settings("Shop"), &ANN, at(0))
         .await
@@ -72,7 +72,7 @@ async fn a_project_is_made_found_and_changed(place: Place) {
 }
 
 async fn a_change_that_is_refused_leaves_nothing_in_the_audit(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let ann = &*ANN;
     with_project(control, "shop").await;
     let again = control.create_project("shop", settings("Shop"), ann, at(1));
@@ -105,7 +105,7 @@ async fn a_change_that_is_refused_leaves_nothing_in_the_audit(place: Place) {
 }
 
 async fn a_change_that_cannot_be_audited_does_not_happen(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     place.execute("ALTER TABLE audit RENAME TO away").await;
     let refusal = control
         .create_project("shop", settings("Shop"), &ANN, at(0))
@@ -122,7 +122,7 @@ async fn a_change_that_cannot_be_audited_does_not_happen(place: Place) {
 }
 
 async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let bob = Actor::user(uuid::Uuid::from_u128(7));
     for n in 0..5 {
         let id = format!("p{n}");
@@ -169,7 +169,7 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
 }
 
 async fn ingest_keys_rotate_with_an_overlap(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let ann = &*ANN;
     with_project(control, "shop").await;
     let old = control
@@ -215,7 +215,7 @@ async fn ingest_keys_rotate_with_an_overlap(place: Place) {
 }
 
 async fn a_key_is_changed_in_what_is_named(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     with_project(control, "shop").await;
     let key = ingest_key("shop", "secret");
     let key = control.create_ingest_key(key, &ANN, at(1)).await.unwrap();
@@ -273,7 +273,7 @@ async fn a_key_is_changed_in_what_is_named(place: Place) {
 }
 
 async fn a_key_is_out_of_reach_of_other_projects(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let ann = &*ANN;
     with_project(control, "shop").await;
     with_project(control, "bank").await;
@@ -296,7 +296,7 @@ async fn a_key_is_out_of_reach_of_other_projects(place: Place) {
 }
 
 async fn device_keys_are_kept_until_revoked(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     with_project(control, "shop").await;
     let new = device_key();
     let key = control
@@ -328,7 +328,7 @@ fn device_key() -> NewDeviceKey {
 }
 
 async fn tokens_are_asked_for_only_while_somebody_can_make_them(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let ann = &*ANN;
     with_project(control, "shop").await;
     with_project(control, "bank").await;
@@ -382,7 +382,7 @@ fn api_token(project: Option<&str>, secret: &str) -> NewApiToken {
 }
 
 async fn api_tokens_are_found_by_hash(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     with_project(control, "shop").await;
     let token = control
         .create_api_token(api_token(Some("shop"), "one"), &ANN, at(1))
@@ -418,7 +418,7 @@ async fn api_tokens_are_found_by_hash(place: Place) {
 }
 
 async fn nothing_secret_prints_or_is_audited(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     with_project(control, "shop").await;
     let key = control
         .create_ingest_key(ingest_key("shop", "secret"), &ANN, at(1))

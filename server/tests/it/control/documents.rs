@@ -1,7 +1,5 @@
 //! Configurations and rules: revisions that nobody overwrites.
 
-use std::sync::Arc;
-
 use futures_util::future::join_all;
 use unjank_server::store::control::{Control, ControlError, Document, DocumentKind, NewDocument};
 
@@ -30,8 +28,8 @@ fn edit(project: &str, expected_revision: i64, text: &str) -> NewDocument {
 }
 
 async fn one_of_twenty_savers_wins_each_revision(place: Place) {
-    with_project(&*place.control, "shop").await;
-    let handles = [Arc::clone(&place.control), place.another().await];
+    with_project(&place.control, "shop").await;
+    let handles = [place.control.clone(), place.another().await];
     for (kind, text) in KINDS {
         for revision in 0..3 {
             let savers = (0..20).map(|n| save(&handles[n % 2], kind, edit("shop", revision, text)));
@@ -43,14 +41,14 @@ async fn one_of_twenty_savers_wins_each_revision(place: Place) {
             assert_eq!(refused, vec![Err(ControlError::Conflict { current }); 19]);
         }
     }
-    let audited = done(&*place.control).await;
+    let audited = done(&place.control).await;
     for action in ["configuration.saved", "rule_set.saved"] {
         assert_eq!(audited.iter().filter(|one| *one == action).count(), 3);
     }
 }
 
 async fn save(
-    control: &Arc<dyn Control>,
+    control: &Control,
     kind: DocumentKind,
     new: NewDocument,
 ) -> Result<Document, ControlError> {
@@ -58,7 +56,7 @@ async fn save(
 }
 
 async fn revisions_are_kept_and_listed(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     with_project(control, "shop").await;
     with_project(control, "bank").await;
     for (kind, text) in KINDS {
@@ -100,7 +98,7 @@ async fn revisions_are_kept_and_listed(place: Place) {
 }
 
 async fn a_configuration_that_is_not_readable_is_refused(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     with_project(control, "shop").await;
     let refusal = control
         .save_document(

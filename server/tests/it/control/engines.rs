@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use unjank_server::store::control::{self, ControlError};
+use unjank_server::store::control::{Control, ControlError};
 use unjank_server::task::Tasks;
 
 use super::place::Place;
@@ -25,7 +25,7 @@ async fn ticks_within(seconds: u64, changes: &mut watch::Receiver<u64>) -> bool 
 }
 
 async fn migrations_apply_once_and_data_stays(place: Place) {
-    with_project(&*place.control, "shop").await;
+    with_project(&place.control, "shop").await;
     for _ in 0..2 {
         let again = place.another().await;
         assert_eq!(again.project("shop").await.unwrap().settings.name, "shop");
@@ -36,14 +36,14 @@ async fn migrations_apply_once_and_data_stays(place: Place) {
 async fn servers_that_start_at_once_all_start(place: Place) {
     let fresh = place.fresh_url().await;
     let tasks = Tasks::default();
-    let opened = join_all((0..6).map(|_| control::open(&fresh, &tasks))).await;
+    let opened = join_all((0..6).map(|_| Control::open(&fresh, &tasks))).await;
     for handle in opened {
         assert!(handle.unwrap().projects().await.unwrap().is_empty());
     }
 }
 
 async fn a_change_ticks_and_a_refused_one_does_not(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let mut changes = control.subscribe();
     changes.mark_unchanged();
     with_project(control, "shop").await;
@@ -63,7 +63,7 @@ async fn another_handle_hears_of_a_change_within_a_second(place: Place) {
     let another = place.another().await;
     let mut changes = another.subscribe();
     changes.mark_unchanged();
-    with_project(&*place.control, "shop").await;
+    with_project(&place.control, "shop").await;
     assert!(ticks_within(1, &mut changes).await);
     assert_eq!(another.projects().await.unwrap().len(), 1);
 }
@@ -78,7 +78,7 @@ async fn connections_that_postgresql_ended_come_back() {
     place.execute(end_all).await;
     // What happened while nobody listened may have been missed, so listening again is a tick of its own.
     assert!(ticks_within(10, &mut changes).await);
-    with_project(&*place.control, "shop").await;
+    with_project(&place.control, "shop").await;
     assert!(ticks_within(1, &mut changes).await);
     assert_eq!(place.control.projects().await.unwrap().len(), 1);
 }
@@ -116,7 +116,7 @@ async fn a_url_that_leads_nowhere_says_so_without_its_password() {
             "\"nowhere\" does not exist",
         ),
     ] {
-        let Err(error) = control::open(&url, &Tasks::default()).await else {
+        let Err(error) = Control::open(&url, &Tasks::default()).await else {
             panic!("{url} opens")
         };
         assert!(
@@ -137,7 +137,7 @@ async fn a_url_that_leads_nowhere_says_so_without_its_password() {
 async fn only_its_owner_reads_the_sqlite_file() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::sqlite().await;
-    with_project(&*place.control, "shop").await;
+    with_project(&place.control, "shop").await;
     let path = place.url.strip_prefix("sqlite:").unwrap();
     for file in [
         path.to_owned(),

@@ -12,7 +12,7 @@ on_both_engines![
 ];
 
 async fn rule(place: &Place) -> AlertRule {
-    with_project(&*place.control, "shop").await;
+    with_project(&place.control, "shop").await;
     let text = RuleText {
         document: "{}".to_owned(),
         name: "a rule".to_owned(),

@@ -42,11 +42,11 @@ fn roles(operator: bool, projects: &[(&str, Role)]) -> Option<GivenRoles> {
     })
 }
 
-async fn admit(control: &dyn Control, login: &FederatedLogin) -> Admission {
+async fn admit(control: &Control, login: &FederatedLogin) -> Admission {
     control.admit(login, &provider(), at(5)).await.unwrap()
 }
 
-async fn admitted(control: &dyn Control, login: &FederatedLogin) -> User {
+async fn admitted(control: &Control, login: &FederatedLogin) -> User {
     match admit(control, login).await {
         Admission::Admitted(user) => user,
         Admission::Refused(refusal) => panic!("{refusal:?}"),
@@ -54,7 +54,7 @@ async fn admitted(control: &dyn Control, login: &FederatedLogin) -> User {
 }
 
 async fn a_person_is_made_linked_and_found_again(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let bob = admitted(control, &login("bob", None)).await;
     assert_eq!(done(control).await, ["user.created", "identity.linked"]);
     assert_eq!(
@@ -87,7 +87,7 @@ async fn a_person_is_made_linked_and_found_again(place: Place) {
 }
 
 async fn many_first_logins_at_once_make_one_person(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let login = login("bob", None);
     let actor = provider();
     let all = join_all((0..8).map(|_| control.admit(&login, &actor, at(5)))).await;
@@ -100,7 +100,7 @@ async fn many_first_logins_at_once_make_one_person(place: Place) {
     assert_eq!(control.users(None, 10).await.unwrap().len(), 1);
 }
 
-async fn with_token(control: &dyn Control, maker: &User, project: Option<&str>, secret: &str) {
+async fn with_token(control: &Control, maker: &User, project: Option<&str>, secret: &str) {
     let new = NewApiToken {
         project: project.map(str::to_owned),
         name: secret.to_owned(),
@@ -113,13 +113,13 @@ async fn with_token(control: &dyn Control, maker: &User, project: Option<&str>, 
     control.create_api_token(new, &actor, at(6)).await.unwrap();
 }
 
-async fn works(control: &dyn Control, secret: &str) -> bool {
+async fn works(control: &Control, secret: &str) -> bool {
     let token = control.api_token_by_hash(hash(secret)).await.unwrap();
     token.revoked_at.is_none()
 }
 
 async fn roles_and_tokens_follow_the_provider(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     for project in ["app", "shop", "web"] {
         with_project(control, project).await;
     }
@@ -184,7 +184,7 @@ async fn roles_and_tokens_follow_the_provider(place: Place) {
 }
 
 async fn of_two_last_operators_one_stays(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     with_project(control, "shop").await;
     for name in ["ann", "bob"] {
         let new = NewUser {
@@ -210,7 +210,7 @@ async fn of_two_last_operators_one_stays(place: Place) {
 }
 
 async fn a_link_is_forgotten(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let bob = admitted(control, &login("bob", None)).await;
     control
         .unlink_identities(bob.id, &ANN, at(6))

@@ -1,7 +1,5 @@
 //! Users, their roles, their invitations and their sessions.
 
-use std::sync::Arc;
-
 use futures_util::future::join_all;
 use unjank_server::store::control::{
     Actor, Control, ControlError, Hidden, Invitation, Membership, NewSession, NewUser, Purpose,
@@ -26,7 +24,7 @@ on_both_engines![
     what_expired_is_forgotten,
 ];
 
-async fn with_user(control: &dyn Control, email: &str) -> User {
+async fn with_user(control: &Control, email: &str) -> User {
     let new = NewUser {
         email: email.to_owned(),
         name: "Bob".to_owned(),
@@ -36,7 +34,7 @@ async fn with_user(control: &dyn Control, email: &str) -> User {
     control.create_user(new, &ANN, at(0)).await.unwrap()
 }
 
-async fn with_session(control: &dyn Control, user: Uuid, token: &str) -> Uuid {
+async fn with_session(control: &Control, user: Uuid, token: &str) -> Uuid {
     let new = NewSession {
         user,
         token_hash: hash(token),
@@ -57,7 +55,7 @@ fn exchange(old: &str, new: &str) -> TokenExchange {
 }
 
 async fn a_user_is_found_however_the_address_is_written(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let user = with_user(control, " Bob@Example.com ").await;
     assert_eq!(user.email, "bob@example.com");
     assert!(!user.is_admin && user.password_hash.is_none());
@@ -85,7 +83,7 @@ async fn a_user_is_found_however_the_address_is_written(place: Place) {
 }
 
 async fn users_are_listed_page_by_page(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     for email in ["c@x", "a@x", "b@x"] {
         with_user(control, email).await;
     }
@@ -97,7 +95,7 @@ async fn users_are_listed_page_by_page(place: Place) {
 }
 
 async fn roles_are_set_changed_and_removed(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let user = with_user(control, "bob@x").await.id;
     with_project(control, "shop").await;
     with_project(control, "bank").await;
@@ -140,20 +138,20 @@ async fn roles_are_set_changed_and_removed(place: Place) {
 }
 
 async fn an_invitation_is_taken_once_however_many_try(place: Place) {
-    let user = with_user(&*place.control, "bob@x").await.id;
+    let user = with_user(&place.control, "bob@x").await.id;
     let invitation = Invitation {
         token_hash: hash("link"),
         purpose: Purpose::Invite,
         user: Some(user),
         expires_at: at(100),
     };
-    let control = &*place.control;
+    let control = &place.control;
     control
         .create_invitation(&invitation, &ANN, at(1))
         .await
         .unwrap();
     let takers = (0..20).map(|_| {
-        let control = Arc::clone(&place.control);
+        let control = place.control.clone();
         async move {
             control
                 .take_invitation(hash("link"), Purpose::Invite, &Actor::system("http"), at(2))
@@ -173,7 +171,7 @@ async fn an_invitation_is_taken_once_however_many_try(place: Place) {
 }
 
 async fn an_invitation_ends(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let invitation = Invitation {
         token_hash: hash("link"),
         purpose: Purpose::Setup,
@@ -199,7 +197,7 @@ async fn an_invitation_ends(place: Place) {
 }
 
 async fn a_refresh_token_that_comes_back_ends_its_session(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let user = with_user(control, "bob@x").await.id;
     let session = with_session(control, user, "t1").await;
     let other = with_session(control, user, "other").await;
@@ -229,10 +227,10 @@ async fn a_refresh_token_that_comes_back_ends_its_session(place: Place) {
 }
 
 async fn of_two_uses_of_a_refresh_token_one_is_reuse(place: Place) {
-    let user = with_user(&*place.control, "bob@x").await.id;
-    with_session(&*place.control, user, "t").await;
+    let user = with_user(&place.control, "bob@x").await.id;
+    with_session(&place.control, user, "t").await;
     let uses = (0..8).map(|n| {
-        let control = Arc::clone(&place.control);
+        let control = place.control.clone();
         async move {
             let exchange = exchange("t", &format!("t{n}"));
             control.rotate_session(exchange, at(10)).await.unwrap()
@@ -258,11 +256,11 @@ async fn of_two_uses_of_a_refresh_token_one_is_reuse(place: Place) {
 }
 
 async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
-    let user = with_user(&*place.control, "bob@x").await.id;
-    let session = with_session(&*place.control, user, "t1").await;
-    let before = done(&*place.control).await;
+    let user = with_user(&place.control, "bob@x").await.id;
+    let session = with_session(&place.control, user, "t1").await;
+    let before = done(&place.control).await;
     let tabs = (0..8).map(|_| {
-        let control = Arc::clone(&place.control);
+        let control = place.control.clone();
         async move { control.rotate_session(exchange("t1", "t2"), at(10)).await }
     });
     for tab in join_all(tabs).await {
@@ -271,7 +269,7 @@ async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
         };
         assert_eq!((rotated.id, rotated.last_used_at), (session, at(10)));
     }
-    let control = &*place.control;
+    let control = &place.control;
     let late = control
         .rotate_session(exchange("t1", "t2"), at(40) - 1)
         .await;
@@ -306,7 +304,7 @@ async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
 }
 
 async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let user = with_user(control, "bob@x").await.id;
     let one = with_session(control, user, "one").await;
     with_session(control, user, "two").await;
@@ -345,7 +343,7 @@ async fn sessions_end_with_the_password_and_with_the_user(place: Place) {
 }
 
 async fn a_token_made_while_its_session_was_revoked_is_dead(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let user = with_user(control, "bob@x").await.id;
     let session = with_session(control, user, "t1").await;
     control
@@ -363,7 +361,7 @@ async fn a_token_made_while_its_session_was_revoked_is_dead(place: Place) {
 }
 
 async fn what_expired_is_forgotten(place: Place) {
-    let control = &*place.control;
+    let control = &place.control;
     let user = with_user(control, "bob@x").await.id;
     with_session(control, user, "t1").await;
     control

@@ -1,15 +1,13 @@
 //! A control database of a test's own.
 
-use std::sync::Arc;
-
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
-use unjank_server::store::control::{self, Control};
+use unjank_server::store::control::Control;
 use unjank_server::task::Tasks;
 
 use crate::postgres::postgres;
 
 pub(crate) struct Place {
-    pub(crate) control: Arc<dyn Control>,
+    pub(crate) control: Control,
     pub(crate) url: String,
     tasks: Tasks,
     _folder: Option<tempfile::TempDir>,
@@ -30,7 +28,7 @@ impl Place {
     async fn open(url: String, folder: Option<tempfile::TempDir>) -> Self {
         let tasks = Tasks::default();
         Self {
-            control: control::open(&url, &tasks).await.unwrap(),
+            control: Control::open(&url, &tasks).await.unwrap(),
             url,
             tasks,
             _folder: folder,
@@ -38,8 +36,8 @@ impl Place {
     }
 
     /// A second handle, as another server would have it.
-    pub(crate) async fn another(&self) -> Arc<dyn Control> {
-        control::open(&self.url, &self.tasks).await.unwrap()
+    pub(crate) async fn another(&self) -> Control {
+        Control::open(&self.url, &self.tasks).await.unwrap()
     }
 
     /// A database beside this one that nobody opened yet.

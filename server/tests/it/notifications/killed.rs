@@ -48,7 +48,7 @@ async fn channels(program: &Program, folder: &std::path::Path, url: &str) -> Vec
 }
 
 /// Makes some rules fire. Returns the keys of the messages that all channels must receive.
-async fn happen(folder: &std::path::Path, channels: &[String]) -> BTreeSet<String> {
+async fn fire_rules(folder: &std::path::Path, channels: &[String]) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     let now = Clock::system().now();
     for _ in 0..RULES {
@@ -79,7 +79,7 @@ async fn a_server_killed_while_sending_loses_no_message_and_repeats_with_the_sam
     .await;
     let mut program = Program::run(folder.path(), &SERVE).await;
     let ids = channels(&program, folder.path(), &receiver.url).await;
-    let expected = happen(folder.path(), &ids).await;
+    let expected = fire_rules(folder.path(), &ids).await;
     let mut kills = 0;
     while kills < 3 {
         let arrived = tokio::time::timeout(Duration::from_secs(90), arrived.notified()).await;
@@ -97,7 +97,7 @@ async fn a_server_killed_while_sending_loses_no_message_and_repeats_with_the_sam
     let (keys, repeats) = receiver.keys();
     assert!(done.is_ok(), "missing: {:?}", expected.difference(&keys));
     assert_eq!(keys.len(), CHANNELS * RULES);
-    // Repeated are the messages in flight at each kill, at most one per channel. The receiver drops them by their keys.
+    // Only messages in flight at a kill are repeated, at most one per channel. The receiver drops them by their keys.
     assert!(
         (1..=kills * CHANNELS).contains(&repeats),
         "{repeats} repeats after {kills} kills"

@@ -19,7 +19,7 @@ on_both_engines![
 ];
 
 async fn with_channel(place: &Place) -> Uuid {
-    with_project(&*place.control, "default").await;
+    with_project(&place.control, "default").await;
     let fields = ChannelFields {
         name: "ops".to_owned(),
         settings: json!({}),
@@ -57,15 +57,15 @@ async fn concurrent_servers_save_one_message(place: Place) {
             place.control.unannounced(at(3), at(2)).await.unwrap(),
             std::slice::from_ref(&unannounced)
         );
-        let tells = (0..6).map(|number| {
+        let writes = (0..6).map(|number| {
             let control = if number % 2 == 0 {
                 &place.control
             } else {
                 &other
             };
-            control.write_messages(&unannounced, at(3))
+            control.announce_incidents(&unannounced, at(3))
         });
-        let written: Result<Vec<_>, _> = join_all(tells).await.into_iter().collect();
+        let written: Result<Vec<_>, _> = join_all(writes).await.into_iter().collect();
         assert_eq!(written.unwrap().into_iter().sum::<usize>(), 1);
         assert_eq!(place.control.unannounced(at(3), at(3)).await.unwrap(), []);
         let filter = NotificationFilter::default();
@@ -92,7 +92,7 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
     rule.fire(&["critical"], at(2)).await;
     place
         .control
-        .write_messages(&unannounced, at(2))
+        .announce_incidents(&unannounced, at(2))
         .await
         .unwrap();
     let claims = (0..6).map(|number| {
@@ -133,10 +133,30 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
 
 async fn a_lease_belongs_to_one_server_until_it_expires(place: Place) {
     let control = &place.control;
-    assert!(control.take("x", "one", at(0), at(10)).await.unwrap());
-    assert!(!control.take("x", "other", at(10), at(20)).await.unwrap());
-    assert!(control.take("x", "one", at(9), at(12)).await.unwrap());
-    assert!(control.take("y", "other", at(9), at(12)).await.unwrap());
-    assert!(control.take("x", "other", at(13), at(20)).await.unwrap());
-    assert!(!control.take("x", "one", at(14), at(30)).await.unwrap());
+    assert!(control.take_lease("x", "one", at(0), at(10)).await.unwrap());
+    assert!(
+        !control
+            .take_lease("x", "other", at(10), at(20))
+            .await
+            .unwrap()
+    );
+    assert!(control.take_lease("x", "one", at(9), at(12)).await.unwrap());
+    assert!(
+        control
+            .take_lease("y", "other", at(9), at(12))
+            .await
+            .unwrap()
+    );
+    assert!(
+        control
+            .take_lease("x", "other", at(13), at(20))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !control
+            .take_lease("x", "one", at(14), at(30))
+            .await
+            .unwrap()
+    );
 }

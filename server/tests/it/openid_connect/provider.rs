@@ -1,4 +1,4 @@
-//! An identity provider on loopback that lies as a test tells it to.
+//! A fake identity provider on loopback whose responses a test can falsify.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -27,13 +27,13 @@ use crate::server::NOW;
 pub(crate) const CLIENT: &str = "unjank";
 pub(crate) const SECRET: &str = "the client's secret, long enough for HMAC";
 
-/// How discovery is answered.
+/// The response to a discovery request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Discovery {
     Right,
-    /// Never ends.
+    /// The body never ends.
     Huge,
-    /// Never begins.
+    /// The response never begins.
     Hangs,
     Fails,
     /// Names another issuer.
@@ -49,19 +49,19 @@ pub(crate) enum Signed {
     WithAnotherKey,
 }
 
-/// What a test changes.
+/// The provider's behaviour, which a test can change.
 pub(crate) struct Manners {
     pub(crate) discovery: Discovery,
     pub(crate) signed: Signed,
-    /// Of the ID token, over those that are right. `null` leaves one out.
+    /// Replace claims of the ID token. `null` removes a claim.
     pub(crate) claims: Value,
-    /// `None`: there is no such endpoint.
+    /// The response of the user info endpoint. `None` if there is no such endpoint.
     pub(crate) user_info: Option<Value>,
-    /// Also in the token answer, in place of what is right.
+    /// Replaces members of the token response. `null` removes a member.
     pub(crate) answer: Value,
     pub(crate) token_hangs: bool,
     key: Key,
-    /// What codes are good for.
+    /// The logins that the issued codes belong to.
     codes: HashMap<String, Code>,
     /// Requests by path.
     calls: HashMap<&'static str, usize>,
@@ -170,7 +170,7 @@ impl Provider {
         manners.calls.get(path).copied().unwrap_or_default()
     }
 
-    /// A person logs in at the address that unjank sent them to. Answers the code that the browser brings back.
+    /// Logs a user in at the address that unjank redirected the browser to. Returns the authorization code.
     pub(crate) fn code(&self, address: &Url) -> String {
         let parameters: HashMap<String, String> = address.query_pairs().into_owned().collect();
         assert_eq!(parameters["response_type"], "code");
@@ -178,20 +178,20 @@ impl Provider {
         assert_eq!(parameters["code_challenge_method"], "S256");
         assert_eq!(parameters["scope"], "openid email profile");
         let code = Uuid::new_v4().to_string();
-        let good_for = Code {
+        let login = Code {
             nonce: parameters["nonce"].clone(),
             challenge: parameters["code_challenge"].clone(),
             redirect: parameters["redirect_uri"].clone(),
         };
         self.change(|manners| {
-            manners.codes.insert(code.clone(), good_for);
+            manners.codes.insert(code.clone(), login);
         });
         code
     }
 }
 
 impl Shared {
-    /// Counts a call, and reads what the test wants.
+    /// Counts a call and reads the configured behaviour.
     fn called<T>(&self, path: &'static str, read: impl FnOnce(&mut Manners) -> T) -> T {
         let mut manners = self.manners.lock().unwrap();
         *manners.calls.entry(path).or_default() += 1;
@@ -256,7 +256,7 @@ async fn token(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) ->
     let is_client = headers["authorization"] == format!("Basic {credentials}");
     let verifier = digest(&SHA256, form["code_verifier"].as_bytes());
     let verifier = URL_SAFE_NO_PAD.encode(verifier.as_ref());
-    // A code works once, for the login that it was made for.
+    // A code works once, and only for its login.
     let Some(code) = code.filter(|code| {
         is_client && code.challenge == verifier && code.redirect == form["redirect_uri"]
     }) else {
@@ -269,7 +269,7 @@ async fn token(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) ->
     });
     let right =
         json!({"access_token": "an-access-token", "token_type": "Bearer", "id_token": id_token});
-    Json(over(right, &answer)).into_response()
+    Json(with_changes(right, &answer)).into_response()
 }
 
 fn encoded(text: &str) -> String {
@@ -282,7 +282,7 @@ fn id_token(issuer: &str, manners: &Manners, code: &Code) -> String {
         "iss": issuer, "aud": CLIENT, "sub": "subject-1", "nonce": code.nonce, "iat": now, "exp": now + 300,
         "email": "ann@example.com", "email_verified": true, "name": "Ann",
     });
-    let claims = over(right, &manners.claims);
+    let claims = with_changes(right, &manners.claims);
     let signed = |algorithm, key: &EncodingKey, id: &str| {
         let header = Header {
             kid: Some(id.to_owned()),
@@ -312,8 +312,8 @@ fn id_token(issuer: &str, manners: &Manners, code: &Code) -> String {
     }
 }
 
-/// `right`, with the members of `changes` in place of its own; `null` takes one away.
-fn over(mut right: Value, changes: &Value) -> Value {
+/// Replaces members of `right` with those of `changes`. `null` removes a member.
+fn with_changes(mut right: Value, changes: &Value) -> Value {
     let members = right.as_object_mut().unwrap();
     for (name, value) in changes.as_object().unwrap() {
         if value.is_null() {

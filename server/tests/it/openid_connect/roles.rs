@@ -1,4 +1,4 @@
-//! What a person may do follows the claims of each login.
+//! A user's roles follow the claims of each login.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ async fn opens(server: &Server, token: &str, project: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
+async fn roles_follow_the_claim_and_tokens_lose_access_with_them() {
     let provider = Provider::start().await;
     let server = mapped(&provider).await;
     let _boss = people::admin(&server).await;
@@ -65,7 +65,7 @@ async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
     assert_eq!(browser.roles().await, both);
     let token = browser.make_token("/projects/default/tokens").await;
     assert!(opens(&server, &token, "default").await);
-    // One text is a list of one. The session of before has the new roles too.
+    // A string counts as a list of one. The earlier session has the new roles, too.
     give(&provider, &json!("devs"));
     let mut second = Browser::new(&server);
     assert_eq!(second.log_in(&provider).await, "/");
@@ -73,7 +73,7 @@ async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
     assert_eq!(second.roles().await, devs);
     assert_eq!(browser.roles().await, devs);
     assert!(!opens(&server, &token, "default").await);
-    // An operator, who then is none.
+    // The user becomes an operator and then loses the role.
     give(&provider, &json!(["ops", "leads"]));
     assert_eq!(second.log_in(&provider).await, "/");
     let tokens = [
@@ -99,7 +99,7 @@ async fn roles_are_what_the_claim_gives_and_tokens_end_with_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_left_without_a_role_is_out() {
+async fn a_user_without_a_role_cannot_log_in_and_loses_all_sessions() {
     let provider = Provider::start().await;
     let server = mapped(&provider).await;
     let _boss = people::admin(&server).await;
@@ -120,7 +120,7 @@ async fn who_is_left_without_a_role_is_out() {
     give(&provider, &json!([]));
     let page = Browser::new(&server).log_in(&provider).await;
     assert_eq!(page, "/?login_error=no_role");
-    // Everywhere, at once.
+    // Every session ends at once.
     assert_eq!(browser.me().await.status, 401);
     assert_eq!(browser.refresh().await, 401);
     let bob = users(&server).await;
@@ -129,7 +129,7 @@ async fn who_is_left_without_a_role_is_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_claim_may_come_with_the_user_info_of_the_same_person() {
+async fn the_claim_can_come_from_the_user_info_of_the_same_subject() {
     let provider = Provider::start().await;
     provider.change(|manners| {
         manners.claims = json!({"email": null, "email_verified": null, "name": null});
@@ -141,7 +141,7 @@ async fn the_claim_may_come_with_the_user_info_of_the_same_person() {
     let mut browser = Browser::new(&server);
     assert_eq!(browser.log_in(&provider).await, "/");
     assert_eq!(browser.me().await.body["name"], "bob@example.com");
-    // What fails takes no role away.
+    // A failed login removes no role.
     for wrong in [
         json!({"sub": "subject-2", "groups": ["ops"]}),
         json!({"groups": ["ops"]}),
@@ -158,7 +158,7 @@ async fn the_claim_may_come_with_the_user_info_of_the_same_person() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_person_is_refused() {
+async fn a_disabled_user_is_refused() {
     let provider = Provider::start().await;
     let server = mapped(&provider).await;
     let boss = people::admin(&server).await;
@@ -172,7 +172,7 @@ async fn a_disabled_person_is_refused() {
     let page = Browser::new(&server).log_in(&provider).await;
     assert_eq!(page, "/?login_error=disabled");
     assert_eq!(browser.me().await.status, 401);
-    // Nor is one who was never linked.
+    // So is a disabled user who was never linked to the provider.
     let disable = ["user", "add", "--email", "eve@example.com", "--name", "Eve"];
     server.command(&disable).await;
     let all = users(&server).await;
@@ -187,7 +187,7 @@ async fn a_disabled_person_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_operator_with_a_password_stays_one() {
+async fn the_last_operator_with_a_password_keeps_the_role() {
     let provider = Provider::start().await;
     let server = mapped(&provider).await;
     let boss = people::admin(&server).await;
@@ -200,7 +200,7 @@ async fn the_last_operator_with_a_password_stays_one() {
     let mut browser = Browser::new(&server);
     assert_eq!(browser.log_in(&provider).await, "/");
     assert_eq!(browser.roles().await[0], json!(true));
-    // With another one, the claim decides.
+    // With another such operator, the claim decides.
     let add = [
         "user",
         "add",

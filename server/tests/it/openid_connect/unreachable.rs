@@ -1,4 +1,4 @@
-//! A provider that fails, hangs or gets new keys, and callers who would storm it.
+//! A provider that fails, hangs or rotates its keys, and callers that try to flood it.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::{Browser, CREATES, location, parameter, server};
 use crate::people::{self, EMAIL, PASSWORD, log_in};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_keys_are_found_and_looked_for_once_a_minute() {
+async fn rotated_keys_are_fetched_at_most_once_a_minute() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     assert_eq!(Browser::new(&server).log_in(&provider).await, "/");
@@ -31,7 +31,7 @@ async fn new_keys_are_found_and_looked_for_once_a_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_misbehaves_is_left_alone_for_a_while() {
+async fn a_failing_provider_is_not_retried_for_a_few_seconds() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     let mut tries = 0;
@@ -53,7 +53,7 @@ async fn a_provider_that_misbehaves_is_left_alone_for_a_while() {
     }
     provider.change(|manners| manners.discovery = Discovery::Right);
     assert_eq!(Browser::new(&server).log_in(&provider).await, "/");
-    // What is known stays good while the provider is down.
+    // Cached metadata stays valid while the provider is down.
     server.pass(Duration::from_secs(3_600));
     provider.change(|manners| {
         manners.discovery = Discovery::Fails;
@@ -64,7 +64,7 @@ async fn a_provider_that_misbehaves_is_left_alone_for_a_while() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_hangs_delays_no_password_login() {
+async fn a_hanging_provider_does_not_delay_password_logins() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     let _operator = people::admin(&server).await;
@@ -84,7 +84,7 @@ async fn a_provider_that_hangs_delays_no_password_login() {
     let begin = Instant::now();
     let (answers, took) = tokio::join!(hanging, working);
     assert!(took < Duration::from_secs(5), "{took:?}");
-    // All ends in time, and the provider was asked once.
+    // All requests end in time, and the provider received one.
     assert!(begin.elapsed() < Duration::from_secs(30));
     let pages: Vec<_> = answers.iter().map(location).collect();
     let count = |code: &str| pages.iter().filter(|page| page.ends_with(code)).count();
@@ -93,7 +93,7 @@ async fn a_provider_that_hangs_delays_no_password_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_that_is_not_answered_ends_in_time() {
+async fn a_login_times_out_if_the_token_endpoint_hangs() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     provider.change(|manners| manners.token_hangs = true);
@@ -104,7 +104,7 @@ async fn a_code_that_is_not_answered_ends_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn anonymous_callers_cannot_storm_the_provider() {
+async fn anonymous_callers_cannot_flood_the_provider() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     for _ in 0..40 {
@@ -119,7 +119,7 @@ async fn anonymous_callers_cannot_storm_the_provider() {
     let calls = provider.calls("token");
     assert!((30..=33).contains(&calls), "{calls}");
     assert_eq!(provider.calls("discovery"), 1);
-    // Passwords are counted apart.
+    // Password logins are counted separately.
     let _operator = people::admin(&server).await;
     assert_eq!(log_in(&server, EMAIL, PASSWORD).await.status(), 200);
 }
