@@ -1,4 +1,4 @@
-//! What was on the wire once must read for ever. Golden files are only ever added to.
+//! Everything that was ever on the wire must remain readable. Golden files are added, but never changed.
 
 use serde_json::Value;
 use unjank_protocol::{
@@ -9,11 +9,11 @@ const BATCH: &str = include_str!("golden/batch_v1.json");
 const FUTURE: &str = include_str!("golden/batch_v1_from_the_future.json");
 const HALF: &str = include_str!("golden/batch_v1_half.json");
 const RECEIPT: &str = include_str!("golden/receipt_v1.json");
-const HELD_BACK: &str = include_str!("golden/receipt_v1_held_back.json");
+const RATE_LIMITED: &str = include_str!("golden/receipt_v1_held_back.json");
 
-/// Drops what means the same as nothing: `null`, empty maps and lists.
-fn without_nothing(value: Value) -> Value {
-    let is_nothing = |value: &Value| match value {
+/// Removes values that mean the same as an absent one: `null`, and empty maps, lists and texts.
+fn without_empty(value: Value) -> Value {
+    let means_absent = |value: &Value| match value {
         Value::Null => true,
         Value::Object(map) => map.is_empty(),
         Value::Array(list) => list.is_empty(),
@@ -23,30 +23,30 @@ fn without_nothing(value: Value) -> Value {
     match value {
         Value::Object(map) => map
             .into_iter()
-            .map(|(key, value)| (key, without_nothing(value)))
-            .filter(|(_, value)| !is_nothing(value))
+            .map(|(key, value)| (key, without_empty(value)))
+            .filter(|(_, value)| !means_absent(value))
             .collect(),
-        Value::Array(list) => list.into_iter().map(without_nothing).collect(),
+        Value::Array(list) => list.into_iter().map(without_empty).collect(),
         Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
         other => other,
     }
 }
 
-/// Everything in `part` is in `whole`.
-fn contains(whole: &Value, part: &Value, path: &str) {
+/// Asserts that `whole` contains everything in `part`.
+fn assert_contains(whole: &Value, part: &Value, path: &str) {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
             for (key, value) in part {
                 let found = whole
                     .get(key)
                     .unwrap_or_else(|| panic!("{path}.{key} is lost"));
-                contains(found, value, &format!("{path}.{key}"));
+                assert_contains(found, value, &format!("{path}.{key}"));
             }
         }
         (Value::Array(whole), Value::Array(part)) => {
             assert_eq!(whole.len(), part.len(), "{path}");
             for (index, (whole, part)) in whole.iter().zip(part).enumerate() {
-                contains(whole, part, &format!("{path}[{index}]"));
+                assert_contains(whole, part, &format!("{path}[{index}]"));
             }
         }
         (Value::String(whole), Value::String(part)) if Timestamp::parse(part).is_some() => {
@@ -57,19 +57,19 @@ fn contains(whole: &Value, part: &Value, path: &str) {
 }
 
 #[test]
-fn every_field_of_a_batch_survives_reading_and_writing() {
+fn every_field_of_a_batch_survives_a_round_trip() {
     let batch: Batch<'_> = serde_json::from_str(BATCH).unwrap();
     assert_eq!(batch.events(), 9);
     let written = serde_json::to_value(&batch).unwrap();
-    contains(
-        &without_nothing(written),
-        &without_nothing(serde_json::from_str(BATCH).unwrap()),
+    assert_contains(
+        &without_empty(written),
+        &without_empty(serde_json::from_str(BATCH).unwrap()),
         "batch",
     );
 }
 
 #[test]
-fn a_batch_that_was_cut_names_those_it_was_cut_from() {
+fn a_split_batch_names_the_batches_it_was_split_from() {
     let half: Batch<'_> = serde_json::from_str(HALF).unwrap();
     let ids: Vec<String> = half.split_from.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -96,7 +96,7 @@ fn a_batch_that_was_cut_names_those_it_was_cut_from() {
 }
 
 #[test]
-fn a_batch_from_a_later_version_reads_with_unknown_names_as_other() {
+fn a_batch_of_a_later_version_is_read_with_unknown_names_as_other() {
     let batch: Batch<'_> = serde_json::from_str(FUTURE).unwrap();
     let span = &batch.spans[0];
     assert_eq!(
@@ -127,8 +127,8 @@ fn a_batch_from_a_later_version_reads_with_unknown_names_as_other() {
 }
 
 #[test]
-fn a_receipt_reads_and_writes_the_same() {
-    for text in [RECEIPT, HELD_BACK] {
+fn a_receipt_survives_a_round_trip() {
+    for text in [RECEIPT, RATE_LIMITED] {
         let receipt: Receipt<'_> = serde_json::from_str(text).unwrap();
         assert_eq!(
             serde_json::to_value(&receipt).unwrap(),

@@ -1,4 +1,4 @@
-//! The configuration document: what was on the wire once reads for ever, and what is missing takes its default.
+//! The configuration document: every document ever sent remains readable, and missing keys take their defaults.
 
 use serde_json::Value;
 use unjank_protocol::JankStrategy;
@@ -8,7 +8,7 @@ const CONFIG: &str = include_str!("golden/config_v1.json");
 const FUTURE: &str = include_str!("golden/config_v1_from_the_future.json");
 
 #[test]
-fn a_document_reads_and_writes_the_same() {
+fn a_document_survives_a_round_trip() {
     let document: Document = serde_json::from_str(CONFIG).unwrap();
     assert_eq!(
         serde_json::to_value(&document).unwrap(),
@@ -41,7 +41,7 @@ fn the_default_document_writes_every_key() {
 }
 
 #[test]
-fn a_document_of_a_later_version_reads_with_defaults_for_what_is_missing() {
+fn a_document_of_a_later_version_is_read_with_defaults_for_missing_keys() {
     let document: Document = serde_json::from_str(FUTURE).unwrap();
     let mut expected = Document {
         revision: 43,

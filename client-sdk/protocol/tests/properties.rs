@@ -1,4 +1,4 @@
-//! What holds for every input: what is written reads back, and hostile text never panics.
+//! Properties that hold for every input: written values are read back unchanged, and hostile text never panics.
 
 use proptest::prelude::*;
 use unjank_protocol::{
@@ -11,7 +11,7 @@ fn text() -> impl Strategy<Value = Text<'static>> {
     ".{0,20}".prop_map(Text::from)
 }
 
-/// Years 0000 to 9999: what RFC 3339 can say.
+/// The years that RFC 3339 can represent: 0000 to 9999.
 fn timestamp() -> impl Strategy<Value = Timestamp> {
     (-62_167_219_200_000_000_i64..=253_402_300_799_999_999).prop_map(Timestamp::from_micros)
 }
@@ -97,7 +97,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(batch in batch()) {
+    fn a_written_batch_is_read_back_unchanged(batch in batch()) {
         let json = serde_json::to_string(&batch).unwrap();
         prop_assert_eq!(serde_json::from_str::<Batch<'_>>(&json).unwrap(), batch);
     }
@@ -126,13 +126,13 @@ proptest! {
     }
 
     #[test]
-    fn times_and_days_read_back(time in timestamp(), day in -719_528..2_932_896_i32) {
+    fn times_and_days_are_read_back_unchanged(time in timestamp(), day in -719_528..2_932_896_i32) {
         prop_assert_eq!(Timestamp::parse(&time.to_string()), Some(time));
         prop_assert_eq!(Day::parse(&Day::from_days(day).to_string()), Some(Day::from_days(day)));
     }
 
     #[test]
-    fn a_text_is_cut_to_its_limit_at_a_character(long in ".{0,40}", limit in 0..50_usize) {
+    fn a_text_is_truncated_to_its_limit_between_characters(long in ".{0,40}", limit in 0..50_usize) {
         let mut text = Text::from(long.clone());
         let cut = text.truncate(limit);
         prop_assert_eq!(cut, long.len() > limit);

@@ -27,7 +27,7 @@ fn parts(load: &PageLoad<'_>) -> (Option<i64>, Option<i64>, Option<i64>, i64) {
 }
 
 #[test]
-fn the_example_of_the_protocol() {
+fn the_example_of_the_protocol_has_its_documented_durations() {
     let mut loads = loads();
     let page = loads.begin("MainActivity", LaunchKind::Cold, at(5_000));
     let head = loads.request_begin("/home/head", at(5_060));

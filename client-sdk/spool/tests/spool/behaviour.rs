@@ -105,7 +105,7 @@ fn a_full_log_rejects_at_once_and_accepts_records_again_after_a_trim() {
 }
 
 #[test]
-fn a_log_that_drops_the_oldest_stays_under_its_limit_and_counts() {
+fn a_log_that_drops_the_oldest_stays_under_its_limit_and_counts_dropped_records() {
     let folder = Folder::new();
     let options = Options {
         max_bytes: 1600,
@@ -200,7 +200,7 @@ fn a_lost_hint_causes_rereading_and_never_skipping() {
 }
 
 #[test]
-fn numbers_never_go_back_even_if_everything_was_trimmed() {
+fn numbers_are_never_reused_even_if_everything_was_trimmed() {
     let folder = Folder::new();
     for round in 0..10 {
         let (mut log, recovery) = folder.open();
@@ -313,7 +313,7 @@ fn inconsistent_options_are_rejected_with_advice() {
 }
 
 #[test]
-fn a_quiet_log_whose_records_are_finished_at_once_does_not_start_a_segment_for_each() {
+fn a_log_trimmed_after_every_record_does_not_start_a_segment_for_each() {
     let folder = Folder::new();
     let options = Options {
         segment_bytes: 10_000,

@@ -214,7 +214,7 @@ fn the_number_of_a_torn_record_is_skipped_between_segments() {
 }
 
 #[test]
-fn numbers_do_not_go_back_even_if_all_segments_are_gone() {
+fn numbers_are_not_reused_even_if_all_segments_are_gone() {
     let (folder, _) = small_log();
     let (log, recovery) = folder.open();
     log.trimmer().trim(recovery.next_seq - 1).unwrap();

@@ -1,4 +1,4 @@
-//! Threads that wait for something: the stack shows for what.
+//! The stack of a blocked thread shows what the thread waits for.
 
 use std::hint::black_box;
 use std::io::Read;

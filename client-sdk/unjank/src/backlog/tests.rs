@@ -91,11 +91,11 @@ fn expired_batches_are_given_up() {
 fn losses_reported_by_a_lost_batch_are_reported_again() {
     let losses = Losses::default();
     let mut backlog = Backlog::in_memory(150);
-    let telling = Sealed {
+    let reporting = Sealed {
         told: vec![(Signal::Janks, "refused".to_owned(), 3)],
         ..sealed(1, 100)
     };
-    backlog.push(telling, &losses);
+    backlog.push(reporting, &losses);
     backlog.push(sealed(2, 100), &losses);
     let reported = losses.take();
     let reported: Vec<_> = reported

@@ -193,31 +193,31 @@ impl App {
             input,
             lines,
         };
-        app.hear("ready");
+        app.wait_for_line("ready");
         app
     }
 
-    fn hear(&mut self, begin: &str) -> String {
+    fn wait_for_line(&mut self, begin: &str) -> String {
         let mut lines = self.lines.by_ref().map_while(Result::ok);
-        let heard = lines.find(|line| line.starts_with(begin));
-        heard.expect("the app ended")
+        let found = lines.find(|line| line.starts_with(begin));
+        found.expect("the app ended")
     }
 
-    fn tell(&mut self, order: &str) {
+    fn write(&mut self, order: &str) {
         writeln!(self.input, "{order}").unwrap();
     }
 
     /// Sends a command and waits until it is done. Checks that no call took long.
     pub(crate) fn does(&mut self, order: &str) {
-        self.tell(order);
-        let done = self.hear("done ");
+        self.write(order);
+        let done = self.wait_for_line("done ");
         let micros = done.strip_prefix("done ").unwrap().parse().unwrap();
         let longest = Duration::from_micros(micros);
         assert!(longest < LONGEST_CALL, "{order}: a call took {longest:?}");
     }
 
     pub(crate) fn storms(&mut self, first: u64) {
-        self.tell(&format!("storm {first}"));
+        self.write(&format!("storm {first}"));
     }
 
     #[cfg(target_os = "linux")]
@@ -226,8 +226,8 @@ impl App {
     }
 
     pub(crate) fn ends(mut self) {
-        self.tell("end");
-        self.hear("ended");
+        self.write("end");
+        self.wait_for_line("ended");
         assert!(self.child.wait().unwrap().success());
     }
 

@@ -1,4 +1,4 @@
-//! The server is away for longer than the app waits between uploads, and comes back on the same port.
+//! The server is down for longer than the app waits between uploads, and restarts on the same port.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

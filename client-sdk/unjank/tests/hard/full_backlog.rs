@@ -1,4 +1,4 @@
-//! The server is away while a long backlog grows.
+//! The server is down while a long backlog grows.
 
 use std::path::Path;
 

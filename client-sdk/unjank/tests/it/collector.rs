@@ -19,7 +19,7 @@ struct State {
     /// The revision in the response to the last poll.
     answered: u64,
     /// Whether receipts carry the `ETag` of the configuration.
-    tells: bool,
+    announces: bool,
     document: Value,
     revision: u64,
     answer: Box<Answering>,
@@ -35,7 +35,7 @@ impl Transport for Collector {
         let batch: Value = serde_json::from_slice(&json).unwrap();
         let mut answer = (state.answer)(&batch);
         if let Ok(answer) = &mut answer
-            && state.tells
+            && state.announces
             && answer.status == 202
         {
             let mut receipt: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -91,7 +91,7 @@ impl Collector {
             batches: Vec::new(),
             polls: Vec::new(),
             answered: 0,
-            tells: false,
+            announces: false,
             // The SDK's own monitors would add events.
             document: json!({"revision": 1, "monitors": {}}),
             revision: 1,
@@ -129,8 +129,8 @@ impl Collector {
     }
 
     /// From now on, receipts carry the `ETag` of the configuration.
-    pub(crate) fn tell(&self) {
-        self.lock().tells = true;
+    pub(crate) fn announce(&self) {
+        self.lock().announces = true;
     }
 
     pub(crate) fn etag(&self) -> String {
@@ -213,7 +213,7 @@ impl Running {
     /// Changes the configuration. The running app learns of it from the receipt of its next batch, and polls.
     pub(crate) fn learns(&self, document: Value) {
         self.collector.configure(document);
-        self.collector.tell();
+        self.collector.announce();
         unjank::traffic(unjank::Transferred {
             host: "cause.of.a.batch",
             ..unjank::Transferred::default()

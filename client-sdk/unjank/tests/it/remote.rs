@@ -64,7 +64,7 @@ fn the_last_configuration_applies_at_the_next_start_before_any_poll() {
 }
 
 #[test]
-fn switched_off_remotely_nothing_is_collected_and_switched_on_it_goes_on() {
+fn a_configuration_that_disables_collection_sets_no_toggle() {
     let running = Running::with(|config| config);
     running.collector.configure(json!({"enabled": false}));
     running.polled(1);

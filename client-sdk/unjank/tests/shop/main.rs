@@ -64,7 +64,7 @@ fn within(row: &str, truth: &[&Value], tolerance: i64) {
 }
 
 #[test]
-fn the_server_stores_what_the_shop_did() {
+fn the_stored_events_match_the_actions_of_the_shop() {
     let server = Server::start(RULES);
     server.configure(&json!({"base": {
         "pages": [{"page": "MainActivity", "api": ["/home/head", "/poi/filter"]}],

@@ -104,7 +104,7 @@ async function a_person_without_a_group_has_no_access(reader, { sso, dora }) {
 }
 a_person_without_a_group_has_no_access.options = { storageState: undefined };
 
-async function a_disabled_user_is_refused(reader, { sso }) {
+async function a_disabled_person_is_refused(reader, { sso }) {
   const { page, context } = reader;
   reader.expect(401, 503);
   await page.goto(`/people?project=${PROJECT}`);
@@ -126,12 +126,12 @@ async function a_disabled_user_is_refused(reader, { sso }) {
   await page.getByText('Your account is disabled.').waitFor();
   check(sso.provider.errors.length === 0, sso.provider.errors.join('\n'));
 }
-a_disabled_user_is_refused.options = { storageState: undefined };
+a_disabled_person_is_refused.options = { storageState: undefined };
 
 /** In order: later ones see what earlier ones did. */
 export const walks = [
   an_admin_with_a_password_makes_the_project,
   a_person_logs_in_with_the_provider_and_has_the_role_of_their_group,
   a_person_without_a_group_has_no_access,
-  a_disabled_user_is_refused,
+  a_disabled_person_is_refused,
 ];

@@ -37,7 +37,7 @@ fn traffic(install: Uuid, bytes: u64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_digest_of_a_day_is_sent_once_with_what_got_worse() {
+async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
     let mails = MailServer::start().await;
     let mut server = Server::with(&["--notify-allow", "127.0.0.1", "--smtp-url", &mails.url]).await;
     let receiver = Receiver::start().await;

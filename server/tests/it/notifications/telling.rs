@@ -143,7 +143,7 @@ async fn muted_incidents_are_not_announced_until_the_mute_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_messages_are_retried_in_order_when_the_receiver_asks_for_it() {
+async fn failed_messages_are_retried_in_order_after_the_requested_delay() {
     let server = sending().await;
     let receiver = Receiver::answering(|_, before| match before {
         0 => (503, Some("120"), Duration::ZERO),
