@@ -1,4 +1,5 @@
-# Three stages: build the web interface with node, the server with Rust and npm, run with none of them. The embedded ClickHouse library is fetched and checked at build.
+# Three stages: node builds the web interface, Rust and npm build the server, and the image that runs has none of them. The build downloads and
+# checks the embedded ClickHouse library.
 FROM node:20-bookworm-slim AS web
 WORKDIR /src/dashboards/web
 COPY dashboards/web/package.json dashboards/web/package-lock.json dashboards/web/.npmrc ./
@@ -13,7 +14,7 @@ WORKDIR /src
 COPY . .
 COPY --from=web /src/dashboards/web/dist dashboards/web/dist
 RUN cargo build --release --locked -p unjank-server --bin unjank
-# Set to empty to leave the library out, for an image that only talks to a ClickHouse server.
+# Set to empty to leave out the library, for an image that only uses a ClickHouse server.
 ARG EMBEDDED=1
 RUN mkdir -p /out/engine && if [ -n "$EMBEDDED" ]; then target/release/unjank engine --fetch-only --cache-dir /out/engine; fi
 

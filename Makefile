@@ -1,10 +1,10 @@
-# The commands of the project. `make run` and `make test` need nothing set up by hand but cargo, node with npm, make and a C compiler.
+# The commands of the project. `make run` and `make test` need only cargo, node with npm, make and a C compiler.
 
 CARGO ?= cargo
-# Recorded batches to replay in the tests, when there are any: make test REPLAY=folder
+# A folder of recorded batches to replay after the tests: make test REPLAY=folder
 REPLAY ?=
 CACHE := .cache
-# Everything, with what is optional in the SDK.
+# All crates, with the optional features of the SDK.
 ALL := --locked --workspace --features unjank/tracing,unjank/test-kit
 WEB := dashboards/web
 WEB_INSTALLED := $(WEB)/node_modules/.package-lock.json
@@ -12,24 +12,24 @@ WEB_SOURCES := server/openapi.json $(shell find $(WEB)/src $(WEB)/public $(WEB)/
 
 .PHONY: run test lint fmt bench chaos clients openapi postgres check-tools doc
 
-## run: build and start the server with the embedded engine, on 127.0.0.1:8080, with the ingest key `demo` for any app
+## run: build and start the server with the embedded engine, on 127.0.0.1:8080, with the ingest key `demo` for all apps
 run: check-tools web
 	UNJANK_INGEST_KEYS=$${UNJANK_INGEST_KEYS:-demo=*} $(CARGO) run --release --locked -p unjank-server --bin unjank -- serve
 
-## test: every test, on real engines and real clients
+## test: run all tests, with real engines and real clients
 test: check-tools clients postgres alertmanager web
 	$(CARGO) build $(ALL)
 	$(CARGO) test $(ALL)
 	cd $(WEB) && npm test --silent && npm run --silent e2e
 	@if [ -n "$(REPLAY)" ]; then $(MAKE) replay REPLAY="$(REPLAY)"; fi
 
-## replay: send recorded batches to a fresh server and verify that each event arrived exactly once
+## replay: send recorded batches to a fresh server and verify that each event is stored exactly once
 .PHONY: replay
 replay: check-tools
 	$(CARGO) build --locked --workspace
 	target/debug/unjank-loadtest replay --server-bin target/debug/unjank --dir "$(REPLAY)" --verify
 
-## lint: formatting, clippy, docs, licences where cargo-deny is installed
+## lint: check formatting, clippy and docs, and licences if cargo-deny is installed
 lint: check-tools $(WEB_INSTALLED)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
@@ -38,12 +38,12 @@ lint: check-tools $(WEB_INSTALLED)
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
 	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
 
-## fmt: format everything
+## fmt: format the code
 fmt: $(WEB_INSTALLED)
 	$(CARGO) fmt --all
 	cd $(WEB) && npm run --silent fmt
 
-## web: the web interface, which the server's binary embeds
+## web: build the web interface, which the server's binary embeds
 .PHONY: web e2e
 web: check-tools $(WEB)/dist/index.html
 
@@ -54,18 +54,18 @@ $(WEB_INSTALLED): $(WEB)/package.json $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --silent --no-fund --no-audit
 	@touch $@
 
-## e2e: walk through the web interface of a real server in a real browser
+## e2e: test the web interface of a real server in a real browser
 e2e: check-tools web
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	cd $(WEB) && npm run --silent e2e
 
-## pictures: renew the pictures of the README, docs/pictures, from the data of the demo
+## pictures: regenerate the pictures of the README (docs/pictures) from the data of the demo
 .PHONY: pictures
 pictures: check-tools web
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	cd $(WEB) && npm run --silent pictures
 
-## bench: the figures of loadtest/RESULTS.md, on this machine
+## bench: measure the figures of loadtest/RESULTS.md on this machine
 bench: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest bench --server-bin target/release/unjank
@@ -73,8 +73,8 @@ bench: check-tools
 	$(CARGO) bench --locked -p unjank --features tracing --bench calls
 	$(CARGO) bench --locked -p unjank-stack-sampler
 
-## soak: a steady load of RATE batches a second (200 events each) for MINUTES minutes: what an event costs over time and by table, what
-## waits in the log, how soon rows can be queried. FIND=--find-rate looks for the highest rate that is kept
+## soak: keep up a load of RATE batches a second (200 events each) for MINUTES minutes; report the cost of an event over time and by table,
+## the backlog in the log, and how soon rows can be queried. FIND=--find-rate searches for the highest sustained rate
 RATE ?= 1250
 MINUTES ?= 30
 .PHONY: soak
@@ -82,13 +82,13 @@ soak: check-tools
 	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
 	target/release/unjank-loadtest soak --server-bin target/release/unjank --rate $(RATE) --minutes $(MINUTES) $(FIND)
 
-## aarch64: the SDK's tests on emulated aarch64: needs qemu-aarch64-static (qemu-user-static), aarch64-linux-gnu-gcc with its
+## aarch64: run the SDK's tests on emulated aarch64; needs qemu-aarch64-static (qemu-user-static), aarch64-linux-gnu-gcc with its
 ## libc (gcc-aarch64-linux-gnu, libc6-dev-arm64-cross) and `rustup target add aarch64-unknown-linux-gnu`
 .PHONY: aarch64
 aarch64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := aarch64-linux-gnu-gcc
 aarch64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER := qemu-aarch64-static
 aarch64: export QEMU_LD_PREFIX := /usr/aarch64-linux-gnu
-# What the emulator does differently: it starts no programs but the first, maps no vdso, and keeps pending signals to itself.
+# The skipped tests need what the emulator lacks: it starts no second program, maps no vdso, and hides pending signals.
 aarch64:
 	$(CARGO) test --locked --target aarch64-unknown-linux-gnu -p unjank-monitors -p unjank-spool --tests -- \
 		--skip everything_that_was_synced_survives_being_killed
@@ -96,20 +96,20 @@ aarch64:
 		--skip the_code_of_the_kernel_is_unwound --skip unanswered_signals_do_not_pile_up
 	$(CARGO) test --locked --target aarch64-unknown-linux-gnu -p unjank --features unjank/tracing,unjank/test-kit --lib --test it
 
-## platforms: type-check the SDK for the systems of phones and desktops, whose C compilers are not needed for that
+## platforms: type-check the SDK for phones and desktops, without their C compilers
 .PHONY: platforms
 platforms:
 	@CARGO="$(CARGO)" sh client-sdk/platforms.sh
 
-## bench-queries: how long the questions of the screens take on 100 million spans, 20 million frame windows and 10 million janks, which
-## are filled in once (some minutes) and kept in target/bench-queries; SPANS=1000000 for a quick look
+## bench-queries: measure the queries of the screens on 100 million spans, 20 million frame windows and 10 million janks; the data is
+## generated once (some minutes) and kept in target/bench-queries. SPANS=1000000 for a quick run
 SPANS ?= 100000000
 .PHONY: bench-queries
 bench-queries: check-tools
 	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
 	target/release/unjank-loadtest queries --server-bin target/release/unjank --data-dir target/bench-queries --spans $(SPANS)
 
-## bench-alerts: whether alert rules find what is slower on simulated fleets, and keep quiet for DAYS days without a change, looked at
+## bench-alerts: measure whether alert rules find slow-downs of simulated fleets, and do not fire for DAYS days without a change, evaluated
 ## every STEP minutes; the fleets are kept in target/bench-alerts
 DAYS ?= 30
 STEP ?= 180
@@ -118,16 +118,16 @@ bench-alerts: check-tools
 	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
 	target/release/unjank-loadtest alerts --server-bin target/release/unjank --data-dir target/bench-alerts --days $(DAYS) --step $(STEP)
 
-## chaos: kill server and engine at random moments under load, then break one thing at a time (single system calls, power, disks, files,
-## tables), and verify each time that nothing was lost or doubled. Some faults need strace, some root and a loop device; the others are tried
-## all the same. FAULTS="power-cut --quick" tries one of them, in short
+## chaos: kill server and engine at random moments under load, then inject one fault at a time (system calls, power, disks, files, tables),
+## and verify each time that no event is lost or duplicated. Faults that need strace, root or a loop device are skipped without them.
+## FAULTS="power-cut --quick" injects one fault in a short run
 chaos: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest chaos --server-bin target/release/unjank --kills 20 --engine-kills 20
 	target/release/unjank-loadtest faults --server-bin target/release/unjank $(FAULTS)
 
-## audit: ask for known vulnerabilities in Rust and npm packages; needs cargo-deny and the internet. ADVISORIES=folder names a clone of the
-## RustSec database to use instead of fetching it
+## audit: check Rust and npm packages for known vulnerabilities; needs cargo-deny and the internet. ADVISORIES=folder uses a clone of the
+## RustSec database instead of fetching it
 .PHONY: audit
 ADVISORY_DB = https://github.com/RustSec/advisory-db
 audit: $(WEB_INSTALLED)
@@ -135,51 +135,51 @@ audit: $(WEB_INSTALLED)
 		cargo deny --locked check advisories
 	cd $(WEB) && npm audit --omit=dev
 
-## attacks: attack a release build, one attack at a time, and measure what others get: 200 ms at the 99th percentile, 100 MiB of memory at
-## most. On a quiet machine
+## attacks: attack a release build, one attack at a time, and measure the effect on others: at most 200 ms at the 99th percentile and
+## 100 MiB of memory. Needs a quiet machine
 .PHONY: attacks
 attacks: check-tools
 	$(CARGO) build --release --locked -p unjank-server --bin unjank
 	UNJANK_ATTACK_SERVER=$(CURDIR)/target/release/unjank UNJANK_ATTACK_P99_MS=200 \
 		$(CARGO) test --locked -p unjank-server --test it attacks:: -- --nocapture --test-threads 1
 
-## simulate: run the server on a simulated disk and a simulated ClickHouse amid faults, for SEEDS seeds; SEED=7 prints the history of one
+## simulate: run the server on a simulated disk and a simulated ClickHouse with faults, for SEEDS seeds; SEED=7 prints the history of one
 SEEDS ?= 20000
 .PHONY: simulate
 simulate: check-tools
 	FROM=$(FROM) SEEDS=$(SEEDS) SEED=$(SEED) $(CARGO) test --release --locked -p unjank-server --lib -- \
 	  --exact store::simulation::seeds_hold --nocapture
 
-## openapi: renew server/openapi.json, the API document, from the code
+## openapi: regenerate server/openapi.json, the API document, from the code
 openapi:
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
 
-## clients: the programs that others wrote and tests are made with: clients of ClickHouse and of OpenFeature, schemathesis
+## clients: install third-party programs for the tests: clients of ClickHouse and OpenFeature, and schemathesis
 clients:
 	@sh server/engine/tests/clients/install.sh
 	@sh server/tests/openfeature/install.sh
 	@sh server/tests/schemathesis/install.sh
 
-## alerts: the rules for Prometheus, where promtool is installed; a part of lint
+## alerts: check the rules for Prometheus if promtool is installed; part of lint
 .PHONY: alerts
 lint: alerts
 alerts:
 	@if command -v promtool >/dev/null 2>&1; then promtool check config dashboards/prometheus/prometheus.yml && promtool test rules dashboards/prometheus/alerts_test.yml; \
 	else echo "alerts not checked: promtool comes with Prometheus"; fi
 
-## postgres: PostgreSQL for the tests: the machine's own, else fetched with npm
+## postgres: find PostgreSQL for the tests on this machine, or download it with npm
 postgres:
 	@sh server/tests/postgres/install.sh
 
-## alertmanager: Alertmanager for the tests: the machine's own, else Debian's, unpacked
+## alertmanager: find Alertmanager for the tests on this machine, or unpack Debian's package
 .PHONY: alertmanager
 alertmanager:
 	@sh server/tests/alertmanager/install.sh
 
 check-tools:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing: install Rust, see rust-toolchain.toml for the version"; exit 1; }
-	@command -v npm >/dev/null 2>&1 || { echo "npm is missing: install node with npm; it builds the web interface and fetches the embedded engine's library"; exit 1; }
+	@command -v npm >/dev/null 2>&1 || { echo "npm is missing: install node with npm; it builds the web interface and downloads the embedded engine's library"; exit 1; }
 	@command -v cc >/dev/null 2>&1 || { echo "a C compiler is missing: install gcc or clang"; exit 1; }
 
 help:

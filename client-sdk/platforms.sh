@@ -1,6 +1,6 @@
 #!/bin/sh
-# Type-checks the SDK for systems whose C compilers are not here: all of its Rust, with everything optional but the HTTP client.
-# Objects of C are empty files, in a folder of their own, so nothing of it can be linked or run.
+# Type-checks the SDK's Rust code for other systems without their C compilers, with all optional features except the HTTP client.
+# C objects are empty files in a separate folder, so the result cannot be linked or run.
 set -eu
 cargo=${CARGO:-cargo}
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/platforms"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cli::{BenchArgs, LoadArgs};
+use crate::arguments::{BenchArgs, LoadArgs};
 use crate::console;
 use crate::delivery::Backoff;
 use crate::events::Mix;
@@ -15,8 +15,8 @@ use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 use crate::polls;
 use crate::report::{Measured, Report};
-use crate::run::{Place, new_report, settings};
 use crate::server::{KEY, Server};
+use crate::server_and_store::ServerAndStore;
 use crate::store;
 use crate::workload::{Way, Workload, new_tag};
 
@@ -43,9 +43,9 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
             },
             timeout: Duration::from_secs(30),
         },
-        place: Place::own(&data_dir, &server.admin_url(), Duration::from_secs(300))?,
+        place: ServerAndStore::own(&data_dir, &server.admin_url(), Duration::from_secs(300))?,
     };
-    let mut report = new_report("bench", settings(&load(args, Rate::Max, Mix::Spans)));
+    let mut report = Report::new("bench", load(args, Rate::Max, Mix::Spans).settings());
     report.server_version = server.version();
     bench.work(&mut report).await?;
     if let Some(clickhouse) = bench.place.clickhouse() {
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
 struct Bench<'a> {
     args: &'a BenchArgs,
     way: Way,
-    place: Place,
+    place: ServerAndStore,
 }
 
 impl Bench<'_> {
@@ -112,7 +112,8 @@ impl Bench<'_> {
             store::optimize(clickhouse).await?;
             report.span_columns = store::column_sizes(clickhouse, "spans").await?;
         }
-        self.place.add_storage(report).await
+        report.storage = self.place.storage().await?;
+        Ok(())
     }
 
     /// Builds the whole load, then sends it, so that no batch is built while the clock runs. Returns the stored batches per

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use tokio::task::JoinSet;
 
-use crate::cli::ChaosArgs;
+use crate::arguments::ChaosArgs;
 use crate::console;
 use crate::delivery::Backoff;
 use crate::fingerprint::Times;
@@ -16,8 +16,8 @@ use crate::outcomes::Repeats;
 use crate::plan::Rate;
 use crate::random::Random;
 use crate::report::{Chaos, Measured, Report};
-use crate::run::{Check, Place, new_report, settings};
 use crate::server::{KEY, Server};
+use crate::server_and_store::{Check, ServerAndStore};
 use crate::store::Scope;
 use crate::workload::{Way, Workload, new_tag};
 
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     let mut server = Server::start(&args.server_bin, &data_dir)?;
     server.ready().await?;
     let admin_url = server.admin_url();
-    let mut report = new_report("chaos", settings(&args.load));
+    let mut report = Report::new("chaos", args.load.settings());
     report.server_version = server.version();
     report
         .settings
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
         verify: true,
         times: Times::OfRightClocks,
     });
-    let place = Place::own(&data_dir, &admin_url, args.drain_timeout)?;
+    let place = ServerAndStore::own(&data_dir, &admin_url, args.drain_timeout)?;
     let watch = crate::watch::Watch::begin(None, None);
     let stops = Stops::default();
     let mut devices: JoinSet<Result<Outcome>> = JoinSet::new();
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
         watch: &watch,
         stages: Vec::new(),
     });
-    place.add_storage(&mut report).await?;
+    report.storage = place.storage().await?;
     let check = Check {
         scope: Scope::Run(tag, workload.times),
         fresh: true,

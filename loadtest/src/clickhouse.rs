@@ -48,6 +48,12 @@ pub(crate) struct ClickHouse {
 /// Rows of a tab-separated response, split into fields.
 pub(crate) type Rows = Vec<Vec<String>>;
 
+/// ClickHouse's answer to a query.
+enum Answer {
+    Rows(String),
+    Rejected(anyhow::Error),
+}
+
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
@@ -66,7 +72,8 @@ impl ClickHouse {
         let mut failed = anyhow!("no attempt was made");
         for _ in 0..TRIES {
             match self.exchange(sql).await {
-                Ok(answer) => return parse(sql, &answer?),
+                Ok(Answer::Rows(text)) => return parse(sql, &text),
+                Ok(Answer::Rejected(error)) => return Err(error),
                 Err(error) => failed = error,
             }
             tokio::time::sleep(BETWEEN_TRIES).await;
@@ -83,8 +90,8 @@ impl ClickHouse {
             .with_context(|| format!("the query returned no value of the expected type: {sql}"))
     }
 
-    /// The outer result is an error if ClickHouse is unreachable, the inner one if it rejects the query.
-    async fn exchange(&self, sql: &str) -> Result<Result<String>> {
+    /// Sends a query. Fails if ClickHouse is unreachable.
+    async fn exchange(&self, sql: &str) -> Result<Answer> {
         let login = match &self.access {
             Access::Server(login) => login.clone(),
             Access::Engine(data_dir) => engine_login(data_dir)?,
@@ -107,12 +114,12 @@ impl ClickHouse {
             .await
             .context("reading ClickHouse's response")?;
         if !status.is_success() {
-            return Ok(Err(anyhow!(
+            return Ok(Answer::Rejected(anyhow!(
                 "ClickHouse: {status}: {}\nfor: {sql}",
                 text.trim()
             )));
         }
-        Ok(Ok(text))
+        Ok(Answer::Rows(text))
     }
 }
 

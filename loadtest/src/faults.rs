@@ -17,6 +17,7 @@ mod site;
 mod strace;
 mod tables;
 mod verdict;
+mod wait;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -9,12 +9,12 @@ use anyhow::{Context, Result, anyhow};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::console::Progress;
 use crate::delivery::{Carrier, Delivery, deliver};
 use crate::generator::Stop;
 use crate::ledger::Ledger;
 use crate::pacing::{Due, Pacing, pace};
 use crate::parcel::Parcel;
+use crate::progress::Progress;
 use crate::tally::{Recent, Tally};
 
 /// How to run a load.

@@ -6,6 +6,7 @@
 //! store.
 
 mod alerts;
+mod arguments;
 mod bench;
 mod buckets;
 mod chaos;
@@ -32,12 +33,14 @@ mod polls;
 mod population;
 mod post;
 mod processes;
+mod progress;
 mod queries;
 mod random;
 mod replay;
 mod report;
 mod run;
 mod server;
+mod server_and_store;
 mod soak;
 mod stages;
 mod store;
@@ -52,7 +55,8 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::Parser;
 
-use crate::cli::{Cli, Command, OutputArgs};
+use crate::arguments::OutputArgs;
+use crate::cli::{Cli, Command};
 use crate::report::Report;
 
 #[tokio::main]

@@ -10,6 +10,7 @@ use unjank_protocol::Signal;
 use crate::clickhouse::ClickHouse;
 use crate::fingerprint::SIGNALS;
 use crate::ledger::Ledger;
+use crate::tally::Tally;
 
 /// Events by signal and outcome.
 pub(crate) type Books = BTreeMap<(String, String), u64>;
@@ -42,6 +43,18 @@ pub(crate) enum Repeats {
     AtLeast,
     /// The server was killed, so counts that it held in memory are lost.
     Unknown,
+}
+
+impl Repeats {
+    /// Returns whether the devices know how often the server received each batch: if every attempt was answered.
+    pub(crate) fn known(tally: &Tally) -> Self {
+        let answered = |status: &String| status.starts_with(|first: char| first.is_ascii_digit());
+        if tally.statuses.keys().all(answered) {
+            Self::Counted
+        } else {
+            Self::AtLeast
+        }
+    }
 }
 
 /// The books of one signal.

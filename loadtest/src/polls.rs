@@ -16,8 +16,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::processes::Cost;
-use crate::run::Place;
 use crate::server::{KEY, Server};
+use crate::server_and_store::ServerAndStore;
 use crate::tally::{Latencies, Spread};
 
 const CONFIG: &str = "/api/v1/projects/default/config";
@@ -47,7 +47,7 @@ pub(crate) struct PollPhase {
 
 pub(crate) struct Setting<'s> {
     pub(crate) server: &'s Server,
-    pub(crate) place: &'s Place,
+    pub(crate) place: &'s ServerAndStore,
     pub(crate) connections: u16,
     pub(crate) duration: Duration,
 }

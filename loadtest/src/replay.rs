@@ -7,14 +7,14 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use unjank_protocol::Batch;
 
-use crate::cli::ReplayArgs;
+use crate::arguments::ReplayArgs;
 use crate::ledger::Ledger;
 use crate::load::{self, LoadSettings, Outcome, Stops};
 use crate::outcomes::Repeats;
 use crate::parcel::{Encoding, Manifest, Parcel};
 use crate::report::{Measured, Report};
-use crate::run::{Check, Place, new_report};
 use crate::server::{KEY, Server};
+use crate::server_and_store::{Check, ServerAndStore};
 use crate::store::Scope;
 use crate::workload::Way;
 
@@ -33,7 +33,7 @@ pub(crate) async fn run_alone(args: &ReplayArgs) -> Result<Report> {
     let data_dir = folder.path().join("data");
     let mut server = Server::start(&args.server_bin, &data_dir)?;
     server.ready().await?;
-    let place = Place::own(&data_dir, &server.admin_url(), args.drain_timeout)?;
+    let place = ServerAndStore::own(&data_dir, &server.admin_url(), args.drain_timeout)?;
     let recording = Recording {
         folder: &args.dir,
         encoding: args.encoding,
@@ -53,11 +53,11 @@ pub(crate) async fn run_alone(args: &ReplayArgs) -> Result<Report> {
 }
 
 /// Sends every file of the folder once, then again. The second time, the server must report each batch as a duplicate.
-pub(crate) async fn run(recording: &Recording<'_>, place: &Place) -> Result<Report> {
+pub(crate) async fn run(recording: &Recording<'_>, place: &ServerAndStore) -> Result<Report> {
     let parcels = read(recording.folder, recording.encoding)?;
     let encoding = format!("{:?}", recording.encoding).to_lowercase();
     let settings = BTreeMap::from([("files", parcels.len().to_string()), ("encoding", encoding)]);
-    let mut report = new_report("replay", settings);
+    let mut report = Report::new("replay", settings);
     let fresh = place.is_fresh().await?;
     let mut outcomes = Vec::new();
     for name in ["First time", "Second time"] {
@@ -74,7 +74,7 @@ pub(crate) async fn run(recording: &Recording<'_>, place: &Place) -> Result<Repo
         });
         outcomes.push(outcome);
     }
-    place.add_storage(&mut report).await?;
+    report.storage = place.storage().await?;
     let [first, second] = &outcomes[..] else {
         unreachable!("the loop runs twice");
     };

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::clock;
 use crate::load::Outcome;
 use crate::lone::Freshness;
-use crate::outcomes::OutcomeCheck;
 use crate::polls::Polls;
 use crate::processes::{Cost, Machine};
+use crate::server_and_store::Verification;
 use crate::stages::Stage;
 use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;
-use crate::verify::TableCheck;
 use crate::watch::Watch;
 
 /// Results of one invocation of the tool.
@@ -54,6 +54,25 @@ pub(crate) struct Measured<'a> {
 }
 
 impl Report {
+    pub(crate) fn new(kind: &'static str, settings: BTreeMap<&'static str, String>) -> Self {
+        Self {
+            kind,
+            tool_version: env!("CARGO_PKG_VERSION"),
+            server_version: None,
+            started_at: clock::now().to_string(),
+            machine: Machine::here(),
+            settings,
+            phases: Vec::new(),
+            polls: None,
+            lone: None,
+            storage: Vec::new(),
+            span_columns: Vec::new(),
+            verification: None,
+            chaos: None,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Adds a phase and its warnings.
     pub(crate) fn add(&mut self, measured: Measured<'_>) {
         let load = LoadReport::new(measured.outcome, measured.offered);
@@ -190,19 +209,6 @@ impl LoadReport {
         }
         warnings
     }
-}
-
-/// The result of `--verify`.
-#[derive(Debug, Serialize)]
-pub(crate) struct Verification {
-    pub(crate) holds: bool,
-    pub(crate) tables: Vec<TableCheck>,
-    /// Roll-ups whose event count differs from their raw table, with both counts.
-    pub(crate) rollups: Vec<String>,
-    /// The server's own books. `None` unless the store was empty before, because the books would include other events.
-    pub(crate) outcomes: Option<Vec<OutcomeCheck>>,
-    pub(crate) rejected_though_valid: u64,
-    pub(crate) accepted_though_spoilt: u64,
 }
 
 /// What `chaos` did to the server.

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::{LoadArgs, duration};
+use crate::arguments::{LoadArgs, duration};
 use crate::clock;
 use crate::console;
 use crate::delivery::Backoff;
@@ -24,8 +24,8 @@ use crate::fingerprint::Times;
 use crate::load::Stops;
 use crate::plan::Rate;
 use crate::processes::Machine;
-use crate::run::Place;
 use crate::server::{KEY, Server};
+use crate::server_and_store::ServerAndStore;
 use crate::stages::Stage;
 use crate::tally::{Latencies, Recent};
 use crate::workload::{Way, Workload, new_tag};
@@ -186,7 +186,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
         },
         timeout: Duration::from_secs(30),
     };
-    let place = Place::own(data_dir, &server.admin_url(), args.drain_timeout)?;
+    let place = ServerAndStore::own(data_dir, &server.admin_url(), args.drain_timeout)?;
     let recent = Recent::default();
     let probe = Probe::start(server)?;
     let mut sampler = Sampler::begin(server, data_dir, recent.clone()).await?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::cli::{LoadArgs, RetryArgs};
+use crate::arguments::{LoadArgs, RetryArgs};
 use crate::clock;
 use crate::delivery::{Backoff, Carrier};
 use crate::fingerprint::Times;

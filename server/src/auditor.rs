@@ -183,7 +183,7 @@ impl Auditor {
         let known: Vec<Difference> = memory.suspects.union(&memory.real).cloned().collect();
         let mut found: BTreeSet<Difference> = BTreeSet::new();
         found.extend(self.clickhouse.recheck(&known, now).await?);
-        for page in &PAGES {
+        for page in PAGES.iter() {
             for period in plan.periods(page) {
                 let period = plan.kept.of(page, period, now);
                 let compared = self.clickhouse.compare_page(page, period, (None, now));

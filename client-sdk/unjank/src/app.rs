@@ -4,9 +4,9 @@ use unjank_monitors::Uptime;
 use unjank_protocol::{AppStartKind, Signal};
 
 use crate::client;
+use crate::clock::Times;
 use crate::clock::wall_clock;
 use crate::event::Event;
-use crate::frames::Times;
 
 /// A start of the app, timed in milliseconds. If it is dropped before [`AppStart::finish`], it is not reported.
 ///

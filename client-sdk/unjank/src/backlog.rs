@@ -28,6 +28,9 @@ const READ_AGAIN: Duration = Duration::from_secs(60);
 /// After this many failed reads, the disk is not read again until the next upload.
 const MOST_FAILURES: u32 = 3;
 
+/// Maximum age of a batch. The server accepts events up to seven days old, and a batch holds events of its last minutes.
+pub(crate) const OLDEST_US: i64 = 6 * 86_400 * 1_000_000 + 23 * 3_600 * 1_000_000;
+
 /// Batches in the order they were sealed.
 #[derive(Debug)]
 pub(crate) struct Backlog {

@@ -213,7 +213,7 @@ pub(crate) fn parts_of(batch_id: Uuid) -> [Uuid; 2] {
     const VARIANT: u64 = 0b10 << 62;
     let (high, low) = batch_id.as_u64_pair();
     [1, 2].map(|part| {
-        let mixed = crate::client::mix(low.wrapping_add(part));
+        let mixed = crate::random::mix(low.wrapping_add(part));
         Uuid::from_u64_pair(high, VARIANT | mixed >> 2)
     })
 }

@@ -1,22 +1,24 @@
 //! The running SDK: the state that all threads of the app share, and the switch that every call checks first.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use crossbeam_queue::ArrayQueue;
 use unjank_monitors::{Scene, Uptime};
 use unjank_protocol::{Network, Signal, Text};
 
-use crate::clock::{Moment, WallClock};
+use crate::clock::{Moment, WallClock, utc_offset_s};
 use crate::config::Config;
-use crate::event::{Event, Queued};
+use crate::event::Event;
 use crate::losses::{Losses, Reason};
 use crate::meters::Meters;
 use crate::names::{NameId, Names};
+use crate::random::draw;
+use crate::requests::Requests;
 use crate::settings::Settings;
+use crate::span_record::Queued;
 use crate::users::{Turn, Users};
 
 /// State shared by all threads.
@@ -40,80 +42,7 @@ pub(crate) struct Shared {
     network: AtomicU8,
     pub(crate) foreground: AtomicBool,
     pub(crate) users: Users,
-    pub(crate) wishes: Wishes,
-}
-
-/// Requests from the app to the background thread.
-#[derive(Debug, Default)]
-pub(crate) struct Wishes {
-    state: Mutex<Wanted>,
-    changed: Condvar,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    pub(crate) stop: bool,
-    /// With `stop`: collection was on until now, so the remaining events are to be sent.
-    pub(crate) last_work: bool,
-    /// Number of calls of `flush`.
-    pub(crate) flushes: u64,
-    /// The last flush that is done.
-    pub(crate) flushed: u64,
-    /// The last flush that could not read everything that waits.
-    pub(crate) unread: u64,
-    /// Wake up now, for example because the queue is filling up.
-    pub(crate) hurry: bool,
-    /// Delete unsent events.
-    pub(crate) forget: bool,
-    /// The background thread has ended.
-    ended: bool,
-}
-
-impl Wishes {
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Wanted)) {
-        let mut wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut wanted);
-        self.changed.notify_all();
-    }
-
-    /// Waits for a request, at most `longest`, and returns the current ones. Clears `hurry` and `forget`.
-    pub(crate) fn wait(&self, longest: Duration) -> Wanted {
-        let wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |wanted: &mut Wanted| {
-            !(wanted.stop || wanted.hurry || wanted.forget || wanted.flushes > wanted.flushed)
-        };
-        let waited = self.changed.wait_timeout_while(wanted, longest, idle);
-        let (mut wanted, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let taken = *wanted;
-        (wanted.hurry, wanted.forget) = (false, false);
-        taken
-    }
-
-    /// Marks the background thread as ended.
-    pub(crate) fn ended(&self) {
-        self.change(|wanted| wanted.ended = true);
-    }
-
-    /// Waits for the background thread to end. Returns whether it ended in time.
-    pub(crate) fn stopped(&self, timeout: Duration) -> bool {
-        let wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .changed
-            .wait_timeout_while(wanted, timeout, |wanted| !wanted.ended);
-        waited.unwrap_or_else(PoisonError::into_inner).0.ended
-    }
-
-    /// Requests a flush and waits for it. Returns whether it was done in time and could read everything that waits.
-    pub(crate) fn flush(&self, timeout: Duration) -> bool {
-        let mut wanted = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        wanted.flushes = wanted.flushes.saturating_add(1);
-        let mine = wanted.flushes;
-        self.changed.notify_all();
-        let open = |wanted: &mut Wanted| wanted.flushed < mine && !wanted.stop;
-        let waited = self.changed.wait_timeout_while(wanted, timeout, open);
-        let (wanted, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        wanted.flushed >= mine && wanted.unread < mine
-    }
+    pub(crate) requests: Requests,
 }
 
 impl Shared {
@@ -124,7 +53,7 @@ impl Shared {
             queue: ArrayQueue::new(config.queue_events),
             wall: WallClock::new(),
             meters: Meters::new(&settings.document, config.device.refresh_hz),
-            utc_offset_s: AtomicI32::new(crate::traffic::utc_offset_s()),
+            utc_offset_s: AtomicI32::new(utc_offset_s()),
             names: Names::default(),
             settings: ArcSwap::from_pointee(settings),
             edition: AtomicU32::new(0),
@@ -133,7 +62,7 @@ impl Shared {
             network: AtomicU8::new(network_code(Network::Unknown)),
             foreground: AtomicBool::new(true),
             users: Users::default(),
-            wishes: Wishes::default(),
+            requests: Requests::default(),
             config,
         }
     }
@@ -145,7 +74,7 @@ impl Shared {
         }
         // Half of the queue is left for events until the background thread wakes up.
         if self.queue.len() == self.queue.capacity() / 2 {
-            self.wishes.change(|wanted| wanted.hurry = true);
+            self.requests.change(|state| state.hurry = true);
         }
     }
 
@@ -168,10 +97,6 @@ impl Shared {
 
     pub(crate) fn pop(&self) -> Option<(Turn, Queued)> {
         self.queue.pop()
-    }
-
-    pub(crate) fn uptime_ms(&self, moment: Moment) -> u64 {
-        u64::try_from(moment.micros() / 1_000).unwrap_or_default()
     }
 
     pub(crate) fn page(&self) -> NameId {
@@ -258,7 +183,6 @@ pub(crate) fn current() -> Option<Arc<Shared>> {
 
 thread_local! {
     static KNOWN: RefCell<Known> = const { RefCell::new(Known { generation: 0, shared: None }) };
-    static RANDOM: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The client as this thread last saw it. Reading this copy is cheaper than loading the shared one.
@@ -288,36 +212,4 @@ pub(crate) fn with<R>(run: impl FnOnce(&Arc<Shared>) -> R) -> Option<R> {
         })
         .ok()
         .flatten()
-}
-
-/// Returns 64 random bits for ids and sampling, not for secrets.
-pub(crate) fn random() -> u64 {
-    let next = |state: &Cell<u64>| {
-        let mut now = state.get();
-        if now == 0 {
-            now = uuid::Uuid::new_v4().as_u64_pair().1 | 1;
-        }
-        // splitmix64 (Steele, Lea and Flood 2014).
-        now = now.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        state.set(now);
-        mix(now)
-    };
-    RANDOM.try_with(next).unwrap_or(1)
-}
-
-/// The output function of splitmix64. Maps different numbers to different numbers.
-pub(crate) fn mix(number: u64) -> u64 {
-    let mut mixed = number;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
-/// Draws a number from 0 to below 1.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "53 bits are what a double holds"
-)]
-pub(crate) fn draw() -> f64 {
-    (random() >> 11) as f64 / (1_u64 << 53) as f64
 }

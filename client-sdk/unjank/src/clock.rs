@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
+use unjank_monitors::Uptime;
 use unjank_protocol::Timestamp;
 
 /// A monotonic point in time. It does not advance while the device sleeps.
@@ -27,6 +28,11 @@ impl Moment {
     }
 
     /// Microseconds since the first call in this process.
+    /// Whole milliseconds since the process began, as far as it is known.
+    pub(crate) fn millis(self) -> u64 {
+        u64::try_from(self.micros() / 1_000).unwrap_or_default()
+    }
+
     pub(crate) fn micros(self) -> i64 {
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
         let origin = *ORIGIN.get_or_init(Instant::now);
@@ -166,6 +172,30 @@ impl WallClock {
     pub(crate) fn follow(&self) {
         self.ahead_us.store(Self::offset(), Ordering::Relaxed);
         self.setting.store(Arc::new(Setting::current()));
+    }
+}
+
+/// Returns the offset that the system reports at the start, or 0.
+pub(crate) fn utc_offset_s() -> i32 {
+    time::UtcOffset::current_local_offset().map_or(0, time::UtcOffset::whole_seconds)
+}
+
+/// Converts the SDK's clock to the time of the state machines.
+pub(crate) trait Times {
+    fn now() -> Self;
+    fn of(instant: Instant) -> Self;
+}
+
+impl Times for Uptime {
+    #[inline]
+    fn now() -> Self {
+        Self::of(Instant::now())
+    }
+
+    #[inline]
+    fn of(instant: Instant) -> Self {
+        let micros = Moment::from(instant).micros();
+        Self::from_micros(u64::try_from(micros).unwrap_or_default())
     }
 }
 

@@ -9,7 +9,7 @@ use unjank_protocol::config::Document;
 use uuid::Uuid;
 
 use crate::event::Event;
-use crate::monitor::MetricProvider;
+use crate::metric_provider::MetricProvider;
 use crate::report::Reporter;
 use crate::transport::Transport;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use unjank_monitors::Uptime;
 
 use crate::client;
-use crate::clock::Moment;
+use crate::clock::Times as _;
 
 /// Records a drawn frame: the display requested it at `vsync`, and the app delivered it at `rendered`. Call it once per frame, on
 /// the thread that draws.
@@ -50,24 +50,5 @@ pub fn frame_lasting(took: Duration) {
 pub fn set_refresh_rate(hertz: u16) {
     if let Some(shared) = client::installed() {
         shared.meters.frames().set_refresh_hz(hertz);
-    }
-}
-
-/// Converts the SDK's clock to the time of the state machines.
-pub(crate) trait Times {
-    fn now() -> Self;
-    fn of(instant: Instant) -> Self;
-}
-
-impl Times for Uptime {
-    #[inline]
-    fn now() -> Self {
-        Self::of(Instant::now())
-    }
-
-    #[inline]
-    fn of(instant: Instant) -> Self {
-        let micros = Moment::from(instant).micros();
-        Self::from_micros(u64::try_from(micros).unwrap_or_default())
     }
 }

@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::client;
-use crate::span::{Callsite, DetachedSpan, callsite_span};
+use crate::span::{DetachedSpan, callsite_span};
+use crate::span_record::Callsite;
 
 /// Runs a function inside its span, which ends with an error if `failed` returns `true` for the result.
 #[doc(hidden)]

@@ -64,15 +64,20 @@ mod frames;
 mod instrumented;
 mod losses;
 mod main_loop;
+mod measurements;
 mod meters;
 mod metric;
+mod metric_provider;
 mod monitor;
 mod names;
 mod page_load;
+mod random;
 mod remote;
 mod report;
+mod requests;
 mod settings;
 mod span;
+mod span_record;
 #[cfg(feature = "test-kit")]
 pub mod testing;
 #[cfg(feature = "tracing")]
@@ -135,14 +140,16 @@ pub use self::frames::{frame, frame_lasting, set_refresh_rate};
 pub use self::instrumented::{TracedFuture, traced_call, traced_future};
 pub use self::main_loop::MainLoop;
 pub use self::metric::metric;
-pub use self::monitor::{MetricProvider, sample};
+pub use self::metric_provider::MetricProvider;
+pub use self::monitor::sample;
 pub use self::page_load::{NetworkRequest, PageLoading, page_load, request};
 pub use self::report::{Console, ReportFile, Reporter};
 #[doc(hidden)]
-pub use self::span::{Callsite, callsite_span};
+pub use self::span::callsite_span;
 pub use self::span::{
     DetachedSpan, Entered, Span, SpanContext, init_span, mark_main_thread, span, span_in,
 };
+pub use self::span_record::Callsite;
 #[cfg(feature = "tracing")]
 pub use self::tracing_layer::{tracing_layer, tracing_layer_up_to};
 pub use self::traffic::{Transferred, set_utc_offset, traffic};
@@ -223,18 +230,18 @@ pub fn init(mut config: Config) -> Guard {
     if config.mode == Mode::Development {
         config.reporters.push(Arc::new(Console));
     }
-    let session_draw = client::draw();
+    let session_draw = random::draw();
     let settings = Settings::new(config.first_document(), session_draw);
     let enabled = !config.start_disabled;
     let shared = Arc::new(Shared::new(config, settings));
     let for_thread = Arc::clone(&shared);
     let run = move || {
-        let wishes = Arc::clone(&for_thread);
+        let ending = Arc::clone(&for_thread);
         // A panic in the SDK ends the measurement, not the app.
         let work = AssertUnwindSafe(|| work(for_thread, transport, session_draw));
         let _panicked = catch_unwind(work).is_err();
         WORKING.store(false, Ordering::Release);
-        wishes.wishes.ended();
+        ending.requests.ended();
     };
     client::install(Some(Arc::clone(&shared)));
     client::switch(enabled);
@@ -263,7 +270,7 @@ static WORKING: AtomicBool = AtomicBool::new(false);
 fn work(shared: Arc<Shared>, transport: Arc<dyn Transport>, session_draw: f64) {
     while !client::is_on() {
         // Touches neither disk nor network before consent. If the user declines, deletes what an earlier process left.
-        let wanted = shared.wishes.wait(Duration::from_secs(3_600));
+        let wanted = shared.requests.wait(Duration::from_secs(3_600));
         if wanted.forget
             && let Some(folder) = &shared.config.data_dir
         {
@@ -298,15 +305,15 @@ impl Drop for Guard {
         let timeout = shared.config.shutdown_timeout;
         let was_on = client::is_on();
         if was_on {
-            shared.wishes.flush(timeout);
+            shared.requests.flush(timeout);
         }
         client::switch(false);
         client::install(None);
         shared
-            .wishes
+            .requests
             .change(|wanted| (wanted.stop, wanted.last_work) = (true, was_on));
         // Does not wait longer for a request in flight: a batch that is on disk is sent again.
-        if thread.is_finished() || timeout > Duration::ZERO && shared.wishes.stopped(timeout) {
+        if thread.is_finished() || timeout > Duration::ZERO && shared.requests.stopped(timeout) {
             let _panicked = thread.join().is_err();
         }
     }
@@ -333,7 +340,7 @@ pub fn set_enabled(enabled: bool) {
         // Done here rather than by the background thread, so that events recorded after renewed consent are kept.
         shared.forget_queued();
     }
-    shared.wishes.change(|wanted| {
+    shared.requests.change(|wanted| {
         wanted.hurry = true;
         // A pending `forget` stays pending if consent is renewed before it runs.
         wanted.forget |= !enabled;
@@ -354,7 +361,7 @@ pub fn set_enabled(enabled: bool) {
 /// assert!(!attempted); // the SDK is not running here
 /// ```
 pub fn flush(timeout: Duration) -> bool {
-    client::current().is_some_and(|shared| shared.wishes.flush(timeout))
+    client::current().is_some_and(|shared| shared.requests.flush(timeout))
 }
 
 /// Sets the user of all later events: an id that the app has hashed. Longer ids are cut at 1 KiB. `None`, the initial state,

@@ -12,8 +12,8 @@ use unjank_protocol::{Frame, Jank, JankSample, Signal};
 use unjank_stack_sampler::{Sampler, StackSource};
 
 use crate::client::{self, Shared};
+use crate::clock::Times;
 use crate::event::Event;
-use crate::frames::Times;
 use crate::losses::Reason;
 
 /// How often the watchdog checks whether the SDK is running and switched on, while it is not.

@@ -33,7 +33,7 @@ pub(crate) fn record(shared: &Shared, name: Cow<'static, str>, value: f64) {
             max: None,
             count: None,
             page: shared.page_name(),
-            uptime_ms: shared.uptime_ms(now),
+            uptime_ms: now.millis(),
             network: shared.network(),
             attributes: Attributes::default(),
             sample_rate,

@@ -10,39 +10,10 @@ use unjank_monitors::Uptime;
 
 use crate::client::{self, Shared};
 use crate::clock::Moment;
-use crate::frames::Times;
+use crate::clock::Times;
+use crate::metric_provider::MetricProvider;
 
 use self::memory::Memory;
-
-/// A monitor that is sampled at an interval, on the background thread. The remote configuration (`monitors`) sets the interval
-/// for its name, from 100 ms to one hour. A monitor that is not named there is off. One that panics is sampled again at the next
-/// interval.
-///
-/// ```
-/// use unjank::{Config, MetricProvider};
-///
-/// struct Battery;
-///
-/// impl MetricProvider for Battery {
-///     fn name(&self) -> &str {
-///         "battery"
-///     }
-///
-///     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-///         tell("battery_percent", 81.0); // … as the system reports it …
-///     }
-/// }
-///
-/// let config = Config::new("http://127.0.0.1:8080", "demo").monitor(Battery);
-/// ```
-pub trait MetricProvider: Send {
-    /// The monitor's name in the remote configuration, such as `battery`.
-    fn name(&self) -> &str;
-
-    /// Reports the current values. Call `tell` for each, with its name including the unit, such as `battery_percent`. A value
-    /// that is not finite is not recorded. Omit a value that is not known.
-    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64));
-}
 
 /// Reports a new value of a monitor. Values of one interval are aggregated into one event with minimum, maximum and mean. Does
 /// nothing while nothing is collected or the monitor is off: the remote configuration switches it on by name, as with

@@ -4,7 +4,7 @@ use unjank_monitors::{PageId, RequestId, Uptime};
 use unjank_protocol::LaunchKind;
 
 use crate::client;
-use crate::frames::Times;
+use crate::clock::Times;
 
 /// A page that is loading, for at most 30 s. If it is dropped before its final draw, the load counts as aborted. At most 16 pages
 /// load at once; further ones are counted as lost.

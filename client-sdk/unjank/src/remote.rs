@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::config::{Document, SCHEMA};
 
-use crate::client::draw;
 use crate::clock::Moment;
 use crate::config::Config;
+use crate::random::draw;
 use crate::transport::{Request, Response, Transport, send};
 use crate::uplink::asked_wait;
 

@@ -12,8 +12,9 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use self::fields::{Fields, Line};
-use crate::client::{self, random};
+use crate::client;
 use crate::clock::Moment;
+use crate::random::random;
 use crate::span::foreign::{begin_under, leave};
 use crate::span::{DetachedSpan, SpanContext};
 

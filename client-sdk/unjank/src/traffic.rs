@@ -9,10 +9,10 @@ use unjank_monitors::{TrafficMeter, Transfer};
 use unjank_protocol::{Network, Signal, Traffic};
 use uuid::Uuid;
 
+use crate::backlog::OLDEST_US;
 use crate::client::{self, Shared};
 use crate::clock::{age_us, wall_clock};
 use crate::losses::Reason;
-use crate::uplink::OLDEST_US;
 
 /// A finished request, with or without a response, as [`traffic()`] counts it.
 ///
@@ -84,11 +84,6 @@ pub fn set_utc_offset(seconds: i32) {
     if let Some(shared) = client::installed() {
         shared.utc_offset_s.store(seconds, Ordering::Relaxed);
     }
-}
-
-/// Returns the offset that the system reports at the start, or 0.
-pub(crate) fn utc_offset_s() -> i32 {
-    time::UtcOffset::current_local_offset().map_or(0, time::UtcOffset::whole_seconds)
 }
 
 /// The counts, kept on disk so that they outlive the process.

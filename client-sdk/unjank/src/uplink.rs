@@ -6,15 +6,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use unjank_protocol::{RateLimit, Receipt, Signal};
 use uuid::Uuid;
 
-use crate::backlog::{Backlog, First};
-use crate::client::draw;
+use crate::backlog::{Backlog, First, OLDEST_US};
 use crate::clock::{Moment, wall_clock};
 use crate::config::Config;
 use crate::losses::{Losses, Reason};
+use crate::random::draw;
 use crate::transport::{Request, Response, Transport, send};
 
-/// Maximum age of a batch. The server accepts events up to seven days old, and a batch holds events of its last minutes.
-pub(crate) const OLDEST_US: i64 = 6 * 86_400 * 1_000_000 + 23 * 3_600 * 1_000_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 /// After 401 and 403: retrying often does not help when a key was rotated or the project requires tokens.
 const FIRST_LONG_WAIT: Duration = Duration::from_secs(5 * 60);

@@ -12,14 +12,16 @@ use uuid::Uuid;
 use crate::backlog::Backlog;
 use crate::batch::{Pending, Sealed};
 use crate::budget::Budget;
-use crate::client::{self, Shared, Wanted, draw};
+use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::config::{Config, Mode};
 use crate::event::Event;
 use crate::losses::Reason;
 use crate::monitor::Monitors;
+use crate::random::draw;
 use crate::remote::{Identity, Remote};
 use crate::report::Reporter;
+use crate::requests::RequestState;
 use crate::settings::Settings;
 use crate::traffic::{Ledger, is_cellular};
 use crate::transport::Transport;
@@ -122,7 +124,7 @@ impl Worker {
     /// Runs until it is asked to stop.
     pub(crate) fn run(mut self) {
         loop {
-            let wanted = self.shared.wishes.wait(self.pause());
+            let wanted = self.shared.requests.wait(self.pause());
             if wanted.forget {
                 self.forget();
             }
@@ -139,10 +141,10 @@ impl Worker {
     }
 
     /// Marks the requested flushes as done.
-    fn flushed(&self, wanted: Wanted) {
+    fn flushed(&self, wanted: RequestState) {
         if wanted.flushes > wanted.flushed {
             let unread = self.unread.then_some(wanted.flushes);
-            self.shared.wishes.change(|now| {
+            self.shared.requests.change(|now| {
                 now.flushed = wanted.flushes;
                 now.unread = unread.unwrap_or(now.unread);
             });
@@ -177,7 +179,7 @@ impl Worker {
     }
 
     /// Returns whether everything that a flush waits for is done.
-    fn work(&mut self, wanted: Wanted) -> bool {
+    fn work(&mut self, wanted: RequestState) -> bool {
         let urgent = wanted.stop || wanted.flushes > wanted.flushed;
         self.unread = false;
         if self.shared.wall.has_moved() {
@@ -225,7 +227,7 @@ impl Worker {
                 self.shared.losses.add(signal, Reason::RateLimited, 1);
                 continue;
             }
-            let mut event = queued.into_event(&self.shared);
+            let mut event = queued.into_event((&self.shared.wall, &self.shared.names));
             if !self.lets_pass(&mut event) {
                 self.shared.losses.add(signal, Reason::Filtered, 1);
                 continue;

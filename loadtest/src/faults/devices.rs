@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::clock;
 use crate::delivery::{Backoff, Carrier, Delivery, Fate, deliver};
 use crate::events::Mix;
-use crate::faults::rig::eventually;
+use crate::faults::wait::eventually;
 use crate::fingerprint::Times;
 use crate::generator::Stop;
 use crate::ledger::Ledger;

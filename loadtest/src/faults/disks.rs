@@ -10,10 +10,11 @@ use tokio::time::sleep;
 use crate::faults::devices::Size;
 use crate::faults::image::Image;
 use crate::faults::kills::newest_segment;
-use crate::faults::rig::{Rig, Trial, eventually};
+use crate::faults::rig::{Rig, Trial};
 use crate::faults::site::Site;
 use crate::faults::strace::{self, Calls, Effect, Injected, Injection, When};
 use crate::faults::verdict::cannot_check;
+use crate::faults::wait::eventually;
 
 const DISK_BYTES: u64 = 800 << 20;
 /// Free space that is left for batches when the disk starts to fill up.

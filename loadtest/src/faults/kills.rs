@@ -8,10 +8,11 @@ use rustix::process::Signal;
 use unjank_protocol::Signal as Kind;
 
 use crate::faults::devices::Size;
-use crate::faults::rig::{Rig, Trial, eventually};
+use crate::faults::rig::{Rig, Trial};
 use crate::faults::site::is_alive;
 use crate::faults::strace::{self, Calls, Effect, Injected, Injection, When};
 use crate::faults::verdict::cannot_check;
+use crate::faults::wait::eventually;
 
 /// Calls at which the engine is killed. `--quick` only tries the first six.
 const ENGINE: [(Calls, u32); 18] = [

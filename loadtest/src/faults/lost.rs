@@ -12,9 +12,10 @@ use tokio::time::sleep;
 use crate::clickhouse::{Access, Login, engine_login};
 use crate::faults::devices::Size;
 use crate::faults::kills::{send_large_range, waits_for_roll_up};
-use crate::faults::rig::{Rig, Trial, eventually};
+use crate::faults::rig::{Rig, Trial};
 use crate::faults::site::run;
 use crate::faults::verdict::cannot_check;
+use crate::faults::wait::eventually;
 
 const LEDGER: &str = "drain.json";
 

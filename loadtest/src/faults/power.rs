@@ -7,9 +7,10 @@ use anyhow::{Context, Result};
 
 use crate::faults::devices::Size;
 use crate::faults::image::Image;
-use crate::faults::rig::{Rig, Trial, eventually};
+use crate::faults::rig::{Rig, Trial};
 use crate::faults::site::is_alive;
 use crate::faults::strace::{self, Calls, Effect, Injected, Injection, When};
+use crate::faults::wait::eventually;
 
 #[derive(Clone, Copy)]
 enum Victim {

@@ -10,6 +10,7 @@ use crate::console;
 use crate::faults::balance::Counts;
 use crate::faults::devices::{Devices, Size};
 use crate::faults::site::Site;
+use crate::faults::wait::eventually;
 use crate::generator::Stop;
 use crate::ledger::Ledger;
 use crate::server::Settings;
@@ -154,24 +155,6 @@ impl Rig {
             scope: self.devices.scope(),
         };
         compare(&self.devices.ledger, &store).await
-    }
-}
-
-/// Repeats a check until it succeeds or the time limit is reached. Returns whether it succeeded.
-pub(super) async fn eventually(
-    patience: Duration,
-    mut check: impl AsyncFnMut() -> Result<bool>,
-) -> Result<bool> {
-    const PAUSE: Duration = Duration::from_millis(100);
-    let until = Instant::now() + patience;
-    loop {
-        if check().await? {
-            return Ok(true);
-        }
-        if Instant::now() >= until {
-            return Ok(false);
-        }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clickhouse::{Access, ClickHouse, Rows};
 use crate::drain::{gauge, metrics};
-use crate::faults::rig::eventually;
+use crate::faults::wait::eventually;
 use crate::server::{Server, Settings};
 
 pub(super) struct Site {

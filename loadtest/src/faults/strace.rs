@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::faults::rig::eventually;
 use crate::faults::site::is_alive;
 use crate::faults::verdict::cannot_check;
+use crate::faults::wait::eventually;
 
 /// Kinds of system calls. Names with `?` do not exist on all processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{Chaos, LoadReport, Phase, Report, Verification};
+use super::{Chaos, LoadReport, Phase, Report};
 use crate::lone::Freshness;
 use crate::outcomes::OutcomeCheck;
 use crate::polls::Polls;
 use crate::processes::Machine;
+use crate::server_and_store::Verification;
 use crate::stages::Stage;
 use crate::store::{ColumnSize, TableSize};
 use crate::tally::Latencies;

@@ -16,11 +16,12 @@ use crate::alerts::incident::evaluator::Evaluator;
 use crate::alerts::overrides::cohort::span_names;
 use crate::alerts::overrides::rates::{Patch, TargetRates, with, without};
 use crate::alerts::rule::Rule;
-use crate::alerts::rule::action::{Action, ActionOutcome};
+use crate::alerts::rule::action::{Action, ActionOutcome, SamplingRates};
 use crate::control::configurations::{Draft, SaveError, compile, save};
 use crate::remote_config::{Device, INCIDENT_ID_PREFIX, Override};
 use crate::store::control::{
     ActionNote, ActionState, Actor, AlertRule, ControlError, DocumentKind, Incident, IncidentState,
+    JsonText,
 };
 
 const KIND: DocumentKind = DocumentKind::Configuration;
@@ -83,7 +84,7 @@ impl Evaluator {
             let (value, acted) = match self.due(&current, incident, rule, &acted) {
                 Due::Nothing => return Ok(()),
                 Due::Note(ended) => {
-                    let noted = self.note(incident, ActionState::Ended, &ended).await;
+                    let noted = self.note(incident, &ended).await;
                     return Ok(noted?);
                 }
                 Due::Save(value, acted) => (value, acted),
@@ -151,8 +152,7 @@ impl Evaluator {
         acted: &ActionOutcome,
     ) -> Option<(Value, ActionOutcome)> {
         let mut target = target(incident, rule, &acted.asked);
-        let rates = serde_json::to_value(&acted.rates).unwrap_or_default();
-        target.rates = serde_json::from_value(rates).unwrap_or_default();
+        target.rates = SamplingRates::from_names(&acted.rates);
         let Patch { value: patch, .. } = target.over(&current.base, 1.0);
         if patch.is_empty() {
             let ended = self.ended(acted, "the base already has these rates".to_owned());
@@ -171,7 +171,7 @@ impl Evaluator {
 
     fn ended(&self, acted: &ActionOutcome, because: String) -> ActionOutcome {
         ActionOutcome {
-            state: ActionState::Ended.as_str().to_owned(),
+            state: ActionState::Ended,
             because: Some(because),
             ended_at: Some(self.clock.now()),
             ..acted.clone()
@@ -181,7 +181,7 @@ impl Evaluator {
     pub(in crate::alerts) fn acted(&self, action: &Action, state: ActionState) -> ActionOutcome {
         let now = self.clock.now();
         ActionOutcome {
-            state: state.as_str().to_owned(),
+            state,
             because: None,
             asked: action.clone(),
             revision: None,
@@ -204,12 +204,6 @@ impl Evaluator {
         mut acted: ActionOutcome,
     ) -> Result<(), SaveError> {
         acted.revision = Some(expected_revision + 1);
-        let ended = acted.state == ActionState::Ended.as_str();
-        let state = if ended {
-            ActionState::Ended
-        } else {
-            ActionState::Placed
-        };
         let what = match &acted.because {
             Some(because) => format!("override removed: {because}"),
             None => "override placed".to_owned(),
@@ -220,7 +214,7 @@ impl Evaluator {
             configuration,
             note: format!("incident {}: {what}. {about}", incident.id),
             expected_revision,
-            action: Some(note_of(incident, state, &acted)),
+            action: Some(note_of(incident, &acted)),
         };
         let (actor, now) = (alerts(), self.clock.now());
         let saved = save(&self.control, &incident.project, draft, &actor, now).await?;
@@ -232,13 +226,12 @@ impl Evaluator {
     pub(in crate::alerts) async fn note(
         &self,
         incident: &Incident,
-        state: ActionState,
         acted: &ActionOutcome,
     ) -> Result<(), ControlError> {
         // If another server recorded an outcome first, its record is kept.
         let _first = self
             .control
-            .save_action_outcome(note_of(incident, state, acted))
+            .save_action_outcome(note_of(incident, acted))
             .await?;
         Ok(())
     }
@@ -271,12 +264,12 @@ impl Evaluator {
     }
 }
 
-fn note_of(incident: &Incident, state: ActionState, acted: &ActionOutcome) -> ActionNote {
+fn note_of(incident: &Incident, acted: &ActionOutcome) -> ActionNote {
     ActionNote {
         incident: incident.id,
         before: incident.action.clone(),
-        state,
-        text: serde_json::to_string(acted).unwrap_or_default(),
+        state: acted.state,
+        outcome: JsonText::of(acted),
     }
 }
 
@@ -289,18 +282,18 @@ pub(in crate::alerts) fn id_of(incident: &Incident) -> String {
     format!("{INCIDENT_ID_PREFIX}{}", incident.id)
 }
 
+/// Returns the saved outcome of an incident's action. An unreadable one, of a newer version, is logged and not touched.
 pub(in crate::alerts) fn acted(incident: &Incident) -> Option<ActionOutcome> {
-    serde_json::from_str(incident.action.as_deref()?).ok()
-}
-
-pub(in crate::alerts) fn labels(incident: &Incident) -> BTreeMap<String, String> {
-    serde_json::from_str(&incident.labels).unwrap_or_default()
+    let outcome = incident.action.as_ref()?.read();
+    outcome
+        .inspect_err(|error| tracing::warn!(%error, incident = %incident.id, "cannot read the outcome of an action"))
+        .ok()
 }
 
 pub(in crate::alerts) fn target(incident: &Incident, rule: &Rule, action: &Action) -> TargetRates {
     TargetRates {
         rates: action.sampling,
-        names: span_names(&labels(incident), &rule.metric),
+        names: span_names(&incident.labels, &rule.metric),
         tracing: action.tracing,
     }
 }

@@ -1,5 +1,6 @@
 //! `/api/v1/projects/{project}/incidents`: the incidents of a project.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -16,7 +17,9 @@ use super::openapi::{Missing, QueryString, Refused, incident_state};
 use super::problem::Problem;
 use crate::alerts::{ActionOutcome, Evidence};
 use crate::app::App;
-use crate::store::control::{Incident, IncidentFilter};
+use crate::store::control::{
+    ControlError, Incident, IncidentFilter, IncidentKind, IncidentState, Severity,
+};
 
 const PAGE: u32 = 50;
 
@@ -27,24 +30,21 @@ pub(super) struct IncidentBody {
     id: Uuid,
     rule: Uuid,
     /// `alert`, or `mix_shift`: only the mix of devices changed. A mix shift is recorded without notifications.
-    kind: &'static str,
+    kind: IncidentKind,
     /// The values of the rule's dimensions.
     #[schema(value_type = BTreeMap<String, String>)]
     group: Value,
     title: String,
-    /// `info`, `warning` or `critical`.
-    severity: String,
+    severity: Severity,
     owner: String,
-    #[schema(value_type = BTreeMap<String, String>)]
-    labels: Value,
+    labels: BTreeMap<String, String>,
     /// One line with the numbers.
     summary: String,
     /// Path and query of the screen with the same numbers.
     link: String,
     #[schema(value_type = Evidence)]
     evidence: Value,
-    /// `firing` or `resolved`.
-    state: &'static str,
+    state: IncidentState,
     /// Microseconds since the epoch.
     started_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,29 +61,30 @@ pub(super) struct IncidentBody {
     action: Option<Value>,
 }
 
-impl From<Incident> for IncidentBody {
-    fn from(incident: Incident) -> Self {
-        let json = |text: &str| serde_json::from_str(text).unwrap_or_default();
-        Self {
+impl TryFrom<Incident> for IncidentBody {
+    type Error = ControlError;
+
+    fn try_from(incident: Incident) -> Result<Self, ControlError> {
+        Ok(Self {
             id: incident.id,
             rule: incident.rule,
-            kind: incident.kind.as_str(),
-            group: json(&incident.group_key),
+            kind: incident.kind,
+            group: incident.group_key.read()?,
             title: incident.title,
             severity: incident.severity,
             owner: incident.owner,
-            labels: json(&incident.labels),
+            labels: incident.labels,
             summary: incident.summary,
             link: incident.link,
-            evidence: json(&incident.evidence),
-            state: incident.state.as_str(),
+            evidence: incident.evidence.read()?,
+            state: incident.state,
             started_at: incident.started_at,
             resolved_at: incident.resolved_at,
             resolved_because: incident.resolved_because,
             acknowledged_at: incident.acknowledged_at,
             acknowledged_by: incident.acknowledged_by,
-            action: incident.action.as_deref().map(json),
-        }
+            action: incident.action.map(|text| text.read()).transpose()?,
+        })
     }
 }
 
@@ -129,7 +130,10 @@ pub(super) async fn list(
         .control
         .incidents(&member.project, &filter, PAGE)
         .await?;
-    let incidents = incidents.into_iter().map(IncidentBody::from).collect();
+    let incidents = incidents
+        .into_iter()
+        .map(IncidentBody::try_from)
+        .collect::<Result<_, _>>()?;
     Ok(Json(IncidentList { incidents }))
 }
 
@@ -144,7 +148,7 @@ pub(super) async fn read(
     path: IdPath,
 ) -> Result<Json<IncidentBody>, Problem> {
     let incident = app.control.incident(&member.project, id_of(path)?);
-    Ok(Json(incident.await?.into()))
+    Ok(Json(incident.await?.try_into()?))
 }
 
 /// Acknowledges an incident. The first acknowledgement is kept.
@@ -162,5 +166,5 @@ pub(super) async fn acknowledge(
         .control
         .acknowledge_incident(&member.project, id, &member.actor, now)
         .await?;
-    Ok(Json(incident.into()))
+    Ok(Json(incident.try_into()?))
 }

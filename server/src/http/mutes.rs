@@ -17,7 +17,7 @@ use super::object::Object;
 use super::openapi::{Invalid, JsonBody, Missing, Refused};
 use super::problem::Problem;
 use crate::app::App;
-use crate::store::control::{Mute, NewMute};
+use crate::store::control::{ControlError, JsonText, Mute, NewMute};
 
 /// A period in which no incidents are opened. Open incidents still end.
 #[derive(Serialize, ToSchema)]
@@ -39,19 +39,20 @@ pub(super) struct MuteBody {
     created_at: i64,
 }
 
-impl From<Mute> for MuteBody {
-    fn from(mute: Mute) -> Self {
-        let group = mute.group_key.as_deref();
-        Self {
+impl TryFrom<Mute> for MuteBody {
+    type Error = ControlError;
+
+    fn try_from(mute: Mute) -> Result<Self, ControlError> {
+        Ok(Self {
             id: mute.id,
             rule: mute.rule,
-            group: group.and_then(|text| serde_json::from_str(text).ok()),
+            group: mute.group_key.map(|key| key.read()).transpose()?,
             starts_at: mute.starts_at,
             ends_at: mute.ends_at,
             reason: mute.reason,
             created_by: mute.created_by,
             created_at: mute.created_at,
-        }
+        })
     }
 }
 
@@ -71,7 +72,10 @@ pub(super) async fn list(
     Viewer(member): Viewer,
 ) -> Result<Json<MuteList>, Problem> {
     let mutes = app.control.mutes(&member.project, app.clock.now()).await?;
-    let mutes = mutes.into_iter().map(MuteBody::from).collect();
+    let mutes = mutes
+        .into_iter()
+        .map(MuteBody::try_from)
+        .collect::<Result<_, _>>()?;
     Ok(Json(MuteList { mutes }))
 }
 
@@ -107,17 +111,16 @@ pub(super) async fn create(
     Object(new, ..): Object<NewMuteBody>,
 ) -> Result<(StatusCode, Json<MuteBody>), Problem> {
     let now = app.clock.now();
-    let group = new.group.map(|group| serde_json::to_string(&group));
     let mute = NewMute {
         project: member.project,
         rule: new.rule,
-        group_key: group.and_then(Result::ok),
+        group_key: new.group.as_ref().map(JsonText::of),
         starts_at: new.starts_at.unwrap_or(now),
         ends_at: new.ends_at,
         reason: new.reason,
     };
     let made = app.control.create_mute(mute, &member.actor, now).await?;
-    Ok((StatusCode::CREATED, Json(made.into())))
+    Ok((StatusCode::CREATED, Json(made.try_into()?)))
 }
 
 /// Ends a mute now.

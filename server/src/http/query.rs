@@ -297,7 +297,7 @@ fn known(signal: &str) -> Result<&'static Subject, Problem> {
 }
 
 fn histogram(subject: &'static Subject, field: Option<&str>) -> Result<&'static str, Problem> {
-    let of = |fold| matches!(fold, Fold::Histogram | Fold::Bounds);
+    let of = |fold| matches!(fold, Fold::Histogram { .. } | Fold::Bounds);
     let all: Vec<_> = subject
         .aggregates
         .iter()

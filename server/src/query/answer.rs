@@ -94,10 +94,7 @@ pub async fn distribution(
 ) -> Result<(Shape, Read), Failure> {
     let mut reading = asked.reading.clone();
     reading.measures.clear();
-    let fold = reading
-        .subject
-        .aggregate(field)
-        .map_or(Fold::Histogram, |one| one.fold);
+    let fold = reading.subject.aggregate(field).map(|one| one.fold);
     let (rows, read) = clickhouse
         .read_histogram(&reading, field, asked.limit.min(50))
         .await?;
@@ -110,14 +107,14 @@ pub async fn distribution(
         (row.keys, counts.collect())
     });
     let groups = groups.collect();
-    let bounds = upper_bounds(&buckets, fold);
+    let bounds = upper_bounds(&buckets, fold == Some(Fold::Bounds));
     Ok((Shape { bounds, groups }, read))
 }
 
 /// Each logarithmic bucket has its own upper bound. Buckets that devices name by their lower bounds end where the next one begins;
 /// the last one ends at twice its lower bound.
-fn upper_bounds(buckets: &BTreeSet<i32>, fold: Fold) -> Vec<f64> {
-    if fold == Fold::Histogram {
+fn upper_bounds(buckets: &BTreeSet<i32>, set_by_devices: bool) -> Vec<f64> {
+    if !set_by_devices {
         let bound = |bucket: &i32| {
             if *bucket == -2000 {
                 0.0

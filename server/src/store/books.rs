@@ -375,9 +375,7 @@ impl Question<'_> {
         if of_project {
             conditions.push("project = {project:String}".to_owned());
         }
-        if !only.is_empty() {
-            conditions.push(only.to_owned());
-        }
+        conditions.extend(only.sql());
         if let Some(only) = self.only {
             let times: BTreeSet<String> = only.iter().map(|(_, at)| at.to_string()).collect();
             let times: Vec<String> = times.into_iter().collect();

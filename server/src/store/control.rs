@@ -27,6 +27,7 @@ mod incident_snapshot;
 mod incidents;
 mod ingest_keys;
 mod invitations;
+mod json_text;
 mod leases;
 mod listener;
 mod memberships;
@@ -65,6 +66,7 @@ pub use self::incidents::{
 };
 pub use self::ingest_keys::{IngestKey, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, Purpose};
+pub use self::json_text::JsonText;
 pub use self::memberships::{Membership, Role};
 pub use self::mutes::{Mute, NewMute};
 pub use self::notifications::{

@@ -15,9 +15,10 @@ use uuid::Uuid;
 use super::clickhouse::{ClickHouse, EXACTLY_ONCE, Failure, ONE_BLOCK};
 use super::destination::Month;
 use super::holds::unless_held;
+use super::marks::MarkColumns;
 use super::number::Number;
 use super::proof::query_id;
-use super::roll_ups::DEFINITIONS;
+use super::roll_ups::{DEFINITIONS, RollUpTable};
 
 /// A fold with fewer rows is rolled up as soon as its range is stored: waiting would gain little.
 const WORTH_WAITING: u64 = 50_000;
@@ -138,7 +139,7 @@ impl Target {
 
     /// Inserts rows, without a mark, into a table with the columns of the roll-up.
     pub(super) fn fill(&self, table: &str, rows: &str) -> String {
-        let (names, mark) = (self.names(), mark_column(&self.table));
+        let (names, mark) = (self.names(), self.mark_column());
         format!("INSERT INTO {table} ({names}, {mark}) SELECT {names}, toUInt128(0) FROM ({rows})")
     }
 
@@ -147,11 +148,15 @@ impl Target {
         format!(
             "INSERT INTO {table} ({}, {}) SELECT {}, {} FROM (SELECT {} AS month)",
             self.names(),
-            mark_column(&self.table),
+            self.mark_column(),
             self.mark(mark.0),
             mark.1.fold().sql(),
             first_day(month)
         )
+    }
+
+    fn mark_column(&self) -> &'static str {
+        MarkColumns::of(&self.table).number
     }
 
     fn mark(&self, log: &str) -> String {
@@ -172,22 +177,13 @@ impl Target {
             "INSERT INTO `{database}`.`{table}` ({names}, {}) \
              SELECT {names}, toUInt128({source}) FROM ({rows}) WHERE {} AND toYYYYMM({time}) IN ({}) \
              UNION ALL SELECT {}, {} FROM (SELECT arrayJoin([{}]) AS month)",
-            mark_column(table),
+            self.mark_column(),
             unless_held(database, &step.targets(), Some(step.months)),
             months.join(", "),
             self.mark(&step.log_id.to_string()),
             step.fold.sql(),
             firsts.join(", "),
         )
-    }
-}
-
-/// Returns the column with a mark's number. In `traffic_daily`, `source` has another meaning.
-pub(super) fn mark_column(table: &str) -> &'static str {
-    if table == "traffic_daily" {
-        "mark"
-    } else {
-        "source"
     }
 }
 
@@ -252,10 +248,7 @@ const COLUMNS: &str = "SELECT table, name, type FROM system.columns WHERE databa
 
 impl ClickHouse {
     pub(super) async fn read_roll_ups(&self) -> Result<Vec<RollUp>, Failure> {
-        let tables: Vec<&str> = DEFINITIONS
-            .iter()
-            .flat_map(|one| std::iter::once(one.target).chain(one.by_day))
-            .collect();
+        let tables: Vec<&str> = RollUpTable::all().map(|table| table.name).collect();
         let query = self
             .client()?
             .query_raw(COLUMNS)

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
 use super::destination::Month;
-use super::fold::mark_column;
 use super::number::Number;
+use super::roll_ups::RollUpTable;
 
 /// A mark and its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,13 +61,34 @@ impl Rolled {
     }
 }
 
-/// Returns an SQL expression for the newest mark.
-fn newest(table: &str) -> String {
-    let mark = mark_column(table);
-    if table == "outcomes" {
-        format!("maxIf({mark}, reason = '')")
-    } else {
-        format!("max({mark})")
+/// The columns of a table's marks.
+pub(super) struct MarkColumns {
+    /// The name of the log.
+    pub(super) log: &'static str,
+    pub(super) number: &'static str,
+    /// Dates the month of the mark.
+    pub(super) time: &'static str,
+    /// The condition that marks of whole months meet.
+    pub(super) condition: &'static str,
+}
+
+impl MarkColumns {
+    pub(super) fn of(table: &str) -> Self {
+        match RollUpTable::of(table) {
+            Some(table) => Self {
+                log: "app_id",
+                number: table.mark_column(),
+                time: table.time,
+                condition: "true",
+            },
+            // `outcomes`, which also has marks of single ranges.
+            None => Self {
+                log: "signal",
+                number: "source",
+                time: "hour",
+                condition: "reason = ''",
+            },
+        }
     }
 }
 
@@ -79,22 +100,18 @@ impl ClickHouse {
         table: &str,
         month: Option<Month>,
     ) -> Result<Vec<Mark>, Failure> {
-        let name = if table == "outcomes" {
-            "signal"
-        } else {
-            "app_id"
-        };
-        let time = if table.ends_with("_daily") {
-            "day"
-        } else {
-            "hour"
-        };
+        let MarkColumns {
+            log,
+            number,
+            time,
+            condition,
+        } = MarkColumns::of(table);
         let of_month = month.map_or(String::new(), |month| {
             format!(" AND toYYYYMM({time}) = {month}")
         });
         let sql = format!(
-            "SELECT toString({name}) AS log, {} FROM `{}`.`{table}` WHERE project = ''{of_month} GROUP BY log",
-            newest(table),
+            "SELECT toString({log}) AS log, maxIf({number}, {condition}) FROM `{}`.`{table}` \
+             WHERE project = ''{of_month} GROUP BY log",
             self.database()
         );
         let marks = self

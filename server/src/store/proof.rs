@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, END_TIMEOUT, EXACTLY_ONCE, Failure, ONE_BLOCK, SEND_TIMEOUT};
 use super::destination::{Destination, Insert, Month, StoredBatch, StoredBatches};
-use super::fold::{RollUp, Step, mark_column};
-use super::marks::unknown_log;
+use super::fold::{RollUp, Step};
+use super::marks::{MarkColumns, unknown_log};
 use super::number::Number;
 use super::raw::{Day, RawTable};
 
@@ -108,24 +108,15 @@ impl Destination for ClickHouse {
     }
 
     async fn marks(&self, table: &str, log_id: Uuid) -> Result<BTreeMap<Month, Number>, Failure> {
-        let name = if table == "outcomes" {
-            "signal"
-        } else {
-            "app_id"
-        };
-        let also = if table == "outcomes" {
-            "AND reason = ''"
-        } else {
-            ""
-        };
-        let time = if table.ends_with("_daily") {
-            "day"
-        } else {
-            "hour"
-        };
+        let MarkColumns {
+            log,
+            number,
+            time,
+            condition,
+        } = MarkColumns::of(table);
         let sql = format!(
-            "SELECT toYYYYMM({time}), max({}) FROM `{}`.`{table}` WHERE project = '' AND {name} IN ('{log_id}', '{}') {also} GROUP BY 1",
-            mark_column(table),
+            "SELECT toYYYYMM({time}), max({number}) FROM `{}`.`{table}` \
+             WHERE project = '' AND {log} IN ('{log_id}', '{}') AND {condition} GROUP BY 1",
             self.database(),
             unknown_log(Number::log_bits(log_id))
         );

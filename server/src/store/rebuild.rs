@@ -38,6 +38,7 @@ use super::fold::{RollUp, Target};
 use super::holds::Holder;
 use super::marks::Rolled;
 use super::raw::RawTable;
+use super::roll_ups::RollUpTable;
 
 /// How long a hold lasts unless it is renewed.
 pub const LIFE: Duration = Duration::from_secs(30);
@@ -428,10 +429,7 @@ impl Rebuilder {
 
 /// Returns the signal of a roll-up.
 fn signal(table: &str) -> &str {
-    let hourly = table.strip_suffix("_hourly");
-    hourly
-        .or_else(|| table.strip_suffix("_daily"))
-        .unwrap_or(table)
+    RollUpTable::of(table).map_or(table, |table| table.definition.signal)
 }
 
 fn text(at: i64) -> String {

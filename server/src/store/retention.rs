@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::clickhouse::{ClickHouse, Failure};
 use super::raw::RawTable;
+use super::roll_ups::RollUpTable;
 
 /// In days; 0 keeps rows forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +38,22 @@ impl Retention {
 
     /// Returns the retention of a table in days and its time column, if its rows expire.
     pub(super) fn of(self, table: &str) -> Option<(u64, &'static str)> {
-        match RawTable::of(table) {
+        if let Some(raw) = RawTable::of(table) {
             // `batches` is kept for as long as a retry may arrive, see `keep_batches`.
-            Some(raw) if raw.name == "batches" => None,
-            Some(raw) => Some((self.raw_days, raw.time)),
-            None if table.ends_with("_hourly") => Some((self.hourly_days, "hour")),
-            None if table.ends_with("_daily") => Some((self.daily_days, "day")),
-            None if table == "outcomes" => Some((self.daily_days, "hour")),
-            None if table == "stacks" => Some((self.stack_days(), "received_at")),
-            None if table == "stack_classes" => Some((self.stack_days(), "classified_at")),
-            None => None,
+            return (raw.name != "batches").then_some((self.raw_days, raw.time));
+        }
+        if let Some(rolled_up) = RollUpTable::of(table) {
+            let days = match rolled_up.time {
+                "hour" => self.hourly_days,
+                _ => self.daily_days,
+            };
+            return Some((days, rolled_up.time));
+        }
+        match table {
+            "outcomes" => Some((self.daily_days, "hour")),
+            "stacks" => Some((self.stack_days(), "received_at")),
+            "stack_classes" => Some((self.stack_days(), "classified_at")),
+            _ => None,
         }
     }
 }

@@ -8,6 +8,9 @@ use self::Expression::{Column, Histogram, HistogramIf, Is};
 pub(super) struct Definition {
     /// Names the roll-up in tokens and in the ledger.
     pub(super) name: &'static str,
+    pub(super) signal: &'static str,
+    /// An expression over raw rows and a column of the roll-up, which have the same sum.
+    pub(super) counts: (&'static str, &'static str),
     /// The raw table.
     pub(super) table: &'static str,
     /// What the raw table is joined with.
@@ -46,6 +49,10 @@ enum Expression {
 const COHORT: &str = "app_id, app_version, os_name, device_class";
 
 impl Definition {
+    fn has_key(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name() == name)
+    }
+
     /// The SELECT, up to the condition on raw rows and behind it.
     pub(super) fn select(&self, database: &str) -> (String, String) {
         let columns: Vec<String> = self.keys.iter().map(Expression::sql).collect();
@@ -68,6 +75,50 @@ impl Definition {
                 .collect::<String>()
         );
         (head, tail)
+    }
+}
+
+/// A table of a roll-up: the target of a definition, or the daily table made of it.
+#[derive(Clone, Copy)]
+pub(super) struct RollUpTable {
+    pub(super) name: &'static str,
+    pub(super) definition: &'static Definition,
+    /// `hour` or `day`: the column with the start of a row's period.
+    pub(super) time: &'static str,
+}
+
+impl RollUpTable {
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        DEFINITIONS.iter().flat_map(|definition| {
+            let target = Self {
+                name: definition.target,
+                definition,
+                time: if definition.has_key("hour") {
+                    "hour"
+                } else {
+                    "day"
+                },
+            };
+            let daily = definition.by_day.map(|name| Self {
+                name,
+                time: "day",
+                ..target
+            });
+            std::iter::once(target).chain(daily)
+        })
+    }
+
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Self::all().find(|table| table.name == name)
+    }
+
+    /// Returns the column with a mark's number. In some roll-ups, `source` is a key.
+    pub(super) fn mark_column(&self) -> &'static str {
+        if self.definition.has_key("source") {
+            "mark"
+        } else {
+            "source"
+        }
     }
 }
 
@@ -124,9 +175,11 @@ const VALUES_OF_JANKS: &[Expression] = &[
     Is("uniqCombined64State(12)(session_id)", "sessions"),
 ];
 
-pub(super) const DEFINITIONS: [Definition; 12] = [
+pub(super) static DEFINITIONS: [Definition; 12] = [
     Definition {
         name: "app_starts_to_hourly",
+        signal: "app_starts",
+        counts: ("1", "count"),
         table: "app_starts",
         join: "",
         target: "app_starts_hourly",
@@ -149,6 +202,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "frame_windows_to_hourly",
+        signal: "frame_windows",
+        counts: ("1", "samples"),
         table: "frame_windows",
         join: "",
         target: "frame_windows_hourly",
@@ -183,6 +238,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "janks_to_daily",
+        signal: "janks",
+        counts: ("1", "samples"),
         table: "janks",
         join: "",
         target: "janks_daily",
@@ -198,6 +255,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "janks_to_hourly",
+        signal: "janks",
+        counts: ("1", "samples"),
         table: "janks",
         join: "",
         target: "janks_hourly",
@@ -211,6 +270,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "metrics_to_hourly",
+        signal: "metrics",
+        counts: ("1", "samples"),
         table: "metrics",
         join: "",
         target: "metrics_hourly",
@@ -244,6 +305,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "page_loads_to_hourly",
+        signal: "page_loads",
+        counts: ("1", "samples"),
         table: "page_loads",
         join: "",
         target: "page_loads_hourly",
@@ -292,6 +355,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "recompositions_to_hourly",
+        signal: "recompositions",
+        counts: ("1", "samples"),
         table: "recompositions",
         join: "",
         target: "recompositions_hourly",
@@ -315,6 +380,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "sdk_drops_to_hourly",
+        signal: "sdk_drops",
+        counts: ("arraySum(`dropped.count`)", "count"),
         table: "sdk_health",
         join: "ARRAY JOIN `dropped.signal` AS signal, `dropped.reason` AS reason, `dropped.count` AS dropped",
         target: "sdk_drops_hourly",
@@ -331,6 +398,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "sdk_health_to_hourly",
+        signal: "sdk_health",
+        counts: ("1", "count"),
         table: "sdk_health",
         join: "",
         target: "sdk_health_hourly",
@@ -346,6 +415,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "spans_to_hourly",
+        signal: "spans",
+        counts: ("1", "samples"),
         table: "spans",
         join: "",
         target: "spans_hourly",
@@ -378,6 +449,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "traffic_to_daily",
+        signal: "traffic",
+        counts: ("requests", "requests"),
         table: "traffic",
         join: "",
         target: "traffic_daily",
@@ -393,6 +466,8 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
     },
     Definition {
         name: "usage_to_hourly",
+        signal: "usage",
+        counts: ("1", "count"),
         table: "batches",
         join: "",
         target: "usage_hourly",

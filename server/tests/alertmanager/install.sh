@@ -1,6 +1,6 @@
 #!/bin/sh
-# Finds Alertmanager, which notifications are tested with: the machine's own, else Debian's package, unpacked into .cache/alertmanager
-# without installing it. Does nothing when it is there already.
+# Finds Alertmanager for the tests of notifications on this machine. If it is missing, unpacks Debian's package into .cache/alertmanager
+# without installing it.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 target=$(CDPATH= cd -- "$here/../../.." && pwd)/.cache/alertmanager
@@ -20,6 +20,6 @@ rm -f ./*.deb
 apt-get download -qq -o APT::Sandbox::User=root prometheus-alertmanager >&2 || { echo "$sentence (is the list of packages there? apt-get update)" >&2; exit 1; }
 dpkg -x ./prometheus-alertmanager_*.deb . || { echo "$sentence" >&2; exit 1; }
 rm -f ./*.deb
-# Debian's looks for its templates where it would be installed: told of the same length to look below its working folder.
+# Debian's program contains the path of its templates. Replaces it by a relative path of the same length.
 LC_ALL=C sed -i 's#/usr/share/prometheus/alertmanager#usr//share/prometheus/alertmanager#g' usr/bin/prometheus-alertmanager
 "$target/usr/bin/prometheus-alertmanager" --version >/dev/null 2>&1 || { echo "$sentence (the package of Debian does not run here)" >&2; exit 1; }

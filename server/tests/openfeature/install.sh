@@ -1,6 +1,5 @@
 #!/bin/sh
-# Installs OpenFeature's clients, which the evaluation of flags is tested with, into .cache/openfeature. Does nothing when they are there
-# already.
+# Installs OpenFeature's clients for the tests of flags into .cache/openfeature, unless they are installed already.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 target=$(CDPATH= cd -- "$here/../../.." && pwd)/.cache/openfeature

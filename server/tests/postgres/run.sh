@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs a throw-away PostgreSQL until standard input ends, which it does however the tests end. Then nothing of it is left.
+# Runs a temporary PostgreSQL until standard input ends, which happens however the tests end. Then deletes it completely.
 # Usage: run.sh <folder of the programs> <empty folder> <port>; the password of the user `postgres` is `test`. Prints `ready`.
 set -eu
 bin=$1 folder=$2 port=$3
-# An interrupt is for the tests: they end, and with them our standard input.
+# An interrupt is meant for the tests. When they end, standard input ends.
 trap '' HUP INT TERM
 cd "$folder"
 end() {

@@ -8,7 +8,7 @@
 //!
 //! Other systems report nothing.
 
-use super::MetricProvider;
+use crate::metric_provider::MetricProvider;
 
 /// Reads the memory use from the system at each interval.
 pub(super) struct Memory;

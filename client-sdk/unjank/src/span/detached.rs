@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use unjank_protocol::SpanStatus;
 
 use super::{Open, SpanContext, add_attribute, add_event, close, finish, push};
-use crate::event::SpanRecord;
+use crate::span_record::SpanRecord;
 
 /// A span that is not bound to a thread, for `async` code and for operations that end elsewhere than they began. It ends when it
 /// is dropped.

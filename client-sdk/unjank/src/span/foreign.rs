@@ -6,7 +6,7 @@ use tracing_core::Metadata;
 use unjank_protocol::{SpanKind, SpanStatus};
 
 use super::{DEEPEST, DetachedSpan, LOCAL, MOST, Open, SpanContext, begin, close};
-use crate::event::Place;
+use crate::span_record::Place;
 
 impl SpanContext {
     /// Returns the context above a root whose draw is known.

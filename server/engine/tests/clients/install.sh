@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the clients that the engine is tested with into .cache/clients. Does nothing when they are there already.
+# Installs the ClickHouse clients for the tests of the engine into .cache/clients, unless they are installed already.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 target=$(CDPATH= cd -- "$here/../../../.." && pwd)/.cache/clients

@@ -1,8 +1,8 @@
 //! Evaluation rounds: a round evaluates every rule on its own and saves the results.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use crate::control::Lease;
 use crate::metrics::AlertMetrics;
 use crate::store::control::{
     AlertRule, AlertState, Control, ControlError, Evaluated, GroupState, Incident, IncidentKind,
-    IncidentState, Mute, new_id,
+    IncidentState, JsonText, Mute, Severity, new_id,
 };
 
 /// An evaluation that takes longer has failed.
@@ -110,9 +110,10 @@ impl Evaluator {
         round: &mut Round,
     ) -> Result<&'static str, ControlError> {
         let mut done = Evaluated::of((row.id, row.revision), row.evaluated_at, now);
-        match self.judged(row, now, &mut done).await? {
+        match self.judged(row, now, &mut done).await {
             Ok(outcome) => done.outcome = outcome,
-            Err(error) => {
+            Err(NotEvaluated::Control(error)) => return Err(error),
+            Err(NotEvaluated::Rule(error)) => {
                 round.failed += 1;
                 // Nothing is known, so the states stay as they are.
                 done.error = Some(error);
@@ -127,13 +128,13 @@ impl Evaluator {
         Ok(outcome)
     }
 
-    /// Evaluates a rule and fills `done`. The inner error is saved on the rule.
+    /// Evaluates a rule and fills `done`.
     async fn judged(
         &self,
         row: &AlertRule,
         now: i64,
         done: &mut Evaluated,
-    ) -> Result<Result<&'static str, String>, ControlError> {
+    ) -> Result<&'static str, NotEvaluated> {
         let rule = match Rule::from_text(&row.document) {
             Ok(rule) => rule,
             Err(faults) => {
@@ -141,7 +142,7 @@ impl Evaluator {
                     .into_iter()
                     .map(|fault| format!("{}: {}", fault.path, fault.message))
                     .collect();
-                return Ok(Err(faults.join("; ")));
+                return Err(NotEvaluated::Rule(faults.join("; ")));
             }
         };
         let states = self.control.alert_states(row.id).await?;
@@ -158,8 +159,11 @@ impl Evaluator {
         };
         let verdicts = match timeout(PATIENCE, judge(&self.judge, &case)).await {
             Ok(Ok(verdicts)) => verdicts,
-            Ok(Err(error)) => return Ok(Err(error.to_string())),
-            Err(_) => return Ok(Err("the evaluation took longer than 30 seconds".to_owned())),
+            Ok(Err(error)) => return Err(NotEvaluated::Rule(error.to_string())),
+            Err(_) => {
+                let late = "the evaluation took longer than 30 seconds";
+                return Err(NotEvaluated::Rule(late.to_owned()));
+            }
         };
         let step = Step {
             rule: row.id,
@@ -180,10 +184,23 @@ impl Evaluator {
                 let mut evidence = evidence(&case, verdict);
                 let asked = moved(&self.judge, &case, verdict);
                 evidence.moved = timeout_at(until, asked).await.unwrap_or_default();
-                incident.evidence = serde_json::to_string(&evidence).unwrap_or_default();
+                incident.evidence = JsonText::of(&evidence);
             }
         }
-        Ok(Ok(outcome))
+        Ok(outcome)
+    }
+}
+
+/// Why a rule was not evaluated.
+enum NotEvaluated {
+    /// To be saved on the rule.
+    Rule(String),
+    Control(ControlError),
+}
+
+impl From<ControlError> for NotEvaluated {
+    fn from(error: ControlError) -> Self {
+        Self::Control(error)
     }
 }
 
@@ -226,7 +243,7 @@ impl Step<'_> {
 
     fn group(
         &self,
-        key: String,
+        key: JsonText,
         before: Option<AlertState>,
         verdict: Option<&Verdict>,
         done: &mut Evaluated,
@@ -265,7 +282,7 @@ impl Step<'_> {
         }
     }
 
-    fn patience(&self, key: &str) -> Timing {
+    fn patience(&self, key: &JsonText) -> Timing {
         let (rule, now) = (self.case.rule, self.case.now);
         let muted = rule.mute_windows.iter().any(|window| window.holds(now))
             || self.mutes.iter().any(|mute| mute.concerns(self.rule, key));
@@ -283,7 +300,7 @@ impl Step<'_> {
     /// Opens an incident and returns the state of its group.
     fn open(
         &self,
-        key: String,
+        key: JsonText,
         verdict: &Verdict,
         kind: IncidentKind,
         done: &mut Evaluated,
@@ -302,25 +319,24 @@ impl Step<'_> {
         state(key, standing, verdict.sides.base_version.clone(), Some(id))
     }
 
-    fn incident(&self, group_key: String, verdict: &Verdict, kind: IncidentKind) -> Incident {
+    fn incident(&self, group_key: JsonText, verdict: &Verdict, kind: IncidentKind) -> Incident {
         let (case, rule) = (self.case, self.case.rule);
         let shift = kind == IncidentKind::MixShift;
-        let severity = if shift {
-            "info"
-        } else {
-            rule.severity.as_str()
-        };
-        let mut labels = json!({
-            "alertname": rule.name, "severity": severity, "project": case.project, "rule": self.rule,
-        });
+        let severity = if shift { Severity::Info } else { rule.severity };
+        let mut labels = BTreeMap::from([
+            ("alertname".to_owned(), rule.name.clone()),
+            ("severity".to_owned(), severity.as_str().to_owned()),
+            ("project".to_owned(), case.project.to_owned()),
+            ("rule".to_owned(), self.rule.to_string()),
+        ]);
         if !rule.owner.is_empty() {
-            labels["owner"] = json!(rule.owner);
+            labels.insert("owner".to_owned(), rule.owner.clone());
         }
         for (name, value) in &verdict.group {
-            labels[name] = json!(value);
+            labels.insert(name.clone(), value.clone());
         }
         if let Some(version) = &verdict.sides.version {
-            labels["app_version"] = json!(version);
+            labels.insert("app_version".to_owned(), version.clone());
         }
         let mut summary = summary(rule, verdict);
         if shift {
@@ -333,12 +349,12 @@ impl Step<'_> {
             group_key,
             kind,
             title: rule.name.clone(),
-            severity: severity.to_owned(),
+            severity,
             owner: rule.owner.clone(),
-            labels: labels.to_string(),
+            labels,
             summary,
             link: link(case.project, rule, &verdict.group, &verdict.sides),
-            evidence: serde_json::to_string(&evidence(case, verdict)).unwrap_or_default(),
+            evidence: JsonText::of(&evidence(case, verdict)),
             state: if shift {
                 IncidentState::Resolved
             } else {
@@ -355,9 +371,11 @@ impl Step<'_> {
 }
 
 pub(in crate::alerts) fn held(state: &AlertState) -> Option<OpenGroup> {
-    let firing = state.state == GroupState::Firing;
-    firing.then(|| OpenGroup {
-        group: serde_json::from_str(&state.group_key).unwrap_or_default(),
+    if state.state != GroupState::Firing {
+        return None;
+    }
+    Some(OpenGroup {
+        group: state.group_key.read().ok()?,
         base: state.base.clone(),
     })
 }
@@ -375,7 +393,7 @@ fn standing(state: &AlertState) -> GroupStatus {
 }
 
 fn state(
-    group_key: String,
+    group_key: JsonText,
     standing: GroupStatus,
     base: Option<String>,
     incident: Option<Uuid>,

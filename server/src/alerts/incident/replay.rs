@@ -12,7 +12,7 @@ use crate::alerts::judge::verdict::Group;
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
 use crate::alerts::rule::Rule;
 use crate::query::QueryError;
-use crate::store::control::{AlertState, Evaluated, Incident};
+use crate::store::control::{AlertState, Evaluated, Incident, JsonText};
 
 /// A rule, and the period to replay it on.
 pub struct Replay<'r> {
@@ -142,7 +142,7 @@ impl Memory {
                 self.open.push(incident);
             }
         }
-        let changed = |key: &String| {
+        let changed = |key: &JsonText| {
             done.ok.contains(key) || done.states.iter().any(|state| state.group_key == *key)
         };
         self.states.retain(|state| !changed(&state.group_key));
@@ -155,7 +155,7 @@ fn transition(incident: Incident, at: i64, what: &'static str) -> Transition {
     Transition {
         at,
         what,
-        group: serde_json::from_str(&incident.group_key).unwrap_or_default(),
+        group: incident.group_key.read().unwrap_or_default(),
         summary: incident.summary,
         link: incident.link,
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::alerts::incident::states::Observation;
+use crate::store::control::JsonText;
 
 /// The values of dimensions, by name.
 pub(in crate::alerts) type Group = BTreeMap<String, String>;
@@ -78,8 +79,8 @@ pub struct Sides {
 impl Verdict {
     /// Returns the key of the group in the control database. Equal groups have equal keys.
     #[must_use]
-    pub fn group_key(&self) -> String {
-        serde_json::to_string(&self.group).unwrap_or_default()
+    pub fn group_key(&self) -> JsonText {
+        JsonText::of(&self.group)
     }
 }
 

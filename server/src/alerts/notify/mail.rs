@@ -126,7 +126,7 @@ fn page(parcel: &OutgoingMessage<'_>) -> Markup {
                         h2 { (parcel.subject) }
                         @for one in &told.incidents {
                             p {
-                                strong { (one.title) } " (" (one.severity) ")" br;
+                                strong { (one.title) } " (" (one.severity.as_str()) ")" br;
                                 (one.summary) br;
                                 a href=(parcel.link(one)) { "Open" }
                             }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::SECOND;
 use super::digest::Digest;
 use super::signature::hex;
-use crate::store::control::IncidentSnapshot;
+use crate::store::control::{IncidentSnapshot, Severity};
 
 /// The content of a notification, as saved in its body.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl Message {
             rule: Uuid::nil(),
             group_key: "{}".to_owned(),
             title: "Test of this channel".to_owned(),
-            severity: "info".to_owned(),
+            severity: Severity::Info,
             owner: String::new(),
             labels: labels
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -91,7 +91,7 @@ impl OutgoingMessage<'_> {
             .collect();
         let own = [
             ("alertname", incident.title.as_str()),
-            ("severity", &incident.severity),
+            ("severity", incident.severity.as_str()),
             ("project", self.project),
         ];
         for (name, value) in own {

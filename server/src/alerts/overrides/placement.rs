@@ -9,9 +9,7 @@ use unjank_protocol::Timestamp;
 use crate::alerts::incident::evaluator::{Evaluator, PATIENCE};
 use crate::alerts::overrides::cohort::cohort;
 use crate::alerts::overrides::rates::{Patch, TargetRates, with};
-use crate::alerts::overrides::{
-    Current, SAVE_ATTEMPTS, acted, alerts, id_of, labels, target, text,
-};
+use crate::alerts::overrides::{Current, SAVE_ATTEMPTS, acted, alerts, id_of, target, text};
 use crate::alerts::rule::Rule;
 use crate::alerts::rule::action::{Action, ActionOutcome};
 use crate::control::Project;
@@ -72,7 +70,7 @@ impl Evaluator {
             tracing::info!(why, incident = %incident.id, "the override of an incident was refused");
             let mut refused = self.acted(action, ActionState::Refused);
             refused.because = Some(why);
-            self.note(&incident, ActionState::Refused, &refused).await?;
+            self.note(&incident, &refused).await?;
         }
         Ok(())
     }
@@ -89,7 +87,7 @@ impl Evaluator {
             .filter_map(acted)
             .map(|acted| acted.foreseen_events_per_day)
             .sum();
-        let when = cohort(&labels(incident), &rule.metric).map_err(Not::Refused)?;
+        let when = cohort(&incident.labels, &rule.metric).map_err(Not::Refused)?;
         let case = Case {
             incident,
             action,

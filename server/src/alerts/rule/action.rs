@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use crate::alerts::rule::Metric;
 use crate::alerts::rule::validation::RuleFault;
 use crate::remote_config::Override;
+use crate::store::control::ActionState;
 
 /// Raises the sampling rates of the affected devices while an incident fires, to collect more evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -60,8 +61,7 @@ pub struct SamplingRates {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = IncidentAction)]
 pub struct ActionOutcome {
-    /// `placed`, `refused` (no override was placed) or `ended` (the override was removed, or changed by hand).
-    pub state: String,
+    pub state: ActionState,
     /// Why the action was refused or the override ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
@@ -103,6 +103,18 @@ impl SamplingRates {
             ("metrics", self.metrics),
             ("recompositions", self.recompositions),
         ]
+    }
+
+    pub(in crate::alerts) fn from_names(rates: &BTreeMap<String, f64>) -> Self {
+        let rate = |name: &str| rates.get(name).copied();
+        Self {
+            spans: rate("spans"),
+            frame_windows: rate("frame_windows"),
+            janks: rate("janks"),
+            page_loads: rate("page_loads"),
+            metrics: rate("metrics"),
+            recompositions: rate("recompositions"),
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! The pages of the books: two places that must hold the same number of events.
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
+
+use crate::store::raw::{RAW, RawTable};
+use crate::store::roll_ups::RollUpTable;
 
 /// What a page compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, utoipa::ToSchema)]
@@ -54,8 +59,7 @@ pub(super) struct Side {
     pub(super) time: &'static str,
     /// What a row counts. `1`: itself.
     pub(super) sum: &'static str,
-    /// A condition, or nothing.
-    pub(super) only: &'static str,
+    pub(super) only: Only,
 }
 
 /// A comparison of two tables. `source` is written first, and `copy` is made of it.
@@ -81,185 +85,99 @@ impl Page {
     }
 }
 
+/// Which rows of a side count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Only {
+    All,
+    /// Outcomes of stored events of a signal.
+    Stored(&'static str),
+    /// Outcomes of events that batches brought and the server accepted.
+    Accepted,
+}
+
+impl Only {
+    /// Returns the condition in SQL.
+    pub(super) fn sql(self) -> Option<String> {
+        match self {
+            Self::All => None,
+            Self::Stored(signal) => Some(format!("signal = '{signal}' AND outcome = 'stored'")),
+            // A batch counts as accepted what it had when it was acknowledged; what ClickHouse refused then waits, or was
+            // dropped.
+            Self::Accepted => Some(
+                "(outcome IN ('stored', 'dead_letter') OR (outcome = 'rejected' AND reason = 'dropped_by_operator'))"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
 const fn side(table: &'static str, time: &'static str, sum: &'static str) -> Side {
     Side {
         table,
         time,
         sum,
-        only: "",
+        only: Only::All,
     }
 }
 
-const fn page(signal: &'static str, book: Book, source: Side, copy: Side) -> Page {
-    Page {
-        signal,
-        book,
-        source,
-        copy,
-    }
-}
-
-const fn hours(signal: &'static str, source: Side, copy: Side) -> Page {
-    page(signal, Book::Hours, source, copy)
-}
-
-/// A roll-up by the day that is made of one by the hour.
-const fn days(
-    signal: &'static str,
-    hourly: &'static str,
-    daily: &'static str,
-    sum: &'static str,
-) -> Page {
-    page(
-        signal,
-        Book::Days,
-        side(hourly, "hour", sum),
-        side(daily, "day", sum),
-    )
-}
-
-const fn arrivals(signal: &'static str, stored: &'static str) -> Page {
-    let outcomes = Side {
-        only: stored,
+const fn outcomes(only: Only) -> Side {
+    Side {
+        only,
         ..side("outcomes", "hour", "count")
-    };
-    page(
-        signal,
-        Book::Arrivals,
-        side(signal, "received_at", "1"),
-        outcomes,
-    )
+    }
 }
 
-const DROPPED: &str = "arraySum(`dropped.count`)";
+impl Page {
+    const fn new(signal: &'static str, book: Book, source: Side, copy: Side) -> Self {
+        Self {
+            signal,
+            book,
+            source,
+            copy,
+        }
+    }
 
-/// Every comparison there is.
-pub const PAGES: [Page; 32] = [
-    arrivals("spans", "signal = 'spans' AND outcome = 'stored'"),
-    arrivals(
-        "frame_windows",
-        "signal = 'frame_windows' AND outcome = 'stored'",
-    ),
-    arrivals("janks", "signal = 'janks' AND outcome = 'stored'"),
-    arrivals("page_loads", "signal = 'page_loads' AND outcome = 'stored'"),
-    arrivals("app_starts", "signal = 'app_starts' AND outcome = 'stored'"),
-    arrivals(
-        "recompositions",
-        "signal = 'recompositions' AND outcome = 'stored'",
-    ),
-    arrivals("metrics", "signal = 'metrics' AND outcome = 'stored'"),
-    arrivals("sdk_health", "signal = 'sdk_health' AND outcome = 'stored'"),
-    arrivals("traffic", "signal = 'traffic' AND outcome = 'stored'"),
-    // A batch counts as accepted what it had when it was acknowledged; what the store refused then waits, or was given up.
-    page(
-        "batches",
-        Book::Batches,
-        side("batches", "received_at", "accepted"),
-        Side {
-            only: "(outcome IN ('stored', 'dead_letter') OR (outcome = 'rejected' AND reason = 'dropped_by_operator'))",
-            ..side("outcomes", "hour", "count")
-        },
-    ),
-    hours(
-        "spans",
-        side("spans", "start", "1"),
-        side("spans_hourly", "hour", "samples"),
-    ),
-    hours(
-        "frame_windows",
-        side("frame_windows", "start", "1"),
-        side("frame_windows_hourly", "hour", "samples"),
-    ),
-    hours(
-        "janks",
-        side("janks", "start", "1"),
-        side("janks_hourly", "hour", "samples"),
-    ),
-    hours(
-        "page_loads",
-        side("page_loads", "start", "1"),
-        side("page_loads_hourly", "hour", "samples"),
-    ),
-    hours(
-        "app_starts",
-        side("app_starts", "start", "1"),
-        side("app_starts_hourly", "hour", "count"),
-    ),
-    hours(
-        "recompositions",
-        side("recompositions", "start", "1"),
-        side("recompositions_hourly", "hour", "samples"),
-    ),
-    hours(
-        "metrics",
-        side("metrics", "time", "1"),
-        side("metrics_hourly", "hour", "samples"),
-    ),
-    hours(
-        "sdk_health",
-        side("sdk_health", "received_at", "1"),
-        side("sdk_health_hourly", "hour", "count"),
-    ),
-    hours(
-        "sdk_drops",
-        side("sdk_health", "received_at", DROPPED),
-        side("sdk_drops_hourly", "hour", "count"),
-    ),
-    hours(
-        "usage",
-        side("batches", "received_at", "1"),
-        side("usage_hourly", "hour", "count"),
-    ),
-    days("spans", "spans_hourly", "spans_daily", "samples"),
-    days(
-        "frame_windows",
-        "frame_windows_hourly",
-        "frame_windows_daily",
-        "samples",
-    ),
-    page(
-        "janks",
-        Book::Days,
-        side("janks", "start", "1"),
-        side("janks_daily", "day", "samples"),
-    ),
-    days(
-        "page_loads",
-        "page_loads_hourly",
-        "page_loads_daily",
-        "samples",
-    ),
-    days(
-        "app_starts",
-        "app_starts_hourly",
-        "app_starts_daily",
-        "count",
-    ),
-    days(
-        "recompositions",
-        "recompositions_hourly",
-        "recompositions_daily",
-        "samples",
-    ),
-    days("metrics", "metrics_hourly", "metrics_daily", "samples"),
-    days(
-        "sdk_health",
-        "sdk_health_hourly",
-        "sdk_health_daily",
-        "count",
-    ),
-    days("sdk_drops", "sdk_drops_hourly", "sdk_drops_daily", "count"),
-    days("usage", "usage_hourly", "usage_daily", "count"),
-    page(
-        "traffic",
-        Book::Days,
-        side("traffic", "day", "requests"),
-        side("traffic_daily", "day", "requests"),
-    ),
-    page(
+    /// Compares the raw rows of a table with the outcomes, by time of arrival.
+    fn arrivals(raw: &RawTable) -> Self {
+        if raw.name == "batches" {
+            let accepted = side("batches", "received_at", "accepted");
+            return Self::new("batches", Book::Batches, accepted, outcomes(Only::Accepted));
+        }
+        let stored = outcomes(Only::Stored(raw.name));
+        let rows = side(raw.name, "received_at", "1");
+        Self::new(raw.name, Book::Arrivals, rows, stored)
+    }
+
+    /// Compares a roll-up with the table it is made of.
+    fn roll_up(table: RollUpTable) -> Self {
+        let definition = table.definition;
+        let (raw, rolled_up) = definition.counts;
+        let time = RawTable::of(definition.table).map_or("", |raw| raw.time);
+        let source = if definition.by_day == Some(table.name) {
+            side(definition.target, "hour", rolled_up)
+        } else {
+            side(definition.table, time, raw)
+        };
+        let book = match table.time {
+            "hour" => Book::Hours,
+            _ => Book::Days,
+        };
+        let copy = side(table.name, table.time, rolled_up);
+        Self::new(definition.signal, book, source, copy)
+    }
+}
+
+/// All comparisons.
+pub static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
+    let (hourly, daily): (Vec<_>, Vec<_>) =
+        RollUpTable::all().partition(|table| table.time == "hour");
+    let traffic_bytes = Page::new(
         "traffic_bytes",
         Book::Days,
         side("traffic", "day", "tx_bytes"),
         side("traffic_daily", "day", "tx_bytes"),
-    ),
-];
+    );
+    let arrivals = RAW.iter().map(Page::arrivals);
+    let roll_ups = hourly.into_iter().chain(daily).map(Page::roll_up);
+    arrivals.chain(roll_ups).chain([traffic_bytes]).collect()
+});

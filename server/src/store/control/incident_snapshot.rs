@@ -16,8 +16,7 @@ pub struct IncidentSnapshot {
     pub rule: Uuid,
     pub group_key: String,
     pub title: String,
-    /// A name of [`Severity`].
-    pub severity: String,
+    pub severity: Severity,
     pub owner: String,
     pub labels: BTreeMap<String, String>,
     pub summary: String,
@@ -33,7 +32,7 @@ impl IncidentSnapshot {
             rule: row.id("rule")?,
             group_key: row.get("group_key")?,
             title: row.get("title")?,
-            severity: row.get("severity")?,
+            severity: row.parsed("severity")?,
             owner: row.get("owner")?,
             labels: row.json("labels")?,
             summary: row.get("summary")?,
@@ -44,7 +43,6 @@ impl IncidentSnapshot {
     }
 
     pub(super) fn is_for(&self, channel: &Channel) -> bool {
-        let severity: Result<Severity, _> = self.severity.parse();
-        severity.is_ok_and(|severity| severity >= channel.fields.least_severity)
+        self.severity >= channel.fields.least_severity
     }
 }

@@ -1,5 +1,7 @@
 //! Incidents, and the states of rules that lead to them. A state and its incident are saved in one transaction.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use uuid::Uuid;
 
@@ -7,9 +9,11 @@ use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, values};
 use super::change::{Change, Entry};
+use super::channels::Severity;
 use super::checks;
 use super::closed::closed;
 use super::error::ControlError;
+use super::json_text::JsonText;
 
 closed! {
     /// Whether an incident is open.
@@ -31,26 +35,24 @@ pub struct Incident {
     pub id: Uuid,
     pub project: String,
     pub rule: Uuid,
-    /// JSON: the values of the rule's dimensions.
-    pub group_key: String,
+    /// The values of the rule's dimensions: a map of strings.
+    pub group_key: JsonText,
     pub kind: IncidentKind,
     pub title: String,
-    pub severity: String,
+    pub severity: Severity,
     pub owner: String,
-    /// JSON object of strings.
-    pub labels: String,
+    pub labels: BTreeMap<String, String>,
     pub summary: String,
     pub link: String,
-    /// JSON.
-    pub evidence: String,
+    pub evidence: JsonText,
     pub state: IncidentState,
     pub started_at: i64,
     pub resolved_at: Option<i64>,
     pub resolved_because: Option<String>,
     pub acknowledged_at: Option<i64>,
     pub acknowledged_by: Option<String>,
-    /// The outcome of its action as JSON. `None` if no action was tried.
-    pub action: Option<String>,
+    /// The outcome of its action. `None` if no action was tried.
+    pub action: Option<JsonText>,
 }
 
 impl Incident {
@@ -59,28 +61,29 @@ impl Incident {
             id: row.id("id")?,
             project: row.get("project")?,
             rule: row.id("rule")?,
-            group_key: row.get("group_key")?,
+            group_key: JsonText::from_column(row, "group_key")?,
             kind: row.parsed("kind")?,
             title: row.get("title")?,
-            severity: row.get("severity")?,
+            severity: row.parsed("severity")?,
             owner: row.get("owner")?,
-            labels: row.get("labels")?,
+            labels: row.json("labels")?,
             summary: row.get("summary")?,
             link: row.get("link")?,
-            evidence: row.get("evidence")?,
+            evidence: JsonText::from_column(row, "evidence")?,
             state: row.parsed("state")?,
             started_at: row.get("started_at")?,
             resolved_at: row.get("resolved_at")?,
             resolved_because: row.get("resolved_because")?,
             acknowledged_at: row.get("acknowledged_at")?,
             acknowledged_by: row.get("acknowledged_by")?,
-            action: row.get("action")?,
+            action: JsonText::from_optional_column(row, "action")?,
         })
     }
 }
 
 closed! {
-    /// The outcome of an incident's action. Without one, no action was tried.
+    /// The outcome of an incident's action: `placed`, `refused` (no override was placed) or `ended` (the override was
+    /// removed, or changed by hand).
     ActionState { Placed = "placed", Refused = "refused", Ended = "ended" }
 }
 
@@ -89,10 +92,9 @@ closed! {
 pub struct ActionNote {
     pub incident: Uuid,
     /// The outcome that it replaces. Any other saved outcome is a conflict.
-    pub before: Option<String>,
+    pub before: Option<JsonText>,
     pub state: ActionState,
-    /// JSON.
-    pub text: String,
+    pub outcome: JsonText,
 }
 
 impl ActionNote {
@@ -102,15 +104,19 @@ impl ActionNote {
     }
 
     fn values(self) -> super::backend::Values {
-        let before = self.before.unwrap_or_default();
-        values![self.incident, self.state.as_str(), self.text, before]
+        values![
+            self.incident,
+            self.state.as_str(),
+            self.outcome,
+            self.before
+        ]
     }
 }
 
 /// The state of a group that is not ok.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlertState {
-    pub group_key: String,
+    pub group_key: JsonText,
     pub state: GroupState,
     pub since: i64,
     pub seen_at: i64,
@@ -121,7 +127,7 @@ pub struct AlertState {
 impl AlertState {
     fn read(row: &Row) -> Result<Self, ControlError> {
         Ok(Self {
-            group_key: row.get("group_key")?,
+            group_key: JsonText::from_column(row, "group_key")?,
             state: row.parsed("state")?,
             since: row.get("since")?,
             seen_at: row.get("seen_at")?,
@@ -144,7 +150,7 @@ pub struct Evaluated {
     /// The new states of groups that are not ok.
     pub states: Vec<AlertState>,
     /// Groups that are ok again.
-    pub ok: Vec<String>,
+    pub ok: Vec<JsonText>,
     pub opened: Vec<Incident>,
     /// Incidents that end, with the reason.
     pub resolved: Vec<(Uuid, &'static str)>,
@@ -228,7 +234,7 @@ const NOTE_ACTION: &str = "
     UPDATE incidents
     SET action_state = $2, action = $3
     WHERE id = $1
-      AND COALESCE(action, '') = $4";
+      AND COALESCE(action, '') = COALESCE($4, '')";
 const ACKNOWLEDGE: &str = "
     UPDATE incidents
     SET acknowledged_at = $3, acknowledged_by = $4
@@ -385,9 +391,9 @@ fn opening(incident: Incident) -> super::backend::Values {
         incident.group_key,
         incident.kind.as_str(),
         incident.title,
-        incident.severity,
+        incident.severity.as_str(),
         incident.owner,
-        incident.labels,
+        json!(incident.labels).to_string(),
         incident.summary,
         incident.link,
         incident.evidence,

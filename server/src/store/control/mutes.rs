@@ -9,6 +9,7 @@ use super::backend::{Row, values};
 use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
+use super::json_text::JsonText;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mute {
@@ -16,8 +17,8 @@ pub struct Mute {
     pub project: String,
     /// `None`: all rules of the project.
     pub rule: Option<Uuid>,
-    /// `None`: all groups. JSON, as in incidents.
-    pub group_key: Option<String>,
+    /// `None`: all groups.
+    pub group_key: Option<JsonText>,
     pub starts_at: i64,
     pub ends_at: i64,
     pub reason: String,
@@ -31,7 +32,7 @@ impl Mute {
             id: row.id("id")?,
             project: row.get("project")?,
             rule: row.maybe_id("rule")?,
-            group_key: row.get("group_key")?,
+            group_key: JsonText::from_optional_column(row, "group_key")?,
             starts_at: row.get("starts_at")?,
             ends_at: row.get("ends_at")?,
             reason: row.get("reason")?,
@@ -47,9 +48,9 @@ impl Mute {
 
     /// Whether the mute covers a group of a rule.
     #[must_use]
-    pub fn concerns(&self, rule: Uuid, group_key: &str) -> bool {
+    pub fn concerns(&self, rule: Uuid, group_key: &JsonText) -> bool {
         self.rule.is_none_or(|muted| muted == rule)
-            && self.group_key.as_deref().is_none_or(|one| one == group_key)
+            && self.group_key.as_ref().is_none_or(|one| one == group_key)
     }
 }
 
@@ -57,7 +58,7 @@ impl Mute {
 pub struct NewMute {
     pub project: String,
     pub rule: Option<Uuid>,
-    pub group_key: Option<String>,
+    pub group_key: Option<JsonText>,
     pub starts_at: i64,
     pub ends_at: i64,
     pub reason: String,
@@ -67,8 +68,7 @@ const LONGEST: i64 = 366 * 86_400_000_000;
 
 const INSERT: &str = "
     INSERT INTO mutes (id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at)
-    SELECT $1,
-        $2, $3, $4, $5, $6, $7, $8, $9
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
     WHERE $10 = ''
       OR EXISTS (SELECT 1 FROM alert_rules WHERE id = $10 AND project = $2 AND deleted_at IS NULL)
     RETURNING id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at";

@@ -7,7 +7,10 @@ pub enum Fold {
     Min,
     Max,
     /// Weights by bucket: bucket b holds (1.02^(b-1), 1.02^b]; -2000 holds values of zero or less.
-    Histogram,
+    Histogram {
+        /// The weight of a raw row's value.
+        weight: &'static str,
+    },
     /// Weights by the bucket's lower bound, which the device sets.
     Bounds,
     /// The number of distinct values.
@@ -20,7 +23,7 @@ pub struct Aggregate {
     /// The column in roll-ups.
     pub name: &'static str,
     pub fold: Fold,
-    /// The expression over a raw row. For a histogram, the weight follows `@`.
+    /// The value, an expression over a raw row.
     pub raw: &'static str,
 }
 
@@ -34,14 +37,11 @@ impl Aggregate {
             Fold::Max => format!("toFloat64(max({raw}))"),
             Fold::Distinct => format!("toFloat64(uniqCombined64({raw}))"),
             Fold::Bounds => format!("sumMap({raw})"),
-            Fold::Histogram => {
-                let (value, weight) = raw.split_once('@').unwrap_or((raw, "1."));
-                // NULL means not measured and has no bucket.
-                format!(
-                    "sumMap(if(isNull({value}), CAST(map(), 'Map(Int16, Float64)'), map({}, toFloat64({weight}))))",
-                    bucket(value)
-                )
-            }
+            // NULL means not measured and has no bucket.
+            Fold::Histogram { weight } => format!(
+                "sumMap(if(isNull({raw}), CAST(map(), 'Map(Int16, Float64)'), map({}, toFloat64({weight}))))",
+                bucket(raw)
+            ),
         }
     }
 
@@ -70,7 +70,7 @@ impl Aggregate {
             Fold::Min => format!("min({state})"),
             Fold::Max => format!("max({state})"),
             Fold::Distinct => format!("toFloat64(uniqCombined64Merge(12)({state}))"),
-            Fold::Bounds | Fold::Histogram => format!("sumMap({state})"),
+            Fold::Bounds | Fold::Histogram { .. } => format!("sumMap({state})"),
         }
     }
 
@@ -82,7 +82,7 @@ impl Aggregate {
             Fold::Min => format!("toFloat64(min(s.`{name}`))"),
             Fold::Max => format!("toFloat64(max(s.`{name}`))"),
             Fold::Distinct => format!("toFloat64(uniqCombined64Merge(12)(s.`{name}`))"),
-            Fold::Bounds | Fold::Histogram => format!("sumMap(s.`{name}`)"),
+            Fold::Bounds | Fold::Histogram { .. } => format!("sumMap(s.`{name}`)"),
         }
     }
 }

@@ -9,6 +9,8 @@ pub struct Subject {
     pub name: &'static str,
     /// The table of the raw rows, aliased `s`.
     pub raw: &'static str,
+    /// Whether the raw rows come from devices, rather than from the server's own accounts.
+    pub is_from_devices: bool,
     /// The time of a raw row.
     pub time: Time,
     /// The hourly roll-up, read as `s`.
@@ -49,6 +51,8 @@ pub struct Dimension {
     /// The value in a raw row, as SQL over `s`.
     pub raw: &'static str,
     pub kept: Kept,
+    /// Whether `raw` only converts the column `name`, which roll-ups have with the same type.
+    pub is_converted: bool,
 }
 
 /// Which roll-ups keep a dimension.
@@ -87,28 +91,37 @@ impl Subject {
     /// The column with the time at which a raw row arrived.
     #[must_use]
     pub fn arrival(&self) -> Option<&'static str> {
-        (!self.raw.starts_with("outcomes")).then_some("received_at")
+        self.is_from_devices.then_some("received_at")
     }
 
     /// The dimensions that all signals of devices have.
     #[must_use]
     pub fn common(&self) -> &'static [Dimension] {
-        if self.raw.starts_with("outcomes") {
-            &[]
-        } else {
-            COMMON
-        }
+        if self.is_from_devices { COMMON } else { &[] }
     }
 }
 
 const fn of(name: &'static str, raw: &'static str, kept: Kept) -> Dimension {
-    Dimension { name, raw, kept }
+    Dimension {
+        name,
+        raw,
+        kept,
+        is_converted: false,
+    }
 }
 
 impl Dimension {
     /// A dimension that all roll-ups keep, with its raw value.
     pub(super) const fn kept(name: &'static str, raw: &'static str) -> Self {
         of(name, raw, Kept::Always)
+    }
+
+    /// The column `name` as a text, in raw rows and in roll-ups.
+    pub(super) const fn converted(self) -> Self {
+        Self {
+            is_converted: true,
+            ..self
+        }
     }
 
     pub(super) const fn by_day(name: &'static str, raw: &'static str) -> Self {

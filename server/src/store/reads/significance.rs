@@ -200,8 +200,7 @@ impl SignificanceTest<'_> {
         };
         match measure.formula {
             Formula::Percentile(name, _) => {
-                let raw = subject.aggregate(name)?.raw;
-                let value = raw.split_once('@').map_or(raw, |(value, _)| value);
+                let value = subject.aggregate(name)?.raw;
                 let known = format!("assumeNotNull({value}), isNotNull({value})");
                 Some(Of::Value(format!("quantileExactInclusiveIf(0.5)({known})")))
             }

@@ -296,15 +296,9 @@ impl Reading {
     }
 
     pub(super) fn value(&self, dimension: &Dimension) -> String {
-        // If the raw value is its column converted to text, the same expression is valid on the roll-up.
-        let converts = |end: &str| {
-            dimension
-                .raw
-                .contains(&format!("s.{}{end}", dimension.name))
-        };
         match (self.grain, dimension.kept) {
             (Grain::Raw, _) | (_, Kept::ByClass) => dimension.raw.to_owned(),
-            _ if converts(")") || converts(",") => dimension.raw.to_owned(),
+            _ if dimension.is_converted => dimension.raw.to_owned(),
             _ => format!("s.{}", dimension.name),
         }
     }

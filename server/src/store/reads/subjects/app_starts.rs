@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static APP_STARTS: Subject = Subject {
     name: "app_starts",
     raw: "app_starts AS s",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: Some("app_starts_hourly"),
     daily: Some("app_starts_daily"),
@@ -41,8 +42,8 @@ const APP_STARTS_AGGREGATES: &[Aggregate] = &[
     },
     Aggregate {
         name: "durations_ms",
-        fold: Fold::Histogram,
-        raw: "s.duration_ms@1",
+        fold: Fold::Histogram { weight: "1" },
+        raw: "s.duration_ms",
     },
     Aggregate {
         name: "installs",
@@ -106,6 +107,7 @@ const APP_STARTS_MEASURES: &[Measure] = &[
 pub(super) static START_PHASES: Subject = Subject {
     name: "start_phases",
     raw: "app_starts AS s ARRAY JOIN s.`phases.name` AS phase, s.`phases.duration_ms` AS phase_ms",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: None,
     daily: None,
@@ -134,8 +136,8 @@ const START_PHASES_AGGREGATES: &[Aggregate] = &[
     },
     Aggregate {
         name: "durations_ms",
-        fold: Fold::Histogram,
-        raw: "phase_ms@1",
+        fold: Fold::Histogram { weight: "1" },
+        raw: "phase_ms",
     },
     Aggregate {
         name: "installs",

@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static USAGE: Subject = Subject {
     name: "usage",
     raw: "batches AS s",
+    is_from_devices: true,
     time: Time::Instant("received_at"),
     hourly: Some("usage_hourly"),
     daily: Some("usage_daily"),
@@ -109,6 +110,7 @@ const USAGE_MEASURES: &[Measure] = &[
 pub(super) static SDK_HEALTH: Subject = Subject {
     name: "sdk_health",
     raw: "sdk_health AS s",
+    is_from_devices: true,
     time: Time::Instant("received_at"),
     hourly: Some("sdk_health_hourly"),
     daily: Some("sdk_health_daily"),
@@ -192,6 +194,7 @@ const SDK_HEALTH_MEASURES: &[Measure] = &[
 pub(super) static SDK_DROPS: Subject = Subject {
     name: "sdk_drops",
     raw: "sdk_health AS s ARRAY JOIN s.`dropped.signal` AS signal, s.`dropped.reason` AS reason, s.`dropped.count` AS dropped",
+    is_from_devices: true,
     time: Time::Instant("received_at"),
     hourly: Some("sdk_drops_hourly"),
     daily: Some("sdk_drops_daily"),
@@ -239,6 +242,7 @@ const SDK_DROPS_MEASURES: &[Measure] = &[
 pub(super) static OUTCOMES: Subject = Subject {
     name: "outcomes",
     raw: "outcomes AS s",
+    is_from_devices: false,
     time: Time::Hour("hour"),
     hourly: None,
     daily: None,

@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static FRAME_WINDOWS: Subject = Subject {
     name: "frame_windows",
     raw: "frame_windows AS s",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: Some("frame_windows_hourly"),
     daily: Some("frame_windows_daily"),
@@ -19,7 +20,7 @@ pub(super) static FRAME_WINDOWS: Subject = Subject {
 
 const FRAME_WINDOWS_DIMENSIONS: &[Dimension] = &[
     Dimension::kept("page", "s.page"),
-    Dimension::kept("refresh_hz", "toString(s.refresh_hz)"),
+    Dimension::kept("refresh_hz", "toString(s.refresh_hz)").converted(),
     Dimension::raw("network", "s.network"),
 ];
 

@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static JANKS: Subject = Subject {
     name: "janks",
     raw: "janks AS s",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: Some("janks_hourly"),
     daily: Some("janks_daily"),
@@ -20,8 +21,8 @@ pub(super) static JANKS: Subject = Subject {
 const JANKS_DIMENSIONS: &[Dimension] = &[
     Dimension::kept("kind", "s.kind"),
     Dimension::kept("page", "s.page"),
-    Dimension::by_day("foreground", "if(s.foreground, 'true', 'false')"),
-    Dimension::by_day("stack_hash", "toString(s.stack_hash)"),
+    Dimension::by_day("foreground", "if(s.foreground, 'true', 'false')").converted(),
+    Dimension::by_day("stack_hash", "toString(s.stack_hash)").converted(),
     Dimension::raw("network", "s.network"),
     Dimension::raw("thread", "s.thread"),
     Dimension::class("group_id", "toString(c.group_id)"),
@@ -55,8 +56,10 @@ const JANKS_AGGREGATES: &[Aggregate] = &[
     },
     Aggregate {
         name: "durations_ms",
-        fold: Fold::Histogram,
-        raw: "s.duration_ms@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "s.duration_ms",
     },
     Aggregate {
         name: "installs",

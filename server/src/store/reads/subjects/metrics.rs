@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static METRICS: Subject = Subject {
     name: "metrics",
     raw: "metrics AS s",
+    is_from_devices: true,
     time: Time::Instant("time"),
     hourly: Some("metrics_hourly"),
     daily: Some("metrics_daily"),
@@ -60,8 +61,10 @@ const METRICS_AGGREGATES: &[Aggregate] = &[
     },
     Aggregate {
         name: "values",
-        fold: Fold::Histogram,
-        raw: "s.value@greatest(s.count, 1) / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "greatest(s.count, 1) / s.sample_rate",
+        },
+        raw: "s.value",
     },
     Aggregate {
         name: "installs",

@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static PAGE_LOADS: Subject = Subject {
     name: "page_loads",
     raw: "page_loads AS s",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: Some("page_loads_hourly"),
     daily: Some("page_loads_daily"),
@@ -52,23 +53,31 @@ const PAGE_LOADS_AGGREGATES: &[Aggregate] = &[
     },
     Aggregate {
         name: "t1_ms",
-        fold: Fold::Histogram,
-        raw: "s.t1_ms@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "s.t1_ms",
     },
     Aggregate {
         name: "t2_ms",
-        fold: Fold::Histogram,
-        raw: "s.t2_ms@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "s.t2_ms",
     },
     Aggregate {
         name: "t3_ms",
-        fold: Fold::Histogram,
-        raw: "s.t3_ms@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "s.t3_ms",
     },
     Aggregate {
         name: "totals_ms",
-        fold: Fold::Histogram,
-        raw: "s.total_ms@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "s.total_ms",
     },
     Aggregate {
         name: "installs",
@@ -192,6 +201,7 @@ const PAGE_LOADS_MEASURES: &[Measure] = &[
 pub(super) static PAGE_REQUESTS: Subject = Subject {
     name: "page_requests",
     raw: "page_loads AS s ARRAY JOIN s.`requests.path` AS path, s.`requests.duration_ms` AS request_ms, s.`requests.offset_ms` AS offset_ms, s.`requests.status` AS http_status",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: None,
     daily: None,
@@ -229,13 +239,17 @@ const PAGE_REQUESTS_AGGREGATES: &[Aggregate] = &[
     },
     Aggregate {
         name: "durations_ms",
-        fold: Fold::Histogram,
-        raw: "request_ms@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "request_ms",
     },
     Aggregate {
         name: "offsets_ms",
-        fold: Fold::Histogram,
-        raw: "offset_ms@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "offset_ms",
     },
     Aggregate {
         name: "installs",

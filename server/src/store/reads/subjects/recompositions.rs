@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static RECOMPOSITIONS: Subject = Subject {
     name: "recompositions",
     raw: "recompositions AS s",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: Some("recompositions_hourly"),
     daily: Some("recompositions_daily"),

@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static SPANS: Subject = Subject {
     name: "spans",
     raw: "spans AS s",
+    is_from_devices: true,
     time: Time::Instant("start"),
     hourly: Some("spans_hourly"),
     daily: Some("spans_daily"),
@@ -64,8 +65,10 @@ const SPANS_AGGREGATES: &[Aggregate] = &[
     },
     Aggregate {
         name: "durations_us",
-        fold: Fold::Histogram,
-        raw: "s.duration_us@1 / s.sample_rate",
+        fold: Fold::Histogram {
+            weight: "1 / s.sample_rate",
+        },
+        raw: "s.duration_us",
     },
     Aggregate {
         name: "installs",

@@ -7,6 +7,7 @@ use crate::store::reads::define::{Dimension, Subject, Time};
 pub(super) static TRAFFIC: Subject = Subject {
     name: "traffic",
     raw: "traffic AS s",
+    is_from_devices: true,
     time: Time::Day("day"),
     hourly: None,
     daily: Some("traffic_daily"),
@@ -20,7 +21,7 @@ pub(super) static TRAFFIC: Subject = Subject {
 const TRAFFIC_DIMENSIONS: &[Dimension] = &[
     Dimension::kept("source", "s.source"),
     Dimension::kept("network", "s.network"),
-    Dimension::kept("day", "toString(s.day)"),
+    Dimension::kept("day", "toString(s.day)").converted(),
 ];
 
 const TRAFFIC_AGGREGATES: &[Aggregate] = &[
