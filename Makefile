@@ -96,6 +96,12 @@ aarch64:
 		--skip the_code_of_the_kernel_is_unwound --skip unanswered_signals_do_not_pile_up
 	$(CARGO) test --locked --target aarch64-unknown-linux-gnu -p unjank --features unjank/tracing,unjank/test-kit --lib --test it
 
+## package: check that the crates of the SDK can be published: builds each one from its packed sources
+.PHONY: package
+PACKAGES := unjank-protocol unjank-monitors unjank-macros unjank-spool unjank-stack-sampler unjank
+package: check-tools
+	$(CARGO) package --locked --allow-dirty --quiet $(addprefix -p ,$(PACKAGES))
+
 ## platforms: type-check the SDK for phones and desktops, without their C compilers
 .PHONY: platforms
 platforms:

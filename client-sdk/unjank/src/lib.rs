@@ -30,7 +30,7 @@
 //!   the app recorded.
 //!
 //! # Requirements
-//! * Rust 1.94 or later. The minimum is raised only with a new minor version.
+//! * Rust 1.95 or later. The minimum is raised only with a new minor version.
 //! * A C compiler for zstd and, with the feature `ureq`, for TLS.
 //!
 //! | platform | stacks of stalls | monitors `cpu`, `memory` | status |
