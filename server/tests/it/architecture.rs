@@ -267,6 +267,24 @@ fn the_crates_of_the_device_bring_no_runtime() {
     }
 }
 
+/// The oldest Rust that the crates promise is the one that all tests run with.
+#[test]
+fn the_promised_rust_version_is_the_tested_one() {
+    let read = |file: &str| fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
+    let value = |text: &str, key: &str| {
+        let line = text.lines().find(|line| line.starts_with(key)).unwrap();
+        line.split('"').nth(1).unwrap().to_owned()
+    };
+    let promised = value(&read("Cargo.toml"), "rust-version");
+    let tested = value(&read("rust-toolchain.toml"), "channel");
+    assert!(
+        tested.starts_with(&format!("{promised}.")),
+        "{promised}, {tested}"
+    );
+    let documented = read("client-sdk/unjank/src/lib.rs");
+    assert!(documented.contains(&format!("* Rust {promised} or later.")));
+}
+
 #[test]
 fn every_module_says_what_lives_in_it() {
     for folder in [

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::dead_letters::{dead_letter, server_with_a_refused_batch};
 use crate::engine::{PASSWORD, UNJANK, USER, engine};
 use crate::server::{Server, spans};
+use crate::wait;
 
 const FOR_EVER: [&str; 7] = [
     "--retention-days=0",
@@ -146,29 +147,19 @@ async fn rows_that_the_store_refused_balance_in_the_end() {
 /// Waits until the auditor says so of raw spans and their roll-up.
 async fn differs(server: &Server, events: f64) {
     let name = r#"unjank_books_difference_events{books="hours",signal="spans"}"#;
-    let waited = async {
-        while (server.metric(name).await - events).abs() > 0.1 {
-            tokio::time::sleep(Duration::from_millis(30)).await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(60), waited).await;
-    waited.unwrap_or_else(|_| panic!("not {events}"));
+    wait::until("the difference", async || {
+        (server.metric(name).await - events).abs() < 0.1
+    })
+    .await;
 }
 
 /// Waits until rounds that began from now on are over.
-async fn audited(server: &Server) {
+pub(crate) async fn audited(server: &Server) {
     for _ in 0..3 {
         server.pass(Duration::from_secs(1));
         let checked = || server.metric("unjank_books_checked_timestamp_seconds");
         let before = checked().await;
-        let waited = async {
-            while checked().await <= before {
-                tokio::time::sleep(Duration::from_millis(30)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), waited)
-            .await
-            .expect("a round");
+        wait::until("a round", async || checked().await > before).await;
     }
 }
 

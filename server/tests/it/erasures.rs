@@ -10,6 +10,7 @@ use crate::books::check;
 use crate::dead_letters::{dead_letter, server_with_a_refused_batch};
 use crate::retention::shop;
 use crate::server::{Server, batch, span, spans};
+use crate::wait;
 
 const ERASED: &str = "0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11";
 const OTHER: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
@@ -73,15 +74,13 @@ async fn erase(server: &Server, path: &str) -> Value {
 pub(crate) async fn finished(server: &Server, id: &str) -> Value {
     let token = server.token("admin").await;
     let path = format!("/api/v1/projects/default/erasures/{id}");
-    for _ in 0..600 {
-        let answer = server.call(&token, Method::GET, &path, None).await;
-        if answer.body["state"] == "done" {
-            return answer.body;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let answer = server.call(&token, Method::GET, &path, None).await;
-    panic!("not done: {}", answer.body);
+    let mut erasure = Value::Null;
+    wait::until("the erasure", async || {
+        erasure = server.call(&token, Method::GET, &path, None).await.body;
+        erasure["state"] == "done"
+    })
+    .await;
+    erasure
 }
 
 /// Waits until this many batches with everything are rolled up.
@@ -274,9 +273,10 @@ async fn a_project_goes_for_ever_with_its_keys_and_people() {
         let request = server.request_with(&key).body(mine.clone());
         request.send().await.unwrap().status().as_u16()
     };
-    while send_mine().await != 202 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    wait::until("acceptance of the new key", async || {
+        send_mine().await == 202
+    })
+    .await;
     roll_ups(&server, 2).await;
 
     let ask = async |method, path: &str, body| server.call(&admin, method, path, body).await;
@@ -287,14 +287,12 @@ async fn a_project_goes_for_ever_with_its_keys_and_people() {
     assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
     server.pass(Duration::from_secs(3));
     let mut receipt = Value::Null;
-    for _ in 0..600 {
+    wait::until("the erasure", async || {
         let erasures = ask(Method::GET, "/api/v1/erasures", None).await.body;
         receipt = erasures["erasures"][0].clone();
-        if receipt["state"] == "done" {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        receipt["state"] == "done"
+    })
+    .await;
     let rows = &receipt["receipt"]["rows"];
     assert_eq!(
         (&receipt["state"], &rows["spans"]),
@@ -333,16 +331,13 @@ async fn rows_that_wait_or_come_back_are_erased_too() {
     let asked = server.call(&token, Method::DELETE, &path, None).await;
     let id = asked.body["id"].as_str().unwrap().to_owned();
     server.pass(Duration::from_secs(3));
-    tokio::time::sleep(Duration::from_secs(3)).await;
     let path = format!("/api/v1/projects/default/erasures/{id}");
-    let waits = server.call(&token, Method::GET, &path, None).await.body;
-    assert_eq!(
-        (&waits["state"], &waits["receipt"]["step"]),
-        (
-            &json!("running"),
-            &json!("waiting until the ingest log is drained")
-        )
-    );
+    wait::until("the wait for the log", async || {
+        let erasure = server.call(&token, Method::GET, &path, None).await.body;
+        erasure["state"] == "running"
+            && erasure["receipt"]["step"] == "waiting until the ingest log is drained"
+    })
+    .await;
     // The server dies, and another process goes on.
     server.point_at_the_engine().await;
     let receipt = finished(&server, &id).await;
@@ -361,16 +356,13 @@ async fn rows_that_wait_or_come_back_are_erased_too() {
     assert_eq!(receipt["receipt"]["rows"]["metrics"], 2, "{receipt}");
     server.pass(Duration::from_secs(31 * 24 * 3_600));
     server.restart().await;
-    for _ in 0..100 {
+    wait::until("the deletion of the install id", async || {
         let token = server.token("admin").await;
         let path = format!("/api/v1/projects/default/erasures/{id}");
         let known = server.call(&token, Method::GET, &path, None).await.body;
-        if known["subject"].is_null() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("the install id is still there");
+        known["subject"].is_null()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

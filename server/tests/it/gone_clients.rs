@@ -1,10 +1,9 @@
 //! Who asks and goes away takes the question along: the engine computes nothing that nobody waits for.
 
-use std::time::Duration;
-
 use reqwest::Method;
 
 use crate::server::{Server, spans};
+use crate::wait;
 
 /// Waits until so many questions run on the spans of this server. Less than a question may take: it must end before it is given up.
 async fn until_running(server: &Server, count: u32) {
@@ -12,14 +11,10 @@ async fn until_running(server: &Server, count: u32) {
         "SELECT count() FROM system.processes WHERE position(query, '{}.spans') > 0 AND position(query, 'processes') = 0",
         server.database()
     );
-    let reached = async {
-        while server.query(&sql).await != count.to_string() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), reached)
-        .await
-        .unwrap_or_else(|_| panic!("never {count} questions at a time"));
+    wait::until("this number of queries", async || {
+        server.query(&sql).await == count.to_string()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use crate::server::{Server, spans};
+use crate::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_panics_ends_the_server_and_what_was_acknowledged_is_stored_at_the_next_start()
@@ -54,15 +55,13 @@ async fn readiness_follows_the_disk_without_any_batch() {
     let in_the_way = server.data_dir().join("log/probe");
     std::fs::remove_file(&in_the_way).unwrap();
     std::fs::create_dir(&in_the_way).unwrap();
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    let ready = server.readiness().await;
-    assert_eq!(
-        (ready.status.as_u16(), &ready.body["log"]),
-        (503, &"the disk fails".into())
-    );
+    wait::until("the failure of the disk", async || {
+        let ready = server.readiness().await;
+        ready.status == 503 && ready.body["log"] == "the disk fails"
+    })
+    .await;
     std::fs::remove_dir(&in_the_way).unwrap();
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    assert_eq!(server.readiness().await.status, 200);
+    wait::until("readiness", async || server.readiness().await.status == 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,16 +78,14 @@ async fn a_disk_that_hangs_is_said_in_time_and_keeps_no_server_from_ending() {
             .unwrap()
             .success()
     );
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    let asked = Instant::now();
-    let ready = server.readiness().await;
-    assert_eq!(ready.status, 503);
-    assert_eq!(ready.body["log"], "the disk does not answer");
-    assert!(
-        asked.elapsed() < Duration::from_secs(8),
-        "{:?}",
-        asked.elapsed()
-    );
+    wait::until("the hanging disk", async || {
+        let asked = Instant::now();
+        let ready = server.readiness().await;
+        let took = asked.elapsed();
+        assert!(took < Duration::from_secs(8), "{took:?}");
+        ready.status == 503 && ready.body["log"] == "the disk does not answer"
+    })
+    .await;
     let ends = tokio::time::timeout(Duration::from_secs(30), server.end());
     ends.await.expect("an end");
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::engine::UNJANK;
 use crate::rules::{OWN, janks};
 use crate::server::{NOW, spans};
+use crate::wait;
 
 pub(crate) struct Program {
     child: Child,
@@ -275,14 +276,10 @@ async fn reclassification_of_history_continues_after_the_server_was_killed() {
     let program = Program::start(folder.path()).await;
     program.drained().await;
     let rewritten = "SELECT count() FROM stack_class_current WHERE rules_version = 1";
-    let finished = async {
-        while sql(folder.path(), rewritten) != STACKS.to_string() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), finished)
-        .await
-        .expect("history is classified");
+    wait::until("history is classified", async || {
+        sql(folder.path(), rewritten) == STACKS.to_string()
+    })
+    .await;
     let events = sql(folder.path(), "SELECT count() FROM janks");
     assert_eq!(events, STACKS.to_string());
 }
@@ -400,17 +397,12 @@ async fn only_the_owner_can_read_the_data_folder_and_the_engine_ends_with_a_kill
     let engine = std::fs::read(data_dir.join("engine.json")).unwrap();
     let engine: Value = serde_json::from_slice(&engine).unwrap();
     program.kill();
-    let gone = async {
-        while Path::new(&format!("/proc/{}/cwd", engine["pid"]))
+    wait::until("the engine ends with its server", async || {
+        !(Path::new(&format!("/proc/{}/cwd", engine["pid"]))
             .read_link()
-            .is_ok()
-        {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), gone)
-        .await
-        .expect("the engine ends with its server");
+            .is_ok())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ use crate::books::{check, mutate};
 use crate::engine::{PASSWORD, UNJANK, USER, engine};
 use crate::processes::{Program, fresh_spans, sql, unjank};
 use crate::server::{NOW, Server, spans};
+use crate::wait;
 
 const FOR_EVER: [&str; 3] = [
     "--retention-days=0",
@@ -426,22 +427,22 @@ async fn the_server_repairs_roll_ups_but_not_from_incomplete_raw_rows() {
     server.pass(Duration::from_secs(4_200));
     server.answers(COUNTS, &counts(5)).await;
     let rebuilt = r#"unjank_books_rebuilt_hours_total{signal="spans"}"#;
-    while !server.metrics().await.contains(rebuilt) {
-        tokio::time::sleep(Duration::from_millis(30)).await;
-    }
+    wait::until("the rebuild", async || {
+        server.metrics().await.contains(rebuilt)
+    })
+    .await;
     let differs = r#"unjank_books_difference_events{books="hours",signal="spans"}"#;
-    while server.metric(differs).await > 0.0 {
-        tokio::time::sleep(Duration::from_millis(30)).await;
-    }
+    wait::until("agreement", async || server.metric(differs).await == 0.0).await;
 
     mutate(&server, "ALTER TABLE spans DELETE WHERE 1").await;
     server.send(&spans(1)).await;
     server.drained().await;
     server.pass(Duration::from_secs(90_000));
-    while server.metric(differs).await < 5.0 {
-        tokio::time::sleep(Duration::from_millis(30)).await;
-    }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    wait::until("the difference", async || {
+        server.metric(differs).await >= 5.0
+    })
+    .await;
+    crate::books::audited(&server).await;
     assert_eq!(server.query(COUNTS).await, "1\t6\t6");
 }
 

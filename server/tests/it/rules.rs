@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server, batch};
+use crate::wait;
 
 const RULES: &str = "/api/v1/projects/default/rules";
 
@@ -380,14 +381,10 @@ async fn reclassification_reports_an_unreachable_clickhouse_and_covers_pending_s
     // This stack waits in the log under revision 0.
     send(&server, &["com.example.Cart"]).await;
     save(&server, &token, 0, OWN).await;
-    let failed = async {
-        while progress(&server, &token).await["state"] != "failed" {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), failed)
-        .await
-        .expect("the failure is reported");
+    wait::until("the failure is reported", async || {
+        progress(&server, &token).await["state"] == "failed"
+    })
+    .await;
     assert!(progress(&server, &token).await["error"].is_string());
     let body = json!({"rules": OWN});
     let path = format!("{RULES}/dry-run");

@@ -18,6 +18,7 @@ use unjank_server::{App, Listeners};
 use uuid::Uuid;
 
 use crate::engine::{PASSWORD, USER, engine};
+use crate::wait;
 
 /// 2026-11-20T12:00:00Z: the time the example batch was sent at.
 pub(crate) const NOW: i64 = 1_795_176_000_000_000;
@@ -339,14 +340,7 @@ impl Server {
 
     /// Waits until the server is ready, which implies that the schema exists in ClickHouse.
     pub(crate) async fn ready(&self) {
-        let ready = async {
-            while !self.is_ready().await {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), ready)
-            .await
-            .expect("the store is ready");
+        wait::until("the store is ready", async || self.is_ready().await).await;
         self.stop_ageing().await;
     }
 
@@ -373,16 +367,11 @@ impl Server {
 
     /// Waits until all accepted events are stored and rolled up.
     pub(crate) async fn drained(&self) {
-        let drained = async {
-            while self.metric("unjank_log_pending_records").await > 0.0
-                || self.metric("unjank_writer_unfolded_rows").await > 0.0
-            {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), drained)
-            .await
-            .expect("the log drains");
+        wait::until("the log drains", async || {
+            !(self.metric("unjank_log_pending_records").await > 0.0
+                || self.metric("unjank_writer_unfolded_rows").await > 0.0)
+        })
+        .await;
     }
 
     pub(crate) async fn metrics(&self) -> String {

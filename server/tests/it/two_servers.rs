@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::erasures::finished;
 use crate::postgres::{Way, postgres};
 use crate::server::{Server, spans};
+use crate::wait;
 
 const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT uniqExact(span_id) FROM spans), \
      (SELECT toUInt64(sum(samples)) FROM spans_hourly), (SELECT count() FROM batches)";
@@ -137,7 +138,10 @@ async fn a_batch_claimed_by_another_server_is_stored_only_after_that_server_is_g
     let batch = spans(5);
     pair.claims(Uuid::new_v4(), &batch).await;
     assert_eq!(pair.one.send(&batch).await.status, 202);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    wait::until("a second attempt to store the batch", async || {
+        pair.one.metric("unjank_writer_failures_total").await >= 2.0
+    })
+    .await;
     assert_eq!(pair.one.query(COUNTS).await, "1\t1\t1\t1");
     pair.expire_all_claims().await;
     pair.drained().await;
@@ -154,9 +158,10 @@ async fn a_restarted_server_skips_batches_that_another_server_took_over() {
     pair.one.query(&refuse(1)).await;
     let batch = spans(5);
     assert_eq!(pair.one.send(&batch).await.status, 202);
-    while pair.one.metric("unjank_writer_failures_total").await < 1.0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait::until("a refused INSERT", async || {
+        pair.one.metric("unjank_writer_failures_total").await >= 1.0
+    })
+    .await;
     pair.one.end().await;
     let ledger = std::fs::read_to_string(pair.one.data_dir().join("drain.json")).unwrap();
     assert!(!ledger.contains("\"range\":null"), "{ledger}");
@@ -185,9 +190,10 @@ async fn while_postgresql_hangs_batches_are_acknowledged_and_wait_in_the_log() {
     let batch = spans(5);
     let (one, other) = tokio::join!(pair.one.send(&batch), pair.other.send(&batch));
     assert_eq!((one.status.as_u16(), other.status.as_u16()), (202, 202));
-    while pair.one.metric("unjank_writer_failures_total").await < 1.0 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    wait::until("a failed claim", async || {
+        pair.one.metric("unjank_writer_failures_total").await >= 1.0
+    })
+    .await;
     assert_eq!(pair.one.query(COUNTS).await, "1\t1\t1\t1");
     way.blocked.send_replace(false);
     pair.drained().await;
@@ -214,15 +220,13 @@ async fn an_erasure_covers_the_rows_and_logs_of_every_server() {
     let path = format!("/api/v1/projects/default/data?install_id={install}");
     let asked = pair.one.call(&token, Method::DELETE, &path, None).await;
     assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
-    for _ in 0..300 {
+    wait::until("the erasure", async || {
         // Each server looks for erasures periodically.
         pair.one.pass(Duration::from_secs(5));
         pair.other.pass(Duration::from_secs(5));
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        if pair.one.query("SELECT count() FROM spans").await == "10" {
-            break;
-        }
-    }
+        pair.one.query("SELECT count() FROM spans").await == "10"
+    })
+    .await;
     let receipt = finished(&pair.one, asked.body["id"].as_str().unwrap()).await;
     assert_eq!(receipt["receipt"]["rows"]["spans"], 8, "{receipt}");
     assert_eq!(pair.one.query("SELECT count(), toUInt64(sum(samples)) FROM spans_hourly WHERE project != '' GROUP BY project").await.split('\t').next_back(), Some("10"));

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::provider::{Discovery, Provider};
 use super::{Browser, CREATES, location, parameter, server};
 use crate::people::{self, EMAIL, PASSWORD, log_in};
+use crate::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rotated_keys_are_fetched_at_most_once_a_minute() {
@@ -76,7 +77,10 @@ async fn a_hanging_provider_does_not_delay_password_logins() {
             .map(|browser| browser.open("/oidc", &[])),
     );
     let working = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        wait::until("the hanging request", async || {
+            provider.calls("discovery") == 1
+        })
+        .await;
         let begin = Instant::now();
         assert_eq!(log_in(&server, EMAIL, PASSWORD).await.status(), 200);
         begin.elapsed()
