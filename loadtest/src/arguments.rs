@@ -91,7 +91,7 @@ pub(crate) struct LoadArgs {
     pub(crate) late: f64,
     /// Share of batches that contain one event the server has to reject, from 0 to 1.
     #[arg(long, default_value_t = 0.0)]
-    pub(crate) spoilt: f64,
+    pub(crate) invalid: f64,
 }
 
 impl LoadArgs {

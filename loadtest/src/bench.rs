@@ -18,7 +18,7 @@ use crate::report::{Measured, Report};
 use crate::server::{KEY, Server};
 use crate::server_and_store::ServerAndStore;
 use crate::store;
-use crate::workload::{Way, Workload, new_tag};
+use crate::workload::{Destination, Workload, new_tag};
 
 /// Batches of the warm-up. Its rate determines how many batches the measurement needs.
 const WARM_UP: u64 = 1_000;
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
     server.ready().await?;
     let bench = Bench {
         args,
-        way: Way {
+        destination: Destination {
             url: server.url(),
             key: KEY.to_owned(),
             backoff: Backoff {
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
 
 struct Bench<'a> {
     args: &'a BenchArgs,
-    way: Way,
+    destination: Destination,
     place: ServerAndStore,
 }
 
@@ -154,7 +154,9 @@ impl Bench<'_> {
         workload: &Workload,
         parcels: Vec<crate::parcel::Parcel>,
     ) -> Result<Outcome> {
-        let outcome = workload.send(parcels, &self.way, &Stops::default()).await?;
+        let outcome = workload
+            .send(parcels, &self.destination, &Stops::default())
+            .await?;
         ensure!(!outcome.interrupted, "interrupted");
         Ok(outcome)
     }
@@ -190,7 +192,7 @@ fn load(args: &BenchArgs, rate: Rate, mix: Mix) -> LoadArgs {
         outstanding: 20_000,
         generators: 2,
         late: 0.02,
-        spoilt: 0.0,
+        invalid: 0.0,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::report::{Chaos, Measured, Report};
 use crate::server::{KEY, Server};
 use crate::server_and_store::{Check, ServerAndStore};
 use crate::store::Scope;
-use crate::workload::{Way, Workload, new_tag};
+use crate::workload::{Destination, Workload, new_tag};
 
 pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     ensure!(
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     report
         .settings
         .insert("kill every", format!("{:?}", args.kill_every));
-    let way = Way {
+    let destination = Destination {
         url: server.url(),
         key: KEY.to_owned(),
         backoff: backoff(),
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     let stops = Stops::default();
     let mut devices: JoinSet<Result<Outcome>> = JoinSet::new();
     let (load, load_stops) = (Arc::clone(&workload), stops.clone());
-    devices.spawn(async move { load.stream(&way, &load_stops).await });
+    devices.spawn(async move { load.stream(&destination, &load_stops).await });
 
     let killed = kill_at_random(args, &mut server, &stops).await;
     // Stop the load even if killing failed: otherwise the devices would send forever.

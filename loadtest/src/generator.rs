@@ -154,7 +154,7 @@ mod tests {
             events: 20,
             encoding: Encoding::Zstd,
             late: 0.1,
-            spoilt: 0.1,
+            invalid: 0.1,
             verify: true,
             times: Times::OfRightClocks,
         });

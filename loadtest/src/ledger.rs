@@ -54,7 +54,7 @@ pub(crate) struct Ledger {
     /// Valid events that the server rejected.
     pub(crate) rejected_though_valid: u64,
     /// Deliberately invalid events that the server accepted.
-    pub(crate) accepted_though_spoilt: u64,
+    pub(crate) accepted_though_invalid: u64,
     /// Receipts of duplicate batches that list fewer rejected events than the batch lost.
     pub(crate) vague_receipts: u64,
 }
@@ -77,7 +77,7 @@ impl Ledger {
                     // The first receipt, which listed the rejected events, was lost. Assume that exactly the invalid events were
                     // rejected.
                     self.vague_receipts += 1;
-                    rejected.clone_from(&manifest.spoilt);
+                    rejected.clone_from(&manifest.invalid);
                 }
                 self.judge(&manifest, &rejected);
                 for one in &rejected {
@@ -88,8 +88,8 @@ impl Ledger {
             }
             Fate::Refused(_) => Certainty::Refused,
             Fate::Unknown(_) => {
-                let spoilt = std::mem::take(&mut manifest.spoilt);
-                manifest.strike(&spoilt);
+                let invalid = std::mem::take(&mut manifest.invalid);
+                manifest.strike(&invalid);
                 Certainty::Unknown
             }
         };
@@ -101,10 +101,15 @@ impl Ledger {
     }
 
     fn judge(&mut self, manifest: &Manifest, rejected: &[(Signal, u32)]) {
-        let unexpected = rejected.iter().filter(|one| !manifest.spoilt.contains(one));
+        let unexpected = rejected
+            .iter()
+            .filter(|one| !manifest.invalid.contains(one));
         self.rejected_though_valid += unexpected.count() as u64;
-        let taken = manifest.spoilt.iter().filter(|one| !rejected.contains(one));
-        self.accepted_though_spoilt += taken.count() as u64;
+        let taken = manifest
+            .invalid
+            .iter()
+            .filter(|one| !rejected.contains(one));
+        self.accepted_though_invalid += taken.count() as u64;
     }
 
     /// Returns the rows that the signal's table must contain, by session.
@@ -248,7 +253,7 @@ mod tests {
         Manifest {
             session: Uuid::from_u128(1),
             fingerprints: vec![(Signal::Spans, fingerprints.to_vec())],
-            spoilt: Vec::new(),
+            invalid: Vec::new(),
         }
     }
 
@@ -285,14 +290,14 @@ mod tests {
     #[test]
     fn a_duplicate_receipt_without_a_list_removes_the_invalid_events() {
         let mut ledger = Ledger::default();
-        let mut spoilt = manifest(&[10, 20, 30]);
-        spoilt.spoilt = vec![(Signal::Spans, 2)];
+        let mut invalid = manifest(&[10, 20, 30]);
+        invalid.invalid = vec![(Signal::Spans, 2)];
         let fate = Fate::Acknowledged(Acceptance {
             accepted: 2,
             duplicate: true,
             ..Acceptance::default()
         });
-        ledger.record(Uuid::nil(), spoilt, &fate);
+        ledger.record(Uuid::nil(), invalid, &fate);
         assert_eq!(
             ledger.certain(Signal::Spans)[&Uuid::from_u128(1)].fingerprints,
             30

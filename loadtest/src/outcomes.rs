@@ -148,7 +148,7 @@ mod tests {
         let manifest = Manifest {
             session: Uuid::nil(),
             fingerprints: vec![(Signal::Metrics, vec![1, 2, 3])],
-            spoilt: Vec::new(),
+            invalid: Vec::new(),
         };
         let fate = Fate::Acknowledged(Acceptance {
             accepted: 3,

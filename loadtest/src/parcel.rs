@@ -72,7 +72,7 @@ pub(crate) struct Manifest {
     /// The fingerprints of the events per signal, in the order of the signal's list.
     pub(crate) fingerprints: Vec<(Signal, Vec<u64>)>,
     /// Deliberately invalid events, which the server must reject.
-    pub(crate) spoilt: Vec<(Signal, u32)>,
+    pub(crate) invalid: Vec<(Signal, u32)>,
 }
 
 impl Manifest {
@@ -81,7 +81,7 @@ impl Manifest {
         Self {
             session: batch.session_id,
             fingerprints: fingerprint::of_batch(batch, Times::Ignored),
-            spoilt: Vec::new(),
+            invalid: Vec::new(),
         }
     }
 }
@@ -149,7 +149,7 @@ pub(crate) struct ParcelSettings {
     /// Probability that a batch was held back on the device for hours or days.
     pub(crate) late: f64,
     /// Probability that a batch contains an event that the server must reject.
-    pub(crate) spoilt: f64,
+    pub(crate) invalid: f64,
     /// Whether fingerprints are computed.
     pub(crate) verify: bool,
     /// [`Times::OfRightClocks`] for batches sent at once, whose stamp retries renew; [`Times::Ignored`] for batches sent later.
@@ -212,7 +212,7 @@ impl Packer {
         settings
             .mix
             .fill(&mut batch, &scene, settings.events, &mut random);
-        let spoilt = if random.chance(settings.spoilt) {
+        let invalid = if random.chance(settings.invalid) {
             spoil(&mut batch, &mut random)
         } else {
             None
@@ -235,7 +235,7 @@ impl Packer {
             manifest: Manifest {
                 session: batch.session_id,
                 fingerprints,
-                spoilt: spoilt.into_iter().collect(),
+                invalid: invalid.into_iter().collect(),
             },
             clock: (settings.times == Times::OfRightClocks).then_some(DeviceClock {
                 skew_us: device.clock_skew_us,
@@ -266,7 +266,7 @@ mod tests {
             events: 200,
             encoding,
             late: 0.1,
-            spoilt: 0.0,
+            invalid: 0.0,
             verify: true,
             times: Times::OfRightClocks,
         }
@@ -353,13 +353,13 @@ mod tests {
     #[test]
     fn the_manifest_lists_invalid_events() {
         let packer = Packer::new(ParcelSettings {
-            spoilt: 1.0,
+            invalid: 1.0,
             ..settings(Encoding::Identity)
         });
         let parcel = packer.pack(&plan(2), NOW).unwrap();
         let batch: Batch<'_> = serde_json::from_slice(&parcel.body).unwrap();
-        let [(Signal::Spans, index)] = parcel.manifest.spoilt[..] else {
-            panic!("{:?}", parcel.manifest.spoilt);
+        let [(Signal::Spans, index)] = parcel.manifest.invalid[..] else {
+            panic!("{:?}", parcel.manifest.invalid);
         };
         assert!(batch.spans[index as usize].duration_us < 0);
     }

@@ -16,7 +16,7 @@ use crate::report::{Measured, Report};
 use crate::server::{KEY, Server};
 use crate::server_and_store::{Check, ServerAndStore};
 use crate::store::Scope;
-use crate::workload::Way;
+use crate::workload::Destination;
 
 /// What to send, and how.
 pub(crate) struct Recording<'a> {
@@ -24,7 +24,7 @@ pub(crate) struct Recording<'a> {
     pub(crate) encoding: Encoding,
     pub(crate) connections: u16,
     pub(crate) verify: bool,
-    pub(crate) way: Way,
+    pub(crate) destination: Destination,
 }
 
 /// `unjank-loadtest replay`: replays to a server that this tool starts with an empty store.
@@ -39,7 +39,7 @@ pub(crate) async fn run_alone(args: &ReplayArgs) -> Result<Report> {
         encoding: args.encoding,
         connections: args.connections,
         verify: args.verify,
-        way: Way {
+        destination: Destination {
             url: server.url(),
             key: KEY.to_owned(),
             backoff: args.retry.backoff(),
@@ -114,7 +114,9 @@ fn judge_first(outcome: &Outcome) -> Option<String> {
 
 async fn send(recording: &Recording<'_>, parcels: Vec<Parcel>) -> Result<Outcome> {
     let stops = Stops::default();
-    let carrier = recording.way.carrier(recording.connections, &stops)?;
+    let carrier = recording
+        .destination
+        .carrier(recording.connections, &stops)?;
     let settings = LoadSettings {
         outstanding: usize::from(recording.connections),
         expected: None,

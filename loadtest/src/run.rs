@@ -12,18 +12,18 @@ use crate::replay::{self, Recording};
 use crate::report::{Measured, Report};
 use crate::server_and_store::{Check, ServerAndStore};
 use crate::store::Scope;
-use crate::workload::{Way, Workload, new_tag};
+use crate::workload::{Destination, Workload, new_tag};
 
 pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     let place = ServerAndStore::new(args)?;
-    let way = Way::new(&args.url, &args.key, &args.retry);
+    let destination = Destination::new(&args.url, &args.key, &args.retry);
     if let Some(folder) = &args.replay {
         let recording = Recording {
             folder,
             encoding: args.load.encoding,
             connections: args.load.connections,
             verify: args.verify,
-            way,
+            destination,
         };
         return replay::run(&recording, &place).await;
     }
@@ -54,8 +54,8 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Report> {
     };
     let (watch, stages) = (place.watch(), place.stages().await);
     let outcome = match prepared {
-        Some(parcels) => workload.send(parcels, &way, &stops).await?,
-        None => workload.stream(&way, &stops).await?,
+        Some(parcels) => workload.send(parcels, &destination, &stops).await?,
+        None => workload.stream(&destination, &stops).await?,
     };
     let drain = place.drain().await?;
     report.add(Measured {

@@ -145,7 +145,7 @@ impl ServerAndStore {
             rollups,
             outcomes,
             rejected_though_valid: ledger.rejected_though_valid,
-            accepted_though_spoilt: ledger.accepted_though_spoilt,
+            accepted_though_invalid: ledger.accepted_though_invalid,
         })
     }
 }
@@ -176,5 +176,5 @@ pub(crate) struct Verification {
     /// The server's own books. `None` unless the store was empty before, because the books would include other events.
     pub(crate) outcomes: Option<Vec<OutcomeCheck>>,
     pub(crate) rejected_though_valid: u64,
-    pub(crate) accepted_though_spoilt: u64,
+    pub(crate) accepted_though_invalid: u64,
 }

@@ -28,7 +28,7 @@ use crate::server::{KEY, Server};
 use crate::server_and_store::ServerAndStore;
 use crate::stages::Stage;
 use crate::tally::{Latencies, Recent};
-use crate::workload::{Way, Workload, new_tag};
+use crate::workload::{Destination, Workload, new_tag};
 
 use self::engine::TableWork;
 use self::probe::Probe;
@@ -175,7 +175,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
         verify: false,
         times: Times::Ignored,
     };
-    let way = Way {
+    let destination = Destination {
         url: server.url(),
         key: KEY.to_owned(),
         backoff: Backoff {
@@ -197,7 +197,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
     ));
     console::print(&text::head());
     let stops = Stops::default();
-    let mut sending = Box::pin(workload.stream_to(&way, &stops, Some(recent)));
+    let mut sending = Box::pin(workload.stream_to(&destination, &stops, Some(recent)));
     let mut samples = Vec::new();
     let mut ticks = tokio::time::interval(args.every);
     ticks.tick().await;

@@ -54,7 +54,7 @@ fn manifest(session: u128, batch: u64) -> Manifest {
     Manifest {
         session: Uuid::from_u128(session),
         fingerprints: vec![(Signal::Spans, fingerprints.collect())],
-        spoilt: Vec::new(),
+        invalid: Vec::new(),
     }
 }
 

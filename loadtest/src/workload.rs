@@ -32,14 +32,14 @@ pub(crate) struct Workload {
 }
 
 /// The server to send to, and how to retry.
-pub(crate) struct Way {
+pub(crate) struct Destination {
     pub(crate) url: String,
     pub(crate) key: String,
     pub(crate) backoff: Backoff,
     pub(crate) timeout: Duration,
 }
 
-impl Way {
+impl Destination {
     pub(crate) fn new(url: &str, key: &str, retry: &RetryArgs) -> Self {
         Self {
             url: url.to_owned(),
@@ -97,7 +97,7 @@ impl Workload {
             events: usize::try_from(self.load.events_per_batch).unwrap_or(usize::MAX),
             encoding: self.load.encoding,
             late: self.load.late,
-            spoilt: self.load.spoilt,
+            invalid: self.load.invalid,
             verify: self.verify,
             times: self.times,
         })
@@ -120,18 +120,18 @@ impl Workload {
     }
 
     /// Builds batches while sending them.
-    pub(crate) async fn stream(&self, way: &Way, stops: &Stops) -> Result<Outcome> {
-        self.stream_to(way, stops, None).await
+    pub(crate) async fn stream(&self, destination: &Destination, stops: &Stops) -> Result<Outcome> {
+        self.stream_to(destination, stops, None).await
     }
 
     /// Like [`Workload::stream`], and reports each acknowledged batch to `recent`.
     pub(crate) async fn stream_to(
         &self,
-        way: &Way,
+        destination: &Destination,
         stops: &Stops,
         recent: Option<Recent>,
     ) -> Result<Outcome> {
-        let carrier = way.carrier(self.load.connections, stops)?;
+        let carrier = destination.carrier(self.load.connections, stops)?;
         let lead = i64::try_from(LEAD.as_micros()).unwrap_or_default();
         let started = clock::now().shifted(lead);
         let start = Instant::now() + LEAD;
@@ -168,10 +168,10 @@ impl Workload {
     pub(crate) async fn send(
         &self,
         parcels: Vec<Parcel>,
-        way: &Way,
+        destination: &Destination,
         stops: &Stops,
     ) -> Result<Outcome> {
-        let carrier = way.carrier(self.load.connections, stops)?;
+        let carrier = destination.carrier(self.load.connections, stops)?;
         let start = Instant::now() + LEAD;
         load::run(
             parcels.into_iter().map(Ok),

@@ -172,7 +172,7 @@ impl Log {
         match self.repair().and_then(|()| self.sync_files()) {
             Ok(()) => Ok(self.publish()),
             Err(error) => {
-                let lost = self.condemn();
+                let lost = self.abandon_unsynced();
                 // If this fails too, the next append or sync retries.
                 drop(self.repair());
                 Err(self.sync_error(error, lost))

@@ -12,7 +12,7 @@ use unjank_protocol::Signal;
 use unjank_spool::Seq;
 use uuid::Uuid;
 
-use self::disk::{Disk, Found, Label, Opened, Trouble};
+use self::disk::{Disk, Found, Label, OpenFailure, Opened};
 use crate::batch::Sealed;
 use crate::clock::{Moment, Setting};
 use crate::losses::{Losses, Reason};
@@ -143,10 +143,10 @@ impl Backlog {
         };
         match Disk::open(&closed.folder, self.most_bytes) {
             Ok(opened) => self.take_up(opened, closed.forgotten, losses),
-            Err(trouble) => {
+            Err(failure) => {
                 self.closed = Some(Closed {
                     retry_at: Moment::now().after(READ_AGAIN),
-                    unread: trouble == Trouble::Disk && disk::may_hold(&closed.folder),
+                    unread: failure == OpenFailure::Disk && disk::may_hold(&closed.folder),
                     ..closed
                 });
             }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::clock::Setting;
 use crate::event::Event;
-use crate::losses::{Losses, Reason, Told};
+use crate::losses::{Losses, Reason, ReportedLosses};
 
 /// Events of one session that are not written down yet.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Sealed {
     pub(crate) batch_id: Uuid,
     pub(crate) events: Vec<(Signal, u32)>,
     /// The losses it tells.
-    pub(crate) told: Told,
+    pub(crate) reported_losses: ReportedLosses,
     /// The batches that it was cut from, the first one first.
     pub(crate) split_from: Vec<Uuid>,
     /// The clock its events were timed by.
@@ -126,7 +126,7 @@ fn counts(batch: &Batch<'_>) -> Vec<(Signal, u32)> {
 }
 
 /// The losses that a batch tells.
-fn told(batch: &Batch<'_>) -> Told {
+fn reported_losses(batch: &Batch<'_>) -> ReportedLosses {
     let health = batch.sdk_health.iter();
     let dropped = health.flat_map(|health| &health.dropped);
     dropped
@@ -141,7 +141,7 @@ fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
     Ok(Sealed {
         batch_id: batch.batch_id,
         events: counts(batch),
-        told: told(batch),
+        reported_losses: reported_losses(batch),
         split_from: batch.split_from.clone(),
         setting: Setting::default(),
         body: zstd::bulk::compress(&json, ZSTD_LEVEL)?,
@@ -160,10 +160,10 @@ impl Sealed {
         self
     }
 
-    /// It never arrives: what it holds is lost, and what it told is to be told by another.
+    /// Counts the events of a batch that never arrives as lost. Another batch reports the losses that this one reported.
     pub(crate) fn give_up(&self, reason: Reason, losses: &Losses) {
         losses.add_all(&self.events, reason);
-        losses.add_told(&self.told);
+        losses.add_reported(&self.reported_losses);
     }
 
     /// The body of a request: the batch, and when this attempt is made. Two zstd frames, which read as one text.

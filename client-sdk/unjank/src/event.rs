@@ -1,4 +1,4 @@
-//! What the app told us, on its way to a batch.
+//! Events of the app, on their way to a batch.
 
 use std::borrow::Cow;
 

@@ -56,7 +56,7 @@ impl Reason {
 }
 
 /// The losses that a batch reports: signal, reason and count.
-pub(crate) type Told = Vec<(Signal, String, u64)>;
+pub(crate) type ReportedLosses = Vec<(Signal, String, u64)>;
 
 const SIGNALS: usize = Signal::ALL.len();
 
@@ -81,8 +81,8 @@ impl Losses {
     }
 
     /// Counts the losses again that were reported by a batch that never arrives.
-    pub(crate) fn add_told(&self, told: &Told) {
-        for (signal, name, count) in told {
+    pub(crate) fn add_reported(&self, reported: &ReportedLosses) {
+        for (signal, name, count) in reported {
             let reason = Reason::ALL.iter().find(|reason| reason.as_str() == name);
             // A reason that only another version of the SDK knows counts as lost to the disk.
             self.add(*signal, *reason.unwrap_or(&Reason::DiskFailed), *count);

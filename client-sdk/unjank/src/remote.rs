@@ -76,7 +76,7 @@ impl Remote {
     }
 
     /// Polls at once if a receipt announces a configuration that is not known.
-    pub(crate) fn told(&mut self, etag: &str) {
+    pub(crate) fn config_announced(&mut self, etag: &str) {
         let known = [&self.etag, &self.announced];
         if known.into_iter().flatten().all(|known| known != etag) {
             self.announced = Some(etag.to_owned());

@@ -385,7 +385,7 @@ impl Worker {
             .send(&mut self.backlog, losses, (urgent, &go_on));
         self.settle_traffic();
         if let Some(etag) = sent.config_etag {
-            self.remote.told(&etag);
+            self.remote.config_announced(&etag);
         }
         self.unread = sent.unread;
         let done = sent.all || sent.waits || sent.unread;

@@ -188,7 +188,7 @@ mod tests {
         let manifest = Manifest {
             session: Uuid::nil(),
             fingerprints: vec![(Signal::Spans, vec![1, 2, 3])],
-            spoilt: Vec::new(),
+            invalid: Vec::new(),
         };
         ledger.record(Uuid::nil(), manifest, fate);
         ledger

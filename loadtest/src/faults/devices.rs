@@ -20,7 +20,7 @@ use crate::plan::{Arrivals, PlanSettings, Planner, Rate};
 use crate::population::RunTag;
 use crate::server::KEY;
 use crate::store::Scope;
-use crate::workload::{Way, new_tag};
+use crate::workload::{Destination, new_tag};
 
 /// Contents of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Devices {
     pub(super) fn new(url: &str) -> Result<Self> {
         const CONNECTIONS: u16 = 16;
         let tag = new_tag();
-        let way = Way {
+        let destination = Destination {
             url: url.to_owned(),
             key: KEY.to_owned(),
             backoff: Backoff {
@@ -93,7 +93,7 @@ impl Devices {
             packers: SIZES
                 .map(|(size, mix, events)| (size, packer(tag, mix, events)))
                 .into(),
-            carrier: way.carrier(CONNECTIONS, &Stops::default())?,
+            carrier: destination.carrier(CONNECTIONS, &Stops::default())?,
         })
     }
 
@@ -200,7 +200,7 @@ fn packer(tag: RunTag, mix: Mix, events: usize) -> Packer {
         encoding: Encoding::Zstd,
         // Late batches spread rows over several days, and with them over several parts of a table.
         late: 0.02,
-        spoilt: 0.0,
+        invalid: 0.0,
         verify: true,
         times: Times::OfRightClocks,
     })

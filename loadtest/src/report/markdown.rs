@@ -286,10 +286,10 @@ impl Paper {
         if let Some(outcomes) = &verification.outcomes {
             self.outcomes(outcomes);
         }
-        if verification.rejected_though_valid + verification.accepted_though_spoilt > 0 {
+        if verification.rejected_though_valid + verification.accepted_though_invalid > 0 {
             self.line(&format!(
                 "\n{} valid events were rejected, {} invalid ones accepted.",
-                verification.rejected_though_valid, verification.accepted_though_spoilt
+                verification.rejected_though_valid, verification.accepted_though_invalid
             ));
         }
         for rollup in &verification.rollups {

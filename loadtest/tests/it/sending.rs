@@ -111,7 +111,7 @@ fn rejected_events_are_counted_by_code() {
         "--batches",
         "20",
         "--prepare",
-        "--spoilt",
+        "--invalid",
         "1",
     ]);
     let load = &report["phases"][0]["load"];

@@ -167,7 +167,7 @@ impl Log {
     }
 
     /// Gives up everything that is not synced. Returns the number of these records.
-    pub(super) fn condemn(&mut self) -> u64 {
+    pub(super) fn abandon_unsynced(&mut self) -> u64 {
         let mut table = self.shared.table();
         let unsynced: Vec<(u64, Extent, u64)> = table
             .segments

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{LEAST_BYTES, MOST_RECORD};
 use crate::batch::{Sealed, parts_of};
 use crate::clock::{Setting, age_us};
-use crate::losses::{Losses, Reason, Told};
+use crate::losses::{Losses, Reason, ReportedLosses};
 
 /// The header before each batch on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(super) struct Label {
     pub(super) sealed_at: i64,
     pub(super) events: Vec<(Signal, u32)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) told: Told,
+    pub(super) reported_losses: ReportedLosses,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) split_from: Vec<Uuid>,
 }
@@ -32,14 +32,14 @@ impl Label {
             batch_id: sealed.batch_id,
             sealed_at: sealed.setting.now().as_micros(),
             events: sealed.events.clone(),
-            told: sealed.told.clone(),
+            reported_losses: sealed.reported_losses.clone(),
             split_from: sealed.split_from.clone(),
         }
     }
 
     pub(super) fn give_up(&self, reason: Reason, losses: &Losses) {
         losses.add_all(&self.events, reason);
-        losses.add_told(&self.told);
+        losses.add_reported(&self.reported_losses);
     }
 
     /// Returns whether this is the batch or a part of it.
@@ -75,14 +75,14 @@ pub(super) struct Opened {
 
 /// Why a folder cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum OpenFailure {
     /// Another process uses it, or a newer version wrote it.
     NotOurs,
     /// The disk fails, maybe only for now.
     Disk,
 }
 
-impl From<OpenError> for Trouble {
+impl From<OpenError> for OpenFailure {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::InUse { .. } | OpenError::Version { .. } => Self::NotOurs,
@@ -93,7 +93,7 @@ impl From<OpenError> for Trouble {
 
 impl Disk {
     /// Opens the folder and lists the batches in it.
-    pub(super) fn open(folder: &Path, most_bytes: u64) -> Result<Opened, Trouble> {
+    pub(super) fn open(folder: &Path, most_bytes: u64) -> Result<Opened, OpenFailure> {
         let (log, _) = Log::open(Options {
             segment_bytes: u64::from(MOST_RECORD) * 2,
             max_record_bytes: MOST_RECORD,
@@ -102,7 +102,7 @@ impl Disk {
             renew_when_opened: false,
             ..Options::new(folder, most_bytes.max(LEAST_BYTES))
         })?;
-        let (found, lost) = scan(&log).map_err(|_| Trouble::Disk)?;
+        let (found, lost) = scan(&log).map_err(|_| OpenFailure::Disk)?;
         let disk = Self {
             reader: log.reader(),
             trimmer: log.trimmer(),
@@ -135,7 +135,7 @@ impl Disk {
         Ok(found.map(|(label, body)| Sealed {
             batch_id: label.batch_id,
             events: label.events,
-            told: label.told,
+            reported_losses: label.reported_losses,
             split_from: label.split_from,
             setting: Setting::default(),
             body: body.to_vec(),

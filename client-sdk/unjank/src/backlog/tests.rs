@@ -2,7 +2,7 @@ use unjank_protocol::{Batch, Metric};
 
 use super::*;
 use crate::batch::tests::pending;
-use crate::losses::Told;
+use crate::losses::ReportedLosses;
 
 const DAY_US: i64 = 86_400_000_000;
 
@@ -10,7 +10,7 @@ fn sealed(number: u128, bytes: usize) -> Sealed {
     Sealed {
         batch_id: Uuid::from_u128(number),
         events: vec![(Signal::Spans, 2)],
-        told: Told::new(),
+        reported_losses: ReportedLosses::new(),
         split_from: Vec::new(),
         setting: Setting::default(),
         body: vec![7; bytes],
@@ -92,7 +92,7 @@ fn losses_reported_by_a_lost_batch_are_reported_again() {
     let losses = Losses::default();
     let mut backlog = Backlog::in_memory(150);
     let reporting = Sealed {
-        told: vec![(Signal::Janks, "refused".to_owned(), 3)],
+        reported_losses: vec![(Signal::Janks, "refused".to_owned(), 3)],
         ..sealed(1, 100)
     };
     backlog.push(reporting, &losses);
