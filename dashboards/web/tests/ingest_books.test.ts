@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { booksText, freshnessText } from '../src/ingest/books_text';
 
 const AT = Date.UTC(2026, 10, 20, 14) * 1000;
-const spans = { signal: 'spans', books: 'hours', at: AT, expected: 7, found: 5 };
+const spans = { signal: 'spans', books: 'hours' as const, at: AT, expected: 7, found: 5 };
 
 test('the books balance up to a time, or are not compared yet', () => {
   const none = { difference_events: 0, differences: [] };

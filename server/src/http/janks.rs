@@ -73,8 +73,6 @@ pub(super) struct Flame {
     unit: &'static str,
     /// The number of distinct stacks in the tree.
     stacks: u64,
-    /// `name`, `value`, `children` (nodes of the same form) and, in a comparison, `base`.
-    #[schema(value_type = Object)]
     root: FlameNode,
 }
 

@@ -19,7 +19,9 @@ use crate::app::App;
 use crate::query::{Asked, Shape, distribution, series};
 use crate::shares::Share;
 use crate::store::control::Actor;
-use crate::store::reads::{Base, Fold, Grain, Measure, Read, Subject, TableRow, subject};
+use crate::store::reads::{
+    Base, Better, Fold, Grain, Measure, Read, Subject, TableRow, Unit, subject,
+};
 
 /// How long a query waits for its turn. A person would not wait longer.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -28,18 +30,16 @@ const PATIENCE: Duration = Duration::from_secs(15);
 #[derive(Serialize, ToSchema)]
 pub(super) struct MeasureBody {
     name: &'static str,
-    /// `count`, `us`, `ms`, `bytes`, `share` (0 to 1), `per_second`, `per_minute`, or `value`: the unit of the metric.
-    unit: &'static str,
-    /// `lower`, `higher` or `none`.
-    better: &'static str,
+    unit: Unit,
+    better: Better,
 }
 
 impl From<&&'static Measure> for MeasureBody {
     fn from(measure: &&'static Measure) -> Self {
         Self {
             name: measure.name,
-            unit: measure.unit.as_str(),
-            better: measure.better.as_str(),
+            unit: measure.unit,
+            better: measure.better,
         }
     }
 }

@@ -124,10 +124,7 @@ pub(super) struct InsideBody {
     base_spans: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     base_total_us: Option<u64>,
-    /// The name itself first, then sorted by own time on the main thread, then by own time. Each row has `name`, `package`, `calls`, `total_us`,
-    /// `self_us`, and `main_thread_us`: the part of `self_us` on the main thread. In a comparison, `base` has the same values of the base, and rows
-    /// of the base alone come last.
-    #[schema(value_type = Vec<Object>)]
+    /// The name itself first, then sorted by own time on the main thread, then by own time. In a comparison, rows of the base alone come last.
     rows: Vec<crate::query::InsideRow>,
 }
 

@@ -10,7 +10,7 @@ use crate::store::reads::StoredFrame;
 const DEEPEST: usize = 256;
 
 /// Frames with the same path from the outermost frame.
-#[derive(Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct FlameNode {
     pub name: String,
     /// The weight of all stacks that contain this path.
@@ -18,7 +18,9 @@ pub struct FlameNode {
     /// The same weight in the base of a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Missing if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(no_recursion, required = false)]
     pub children: Vec<Self>,
 }
 

@@ -11,7 +11,7 @@ use crate::store::reads::StoredSpan;
 const DEEPEST: usize = 128;
 
 /// All calls of one name inside the span.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct InsideRow {
     pub name: String,
     pub package: String,
@@ -28,7 +28,8 @@ pub struct InsideRow {
 }
 
 /// The numbers of a row in the base of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = InsideTimes)]
 pub struct BaseTimes {
     pub calls: u64,
     pub total_us: u64,

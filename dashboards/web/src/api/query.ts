@@ -2,6 +2,7 @@
 
 import { bounds } from '../navigation/time_range';
 import type { Filters } from '../navigation/filters';
+import type { Schemas } from './client';
 import { fetchWithSession } from './fetch_with_session';
 import { Problem, isAborted } from './problem';
 
@@ -21,48 +22,11 @@ export type Signal =
   | 'sdk_drops'
   | 'outcomes';
 
-export interface Measure {
-  name: string;
-  unit: string;
-  better: 'lower' | 'higher' | 'none';
-}
-
-export interface TableRow {
-  keys: string[];
-  /** In the order of `measures`; `null` where nothing was measured. */
-  values: (number | null)[];
-  /** The same of the base, when a comparison was asked. */
-  base?: (number | null)[] | null;
-}
-
-export interface TableAnswer {
-  signal: string;
-  source: 'daily' | 'hourly' | 'raw';
-  from: string;
-  to: string;
-  by: string[];
-  measures: Measure[];
-  rows: TableRow[];
-  more: boolean;
-  rows_read: number;
-  bytes_read: number;
-}
-
-export interface SeriesAnswer {
-  measures: Measure[];
-  step_s: number;
-  /** Seconds since the epoch. */
-  times: number[];
-  series: { keys: string[]; values: Record<string, (number | null)[]> }[];
-}
-
-export interface DistributionAnswer {
-  field: string;
-  unit: string;
-  /** Upper bounds. */
-  bounds: number[];
-  series: { keys: string[]; counts: number[] }[];
-}
+export type Measure = Schemas['MeasureBody'];
+export type TableRow = Schemas['Row'];
+export type TableAnswer = Schemas['QueryTable'];
+export type SeriesAnswer = Schemas['QuerySeries'];
+export type DistributionAnswer = Schemas['QueryDistribution'];
 
 export interface Question {
   signal: Signal;

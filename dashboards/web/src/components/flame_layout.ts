@@ -1,13 +1,8 @@
 // Where the frames of a flame graph stand, from a folded tree. Pure: the canvas only paints what comes of it.
 
-export interface FlameNode {
-  name: string;
-  /** Of the frame with all below it. */
-  value: number;
-  /** The same in what it is compared with. */
-  base?: number;
-  children?: FlameNode[];
-}
+import type { Schemas } from '../api/client';
+
+export type FlameNode = Schemas['FlameNode'];
 
 export interface FlameFrame {
   node: FlameNode;

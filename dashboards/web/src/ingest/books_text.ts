@@ -1,15 +1,10 @@
 // Whether every acknowledged event is stored and rolled up, in one sentence. Pure.
 
+import type { Schemas } from '../api/client';
 import { dateTime, format, fromMicros } from '../format/units';
 import { signalLabel } from './reasons';
 
-export interface Books {
-  checked_at?: number | null;
-  checked_to?: number | null;
-  difference_events: number;
-  freshness?: { p50_us: number; p99_us: number } | null;
-  differences: { signal: string; books: string; at: number; expected: number; found: number }[];
-}
+export type Books = Schemas['Books'];
 
 /** Empty while nothing was compared yet. */
 export function booksText({ checked_to, difference_events, differences: [first] }: Books): string {

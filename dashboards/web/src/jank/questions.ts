@@ -2,7 +2,6 @@
 
 import type { Schemas } from '../api/client';
 import { address, get } from '../api/query';
-import type { FlameNode } from '../components/flame_layout';
 import type { Filters } from '../navigation/filters';
 
 export type JankEvent = Schemas['JankEvent'];
@@ -10,11 +9,7 @@ export type Stack = Schemas['StackBody'];
 export type StackFrame = Schemas['FrameBody'];
 export type Where = Record<string, string | string[]>;
 
-export interface Flame {
-  unit: string;
-  stacks: number;
-  root: FlameNode;
-}
+export type Flame = Schemas['FlameGraph'];
 
 interface Asked {
   where?: Where;

@@ -1,31 +1,12 @@
 // What ran inside spans of one name: functions, or the packages they are of. Pure but for `askInside`.
 
-import { api, ask } from '../api/client';
+import { api, ask, type Schemas } from '../api/client';
 import type { Filters } from '../navigation/filters';
 import { bounds } from '../navigation/time_range';
 
-export interface Times {
-  calls: number;
-  total_us: number;
-  self_us: number;
-  /** Of `self_us`. */
-  main_thread_us: number;
-}
-
-export interface InsideRow extends Times {
-  name: string;
-  package: string;
-  /** The same of what is compared with, where it ran there. */
-  base?: Times;
-}
-
-export interface Inside {
-  spans: number;
-  total_us: number;
-  /** How many of what is compared with were looked into. */
-  base_spans?: number;
-  rows: InsideRow[];
-}
+export type Times = Schemas['InsideTimes'];
+export type InsideRow = Schemas['InsideRow'];
+export type Inside = Schemas['InsideSpans'];
 
 export async function askInside(filters: Filters, name: string, signal: AbortSignal): Promise<Inside> {
   const { from, to } = bounds(filters.range, new Date());
@@ -33,10 +14,7 @@ export async function askInside(filters: Filters, name: string, signal: AbortSig
   const base_app_version = filters.chosen.app_version && filters.baseVersion ? filters.baseVersion : undefined;
   const query = { ...filters.chosen, base_app_version, from: from.toISOString(), to: to.toISOString(), name: [name] };
   const path = { project: filters.project };
-  const answer = ask(
-    api.GET('/api/v1/projects/{project}/spans/inside', { params: { path, query: query as never }, signal }),
-  );
-  return (await answer) as unknown as Inside;
+  return ask(api.GET('/api/v1/projects/{project}/spans/inside', { params: { path, query: query as never }, signal }));
 }
 
 const NOTHING: Times = { calls: 0, total_us: 0, self_us: 0, main_thread_us: 0 };

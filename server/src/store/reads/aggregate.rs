@@ -1,5 +1,8 @@
 //! Measures, and the aggregates they are computed from.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 /// How many values become one. Roll-ups store the aggregate's state in the column with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
@@ -94,11 +97,14 @@ fn bucket(value: &str) -> String {
     )
 }
 
-/// The unit of a measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The unit of a measure. `share` is from 0 to 1, and `value` is in the metric's own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     Count,
+    #[serde(rename = "us")]
     Microseconds,
+    #[serde(rename = "ms")]
     Milliseconds,
     Bytes,
     /// From 0 to 1.
@@ -126,22 +132,13 @@ impl Unit {
 }
 
 /// Which direction is an improvement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Better {
     Lower,
     Higher,
+    #[serde(rename = "none")]
     Neither,
-}
-
-impl Better {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Lower => "lower",
-            Self::Higher => "higher",
-            Self::Neither => "none",
-        }
-    }
 }
 
 /// A number that a query can return.
