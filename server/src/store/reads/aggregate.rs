@@ -31,6 +31,38 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
+    const fn new(name: &'static str, fold: Fold, raw: &'static str) -> Self {
+        Self { name, fold, raw }
+    }
+
+    pub(super) const fn sum(name: &'static str, raw: &'static str) -> Self {
+        Self::new(name, Fold::Sum, raw)
+    }
+
+    pub(super) const fn min(name: &'static str, raw: &'static str) -> Self {
+        Self::new(name, Fold::Min, raw)
+    }
+
+    pub(super) const fn max(name: &'static str, raw: &'static str) -> Self {
+        Self::new(name, Fold::Max, raw)
+    }
+
+    pub(super) const fn distinct(name: &'static str, raw: &'static str) -> Self {
+        Self::new(name, Fold::Distinct, raw)
+    }
+
+    pub(super) const fn bounds(name: &'static str, raw: &'static str) -> Self {
+        Self::new(name, Fold::Bounds, raw)
+    }
+
+    pub(super) const fn histogram(
+        name: &'static str,
+        raw: &'static str,
+        weight: &'static str,
+    ) -> Self {
+        Self::new(name, Fold::Histogram { weight }, raw)
+    }
+
     /// Aggregates raw rows.
     pub(super) fn of_raw(&self) -> String {
         let raw = self.raw;
@@ -148,6 +180,32 @@ pub struct Measure {
     pub unit: Unit,
     pub better: Better,
     pub formula: Formula,
+}
+
+impl Measure {
+    const fn new(name: &'static str, unit: Unit, better: Better, formula: Formula) -> Self {
+        Self {
+            name,
+            unit,
+            better,
+            formula,
+        }
+    }
+
+    /// A measure that improves when it falls.
+    pub(super) const fn lower(name: &'static str, unit: Unit, formula: Formula) -> Self {
+        Self::new(name, unit, Better::Lower, formula)
+    }
+
+    /// A measure that improves when it rises.
+    pub(super) const fn higher(name: &'static str, unit: Unit, formula: Formula) -> Self {
+        Self::new(name, unit, Better::Higher, formula)
+    }
+
+    /// A measure of which neither direction is an improvement.
+    pub(super) const fn neutral(name: &'static str, unit: Unit, formula: Formula) -> Self {
+        Self::new(name, unit, Better::Neither, formula)
+    }
 }
 
 /// How a measure is computed from aggregates.

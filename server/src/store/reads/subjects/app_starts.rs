@@ -1,6 +1,8 @@
 //! App starts and their phases.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
+use crate::store::reads::aggregate::Unit::{Count, Milliseconds, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// How long the app took to start.
@@ -25,82 +27,22 @@ const APP_STARTS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const APP_STARTS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "sum_ms",
-        fold: Fold::Sum,
-        raw: "s.duration_ms",
-    },
-    Aggregate {
-        name: "late",
-        fold: Fold::Sum,
-        raw: "(1) * (s.received_at > s.start + INTERVAL 1 HOUR)",
-    },
-    Aggregate {
-        name: "durations_ms",
-        fold: Fold::Histogram { weight: "1" },
-        raw: "s.duration_ms",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "1"),
+    Aggregate::sum("sum_ms", "s.duration_ms"),
+    Aggregate::sum("late", "(1) * (s.received_at > s.start + INTERVAL 1 HOUR)"),
+    Aggregate::histogram("durations_ms", "s.duration_ms", "1"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const APP_STARTS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "mean_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("sum_ms", "count", 1.),
-    },
-    Measure {
-        name: "p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.5),
-    },
-    Measure {
-        name: "p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.75),
-    },
-    Measure {
-        name: "p90_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.9),
-    },
-    Measure {
-        name: "p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.95),
-    },
-    Measure {
-        name: "late_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("late", "count", 1.),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::lower("mean_ms", Milliseconds, Ratio("sum_ms", "count", 1.)),
+    Measure::lower("p50_ms", Milliseconds, Percentile("durations_ms", 0.5)),
+    Measure::lower("p75_ms", Milliseconds, Percentile("durations_ms", 0.75)),
+    Measure::lower("p90_ms", Milliseconds, Percentile("durations_ms", 0.9)),
+    Measure::lower("p95_ms", Milliseconds, Percentile("durations_ms", 0.95)),
+    Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];
 
 /// The phases of app starts.
@@ -124,63 +66,17 @@ const START_PHASES_DIMENSIONS: &[Dimension] = &[
 ];
 
 const START_PHASES_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "sum_ms",
-        fold: Fold::Sum,
-        raw: "phase_ms",
-    },
-    Aggregate {
-        name: "durations_ms",
-        fold: Fold::Histogram { weight: "1" },
-        raw: "phase_ms",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "1"),
+    Aggregate::sum("sum_ms", "phase_ms"),
+    Aggregate::histogram("durations_ms", "phase_ms", "1"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const START_PHASES_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "mean_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("sum_ms", "count", 1.),
-    },
-    Measure {
-        name: "p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.5),
-    },
-    Measure {
-        name: "p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.75),
-    },
-    Measure {
-        name: "p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.95),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::lower("mean_ms", Milliseconds, Ratio("sum_ms", "count", 1.)),
+    Measure::lower("p50_ms", Milliseconds, Percentile("durations_ms", 0.5)),
+    Measure::lower("p75_ms", Milliseconds, Percentile("durations_ms", 0.75)),
+    Measure::lower("p95_ms", Milliseconds, Percentile("durations_ms", 0.95)),
 ];

@@ -1,6 +1,8 @@
 //! What arrived and what was lost, as counted by devices and by the server.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Ratio};
+use crate::store::reads::aggregate::Unit::{Bytes, Count, Microseconds, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// Batches by their time of arrival, with the SDKs that sent them.
@@ -24,86 +26,23 @@ const USAGE_DIMENSIONS: &[Dimension] = &[
 ];
 
 const USAGE_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "accepted",
-        fold: Fold::Sum,
-        raw: "s.accepted",
-    },
-    Aggregate {
-        name: "rejected",
-        fold: Fold::Sum,
-        raw: "s.rejected",
-    },
-    Aggregate {
-        name: "wire_bytes",
-        fold: Fold::Sum,
-        raw: "s.wire_bytes",
-    },
-    Aggregate {
-        name: "skewed",
-        fold: Fold::Sum,
-        raw: "abs(s.skew_us) > 30000000",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
-    Aggregate {
-        name: "sessions",
-        fold: Fold::Distinct,
-        raw: "s.session_id",
-    },
+    Aggregate::sum("count", "1"),
+    Aggregate::sum("accepted", "s.accepted"),
+    Aggregate::sum("rejected", "s.rejected"),
+    Aggregate::sum("wire_bytes", "s.wire_bytes"),
+    Aggregate::sum("skewed", "abs(s.skew_us) > 30000000"),
+    Aggregate::distinct("installs", "s.install_id"),
+    Aggregate::distinct("sessions", "s.session_id"),
 ];
 
 const USAGE_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "sessions",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("sessions"),
-    },
-    Measure {
-        name: "accepted",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("accepted"),
-    },
-    Measure {
-        name: "rejected",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("rejected"),
-    },
-    Measure {
-        name: "wire_bytes",
-        unit: Unit::Bytes,
-        better: Better::Neither,
-        formula: Formula::Is("wire_bytes"),
-    },
-    Measure {
-        name: "skewed_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("skewed", "count", 1.),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::neutral("sessions", Count, Is("sessions")),
+    Measure::neutral("accepted", Count, Is("accepted")),
+    Measure::lower("rejected", Count, Is("rejected")),
+    Measure::neutral("wire_bytes", Bytes, Is("wire_bytes")),
+    Measure::lower("skewed_share", Share, Ratio("skewed", "count", 1.)),
 ];
 
 /// The overhead of the SDK.
@@ -124,70 +63,24 @@ pub(super) static SDK_HEALTH: Subject = Subject {
 const SDK_HEALTH_DIMENSIONS: &[Dimension] = &[];
 
 const SDK_HEALTH_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "overhead_us",
-        fold: Fold::Sum,
-        raw: "s.overhead_us",
-    },
-    Aggregate {
-        name: "upload_bytes",
-        fold: Fold::Sum,
-        raw: "s.upload_bytes",
-    },
-    Aggregate {
-        name: "queue_bytes",
-        fold: Fold::Max,
-        raw: "s.queue_bytes",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "1"),
+    Aggregate::sum("overhead_us", "s.overhead_us"),
+    Aggregate::sum("upload_bytes", "s.upload_bytes"),
+    Aggregate::max("queue_bytes", "s.queue_bytes"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const SDK_HEALTH_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "overhead_us",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Is("overhead_us"),
-    },
-    Measure {
-        name: "overhead_us_per_install",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("overhead_us", "installs", 1.),
-    },
-    Measure {
-        name: "upload_bytes",
-        unit: Unit::Bytes,
-        better: Better::Neither,
-        formula: Formula::Is("upload_bytes"),
-    },
-    Measure {
-        name: "queue_bytes",
-        unit: Unit::Bytes,
-        better: Better::Neither,
-        formula: Formula::Is("queue_bytes"),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::lower("overhead_us", Microseconds, Is("overhead_us")),
+    Measure::lower(
+        "overhead_us_per_install",
+        Microseconds,
+        Ratio("overhead_us", "installs", 1.),
+    ),
+    Measure::neutral("upload_bytes", Bytes, Is("upload_bytes")),
+    Measure::neutral("queue_bytes", Bytes, Is("queue_bytes")),
 ];
 
 /// Events that devices dropped, with the reasons.
@@ -211,31 +104,13 @@ const SDK_DROPS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const SDK_DROPS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "dropped",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "dropped"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const SDK_DROPS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
+    Measure::lower("count", Count, Is("count")),
+    Measure::neutral("installs", Count, Is("installs")),
 ];
 
 /// The outcome of every received event, by the hour of its arrival.
@@ -259,15 +134,6 @@ const OUTCOMES_DIMENSIONS: &[Dimension] = &[
     Dimension::raw("reason", "s.reason"),
 ];
 
-const OUTCOMES_AGGREGATES: &[Aggregate] = &[Aggregate {
-    name: "count",
-    fold: Fold::Sum,
-    raw: "s.count",
-}];
+const OUTCOMES_AGGREGATES: &[Aggregate] = &[Aggregate::sum("count", "s.count")];
 
-const OUTCOMES_MEASURES: &[Measure] = &[Measure {
-    name: "count",
-    unit: Unit::Count,
-    better: Better::Neither,
-    formula: Formula::Is("count"),
-}];
+const OUTCOMES_MEASURES: &[Measure] = &[Measure::neutral("count", Count, Is("count"))];

@@ -1,6 +1,8 @@
 //! Frame windows.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Ratio};
+use crate::store::reads::aggregate::Unit::{Count, Milliseconds, PerSecond, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// Frame statistics over short periods on a page.
@@ -25,179 +27,64 @@ const FRAME_WINDOWS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const FRAME_WINDOWS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1 / s.sample_rate",
-    },
-    Aggregate {
-        name: "samples",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "duration_ms",
-        fold: Fold::Sum,
-        raw: "s.duration_ms / s.sample_rate",
-    },
-    Aggregate {
-        name: "frames_drawn",
-        fold: Fold::Sum,
-        raw: "s.frames_drawn / s.sample_rate",
-    },
-    Aggregate {
-        name: "frames_dropped",
-        fold: Fold::Sum,
-        raw: "s.frames_dropped / s.sample_rate",
-    },
-    Aggregate {
-        name: "slow_frames",
-        fold: Fold::Sum,
-        raw: "s.slow_frames / s.sample_rate",
-    },
-    Aggregate {
-        name: "frozen_frames",
-        fold: Fold::Sum,
-        raw: "s.frozen_frames / s.sample_rate",
-    },
-    Aggregate {
-        name: "jank_ms",
-        fold: Fold::Sum,
-        raw: "s.jank_ms / s.sample_rate",
-    },
-    Aggregate {
-        name: "delay_ms",
-        fold: Fold::Sum,
-        raw: "s.delay_ms / s.sample_rate",
-    },
-    Aggregate {
-        name: "longest_drop",
-        fold: Fold::Max,
-        raw: "s.longest_drop",
-    },
-    Aggregate {
-        name: "late",
-        fold: Fold::Sum,
-        raw: "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
-    },
-    Aggregate {
-        name: "frame_times_ms",
-        fold: Fold::Bounds,
-        raw: "mapApply((ms, frames) -> (ms, frames / s.sample_rate), s.frame_time_hist)",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
-    Aggregate {
-        name: "sessions",
-        fold: Fold::Distinct,
-        raw: "s.session_id",
-    },
+    Aggregate::sum("count", "1 / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("duration_ms", "s.duration_ms / s.sample_rate"),
+    Aggregate::sum("frames_drawn", "s.frames_drawn / s.sample_rate"),
+    Aggregate::sum("frames_dropped", "s.frames_dropped / s.sample_rate"),
+    Aggregate::sum("slow_frames", "s.slow_frames / s.sample_rate"),
+    Aggregate::sum("frozen_frames", "s.frozen_frames / s.sample_rate"),
+    Aggregate::sum("jank_ms", "s.jank_ms / s.sample_rate"),
+    Aggregate::sum("delay_ms", "s.delay_ms / s.sample_rate"),
+    Aggregate::max("longest_drop", "s.longest_drop"),
+    Aggregate::sum(
+        "late",
+        "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
+    ),
+    Aggregate::bounds(
+        "frame_times_ms",
+        "mapApply((ms, frames) -> (ms, frames / s.sample_rate), s.frame_time_hist)",
+    ),
+    Aggregate::distinct("installs", "s.install_id"),
+    Aggregate::distinct("sessions", "s.session_id"),
 ];
 
 const FRAME_WINDOWS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "samples",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("samples"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "sessions",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("sessions"),
-    },
-    Measure {
-        name: "duration_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Neither,
-        formula: Formula::Is("duration_ms"),
-    },
-    Measure {
-        name: "frames_drawn",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("frames_drawn"),
-    },
-    Measure {
-        name: "frames_dropped",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("frames_dropped"),
-    },
-    Measure {
-        name: "dropped_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("frames_dropped", "frames_drawn", 1.),
-    },
-    Measure {
-        name: "slow_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("slow_frames", "frames_drawn", 1.),
-    },
-    Measure {
-        name: "frozen_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("frozen_frames", "frames_drawn", 1.),
-    },
-    Measure {
-        name: "jank_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Is("jank_ms"),
-    },
-    Measure {
-        name: "delay_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Is("delay_ms"),
-    },
-    Measure {
-        name: "jank_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("jank_ms", "duration_ms", 1.),
-    },
-    Measure {
-        name: "delay_ms_per_minute",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("delay_ms", "duration_ms", 60000.),
-    },
-    Measure {
-        name: "fps",
-        unit: Unit::PerSecond,
-        better: Better::Higher,
-        formula: Formula::Ratio("frames_drawn", "duration_ms", 1000.),
-    },
-    Measure {
-        name: "longest_drop",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("longest_drop"),
-    },
-    Measure {
-        name: "late_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("late", "count", 1.),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::neutral("sessions", Count, Is("sessions")),
+    Measure::neutral("duration_ms", Milliseconds, Is("duration_ms")),
+    Measure::neutral("frames_drawn", Count, Is("frames_drawn")),
+    Measure::lower("frames_dropped", Count, Is("frames_dropped")),
+    Measure::lower(
+        "dropped_share",
+        Share,
+        Ratio("frames_dropped", "frames_drawn", 1.),
+    ),
+    Measure::lower(
+        "slow_share",
+        Share,
+        Ratio("slow_frames", "frames_drawn", 1.),
+    ),
+    Measure::lower(
+        "frozen_share",
+        Share,
+        Ratio("frozen_frames", "frames_drawn", 1.),
+    ),
+    Measure::lower("jank_ms", Milliseconds, Is("jank_ms")),
+    Measure::lower("delay_ms", Milliseconds, Is("delay_ms")),
+    Measure::lower("jank_share", Share, Ratio("jank_ms", "duration_ms", 1.)),
+    Measure::lower(
+        "delay_ms_per_minute",
+        Milliseconds,
+        Ratio("delay_ms", "duration_ms", 60000.),
+    ),
+    Measure::higher(
+        "fps",
+        PerSecond,
+        Ratio("frames_drawn", "duration_ms", 1000.),
+    ),
+    Measure::lower("longest_drop", Count, Is("longest_drop")),
+    Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];

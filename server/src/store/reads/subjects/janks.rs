@@ -1,6 +1,8 @@
 //! Janks, by the classes of their stacks.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
+use crate::store::reads::aggregate::Unit::{Count, Milliseconds, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// Stalls of the main loop.
@@ -34,104 +36,27 @@ const JANKS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const JANKS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1 / s.sample_rate",
-    },
-    Aggregate {
-        name: "samples",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "sum_ms",
-        fold: Fold::Sum,
-        raw: "s.duration_ms / s.sample_rate",
-    },
-    Aggregate {
-        name: "late",
-        fold: Fold::Sum,
-        raw: "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
-    },
-    Aggregate {
-        name: "durations_ms",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "s.duration_ms",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
-    Aggregate {
-        name: "sessions",
-        fold: Fold::Distinct,
-        raw: "s.session_id",
-    },
+    Aggregate::sum("count", "1 / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("sum_ms", "s.duration_ms / s.sample_rate"),
+    Aggregate::sum(
+        "late",
+        "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
+    ),
+    Aggregate::histogram("durations_ms", "s.duration_ms", "1 / s.sample_rate"),
+    Aggregate::distinct("installs", "s.install_id"),
+    Aggregate::distinct("sessions", "s.session_id"),
 ];
 
 const JANKS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "samples",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("samples"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "sessions",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("sessions"),
-    },
-    Measure {
-        name: "sum_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Is("sum_ms"),
-    },
-    Measure {
-        name: "mean_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("sum_ms", "count", 1.),
-    },
-    Measure {
-        name: "p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.5),
-    },
-    Measure {
-        name: "p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.75),
-    },
-    Measure {
-        name: "p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.95),
-    },
-    Measure {
-        name: "late_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("late", "count", 1.),
-    },
+    Measure::lower("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
+    Measure::lower("installs", Count, Is("installs")),
+    Measure::lower("sessions", Count, Is("sessions")),
+    Measure::lower("sum_ms", Milliseconds, Is("sum_ms")),
+    Measure::lower("mean_ms", Milliseconds, Ratio("sum_ms", "count", 1.)),
+    Measure::lower("p50_ms", Milliseconds, Percentile("durations_ms", 0.5)),
+    Measure::lower("p75_ms", Milliseconds, Percentile("durations_ms", 0.75)),
+    Measure::lower("p95_ms", Milliseconds, Percentile("durations_ms", 0.95)),
+    Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];

@@ -1,6 +1,8 @@
 //! Metrics.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
+use crate::store::reads::aggregate::Unit::{Count, Share, Value};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// Samples that the monitors take.
@@ -29,109 +31,28 @@ const METRICS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const METRICS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "greatest(s.count, 1) / s.sample_rate",
-    },
-    Aggregate {
-        name: "samples",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "sum",
-        fold: Fold::Sum,
-        raw: "s.value * greatest(s.count, 1) / s.sample_rate",
-    },
-    Aggregate {
-        name: "min",
-        fold: Fold::Min,
-        raw: "if(s.count > 1, s.min, s.value)",
-    },
-    Aggregate {
-        name: "max",
-        fold: Fold::Max,
-        raw: "if(s.count > 1, s.max, s.value)",
-    },
-    Aggregate {
-        name: "late",
-        fold: Fold::Sum,
-        raw: "(1 / s.sample_rate) * (s.received_at > s.time + INTERVAL 1 HOUR)",
-    },
-    Aggregate {
-        name: "values",
-        fold: Fold::Histogram {
-            weight: "greatest(s.count, 1) / s.sample_rate",
-        },
-        raw: "s.value",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "greatest(s.count, 1) / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("sum", "s.value * greatest(s.count, 1) / s.sample_rate"),
+    Aggregate::min("min", "if(s.count > 1, s.min, s.value)"),
+    Aggregate::max("max", "if(s.count > 1, s.max, s.value)"),
+    Aggregate::sum(
+        "late",
+        "(1 / s.sample_rate) * (s.received_at > s.time + INTERVAL 1 HOUR)",
+    ),
+    Aggregate::histogram("values", "s.value", "greatest(s.count, 1) / s.sample_rate"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const METRICS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "samples",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("samples"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "mean",
-        unit: Unit::Value,
-        better: Better::Neither,
-        formula: Formula::Ratio("sum", "count", 1.),
-    },
-    Measure {
-        name: "min",
-        unit: Unit::Value,
-        better: Better::Neither,
-        formula: Formula::Is("min"),
-    },
-    Measure {
-        name: "max",
-        unit: Unit::Value,
-        better: Better::Neither,
-        formula: Formula::Is("max"),
-    },
-    Measure {
-        name: "p50",
-        unit: Unit::Value,
-        better: Better::Neither,
-        formula: Formula::Percentile("values", 0.5),
-    },
-    Measure {
-        name: "p75",
-        unit: Unit::Value,
-        better: Better::Neither,
-        formula: Formula::Percentile("values", 0.75),
-    },
-    Measure {
-        name: "p95",
-        unit: Unit::Value,
-        better: Better::Neither,
-        formula: Formula::Percentile("values", 0.95),
-    },
-    Measure {
-        name: "late_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("late", "count", 1.),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::neutral("mean", Value, Ratio("sum", "count", 1.)),
+    Measure::neutral("min", Value, Is("min")),
+    Measure::neutral("max", Value, Is("max")),
+    Measure::neutral("p50", Value, Percentile("values", 0.5)),
+    Measure::neutral("p75", Value, Percentile("values", 0.75)),
+    Measure::neutral("p95", Value, Percentile("values", 0.95)),
+    Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];

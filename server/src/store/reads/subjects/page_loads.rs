@@ -1,6 +1,8 @@
 //! Page loads and their requests.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
+use crate::store::reads::aggregate::Unit::{Count, Milliseconds, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// The duration of page loads, in three parts.
@@ -26,175 +28,43 @@ const PAGE_LOADS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const PAGE_LOADS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1 / s.sample_rate",
-    },
-    Aggregate {
-        name: "samples",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "sum_ms",
-        fold: Fold::Sum,
-        raw: "s.total_ms / s.sample_rate",
-    },
-    Aggregate {
-        name: "late",
-        fold: Fold::Sum,
-        raw: "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
-    },
-    Aggregate {
-        name: "completed",
-        fold: Fold::Sum,
-        raw: "if(s.outcome = 'completed', 1 / s.sample_rate, 0)",
-    },
-    Aggregate {
-        name: "t1_ms",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "s.t1_ms",
-    },
-    Aggregate {
-        name: "t2_ms",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "s.t2_ms",
-    },
-    Aggregate {
-        name: "t3_ms",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "s.t3_ms",
-    },
-    Aggregate {
-        name: "totals_ms",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "s.total_ms",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "1 / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("sum_ms", "s.total_ms / s.sample_rate"),
+    Aggregate::sum(
+        "late",
+        "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
+    ),
+    Aggregate::sum(
+        "completed",
+        "if(s.outcome = 'completed', 1 / s.sample_rate, 0)",
+    ),
+    Aggregate::histogram("t1_ms", "s.t1_ms", "1 / s.sample_rate"),
+    Aggregate::histogram("t2_ms", "s.t2_ms", "1 / s.sample_rate"),
+    Aggregate::histogram("t3_ms", "s.t3_ms", "1 / s.sample_rate"),
+    Aggregate::histogram("totals_ms", "s.total_ms", "1 / s.sample_rate"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const PAGE_LOADS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "samples",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("samples"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "mean_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("sum_ms", "count", 1.),
-    },
-    Measure {
-        name: "completed_share",
-        unit: Unit::Share,
-        better: Better::Higher,
-        formula: Formula::Ratio("completed", "count", 1.),
-    },
-    Measure {
-        name: "t1_p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t1_ms", 0.5),
-    },
-    Measure {
-        name: "t1_p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t1_ms", 0.75),
-    },
-    Measure {
-        name: "t1_p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t1_ms", 0.95),
-    },
-    Measure {
-        name: "t2_p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t2_ms", 0.5),
-    },
-    Measure {
-        name: "t2_p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t2_ms", 0.75),
-    },
-    Measure {
-        name: "t2_p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t2_ms", 0.95),
-    },
-    Measure {
-        name: "t3_p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t3_ms", 0.5),
-    },
-    Measure {
-        name: "t3_p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t3_ms", 0.75),
-    },
-    Measure {
-        name: "t3_p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("t3_ms", 0.95),
-    },
-    Measure {
-        name: "total_p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("totals_ms", 0.5),
-    },
-    Measure {
-        name: "total_p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("totals_ms", 0.75),
-    },
-    Measure {
-        name: "total_p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("totals_ms", 0.95),
-    },
-    Measure {
-        name: "late_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("late", "count", 1.),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::lower("mean_ms", Milliseconds, Ratio("sum_ms", "count", 1.)),
+    Measure::higher("completed_share", Share, Ratio("completed", "count", 1.)),
+    Measure::lower("t1_p50_ms", Milliseconds, Percentile("t1_ms", 0.5)),
+    Measure::lower("t1_p75_ms", Milliseconds, Percentile("t1_ms", 0.75)),
+    Measure::lower("t1_p95_ms", Milliseconds, Percentile("t1_ms", 0.95)),
+    Measure::lower("t2_p50_ms", Milliseconds, Percentile("t2_ms", 0.5)),
+    Measure::lower("t2_p75_ms", Milliseconds, Percentile("t2_ms", 0.75)),
+    Measure::lower("t2_p95_ms", Milliseconds, Percentile("t2_ms", 0.95)),
+    Measure::lower("t3_p50_ms", Milliseconds, Percentile("t3_ms", 0.5)),
+    Measure::lower("t3_p75_ms", Milliseconds, Percentile("t3_ms", 0.75)),
+    Measure::lower("t3_p95_ms", Milliseconds, Percentile("t3_ms", 0.95)),
+    Measure::lower("total_p50_ms", Milliseconds, Percentile("totals_ms", 0.5)),
+    Measure::lower("total_p75_ms", Milliseconds, Percentile("totals_ms", 0.75)),
+    Measure::lower("total_p95_ms", Milliseconds, Percentile("totals_ms", 0.95)),
+    Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];
 
 /// The network requests of page loads. There is no roll-up for them.
@@ -222,89 +92,24 @@ const PAGE_REQUESTS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const PAGE_REQUESTS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1 / s.sample_rate",
-    },
-    Aggregate {
-        name: "failed",
-        fold: Fold::Sum,
-        raw: "if(http_status = 0 OR http_status >= 400, 1 / s.sample_rate, 0)",
-    },
-    Aggregate {
-        name: "sum_ms",
-        fold: Fold::Sum,
-        raw: "request_ms / s.sample_rate",
-    },
-    Aggregate {
-        name: "durations_ms",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "request_ms",
-    },
-    Aggregate {
-        name: "offsets_ms",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "offset_ms",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "1 / s.sample_rate"),
+    Aggregate::sum(
+        "failed",
+        "if(http_status = 0 OR http_status >= 400, 1 / s.sample_rate, 0)",
+    ),
+    Aggregate::sum("sum_ms", "request_ms / s.sample_rate"),
+    Aggregate::histogram("durations_ms", "request_ms", "1 / s.sample_rate"),
+    Aggregate::histogram("offsets_ms", "offset_ms", "1 / s.sample_rate"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const PAGE_REQUESTS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "failed_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("failed", "count", 1.),
-    },
-    Measure {
-        name: "mean_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("sum_ms", "count", 1.),
-    },
-    Measure {
-        name: "p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.5),
-    },
-    Measure {
-        name: "p75_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.75),
-    },
-    Measure {
-        name: "p95_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_ms", 0.95),
-    },
-    Measure {
-        name: "offset_p50_ms",
-        unit: Unit::Milliseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("offsets_ms", 0.5),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::lower("failed_share", Share, Ratio("failed", "count", 1.)),
+    Measure::lower("mean_ms", Milliseconds, Ratio("sum_ms", "count", 1.)),
+    Measure::lower("p50_ms", Milliseconds, Percentile("durations_ms", 0.5)),
+    Measure::lower("p75_ms", Milliseconds, Percentile("durations_ms", 0.75)),
+    Measure::lower("p95_ms", Milliseconds, Percentile("durations_ms", 0.95)),
+    Measure::lower("offset_p50_ms", Milliseconds, Percentile("offsets_ms", 0.5)),
 ];

@@ -1,6 +1,8 @@
 //! Recompositions.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Ratio};
+use crate::store::reads::aggregate::Unit::{Count, PerMinute, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// How often UI functions are redrawn.
@@ -26,62 +28,20 @@ const RECOMPOSITIONS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const RECOMPOSITIONS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "s.count / s.sample_rate",
-    },
-    Aggregate {
-        name: "samples",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "window_ms",
-        fold: Fold::Sum,
-        raw: "s.window_ms / s.sample_rate",
-    },
-    Aggregate {
-        name: "late",
-        fold: Fold::Sum,
-        raw: "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "s.count / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("window_ms", "s.window_ms / s.sample_rate"),
+    Aggregate::sum(
+        "late",
+        "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
+    ),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const RECOMPOSITIONS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "samples",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("samples"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "per_minute",
-        unit: Unit::PerMinute,
-        better: Better::Lower,
-        formula: Formula::Ratio("count", "window_ms", 60000.),
-    },
-    Measure {
-        name: "late_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("late", "count", 1.),
-    },
+    Measure::lower("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::lower("per_minute", PerMinute, Ratio("count", "window_ms", 60000.)),
+    Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];

@@ -1,6 +1,8 @@
 //! Spans.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
+use crate::store::reads::aggregate::Unit::{Count, Microseconds, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// The time between two points in the code.
@@ -33,129 +35,40 @@ const SPANS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const SPANS_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "count",
-        fold: Fold::Sum,
-        raw: "1 / s.sample_rate",
-    },
-    Aggregate {
-        name: "samples",
-        fold: Fold::Sum,
-        raw: "1",
-    },
-    Aggregate {
-        name: "sum_us",
-        fold: Fold::Sum,
-        raw: "s.duration_us / s.sample_rate",
-    },
-    Aggregate {
-        name: "main_thread_us",
-        fold: Fold::Sum,
-        raw: "if(s.on_main_thread, s.duration_us / s.sample_rate, 0)",
-    },
-    Aggregate {
-        name: "errors",
-        fold: Fold::Sum,
-        raw: "if(s.status = 'error', 1 / s.sample_rate, 0)",
-    },
-    Aggregate {
-        name: "late",
-        fold: Fold::Sum,
-        raw: "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
-    },
-    Aggregate {
-        name: "durations_us",
-        fold: Fold::Histogram {
-            weight: "1 / s.sample_rate",
-        },
-        raw: "s.duration_us",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("count", "1 / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("sum_us", "s.duration_us / s.sample_rate"),
+    Aggregate::sum(
+        "main_thread_us",
+        "if(s.on_main_thread, s.duration_us / s.sample_rate, 0)",
+    ),
+    Aggregate::sum("errors", "if(s.status = 'error', 1 / s.sample_rate, 0)"),
+    Aggregate::sum(
+        "late",
+        "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
+    ),
+    Aggregate::histogram("durations_us", "s.duration_us", "1 / s.sample_rate"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const SPANS_MEASURES: &[Measure] = &[
-    Measure {
-        name: "count",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("count"),
-    },
-    Measure {
-        name: "samples",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("samples"),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "sum_us",
-        unit: Unit::Microseconds,
-        better: Better::Neither,
-        formula: Formula::Is("sum_us"),
-    },
-    Measure {
-        name: "mean_us",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Ratio("sum_us", "count", 1.),
-    },
-    Measure {
-        name: "p50_us",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_us", 0.5),
-    },
-    Measure {
-        name: "p75_us",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_us", 0.75),
-    },
-    Measure {
-        name: "p90_us",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_us", 0.9),
-    },
-    Measure {
-        name: "p95_us",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_us", 0.95),
-    },
-    Measure {
-        name: "p99_us",
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        formula: Formula::Percentile("durations_us", 0.99),
-    },
-    Measure {
-        name: "main_thread_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("main_thread_us", "sum_us", 1.),
-    },
-    Measure {
-        name: "error_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("errors", "count", 1.),
-    },
-    Measure {
-        name: "late_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("late", "count", 1.),
-    },
+    Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::neutral("sum_us", Microseconds, Is("sum_us")),
+    Measure::lower("mean_us", Microseconds, Ratio("sum_us", "count", 1.)),
+    Measure::lower("p50_us", Microseconds, Percentile("durations_us", 0.5)),
+    Measure::lower("p75_us", Microseconds, Percentile("durations_us", 0.75)),
+    Measure::lower("p90_us", Microseconds, Percentile("durations_us", 0.9)),
+    Measure::lower("p95_us", Microseconds, Percentile("durations_us", 0.95)),
+    Measure::lower("p99_us", Microseconds, Percentile("durations_us", 0.99)),
+    Measure::lower(
+        "main_thread_share",
+        Share,
+        Ratio("main_thread_us", "sum_us", 1.),
+    ),
+    Measure::lower("error_share", Share, Ratio("errors", "count", 1.)),
+    Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];
 
 /// The owner of the code: the first three segments of a Java package, or the crate of a Rust path. It uses only functions that

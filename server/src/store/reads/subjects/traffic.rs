@@ -1,6 +1,8 @@
 //! Traffic.
 
-use crate::store::reads::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+use crate::store::reads::aggregate::Formula::{Is, Plus, Ratio, SumOver};
+use crate::store::reads::aggregate::Unit::{Bytes, Count, Share};
+use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
 /// Bytes by source, network and calendar day of the device.
@@ -25,80 +27,28 @@ const TRAFFIC_DIMENSIONS: &[Dimension] = &[
 ];
 
 const TRAFFIC_AGGREGATES: &[Aggregate] = &[
-    Aggregate {
-        name: "tx_bytes",
-        fold: Fold::Sum,
-        raw: "s.tx_bytes",
-    },
-    Aggregate {
-        name: "rx_bytes",
-        fold: Fold::Sum,
-        raw: "s.rx_bytes",
-    },
-    Aggregate {
-        name: "requests",
-        fold: Fold::Sum,
-        raw: "s.requests",
-    },
-    Aggregate {
-        name: "failed_requests",
-        fold: Fold::Sum,
-        raw: "s.failed_requests",
-    },
-    Aggregate {
-        name: "installs",
-        fold: Fold::Distinct,
-        raw: "s.install_id",
-    },
+    Aggregate::sum("tx_bytes", "s.tx_bytes"),
+    Aggregate::sum("rx_bytes", "s.rx_bytes"),
+    Aggregate::sum("requests", "s.requests"),
+    Aggregate::sum("failed_requests", "s.failed_requests"),
+    Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const TRAFFIC_MEASURES: &[Measure] = &[
-    Measure {
-        name: "bytes",
-        unit: Unit::Bytes,
-        better: Better::Lower,
-        formula: Formula::Plus("tx_bytes", "rx_bytes"),
-    },
-    Measure {
-        name: "tx_bytes",
-        unit: Unit::Bytes,
-        better: Better::Lower,
-        formula: Formula::Is("tx_bytes"),
-    },
-    Measure {
-        name: "rx_bytes",
-        unit: Unit::Bytes,
-        better: Better::Lower,
-        formula: Formula::Is("rx_bytes"),
-    },
-    Measure {
-        name: "requests",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("requests"),
-    },
-    Measure {
-        name: "failed_requests",
-        unit: Unit::Count,
-        better: Better::Lower,
-        formula: Formula::Is("failed_requests"),
-    },
-    Measure {
-        name: "failed_share",
-        unit: Unit::Share,
-        better: Better::Lower,
-        formula: Formula::Ratio("failed_requests", "requests", 1.),
-    },
-    Measure {
-        name: "installs",
-        unit: Unit::Count,
-        better: Better::Neither,
-        formula: Formula::Is("installs"),
-    },
-    Measure {
-        name: "bytes_per_install",
-        unit: Unit::Bytes,
-        better: Better::Lower,
-        formula: Formula::SumOver(["tx_bytes", "rx_bytes"], "installs"),
-    },
+    Measure::lower("bytes", Bytes, Plus("tx_bytes", "rx_bytes")),
+    Measure::lower("tx_bytes", Bytes, Is("tx_bytes")),
+    Measure::lower("rx_bytes", Bytes, Is("rx_bytes")),
+    Measure::neutral("requests", Count, Is("requests")),
+    Measure::lower("failed_requests", Count, Is("failed_requests")),
+    Measure::lower(
+        "failed_share",
+        Share,
+        Ratio("failed_requests", "requests", 1.),
+    ),
+    Measure::neutral("installs", Count, Is("installs")),
+    Measure::lower(
+        "bytes_per_install",
+        Bytes,
+        SumOver(["tx_bytes", "rx_bytes"], "installs"),
+    ),
 ];
