@@ -4,6 +4,7 @@ mod account;
 mod admin;
 mod alert_preview;
 mod alert_rules;
+mod api_document;
 mod api_tokens;
 mod audit;
 mod body;
@@ -32,6 +33,7 @@ mod openapi;
 mod openid_connect;
 mod people;
 mod problem;
+mod problem_codes;
 mod projects;
 mod query;
 mod remote_config;
@@ -64,8 +66,8 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::{DefaultMakeSpan, TraceLayer};
 use tracing::Level;
 
+pub use self::api_document::document;
 pub use self::listener::{ListenerSettings, serve_connections};
-pub use self::openapi::document;
 
 use self::problem::Problem;
 use crate::app::App;
@@ -91,7 +93,7 @@ pub fn public(app: Arc<App>) -> Router {
         .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz))
-        .route("/openapi.json", get(openapi::get))
+        .route("/openapi.json", get(api_document::get))
         // Every other path belongs to the web interface or is unknown.
         .fallback(web::serve);
     middleware(routes).with_state(app)

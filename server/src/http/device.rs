@@ -7,6 +7,7 @@ use axum::http::HeaderName;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
+use super::openapi::Refuses;
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::{Caller, DeviceKeys};
@@ -47,4 +48,14 @@ fn by_api_key(parts: &Parts, app: &App, now: i64) -> Result<Device, Problem> {
     let key = header.to_str().map_err(|_| Problem::unknown_key())?;
     let device = app.access.device(key.trim(), now);
     Ok(Device(device?))
+}
+
+impl Refuses for Device {
+    const CODES: &'static [&'static str] = &[
+        "key_missing",
+        "key_unknown",
+        "token_expired",
+        "token_invalid",
+        "device_token_required",
+    ];
 }

@@ -10,6 +10,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use uuid::Uuid;
 
+use super::openapi::Refuses;
 use super::problem::Problem;
 use super::session::session_cookie;
 use crate::app::App;
@@ -223,4 +224,51 @@ impl FromRequestParts<Arc<App>> for Operator {
         }
         Ok(Self(principal.into_actor()))
     }
+}
+
+impl Refuses for Viewer {
+    const CODES: &'static [&'static str] = &[
+        "token_missing",
+        "token_unknown",
+        "session_ended",
+        "project_unknown",
+        "control_unavailable",
+    ];
+}
+
+impl Refuses for Editor {
+    const CODES: &'static [&'static str] = &[
+        "token_missing",
+        "token_unknown",
+        "session_ended",
+        "project_unknown",
+        "control_unavailable",
+        "role",
+    ];
+}
+
+impl Refuses for Admin {
+    const CODES: &'static [&'static str] = &[
+        "token_missing",
+        "token_unknown",
+        "session_ended",
+        "project_unknown",
+        "control_unavailable",
+        "role",
+    ];
+}
+
+impl Refuses for Operator {
+    const CODES: &'static [&'static str] = &[
+        "token_missing",
+        "token_unknown",
+        "session_ended",
+        "control_unavailable",
+        "role",
+    ];
+}
+
+impl Refuses for Person {
+    const CODES: &'static [&'static str] =
+        &["token_missing", "session_ended", "control_unavailable"];
 }

@@ -1,177 +1,18 @@
-//! `GET /openapi.json`: the public routes as an OpenAPI 3.1 document, made from the annotations of the handlers.
-//!
-//! An annotation contains what only its handler knows. `finish` adds what can be derived: path parameters, operation ids, and the answers that come
-//! with a method. A test compares the list below with the routing table.
+//! What handlers say about themselves in the API document: the problems they can answer, other answers, and closed sets.
 
 mod answers;
-mod finish;
 mod refusals;
 pub(super) mod sets;
-
-use std::sync::LazyLock;
-
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
-use bytes::Bytes;
-use serde_json::Value;
-use utoipa::OpenApi;
 
 pub(super) use self::answers::{
     ContentEncoding, Failures, IfNoneMatch, NotModified, Redirect, SessionCookies,
 };
 pub(super) use self::refusals::{
     BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, GrantsAccess,
-    Invalid, JsonBody, LogIn, Missing, Overloaded, OwnApp, QueryString, Refused, RuleDryRun,
-    RunsAlertPreview, RunsQuery, Stored, Tested, Unfit, Unsendable, UploadedBody, WrongInvitation,
-    WrongLogin, WrongPassword, is_documented,
+    Invalid, JsonBody, LogIn, Missing, Overloaded, OwnApp, QueryString, Refused, Refuses,
+    RuleDryRun, RunsAlertPreview, RunsQuery, Stored, Tested, Unfit, Unsendable, UploadedBody,
+    WrongInvitation, WrongLogin, WrongPassword, response,
 };
 pub(super) use self::sets::{
     action, algorithm, channel_kind, incident_state, notification_state, role, severity,
 };
-
-use crate::remote_config::Fault;
-
-use super::{
-    account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
-    configurations, device_keys, erasures, exports, incidents, ingest, ingest_keys, janks, mutes,
-    notifications, ofrep, openid_connect, people, projects, query, remote_config, rules, scrubbing,
-    session, storage, traces,
-};
-
-/// Every public handler, in the order of the routing table.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "unjank",
-        description = "Devices send batches and fetch their configuration. People and their tools manage projects and query data. Every error is \
-            `application/problem+json` with a stable `code`. Numeric times are in microseconds since the epoch."
-    ),
-    components(schemas(session::LoggedIn, ofrep::Failure, Fault)),
-    paths(
-        ingest::ingest,
-        remote_config::get,
-        ofrep::all,
-        ofrep::one,
-        session::log_in,
-        session::accept_invitation,
-        session::log_out,
-        session::refresh,
-        openid_connect::methods,
-        openid_connect::start_oidc,
-        openid_connect::finish_oidc,
-        session::me,
-        account::change_password,
-        account::sessions,
-        account::end_session,
-        account::end_all_sessions,
-        people::list,
-        people::create,
-        people::disable,
-        people::enable,
-        people::invite,
-        people::members,
-        people::set_role,
-        people::remove,
-        projects::list,
-        projects::create,
-        projects::update,
-        scrubbing::read,
-        scrubbing::save,
-        scrubbing::dry_run,
-        storage::read,
-        storage::set,
-        erasures::erase_project,
-        erasures::erase_data,
-        erasures::list,
-        erasures::read,
-        erasures::list_of_projects,
-        ingest_keys::list,
-        ingest_keys::create,
-        ingest_keys::update,
-        ingest_keys::revoke,
-        audit::list,
-        audit::list_of_all,
-        books::get,
-        api_tokens::list,
-        api_tokens::create,
-        api_tokens::revoke,
-        api_tokens::list_of_all,
-        api_tokens::create_for_all,
-        api_tokens::revoke_of_all,
-        device_keys::list,
-        device_keys::create,
-        device_keys::revoke,
-        configurations::latest,
-        configurations::save,
-        configurations::check,
-        config_preview::run,
-        configurations::history,
-        configurations::revision,
-        configurations::roll_back,
-        configurations::kill,
-        rules::latest,
-        rules::save,
-        rules::check,
-        rules::dry_run,
-        rules::history,
-        rules::revision,
-        rules::roll_back,
-        rules::reclassification,
-        alert_rules::list,
-        alert_rules::create,
-        alert_rules::check,
-        alert_preview::run,
-        alert_rules::suggestions,
-        alert_rules::read,
-        alert_rules::save,
-        alert_rules::remove,
-        incidents::list,
-        incidents::read,
-        incidents::acknowledge,
-        mutes::list,
-        mutes::create,
-        mutes::end,
-        query::table,
-        query::over_time,
-        query::spread,
-        janks::stacks,
-        janks::flame_graph,
-        janks::folded_stacks,
-        janks::speedscope_file,
-        janks::events,
-        traces::search,
-        traces::trace,
-        traces::chrome,
-        traces::inside_span,
-        exports::csv,
-        exports::report,
-        channels::list,
-        channels::create,
-        channels::update,
-        channels::remove,
-        channels::test,
-        notifications::list,
-        notifications::retry,
-        notifications::digest,
-        admin::healthz,
-        admin::readyz,
-        get,
-    )
-)]
-struct Api;
-
-/// Returns the document, with its keys in a fixed order.
-#[must_use]
-pub fn document() -> Value {
-    finish::finished(serde_json::to_value(Api::openapi()).unwrap_or_default())
-}
-
-/// Returns this document.
-#[utoipa::path(
-    get, path = "/openapi.json", tag = "operators",
-    responses((status = 200, body = Value)),
-)]
-pub(super) async fn get() -> impl IntoResponse {
-    static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
-    ([(CONTENT_TYPE, "application/json")], TEXT.clone())
-}

@@ -10,7 +10,7 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENT
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::openapi::is_documented;
+use super::problem_codes::is_documented;
 use crate::control::TokenError;
 use crate::control::api_tokens::IssueError;
 use crate::control::configurations::SaveError;

@@ -62,7 +62,7 @@ fn every_public_route_is_in_the_document_and_nothing_else() {
     let missing: Vec<_> = routed.difference(&documented).collect();
     assert!(
         missing.is_empty(),
-        "annotate the handlers of {missing:?} and name them in http/openapi.rs"
+        "annotate the handlers of {missing:?} and name them in http/api_document.rs"
     );
     let gone: Vec<_> = documented.difference(&routed).collect();
     assert!(gone.is_empty(), "there is no route for {gone:?}");

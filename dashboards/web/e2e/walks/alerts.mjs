@@ -63,7 +63,7 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   await preview.getByText(/It would have fired/).waitFor({ timeout: ROUNDS_MS });
   const rows = await preview.getByRole('table').locator('tbody tr').allInnerTexts();
   check(
-    rows.some((row) => row.includes('checkout') && row.includes(`${LATEST} against ${BEFORE}`)),
+    rows.some((row) => row.includes('checkout') && row.includes(`${LATEST} compared with ${BEFORE}`)),
     `the preview does not say that checkout got slower: ${rows}`,
   );
   await reader.look('alerts-new-rule');

@@ -7,7 +7,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::digest_schedule::Day;
+use super::day::Day;
 use crate::query::{Ask, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::TableRow;

@@ -1,4 +1,4 @@
-//! The codes of problems, and which of them an operation can answer. A handler declares them as `Refused<(Admin, JsonBody, …)>`: its access rule,
+//! Which problems an operation can answer. A handler declares them as `Refused<(Admin, JsonBody, …)>`: its access rule,
 //! what it reads, and what it does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,77 +7,7 @@ use serde_json::{Value, json};
 use utoipa::IntoResponses;
 use utoipa::openapi::{RefOr, Response};
 
-use crate::http::device::Device;
-use crate::http::member::{Admin, Editor, Operator, Person, Viewer};
-
-/// Every code with its statuses. Codes are stable: new ones may be added, but none is ever changed.
-pub(super) const CODES: &[(&str, &[u16])] = &[
-    ("alert_rule_invalid", &[422]),
-    ("batch_in_flight", &[503]),
-    ("body_stalled", &[408]),
-    ("body_too_large", &[413]),
-    ("body_truncated", &[400]),
-    ("channel_unfit", &[422]),
-    ("configuration_invalid", &[422]),
-    ("conflict", &[409]),
-    ("content_encoding", &[415]),
-    ("content_type", &[415]),
-    ("control_unavailable", &[503]),
-    ("corrupt_encoding", &[400]),
-    ("cross_site", &[403]),
-    ("days_out_of_range", &[422]),
-    ("decompressed_too_large", &[413]),
-    ("device_key_unfit", &[422]),
-    ("device_token_required", &[403]),
-    ("disk_full", &[503]),
-    ("dry_run_busy", &[503]),
-    ("exists", &[409]),
-    ("internal", &[500]),
-    ("invalid", &[422]),
-    ("invalid_body", &[400, 422]),
-    ("invalid_envelope", &[400]),
-    ("invalid_json", &[400]),
-    ("invalid_query", &[400]),
-    ("invalid_resource", &[422]),
-    ("invalid_utf8", &[400]),
-    ("invitation_unknown", &[404]),
-    ("key_missing", &[401]),
-    ("key_not_for_app", &[403]),
-    ("key_unknown", &[401]),
-    ("log_full", &[503]),
-    ("login_refused", &[401]),
-    ("method_not_allowed", &[405]),
-    ("not_durable", &[503]),
-    ("not_found", &[404]),
-    ("overloaded", &[503]),
-    ("password_unfit", &[422]),
-    ("project_unknown", &[404]),
-    ("question_too_big", &[422]),
-    ("question_unfit", &[422]),
-    ("quota_bytes", &[429]),
-    ("quota_disk", &[429]),
-    ("quota_events", &[429]),
-    ("record_too_large", &[413]),
-    ("role", &[403]),
-    ("rules_invalid", &[422]),
-    ("session_ended", &[401]),
-    ("store_unavailable", &[503]),
-    ("token_expired", &[401]),
-    ("token_invalid", &[401]),
-    ("token_missing", &[401]),
-    ("token_not_for_install", &[403]),
-    ("token_outlives_its_maker", &[403]),
-    ("token_unknown", &[401]),
-    ("too_many_events", &[413]),
-    ("too_many_tests", &[429]),
-    ("too_many_logins", &[429]),
-];
-
-/// Whether a problem is in the list. Only documented problems may be answered.
-pub(in crate::http) fn is_documented(code: &str, status: u16) -> bool {
-    let known = CODES.iter().find(|(name, _)| *name == code);
-    known.is_some_and(|(_, statuses)| statuses.contains(&status))
-}
+use crate::http::problem_codes::CODES;
 
 /// A source of problems.
 pub(in crate::http) trait Refuses {
@@ -94,23 +24,12 @@ macro_rules! refuses {
         $(
             $(#[$doc])*
             pub(in crate::http) struct $what;
-            refuses!(known $what: $($code)+;);
+
+            impl Refuses for $what {
+                const CODES: &'static [&'static str] = &[$($code),+];
+            }
         )+
     };
-    ($(known $what:ident: $($code:literal)+;)+) => {
-        $(impl Refuses for $what {
-            const CODES: &'static [&'static str] = &[$($code),+];
-        })+
-    };
-}
-
-refuses! {
-    known Device: "key_missing" "key_unknown" "token_expired" "token_invalid" "device_token_required";
-    known Viewer: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable";
-    known Editor: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable" "role";
-    known Admin: "token_missing" "token_unknown" "session_ended" "project_unknown" "control_unavailable" "role";
-    known Operator: "token_missing" "token_unknown" "session_ended" "control_unavailable" "role";
-    known Person: "token_missing" "session_ended" "control_unavailable";
 }
 
 refuses! {
@@ -213,7 +132,7 @@ fn by_status(codes: &[&'static str]) -> BTreeMap<u16, BTreeSet<&'static str>> {
 }
 
 /// Returns the answer of a status with one of these codes.
-pub(super) fn response(codes: &BTreeSet<&str>) -> Value {
+pub(in crate::http) fn response(codes: &BTreeSet<&str>) -> Value {
     let names: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
     json!({
         "description": names.join(", "),

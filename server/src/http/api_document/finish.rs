@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::refusals::{CODES, response};
+use crate::http::openapi::response;
+use crate::http::problem_codes::CODES;
 use crate::store::reads::SUBJECTS;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
