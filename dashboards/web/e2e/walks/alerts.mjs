@@ -70,10 +70,10 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
 
   reader.expect(422);
   await form.getByLabel('Looked at').fill('2');
-  await form.getByText('5 to 43200').waitFor();
+  await form.getByText('between 5 and 43200').waitFor();
   await reader.look('alerts-fault');
   await form.getByLabel('Looked at').fill(WINDOW);
-  await form.getByText('5 to 43200').waitFor({ state: 'detached' });
+  await form.getByText('between 5 and 43200').waitFor({ state: 'detached' });
   await form.getByRole('button', { name: 'Make the rule' }).click();
   await page.getByText('It is evaluated within a minute').waitFor();
   await page.waitForURL(/\/alert-rules\/[0-9a-f-]{36}/);
