@@ -123,7 +123,7 @@ enum Victim {
 }
 
 async fn kill_at_random(args: &ChaosArgs, server: &mut Server, stops: &Stops) -> Result<Chaos> {
-    let mut random = Random::of(&[args.load.seed, 6]);
+    let mut random = Random::seeded(&[args.load.seed, 6]);
     let mut chaos = Chaos {
         server_kills: 0,
         engine_kills: 0,

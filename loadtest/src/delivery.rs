@@ -89,7 +89,7 @@ pub(crate) struct Carrier {
 pub(crate) async fn deliver(carrier: Arc<Carrier>, due: Due) -> Delivery {
     let intended = due.intended.unwrap_or_else(Instant::now);
     let mut parcel = due.parcel;
-    let mut random = Random::of(&[5, parcel.seq]);
+    let mut random = Random::seeded(&[5, parcel.seq]);
     let mut attempts = Vec::new();
     let fate = loop {
         let attempt = carrier.attempt(&mut parcel).await;
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_maximum_with_jitter() {
-        let mut random = Random::of(&[1]);
+        let mut random = Random::seeded(&[1]);
         let mut wait = |attempt| {
             backoff()
                 .wait(attempt, false, None, &mut random)
@@ -179,14 +179,14 @@ mod tests {
 
     #[test]
     fn retry_after_is_obeyed_and_scaled() {
-        let mut random = Random::of(&[1]);
+        let mut random = Random::seeded(&[1]);
         let wait = backoff().wait(1, false, Some(Duration::from_secs(60)), &mut random);
         assert_eq!(wait, Duration::from_secs(6));
     }
 
     #[test]
     fn a_rejected_key_is_retried_after_a_longer_wait() {
-        let mut random = Random::of(&[1]);
+        let mut random = Random::seeded(&[1]);
         let wait = backoff().wait(1, true, None, &mut random);
         assert!((400..=800).contains(&wait.as_millis()), "{wait:?}");
     }

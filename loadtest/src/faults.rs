@@ -178,7 +178,7 @@ async fn judge(args: FaultsArgs, fault: Fault) -> Result<Verdict> {
             LONGEST.as_secs() / 60
         ))
     });
-    let verdict = Verdict::of(tried);
+    let verdict = Verdict::new(tried);
     console::print(&verdict.line(&trial.fault, trial.begun.elapsed()));
     if args.keep && matches!(verdict, Verdict::FallsShort(_)) {
         console::say(&format!("kept: {}", folder.keep().display()));

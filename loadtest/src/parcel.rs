@@ -77,7 +77,7 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Returns the manifest of a recorded batch.
-    pub(crate) fn of(batch: &Batch<'_>) -> Self {
+    pub(crate) fn new(batch: &Batch<'_>) -> Self {
         Self {
             session: batch.session_id,
             fingerprints: fingerprint::of_batch(batch, Times::Ignored),
@@ -177,7 +177,7 @@ impl Packer {
     /// Builds the batch of `plan` as its device sends it at `now`.
     pub(crate) fn pack(&self, plan: &Plan, now: Timestamp) -> Result<Parcel> {
         let settings = &self.settings;
-        let mut random = Random::of(&[settings.seed, 3, plan.seq]);
+        let mut random = Random::seeded(&[settings.seed, 3, plan.seq]);
         let device = self.population.device(plan.device);
         let sent_at = now.shifted(device.clock_skew_us);
         let held_us = if random.chance(settings.late) {
@@ -247,7 +247,7 @@ impl Packer {
 
 /// Returns a random session id that is the same for all uploads of the session.
 fn session_id(settings: &ParcelSettings, session: u64) -> Uuid {
-    let mut random = Random::of(&[settings.seed, settings.tag.0, 4, session]);
+    let mut random = Random::seeded(&[settings.seed, settings.tag.0, 4, session]);
     let bytes = (u128::from(random.bits()) << 64) | u128::from(random.bits());
     Builder::from_random_bytes(bytes.to_be_bytes()).into_uuid()
 }

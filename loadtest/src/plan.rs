@@ -72,8 +72,8 @@ pub(crate) struct Planner {
 impl Planner {
     pub(crate) fn new(settings: PlanSettings) -> Self {
         Self {
-            random: Random::of(&[settings.seed, 1]),
-            gaps: Random::of(&[settings.seed, 2]),
+            random: Random::seeded(&[settings.seed, 1]),
+            gaps: Random::seeded(&[settings.seed, 2]),
             active: Vec::new(),
             most_active: usize::try_from(settings.devices.div_ceil(4)).unwrap_or(usize::MAX),
             sessions: 0,

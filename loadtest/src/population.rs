@@ -245,7 +245,7 @@ impl Population {
 
     /// Returns the `index`-th install.
     pub(crate) fn device(&self, index: u64) -> Device {
-        let mut random = Random::of(&[self.seed, 0xde71ce, index]);
+        let mut random = Random::seeded(&[self.seed, 0xde71ce, index]);
         let model = &MODELS[self.models.roll(&mut random)];
         let os_version = if model.os() == "ios" {
             IOS_VERSIONS[self.ios.roll(&mut random)].0

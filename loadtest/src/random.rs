@@ -8,7 +8,7 @@ pub(crate) struct Random(u64);
 
 impl Random {
     /// Creates the stream that `keys` identify. Equal keys produce equal numbers, different keys unrelated ones.
-    pub(crate) fn of(keys: &[u64]) -> Self {
+    pub(crate) fn seeded(keys: &[u64]) -> Self {
         let state = keys.iter().fold(0x6a09_e667_f3bc_c908, |state: u64, key| {
             mix(state.rotate_left(23) ^ mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15)))
         });
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn equal_keys_give_equal_numbers_and_different_keys_different_ones() {
         let numbers = |keys: &[u64]| {
-            let mut random = Random::of(keys);
+            let mut random = Random::seeded(keys);
             [random.bits(), random.bits(), random.bits()]
         };
         assert_eq!(numbers(&[1, 2]), numbers(&[1, 2]));
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_die_follows_its_weights() {
         let dice = Dice::new([1.0, 0.0, 3.0]);
-        let mut random = Random::of(&[7]);
+        let mut random = Random::seeded(&[7]);
         let mut counts = [0_u32; 3];
         for _ in 0..40_000 {
             counts[dice.roll(&mut random)] += 1;
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn half_of_the_log_normal_numbers_are_below_the_median() {
-        let mut random = Random::of(&[9]);
+        let mut random = Random::seeded(&[9]);
         let under = (0..40_000)
             .filter(|_| random.log_normal(100.0, 1.0) < 100.0)
             .count();
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn between_includes_both_ends() {
-        let mut random = Random::of(&[3]);
+        let mut random = Random::seeded(&[3]);
         let mut seen = [false; 3];
         for _ in 0..200 {
             let value = random.between(4, 6);

@@ -171,7 +171,7 @@ fn parcel(path: &Path, seq: u64, encoding: Encoding) -> Result<Parcel> {
         encoding,
         events: batch.events() as u64,
         json_bytes: json.len() as u64,
-        manifest: Manifest::of(&batch),
+        manifest: Manifest::new(&batch),
         clock: None,
     })
 }

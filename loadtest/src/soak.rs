@@ -218,7 +218,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
     }
     let last = sampler.sample(&probe).await?;
     console::print(&text::line(&last));
-    let verdict = Verdict::of(&samples, &last, &outcome, rate * events_per_batch as f64);
+    let verdict = Verdict::new(&samples, &last, &outcome, rate * events_per_batch as f64);
     let soak = Soak {
         started_at: clock::now().to_string(),
         machine: Machine::here(),

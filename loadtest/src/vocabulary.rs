@@ -240,7 +240,7 @@ pub(crate) const LOOPER: &[(&str, &str, i64)] = &[
 
 impl Vocabulary {
     pub(crate) fn new() -> Self {
-        let mut random = Random::of(&[0x0ca8]);
+        let mut random = Random::seeded(&[0x0ca8]);
         let mut functions = functions();
         shuffle(&mut functions, &mut random);
         Self {

@@ -185,7 +185,7 @@ impl Auditor {
         found.extend(self.clickhouse.recheck(&known, now).await?);
         for page in PAGES.iter() {
             for period in plan.periods(page) {
-                let period = plan.kept.of(page, period, now);
+                let period = plan.kept.covered(page, period, now);
                 let compared = self.clickhouse.compare_page(page, period, (None, now));
                 found.extend(compared.await?.differences);
             }

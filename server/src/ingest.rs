@@ -330,11 +330,11 @@ impl Checked<'_> {
                 }
                 true
             });
-            self.tally.of_mut(signal).stored =
+            self.tally.get_mut(signal).stored =
                 u32::try_from(Events::len(events)).unwrap_or(u32::MAX);
         });
         for rejected in self.rejections.counts() {
-            self.tally.of_mut(rejected.signal).invalid += rejected.events;
+            self.tally.get_mut(rejected.signal).invalid += rejected.events;
         }
     }
 

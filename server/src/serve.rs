@@ -228,12 +228,12 @@ async fn open(
         .provider(settings.notifications.public_url.as_deref())?;
     let provider = provider.map(|provider| OpenIdConnect::new(provider, Arc::clone(&secret)));
     let default_rules = Arc::new(default_rules(settings)?);
-    let place = Place {
+    let inputs = SnapshotSource {
         secret: Arc::clone(&secret),
         default_rules: Arc::clone(&default_rules),
         clock: clock.clone(),
     };
-    let (control, access) = open_control(shared, settings, place, back).await?;
+    let (control, access) = open_control(shared, settings, inputs, back).await?;
     let metrics = Metrics::new();
     let log_settings = LogSettings {
         dir: data_dir.join("log"),
@@ -252,14 +252,14 @@ async fn open(
     };
     let intake = intake::open(settings, parts)?;
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
-    let place = notifier::Place {
+    let inputs = notifier::NotifierInputs {
         control: control.clone(),
         secret: Arc::clone(&secret),
         clickhouse: clickhouse.clone(),
         clock: clock.clone(),
         metrics: metrics.notifications.clone(),
     };
-    let notifier = notifier::open(settings, place)?;
+    let notifier = notifier::open(settings, inputs)?;
     Ok(App {
         notifier: Arc::new(notifier),
         channel_tests: Throttle::default(),
@@ -298,7 +298,7 @@ fn record_limit(settings: &Serve) -> u32 {
 }
 
 /// The inputs for the snapshot of the control database.
-struct Place {
+struct SnapshotSource {
     secret: Arc<InstanceSecret>,
     default_rules: Arc<RuleSet>,
     clock: Clock,
@@ -308,14 +308,14 @@ struct Place {
 async fn open_control(
     shared: &Shared,
     settings: &Serve,
-    place: Place,
+    inputs: SnapshotSource,
     back: &Tasks,
 ) -> anyhow::Result<(Control, Arc<Access>)> {
-    let Place {
+    let SnapshotSource {
         secret,
         default_rules,
         clock,
-    } = place;
+    } = inputs;
     let control = control_database(shared, back).await?;
     let now = clock.now();
     control::seed(&control, &settings.project, &settings.ingest_keys, now).await?;

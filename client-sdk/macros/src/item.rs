@@ -64,7 +64,7 @@ fn traced_impl(options: &Options, mut block: ItemImpl) -> Result<TokenStream> {
 fn traced_method(of_block: &Options, type_name: &str, method: &mut ImplItemFn) -> Result<()> {
     let mut options = Options::default();
     if let Some(at) = method.attrs.iter().position(is_ours) {
-        options = Options::of(&method.attrs.remove(at))?;
+        options = Options::parse(&method.attrs.remove(at))?;
     }
     if options.skip.is_some() {
         return Ok(());

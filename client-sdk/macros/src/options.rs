@@ -36,7 +36,7 @@ impl Parse for Options {
 
 impl Options {
     /// Parses the attribute of a method.
-    pub(crate) fn of(attribute: &Attribute) -> Result<Self> {
+    pub(crate) fn parse(attribute: &Attribute) -> Result<Self> {
         match &attribute.meta {
             Meta::Path(_) => Ok(Self::default()),
             _ => attribute.parse_args(),

@@ -134,7 +134,7 @@ impl TrafficMeter {
     /// Counts a request at the wall time `now`. Local time is `utc_offset_s` seconds ahead of UTC.
     pub fn count(&mut self, transfer: &Transfer<'_>, now: Timestamp, utc_offset_s: i32) {
         let local = now.shifted(i64::from(utc_offset_s).saturating_mul(1_000_000));
-        let source = self.sources.of(transfer.host, transfer.mime_type);
+        let source = self.sources.entry(transfer.host, transfer.mime_type);
         let amounts = Amounts {
             tx_bytes: transfer.tx_bytes,
             rx_bytes: transfer.rx_bytes,
@@ -143,7 +143,7 @@ impl TrafficMeter {
         };
         let lost = self
             .open
-            .add(Day::of(local), transfer.network, &source, amounts);
+            .add(Day::containing(local), transfer.network, &source, amounts);
         self.dropped = self.dropped.saturating_add(lost);
     }
 

@@ -106,7 +106,7 @@ impl Day {
 
     /// The UTC day that holds `time`.
     #[must_use]
-    pub fn of(time: Timestamp) -> Self {
+    pub fn containing(time: Timestamp) -> Self {
         let days = time.0.div_euclid(86_400_000_000);
         Self(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
     }

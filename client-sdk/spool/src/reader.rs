@@ -17,11 +17,11 @@ pub struct Reader {
     shared: Arc<Shared>,
     /// Records below this number are not returned.
     from: Seq,
-    place: Place,
+    position: Position,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Position {
     /// The segment that contains `from`, not determined yet.
     Unknown,
     In(Open),
@@ -96,7 +96,7 @@ impl Reader {
         Self {
             shared,
             from,
-            place: Place::Unknown,
+            position: Position::Unknown,
         }
     }
 
@@ -104,7 +104,7 @@ impl Reader {
     /// returns nothing until it does.
     pub fn seek(&mut self, seq: Seq) {
         self.from = seq;
-        self.place = Place::Unknown;
+        self.position = Position::Unknown;
     }
 
     /// Returns the lowest sequence number that may be returned next.
@@ -134,7 +134,7 @@ impl Reader {
         block.records.clear();
         block.damage.clear();
         while self.arrive()? {
-            let Place::In(open) = &mut self.place else {
+            let Position::In(open) = &mut self.position else {
                 break;
             };
             let (durable, is_whole) = durable_part(&self.shared, open.id);
@@ -143,7 +143,7 @@ impl Reader {
                 read.doing("read", &self.shared.dir)?;
                 self.from = self.from.max(open.cursor.last_seq().saturating_add(1));
             } else if is_whole {
-                self.place = Place::After(open.id);
+                self.position = Position::After(open.id);
             } else {
                 break;
             }
@@ -158,25 +158,25 @@ impl Reader {
     fn arrive(&mut self) -> io::Result<bool> {
         while let Some((id, path, cursor)) = self.next_segment() {
             match self.shared.files.open(&path, Mode::Read) {
-                Ok(file) => self.place = Place::In(Open { id, file, cursor }),
+                Ok(file) => self.position = Position::In(Open { id, file, cursor }),
                 // Deleted since the table was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.place = Place::After(id);
+                    self.position = Position::After(id);
                 }
                 Err(error) => return Ok(Err(error).doing("open", &path)?),
             }
         }
-        Ok(matches!(self.place, Place::In(_)))
+        Ok(matches!(self.position, Position::In(_)))
     }
 
     /// Returns the next segment to open, or `None` if one is open or there is none.
     fn next_segment(&self) -> Option<(u64, PathBuf, Cursor)> {
         let table = self.shared.table();
         let mut segments = table.segments.iter();
-        let segment = match self.place {
-            Place::In(_) => None,
-            Place::After(id) => segments.find(|segment| segment.id > id),
-            Place::Unknown => segments
+        let segment = match self.position {
+            Position::In(_) => None,
+            Position::After(id) => segments.find(|segment| segment.id > id),
+            Position::Unknown => segments
                 .find(|segment| segment.written.last_seq >= self.from)
                 .or(table.segments.back()),
         }?;

@@ -41,7 +41,7 @@ impl Recovery {
 }
 
 /// A folder and its file system.
-type Place<'p> = (&'p Files, &'p Path);
+type LogFolder<'p> = (&'p Files, &'p Path);
 
 /// See [`crate::Options`].
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ struct Found {
 
 /// Reads the whole folder. `trimmed` comes from the hint.
 pub(crate) fn open(
-    place: Place<'_>,
+    place: LogFolder<'_>,
     trimmed: Seq,
     tag: u32,
     settings: Settings,
@@ -116,7 +116,7 @@ pub(crate) fn open(
 }
 
 fn scan_all(
-    place: Place<'_>,
+    place: LogFolder<'_>,
     trimmed: Seq,
     recovery: &mut Recovery,
 ) -> Result<Vec<Found>, OpenError> {
@@ -139,7 +139,7 @@ fn scan_all(
 }
 
 fn scan(
-    place: Place<'_>,
+    place: LogFolder<'_>,
     name: SegmentName,
     floor: Seq,
     trimmed: Seq,
@@ -185,7 +185,7 @@ fn scan(
 
 /// Keeps an older segment unless it is empty or finished.
 fn keep_or_remove(
-    place: Place<'_>,
+    place: LogFolder<'_>,
     found: Found,
     renews: bool,
     (table, recovery): (&mut Table, &mut Recovery),
@@ -212,7 +212,7 @@ fn keep_or_remove(
 
 /// Truncates the torn tail of the last segment. Returns the segment if records can be appended to it.
 fn reopen(
-    place: Place<'_>,
+    place: LogFolder<'_>,
     mut found: Found,
     Settings {
         segment_bytes,
@@ -270,7 +270,7 @@ fn reopen(
 }
 
 fn create(
-    place: Place<'_>,
+    place: LogFolder<'_>,
     next_seq: Seq,
     tag: u32,
     table: &mut Table,

@@ -56,7 +56,7 @@ struct Waiting {
     label: Label,
     setting: Setting,
     bytes: u64,
-    place: Place,
+    place: StoredIn,
     /// Unreadable records before it. They are counted once the batch is done, because until then each start finds them again.
     lost_before: u64,
     /// When to retry a failed read.
@@ -64,7 +64,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
-enum Place {
+enum StoredIn {
     Disk(Seq),
     Memory(Sealed),
 }
@@ -101,8 +101,8 @@ pub(crate) enum First {
 impl Waiting {
     fn seq(&self) -> Option<Seq> {
         match self.place {
-            Place::Disk(seq) => Some(seq),
-            Place::Memory(_) => None,
+            StoredIn::Disk(seq) => Some(seq),
+            StoredIn::Memory(_) => None,
         }
     }
 }
@@ -254,7 +254,7 @@ impl Backlog {
         if u32::try_from(sealed.body.len()).is_ok_and(|bytes| bytes > MOST_RECORD - MOST_LABEL) {
             return self.push_halves(&sealed, losses);
         }
-        let label = Label::of(&sealed);
+        let label = Label::new(&sealed);
         let setting = sealed.setting;
         let bytes = sealed.body.len() as u64;
         let disk = self.disk.as_mut();
@@ -263,7 +263,7 @@ impl Backlog {
             label,
             setting,
             bytes,
-            place: written.map_or_else(|| Place::Memory(sealed), Place::Disk),
+            place: written.map_or_else(|| StoredIn::Memory(sealed), StoredIn::Disk),
             lost_before: 0,
             retry_at: None,
         });
@@ -303,20 +303,20 @@ impl Backlog {
     /// finished batches are trimmed in the order of the disk.
     pub(crate) fn write_again(&mut self, losses: &Losses) {
         let Some(disk) = &mut self.disk else { return };
-        let is_in_memory = |waiting: &Waiting| matches!(waiting.place, Place::Memory(_));
+        let is_in_memory = |waiting: &Waiting| matches!(waiting.place, StoredIn::Memory(_));
         while let Some(place) = self.waiting.iter().position(is_in_memory) {
             let Some(mut waiting) = self.waiting.remove(place) else {
                 break;
             };
             let seq = match &waiting.place {
-                Place::Memory(sealed) => disk.write(&waiting.label, &sealed.body),
-                Place::Disk(seq) => Some(*seq),
+                StoredIn::Memory(sealed) => disk.write(&waiting.label, &sealed.body),
+                StoredIn::Disk(seq) => Some(*seq),
             };
             let Some(seq) = seq else {
                 self.waiting.insert(place, waiting);
                 break;
             };
-            waiting.place = Place::Disk(seq);
+            waiting.place = StoredIn::Disk(seq);
             self.waiting.push_back(waiting);
         }
         self.forget_what_is_gone(losses);
@@ -371,8 +371,8 @@ impl Backlog {
         let mut place = 0;
         while let Some(waiting) = self.waiting.get_mut(place) {
             let seq = match &waiting.place {
-                Place::Memory(sealed) => return First::Batch(sealed.clone()),
-                Place::Disk(seq) => *seq,
+                StoredIn::Memory(sealed) => return First::Batch(sealed.clone()),
+                StoredIn::Disk(seq) => *seq,
             };
             if self.failures >= MOST_FAILURES || waiting.retry_at.is_some_and(|at| now < at) {
                 (unread, place) = (true, place + 1);
@@ -463,7 +463,7 @@ impl From<Found> for Waiting {
             label: found.label,
             setting: Setting::default(),
             bytes: found.bytes,
-            place: Place::Disk(found.seq),
+            place: StoredIn::Disk(found.seq),
             lost_before: found.lost_before,
             retry_at: None,
         }

@@ -183,17 +183,17 @@ pub(crate) fn utc_offset_s() -> i32 {
 /// Converts the SDK's clock to the time of the state machines.
 pub(crate) trait Times {
     fn now() -> Self;
-    fn of(instant: Instant) -> Self;
+    fn at(instant: Instant) -> Self;
 }
 
 impl Times for Uptime {
     #[inline]
     fn now() -> Self {
-        Self::of(Instant::now())
+        Self::at(Instant::now())
     }
 
     #[inline]
-    fn of(instant: Instant) -> Self {
+    fn at(instant: Instant) -> Self {
         let micros = Moment::from(instant).micros();
         Self::from_micros(u64::try_from(micros).unwrap_or_default())
     }

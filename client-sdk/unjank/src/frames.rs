@@ -23,7 +23,7 @@ use crate::clock::Times as _;
 #[inline]
 pub fn frame(vsync: Instant, rendered: Instant) {
     client::with(|shared| {
-        let (vsync, rendered) = (Uptime::of(vsync), Uptime::of(rendered));
+        let (vsync, rendered) = (Uptime::at(vsync), Uptime::at(rendered));
         let window = shared.meters.frames().frame(vsync, rendered);
         shared.record_frames(window);
     });

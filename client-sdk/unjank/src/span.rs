@@ -20,7 +20,7 @@ use crate::clock::Moment;
 
 use crate::names::NameId;
 use crate::random::{draw, random};
-use crate::span_record::{Callsite, Place, Queued, SpanRecord};
+use crate::span_record::{Callsite, Queued, SourceLocation, SpanRecord};
 
 pub use self::detached::{DetachedSpan, Entered};
 use self::shares::{Name, Rates};
@@ -178,7 +178,7 @@ pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = Place::Caller(Location::caller());
+    let place = SourceLocation::Caller(Location::caller());
     begin(cut(name.into()), SpanKind::Manual, place, &[], None)
 }
 
@@ -196,7 +196,7 @@ pub fn span_in(parent: &SpanContext, name: impl Into<Cow<'static, str>>) -> Span
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = Place::Caller(Location::caller());
+    let place = SourceLocation::Caller(Location::caller());
     begin(
         cut(name.into()),
         SpanKind::Manual,
@@ -221,7 +221,7 @@ pub fn init_span(type_name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = Place::Caller(Location::caller());
+    let place = SourceLocation::Caller(Location::caller());
     begin(cut(type_name.into()), SpanKind::Init, place, &[], None)
 }
 
@@ -235,7 +235,7 @@ pub fn callsite_span(callsite: &'static Callsite) -> Span {
     begin(
         Cow::Borrowed(callsite.name),
         callsite.kind,
-        Place::Function(callsite),
+        SourceLocation::Function(callsite),
         callsite.tags,
         None,
     )
@@ -244,7 +244,7 @@ pub fn callsite_span(callsite: &'static Callsite) -> Span {
 fn begin(
     name: Cow<'static, str>,
     kind: SpanKind,
-    place: Place,
+    place: SourceLocation,
     tags: &[&str],
     parent: Option<Open>,
 ) -> Span {
@@ -256,7 +256,7 @@ fn begin(
                 if local.stack.len() >= DEEPEST {
                     return None;
                 }
-                let kept = local.rates.share(shared, Name::of(&name), tags);
+                let kept = local.rates.share(shared, Name::new(&name), tags);
                 let above = parent
                     .filter(|parent| !parent.draw.is_nan())
                     .or_else(|| local.stack.last().copied())
@@ -291,7 +291,7 @@ fn begin(
 fn start(
     shared: &Arc<Shared>,
     local: &mut Local,
-    (name, kind, place): (Cow<'static, str>, SpanKind, Place),
+    (name, kind, place): (Cow<'static, str>, SpanKind, SourceLocation),
     above: &Open,
 ) -> Box<SpanRecord> {
     let trace_id = if above.trace_id == 0 {

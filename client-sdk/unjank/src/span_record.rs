@@ -49,7 +49,7 @@ impl Queued {
 
 /// Where in the source a span was made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum SourceLocation {
     /// The caller of a function of ours.
     Caller(&'static Location<'static>),
     /// A function that `#[traced]` stands on.
@@ -59,7 +59,7 @@ pub(crate) enum Place {
     Tracing(&'static tracing_core::Metadata<'static>),
 }
 
-impl Place {
+impl SourceLocation {
     fn code(self) -> Code<'static> {
         match self {
             Self::Caller(caller) => Code {
@@ -107,7 +107,7 @@ pub(crate) struct SpanRecord {
     pub(crate) status: SpanStatus,
     pub(crate) page: NameId,
     pub(crate) network: unjank_protocol::Network,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
     pub(crate) extras: Option<Box<Extras>>,
     pub(crate) sample_rate: f64,
 }

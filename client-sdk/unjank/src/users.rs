@@ -45,7 +45,7 @@ impl Users {
     }
 
     /// Returns the user of a turn; empty for none and for a turn that is forgotten.
-    pub(crate) fn of(&self, turn: Turn) -> String {
+    pub(crate) fn user(&self, turn: Turn) -> String {
         let turns = self.lock();
         let found = turns.iter().find(|(one, _)| *one == turn);
         found.map(|(_, user)| user.clone()).unwrap_or_default()
@@ -53,7 +53,7 @@ impl Users {
 
     /// Returns the current user.
     pub(crate) fn current(&self) -> String {
-        self.of(self.turn())
+        self.user(self.turn())
     }
 }
 
@@ -71,12 +71,12 @@ mod tests {
         assert_eq!(users.turn(), ann);
         users.set("bob");
         assert_eq!(
-            (users.of(ann), users.current()),
+            (users.user(ann), users.current()),
             ("ann".to_owned(), "bob".to_owned())
         );
         for number in 0..REMEMBERED {
             users.set(&format!("u{number}"));
         }
-        assert_eq!(users.of(ann), "");
+        assert_eq!(users.user(ann), "");
     }
 }

@@ -271,7 +271,7 @@ impl Worker {
             return;
         }
         self.turn = turn;
-        let user_id = self.shared.users.of(turn);
+        let user_id = self.shared.users.user(turn);
         if self.pending.len() > 0 && user_id != self.pending.user() {
             self.seal();
         }

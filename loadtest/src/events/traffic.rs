@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::vocabulary::SOURCES;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Traffic<'a>> {
-    let day = Day::of(scene.end.shifted(scene.device.utc_offset_us));
+    let day = Day::containing(scene.end.shifted(scene.device.utc_offset_us));
     (0..count)
         .map(|_| {
             let requests = random.between(1, 60);

@@ -69,20 +69,20 @@ impl Counts {
         Ok(counts)
     }
 
-    pub(super) fn of(&self, signal: Signal) -> Count {
+    pub(super) fn count(&self, signal: Signal) -> Count {
         self.0.get(&signal).copied().unwrap_or_default()
     }
 
     /// Returns whether every acknowledged event is counted exactly once everywhere.
     pub(super) fn balance(&self, ledger: &Ledger) -> bool {
-        let balanced = |signal: &Signal| self.of(*signal).is(ledger.certain_rows(*signal));
+        let balanced = |signal: &Signal| self.count(*signal).is(ledger.certain_rows(*signal));
         ledger.is_certain() && SIGNALS.iter().all(balanced)
     }
 
     /// Like [`Counts::balance`], but events in the dead-letter folder need not be stored.
     pub(super) fn balance_with_dead_letters(&self, ledger: &Ledger) -> bool {
         let balanced = |signal: &Signal| {
-            let count = self.of(*signal);
+            let count = self.count(*signal);
             count.agrees() && count.raw + count.dead == ledger.certain_rows(*signal)
         };
         ledger.is_certain() && SIGNALS.iter().all(balanced)
@@ -97,7 +97,7 @@ impl Counts {
     pub(super) fn differences(&self, ledger: &Ledger, checks: &[TableCheck]) -> String {
         let mut parts = Vec::new();
         for signal in SIGNALS {
-            let (count, events) = (self.of(signal), ledger.certain_rows(signal));
+            let (count, events) = (self.count(signal), ledger.certain_rows(signal));
             let check = checks.iter().find(|check| check.table == signal.as_str());
             if !count.is(events) || check.is_some_and(|check| !check.holds()) {
                 parts.push(describe(signal, events, count, check));

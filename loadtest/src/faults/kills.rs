@@ -215,7 +215,7 @@ pub(super) async fn waits_for_roll_up(rig: &Rig) -> Result<bool> {
         let Ok(counts) = rig.counts().await else {
             return Ok(false);
         };
-        let spans = counts.of(Kind::Spans);
+        let spans = counts.count(Kind::Spans);
         waits = spans.daily != Some(events);
         Ok(spans.raw >= events)
     })

@@ -31,7 +31,7 @@ pub(super) fn cannot_check(why: impl Into<String>) -> anyhow::Error {
 
 impl Verdict {
     /// Every error except [`CannotCheck`] counts against the server.
-    pub(super) fn of(tried: Result<String>) -> Self {
+    pub(super) fn new(tried: Result<String>) -> Self {
         match tried {
             Ok(how) => Self::Holds(how),
             Err(error) => match error.downcast_ref::<CannotCheck>() {
@@ -61,11 +61,11 @@ mod tests {
     fn a_fault_that_cannot_be_caused_is_not_checked() {
         let tried: Result<String> = Err(cannot_check("no strace")).context("killing the engine");
         assert_eq!(
-            Verdict::of(tried),
+            Verdict::new(tried),
             Verdict::NotChecked("no strace".to_owned())
         );
         let tried = Err(anyhow!("2 doubled").context("rename 7"));
-        let verdict = Verdict::of(tried);
+        let verdict = Verdict::new(tried);
         assert_eq!(
             verdict.line("engine-killed", Duration::from_millis(2_900)),
             "falls short  engine-killed: rename 7: 2 doubled (2 s)"

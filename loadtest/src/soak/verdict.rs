@@ -27,7 +27,7 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     /// `end` is the sample after the load, when everything was stored and merged.
-    pub(super) fn of(
+    pub(super) fn new(
         samples: &[Sample],
         end: &Sample,
         outcome: &Outcome,

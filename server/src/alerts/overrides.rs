@@ -269,7 +269,7 @@ fn note_of(incident: &Incident, acted: &ActionOutcome) -> ActionNote {
         incident: incident.id,
         before: incident.action.clone(),
         state: acted.state,
-        outcome: JsonText::of(acted),
+        outcome: JsonText::new(acted),
     }
 }
 

@@ -68,7 +68,7 @@ impl Auditor {
             from: one.at,
             to: (end + ARRIVED).min(last_closed(now)),
         };
-        let compared = kept.of(page, period, now);
+        let compared = kept.covered(page, period, now);
         if compared != period {
             return Ok(false);
         }

@@ -187,7 +187,7 @@ async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {
     let ask = args.choice.ask(now)?;
     let output = Output::open(&args.output)?;
     let store = store_in_use(shared, DEFAULT_WAIT).await?;
-    let weighed = Weighed::of(&store, args.choice.project(), ask, now)
+    let weighed = Weighed::read(&store, args.choice.project(), ask, now)
         .await
         .context("cannot read the stacks")?;
     if weighed.weighed().next().is_none() {

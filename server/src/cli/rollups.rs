@@ -168,7 +168,7 @@ async fn check(
             note(&format!("comparing {}", hour(day)))?;
         }
         for page in pages {
-            let part = kept.of(
+            let part = kept.covered(
                 page,
                 Period {
                     from: day,

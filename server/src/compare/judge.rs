@@ -97,7 +97,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn of(side: &Side, of: &Measurable, metric: Metric) -> Self {
+    fn new(side: &Side, of: &Measurable, metric: Metric) -> Self {
         let series = side.runs.iter();
         let series: Vec<_> = series
             .filter_map(|run| run.get(of, metric.quantity))
@@ -114,11 +114,11 @@ impl Gathered {
         Self {
             by_run: series
                 .iter()
-                .filter_map(|one| metric.statistic.of(&one.kept))
+                .filter_map(|one| metric.statistic.compute(&one.kept))
                 .collect(),
             whole: known
                 .map(|(value, _)| *value)
-                .or_else(|| metric.statistic.of(&values)),
+                .or_else(|| metric.statistic.compute(&values)),
             count,
             values,
         }
@@ -130,7 +130,7 @@ impl Gathered {
 
     fn median_of_runs(&self) -> Option<f64> {
         let runs: Vec<(f64, f64)> = self.by_run.iter().map(|value| (*value, 1.0)).collect();
-        Statistic::Percentile(50).of(&runs)
+        Statistic::Percentile(50).compute(&runs)
     }
 }
 
@@ -178,8 +178,8 @@ impl Compared {
         (of, metric): (Measurable, Metric),
     ) -> Self {
         Self {
-            base: Gathered::of(base, &of, metric),
-            head: Gathered::of(head, &of, metric),
+            base: Gathered::new(base, &of, metric),
+            head: Gathered::new(head, &of, metric),
             policy: budgets.policy(&of, metric),
             basis: Basis::TooFew,
             of,
@@ -226,7 +226,7 @@ impl Compared {
             .into_iter()
             .flat_map(|side| side.values.iter().map(|(value, _)| (*value, 1.0)))
             .collect();
-        let bound = self.metric.statistic.of(&both)?;
+        let bound = self.metric.statistic.compute(&both)?;
         let beyond = |side: &Gathered| -> Vec<f64> {
             let values = side.values.iter();
             values

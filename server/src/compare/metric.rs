@@ -107,7 +107,7 @@ impl Statistic {
     }
 
     /// Computes the statistic over values with weights. A percentile is always a measured value, never interpolated.
-    pub(super) fn of(self, values: &[(f64, f64)]) -> Option<f64> {
+    pub(super) fn compute(self, values: &[(f64, f64)]) -> Option<f64> {
         let all: f64 = values.iter().map(|(_, weight)| weight).sum();
         if all <= 0.0 {
             return None;

@@ -126,7 +126,7 @@ impl Access {
     /// The sender with an ingest key. Keys are compared by hash, so the time of the comparison reveals nothing.
     pub fn device(&self, key: &str, now: i64) -> Result<Caller, KeyError> {
         let snapshot = self.0.load();
-        let key = snapshot.keys.get(&SecretHash::of(key));
+        let key = snapshot.keys.get(&SecretHash::new(key));
         let key = key.filter(|key| key.expires_at.is_none_or(|end| end > now));
         let key = key.ok_or(KeyError::Unknown)?;
         if key.is_not_enough {

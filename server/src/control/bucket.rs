@@ -81,7 +81,7 @@ impl Bucket {
             (Rate::Nothing, _) => return Err(over(NEVER)),
             (Rate::Limited(quota), Some(events)) => (quota, events),
         };
-        let limiter = Limiter::new(quota, Debt::of(self.debt), Now);
+        let limiter = Limiter::new(quota, Debt::with_debt(self.debt), Now);
         match limiter.check_n(events) {
             Ok(Ok(())) => Ok(limiter.into_state_store().into_inner()),
             Ok(Err(until)) => Err(over(until.wait_time_from(Now.now()))),
@@ -204,7 +204,7 @@ impl Clock for Now {
 struct Debt(std::cell::Cell<u64>);
 
 impl Debt {
-    fn of(debt: u64) -> Self {
+    fn with_debt(debt: u64) -> Self {
         Self(std::cell::Cell::new(debt))
     }
 

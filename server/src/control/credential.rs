@@ -66,7 +66,7 @@ impl Credential {
 
     /// Returns the hash, which is stored and looked up.
     pub fn hash(&self) -> SecretHash {
-        SecretHash::of(&self.0)
+        SecretHash::new(&self.0)
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         assert_ne!(one.reveal(), other.reveal());
         assert_eq!(one.reveal().len(), 4 + 43);
         assert!(one.reveal().starts_with("ujk_"));
-        assert_eq!(one.hash(), SecretHash::of(one.reveal()));
+        assert_eq!(one.hash(), SecretHash::new(one.reveal()));
         assert_eq!(format!("{one:?}"), format!("{}…", one.shown()));
     }
 }

@@ -170,7 +170,7 @@ impl Logins {
         let hash = hash.ok_or(LoginError::NoRandomness)??;
         let actor = Actor::system("invitation");
         let taken = control
-            .take_invitation(SecretHash::of(token), Purpose::Invite, &actor, now)
+            .take_invitation(SecretHash::new(token), Purpose::Invite, &actor, now)
             .await;
         let user = match taken {
             Ok(invitation) => invitation.user.ok_or(LoginError::NoInvitation)?,
@@ -231,7 +231,7 @@ impl Logins {
             self.secret.successor(refresh_token),
         );
         let exchange = TokenExchange {
-            old: SecretHash::of(refresh_token),
+            old: SecretHash::new(refresh_token),
             new: next.hash(),
             expires_at: now + SESSION_LIFE,
         };

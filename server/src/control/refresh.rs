@@ -124,7 +124,7 @@ impl SnapshotInputs<'_> {
         snapshot.meters.insert(Arc::clone(id), meter);
         let known = self.before.signal_meters.get(id);
         let now = (self.largest_batch, self.now);
-        if let Some(meter) = SignalMeter::of(known, &settings.signal_quotas, now) {
+        if let Some(meter) = SignalMeter::new(known, &settings.signal_quotas, now) {
             snapshot.signal_meters.insert(Arc::clone(id), meter);
         }
     }

@@ -32,7 +32,7 @@ pub async fn seed(
             project: project.to_owned(),
             name: "from the settings".to_owned(),
             prefix: shown(key),
-            hash: SecretHash::of(key),
+            hash: SecretHash::new(key),
             app_ids: apps,
             quotas: Quotas::default(),
             expires_at: None,

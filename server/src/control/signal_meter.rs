@@ -22,7 +22,7 @@ struct Signals(Vec<(Signal, Bucket)>);
 
 impl SignalMeter {
     /// The previous meter with the current quotas. The usage stays. `None` when no signal is limited.
-    pub(super) fn of(
+    pub(super) fn new(
         before: Option<&Arc<Self>>,
         quotas: &SignalQuotas,
         (largest_batch, now): (u32, i64),
@@ -133,7 +133,7 @@ mod tests {
 
     fn meter(before: Option<&Arc<SignalMeter>>, most: u64, now: i64) -> Option<Arc<SignalMeter>> {
         let quotas = SignalQuotas::new([("spans", Some(most))]).unwrap();
-        SignalMeter::of(before, &quotas, (50, now))
+        SignalMeter::new(before, &quotas, (50, now))
     }
 
     fn budget(signals: Option<Arc<SignalMeter>>) -> Budget {
@@ -183,7 +183,7 @@ mod tests {
     fn a_quota_of_zero_admits_nothing_and_no_quota_admits_everything() {
         let zero = meter(None, 0, NOON);
         assert_eq!(spans(&budget(zero.clone()), 3, NOON), Some((3_600, 3)));
-        let none = SignalMeter::of(zero.as_ref(), &SignalQuotas::default(), (50, NOON));
+        let none = SignalMeter::new(zero.as_ref(), &SignalQuotas::default(), (50, NOON));
         assert_eq!(spans(&budget(none), 1_000, NOON), None);
         let raised = budget(meter(zero.as_ref(), 10, NOON));
         assert_eq!(spans(&raised, 99, NOON), None);

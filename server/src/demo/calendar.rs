@@ -29,13 +29,13 @@ pub(super) fn uses_of_day<'p>(
     let hours = Dice::new(HOURS);
     let mut sessions = Vec::new();
     for install in installs {
-        let random = &mut Random::of(&[plan.seed, 2, install.number, u64::from(day)]);
+        let random = &mut Random::seeded(&[plan.seed, 2, install.number, u64::from(day)]);
         let expected = install.uses_a_day * WEEKDAYS[weekday(begin)];
         let uses = expected.floor() + f64::from(u8::from(random.chance(expected.fract())));
         for number in 0..super::random::whole(uses) {
             let at = begin + time_of_day(install, begin, &hours, random);
             let gone = (at - plan.begin()) as f64 / (i64::from(plan.days) * DAY_US) as f64;
-            let random = Random::of(&[plan.seed, 3, install.number, u64::from(day), number]);
+            let random = Random::seeded(&[plan.seed, 3, install.number, u64::from(day), number]);
             sessions.push((
                 install,
                 Session::new(install, stacks, (at, gone), random).tell(),

@@ -39,7 +39,7 @@ impl UnderWay {
         session: Told,
     ) -> anyhow::Result<()> {
         let Told { ended, mut batch } = session;
-        let random = &mut Random::of(&[plan.seed, 4, batch.batch_id.as_u64_pair().0]);
+        let random = &mut Random::seeded(&[plan.seed, 4, batch.batch_id.as_u64_pair().0]);
         let waited = if random.chance(LATE) {
             random
                 .exponential(14.0 * HOUR_US as f64)

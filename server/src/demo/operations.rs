@@ -19,7 +19,7 @@ pub(super) enum Operation {
 
 /// Where a step runs, and whether the enclosing step waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RunsOn {
     /// On the thread of the enclosing step.
     Here,
     /// On another thread, and the enclosing step waits for it.
@@ -36,20 +36,20 @@ pub(super) struct Step {
     pub(super) function: &'static str,
     pub(super) line: u32,
     pub(super) own_us: f64,
-    pub(super) place: Place,
+    pub(super) place: RunsOn,
     pub(super) times: u32,
     pub(super) inside: &'static [Self],
 }
 
-const IO: Place = Place::Awaited("DefaultDispatcher-worker-1");
-const HTTP: Place = Place::Awaited("OkHttp Dispatcher");
-const DISK: Place = Place::Aside("arch_disk_io_0");
+const IO: RunsOn = RunsOn::Awaited("DefaultDispatcher-worker-1");
+const HTTP: RunsOn = RunsOn::Awaited("OkHttp Dispatcher");
+const DISK: RunsOn = RunsOn::Aside("arch_disk_io_0");
 
 const fn method(
     class: &'static str,
     (function, line): (&'static str, u32),
     own_us: f64,
-    place: Place,
+    place: RunsOn,
     inside: &'static [Step],
 ) -> Step {
     Step {
@@ -79,7 +79,7 @@ const fn request(path: &'static str, own_us: f64) -> Step {
 }
 
 const fn init(class: &'static str, line: u32, own_us: f64) -> Step {
-    let step = method(class, ("<init>", line), own_us, Place::Here, &[]);
+    let step = method(class, ("<init>", line), own_us, RunsOn::Here, &[]);
     Step {
         kind: SpanKind::Init,
         ..step
@@ -96,7 +96,7 @@ pub(super) const INSERT_ORDER: Step = method(
         "androidx.room.RoomDatabase",
         ("runInTransaction(Runnable)", 574),
         9_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     )],
 );
@@ -138,12 +138,12 @@ const BIND_CARD: Step = method(
     "com.example.shop.feed.FeedAdapter",
     ("onBindViewHolder(ViewHolder, int)", 91),
     2_600.0,
-    Place::Here,
+    RunsOn::Here,
     &[method(
         "com.bumptech.glide.RequestBuilder",
         ("into(ImageView)", 775),
         1_300.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     )],
 );
@@ -162,7 +162,7 @@ const OPEN_FEED: &[Step] = &[
             "com.google.gson.Gson",
             ("fromJson(Reader, Type)", 887),
             21_000.0,
-            Place::Here,
+            RunsOn::Here,
             &[],
         )],
     ),
@@ -170,14 +170,14 @@ const OPEN_FEED: &[Step] = &[
         "com.example.shop.feed.FeedFragment",
         ("render(FeedState)", 118),
         5_500.0,
-        Place::Here,
+        RunsOn::Here,
         &[
             repeated(6, BIND_CARD),
             method(
                 "com.airbnb.lottie.LottieAnimationView",
                 ("setComposition(LottieComposition)", 312),
                 7_500.0,
-                Place::Here,
+                RunsOn::Here,
                 &[],
             ),
         ],
@@ -186,7 +186,7 @@ const OPEN_FEED: &[Step] = &[
         "com.example.shop.analytics.Tracker",
         ("flush()", 47),
         12_000.0,
-        Place::Aside("pool-7-thread-1"),
+        RunsOn::Aside("pool-7-thread-1"),
         &[],
     ),
 ];
@@ -215,7 +215,7 @@ const SEARCH: &[Step] = &[
             "shop_core::search::rank",
             ("score", 0),
             16_000.0,
-            Place::Here,
+            RunsOn::Here,
             &[],
         )],
     ),
@@ -223,12 +223,12 @@ const SEARCH: &[Step] = &[
         "com.example.shop.search.ResultList",
         ("submitList(List)", 52),
         4_500.0,
-        Place::Here,
+        RunsOn::Here,
         &[method(
             "androidx.recyclerview.widget.DiffUtil",
             ("calculateDiff(Callback)", 124),
             8_500.0,
-            Place::Here,
+            RunsOn::Here,
             &[],
         )],
     ),
@@ -247,7 +247,7 @@ const OPEN_PRODUCT: &[Step] = &[
             "com.google.gson.Gson",
             ("fromJson(Reader, Type)", 887),
             12_000.0,
-            Place::Here,
+            RunsOn::Here,
             &[],
         )],
     ),
@@ -255,7 +255,7 @@ const OPEN_PRODUCT: &[Step] = &[
         "com.example.shop.product.ProductGallery",
         ("bind(Product)", 77),
         6_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[
             repeated(
                 3,
@@ -263,7 +263,7 @@ const OPEN_PRODUCT: &[Step] = &[
                     "com.bumptech.glide.load.engine.Engine",
                     ("load(Key)", 178),
                     3_800.0,
-                    Place::Here,
+                    RunsOn::Here,
                     &[],
                 ),
             ),
@@ -271,7 +271,7 @@ const OPEN_PRODUCT: &[Step] = &[
                 "com.example.shop.product.PriceFormatter",
                 ("format(Money)", 19),
                 1_900.0,
-                Place::Here,
+                RunsOn::Here,
                 &[],
             ),
         ],
@@ -290,7 +290,7 @@ const ADD_TO_CART: &[Step] = &[
                 "com.example.shop.data.CartDao",
                 ("upsert(CartItem)", 33),
                 13_000.0,
-                Place::Here,
+                RunsOn::Here,
                 &[],
             ),
         ],
@@ -299,14 +299,14 @@ const ADD_TO_CART: &[Step] = &[
         "com.example.shop.cart.CartBadge",
         ("update(int)", 18),
         1_400.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
     method(
         "com.example.shop.analytics.Tracker",
         ("flush()", 47),
         12_000.0,
-        Place::Aside("pool-7-thread-1"),
+        RunsOn::Aside("pool-7-thread-1"),
         &[],
     ),
 ];
@@ -317,7 +317,7 @@ const APPLY_PROMO: &[Step] = &[
         "com.example.shop.cart.CartViewModel",
         ("recalculate(Cart)", 140),
         8_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
 ];
@@ -328,7 +328,7 @@ const CHECKOUT: &[Step] = &[
         "com.example.shop.checkout.OrderValidator",
         ("validate(Order)", 44),
         9_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
     request("/checkout/submit", 290_000.0),
@@ -341,7 +341,7 @@ const CHECKOUT: &[Step] = &[
             "com.example.shop.security.TokenVault",
             ("unseal(byte[])", 66),
             24_000.0,
-            Place::Here,
+            RunsOn::Here,
             &[],
         )],
     ),
@@ -349,14 +349,14 @@ const CHECKOUT: &[Step] = &[
         "com.example.shop.checkout.CheckoutFragment",
         ("render(CheckoutState)", 126),
         7_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
     method(
         "com.example.shop.analytics.Tracker",
         ("flush()", 47),
         12_000.0,
-        Place::Aside("pool-7-thread-1"),
+        RunsOn::Aside("pool-7-thread-1"),
         &[],
     ),
 ];
@@ -374,7 +374,7 @@ const LOG_IN: &[Step] = &[
         "com.example.shop.session.SessionStore",
         ("save(Session)", 72),
         9_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
 ];
@@ -386,14 +386,14 @@ const TRACK_ORDER: &[Step] = &[
         "com.google.android.gms.maps.MapView",
         ("onCreate(Bundle)", 12),
         27_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
     method(
         "com.example.shop.orders.OrderTimeline",
         ("render(OrderState)", 58),
         4_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
 ];
@@ -411,7 +411,7 @@ const SUBMIT_REVIEW: &[Step] = &[
         "com.example.shop.reviews.ReviewList",
         ("submitList(List)", 61),
         5_000.0,
-        Place::Here,
+        RunsOn::Here,
         &[],
     ),
 ];

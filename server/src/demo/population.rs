@@ -232,7 +232,7 @@ pub(super) fn installs(seed: u64, count: u64) -> Vec<Install> {
 const HUNGRY_ONE_IN: u64 = 53;
 
 fn install(seed: u64, number: u64, models: &Dice, places: &Dice) -> Install {
-    let random = &mut Random::of(&[seed, 1, number]);
+    let random = &mut Random::seeded(&[seed, 1, number]);
     let model = &MODELS[models.roll(random)];
     let (locale, hours_ahead, _) = PLACES[places.roll(random)];
     let ios = model.os == "ios";

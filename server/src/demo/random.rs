@@ -10,7 +10,7 @@ pub(super) struct Random(u64);
 
 impl Random {
     /// Creates the stream that `keys` identify. Equal keys produce equal numbers, different keys unrelated ones.
-    pub(super) fn of(keys: &[u64]) -> Self {
+    pub(super) fn seeded(keys: &[u64]) -> Self {
         let state = keys.iter().fold(0x6a09_e667_f3bc_c908, |state: u64, key| {
             mix(state.rotate_left(23) ^ mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15)))
         });

@@ -79,7 +79,7 @@ impl ProgressBoard {
 
     /// Returns the progress of a project under the revision in force. Progress under earlier revisions does not count.
     #[must_use]
-    pub fn of(&self, project: &str, revision: u32) -> Progress {
+    pub fn progress(&self, project: &str, revision: u32) -> Progress {
         match self.lock().get(project) {
             Some(known) if known.rules_version >= revision => known.clone(),
             Some(_) => Progress::before(revision, State::Running),

@@ -50,7 +50,7 @@ pub(super) struct ChannelBody {
 
 impl From<Channel> for ChannelBody {
     fn from(channel: Channel) -> Self {
-        let settings = ChannelSettings::of(&channel);
+        let settings = ChannelSettings::new(&channel);
         Self {
             id: channel.id,
             name: channel.fields.name,
@@ -165,7 +165,7 @@ impl Draft {
         let secret = opened.and_then(|text| ChannelSecret::parse(&text).ok());
         Self {
             kind: channel.kind,
-            settings: ChannelSettings::of(&channel),
+            settings: ChannelSettings::new(&channel),
             fields: channel.fields,
             secret: secret.unwrap_or_default(),
         }

@@ -131,7 +131,7 @@ pub(super) struct Events {
 
 async fn weighed(app: &App, member: &Member, ask: Ask) -> Result<Weighed, Problem> {
     let _turn = turn(app, &member.actor).await?;
-    Ok(Weighed::of(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
+    Ok(Weighed::read(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
 }
 
 /// Lists the distinct stacks of janks, sorted by lost time.

@@ -60,7 +60,7 @@ enum Principal {
 
 impl Principal {
     /// A token in the header takes precedence over a cookie, because a client sends it on purpose.
-    async fn of(parts: &Parts, app: &App) -> Result<Self, Problem> {
+    async fn from_request(parts: &Parts, app: &App) -> Result<Self, Problem> {
         match parts.headers.get(AUTHORIZATION) {
             Some(header) => Self::of_token(header, app).await,
             None => Ok(Self::Person(person(parts, app).await?.user)),
@@ -76,7 +76,7 @@ impl Principal {
             .map(|(_, token)| token.trim())
             .ok_or_else(Problem::no_token)?;
         let now = app.clock.now();
-        let found = app.control.api_token_by_hash(SecretHash::of(token)).await;
+        let found = app.control.api_token_by_hash(SecretHash::new(token)).await;
         let token = match found {
             Ok(token) if token.is_active(now) => token,
             Ok(_) | Err(ControlError::NotFound) => return Err(Problem::unknown_token()),
@@ -141,7 +141,7 @@ async fn person(parts: &Parts, app: &App) -> Result<Person, Problem> {
 
 /// Checks the role of the caller. A caller without access to a project does not learn whether the project exists.
 async fn member(parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Problem> {
-    let principal = Principal::of(parts, app).await?;
+    let principal = Principal::from_request(parts, app).await?;
     let Path(path): Path<HashMap<String, String>> = Path::from_request_parts(parts, &())
         .await
         .map_err(|_| Problem::not_found())?;
@@ -199,7 +199,7 @@ impl FromRequestParts<Arc<App>> for CredentialExpiry {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        Ok(Self(match Principal::of(parts, app).await? {
+        Ok(Self(match Principal::from_request(parts, app).await? {
             Principal::Token { expires_at, .. } => expires_at,
             Principal::Person(_) => None,
         }))
@@ -210,7 +210,9 @@ impl FromRequestParts<Arc<App>> for IsOperator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        Ok(Self(Principal::of(parts, app).await?.is_operator()))
+        Ok(Self(
+            Principal::from_request(parts, app).await?.is_operator(),
+        ))
     }
 }
 
@@ -218,7 +220,7 @@ impl FromRequestParts<Arc<App>> for Operator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let principal = Principal::of(parts, app).await?;
+        let principal = Principal::from_request(parts, app).await?;
         if !principal.is_operator() {
             return Err(Problem::role("admin of the installation"));
         }

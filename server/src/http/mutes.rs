@@ -114,7 +114,7 @@ pub(super) async fn create(
     let mute = NewMute {
         project: member.project,
         rule: new.rule,
-        group_key: new.group.as_ref().map(JsonText::of),
+        group_key: new.group.as_ref().map(JsonText::new),
         starts_at: new.starts_at.unwrap_or(now),
         ends_at: new.ends_at,
         reason: new.reason,

@@ -20,7 +20,7 @@ use crate::query::{Asked, Shape, distribution, series};
 use crate::shares::Share;
 use crate::store::control::Actor;
 use crate::store::reads::{
-    Base, Better, Fold, Grain, Measure, Read, Subject, TableRow, Unit, subject,
+    Aggregation, Base, Better, Grain, Measure, Read, Subject, TableRow, Unit, subject,
 };
 
 /// How long a query waits for its turn. A person would not wait longer.
@@ -297,7 +297,7 @@ fn known(signal: &str) -> Result<&'static Subject, Problem> {
 }
 
 fn histogram(subject: &'static Subject, field: Option<&str>) -> Result<&'static str, Problem> {
-    let of = |fold| matches!(fold, Fold::Histogram { .. } | Fold::Bounds);
+    let of = |fold| matches!(fold, Aggregation::Histogram { .. } | Aggregation::Bounds);
     let all: Vec<_> = subject
         .aggregates
         .iter()

@@ -284,5 +284,7 @@ pub(super) async fn reclassification(
     Viewer(member): Viewer,
 ) -> Result<Json<Progress>, Problem> {
     let revision = rule_sets::current_revision(&app.control, &member.project).await?;
-    Ok(Json(app.reclassification.of(&member.project, revision)))
+    Ok(Json(
+        app.reclassification.progress(&member.project, revision),
+    ))
 }

@@ -136,7 +136,7 @@ impl<'c> Checks<'c> {
             .saturating_mul(DAY_US)
             .saturating_add(DAY_US / 2);
         let noon = noon.saturating_add(self.shift_us());
-        *day = unjank_protocol::Day::of(Timestamp::from_micros(noon));
+        *day = unjank_protocol::Day::containing(Timestamp::from_micros(noon));
         let age = self.received_at.saturating_sub(noon);
         if age > self.limits.age_us.saturating_add(2 * DAY_US) || age < -2 * DAY_US {
             return Err(Reject::new(

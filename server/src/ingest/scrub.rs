@@ -109,7 +109,7 @@ fn regex(pattern: &str) -> Regex {
 
 /// The text without what is private in it, if there is any.
 pub(super) fn scrubbed(text: &str) -> Option<(String, Found)> {
-    let signs = Signs::of(text);
+    let signs = Signs::new(text);
     if !signs.any() {
         return None;
     }
@@ -215,7 +215,7 @@ struct Signs {
 }
 
 impl Signs {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         let (mut at, mut query, mut assigns, mut digits) = (false, false, false, 0_u32);
         // Letters, digits, `-` and `_` in a row.
         let (mut run, mut longest) = (0_u32, 0_u32);

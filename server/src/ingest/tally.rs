@@ -30,11 +30,11 @@ impl SignalTally {
 pub struct Tally([SignalTally; Signal::ALL.len()]);
 
 impl Tally {
-    pub fn of(&self, signal: Signal) -> SignalTally {
+    pub fn get(&self, signal: Signal) -> SignalTally {
         self.0.get(signal as usize).copied().unwrap_or_default()
     }
 
-    pub(super) fn of_mut(&mut self, signal: Signal) -> &mut SignalTally {
+    pub(super) fn get_mut(&mut self, signal: Signal) -> &mut SignalTally {
         &mut self.0[signal as usize]
     }
 
@@ -52,7 +52,7 @@ impl Tally {
     /// Moves the stored events of rate-limited signals to `held_back`.
     pub(super) fn hold_back(&mut self, limits: &[RateLimit]) {
         for limit in limits.iter().filter(|limit| limit.dropped > 0) {
-            let tally = self.of_mut(limit.signal);
+            let tally = self.get_mut(limit.signal);
             tally.held_back += std::mem::take(&mut tally.stored);
         }
     }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn every_event_is_counted_once() {
         let mut tally = Tally::default();
-        *tally.of_mut(Signal::Spans) = SignalTally {
+        *tally.get_mut(Signal::Spans) = SignalTally {
             stored: 5,
             invalid: 2,
             ..SignalTally::default()
@@ -86,7 +86,7 @@ mod tests {
             dropped: 5,
         };
         tally.hold_back(&[limit]);
-        let spans = tally.of(Signal::Spans);
+        let spans = tally.get(Signal::Spans);
         assert_eq!((spans.stored, spans.held_back, spans.invalid), (0, 5, 2));
         assert_eq!((spans.received(), spans.rejected()), (7, 7));
         tally.become_duplicate();

@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 200;
 pub(super) struct Claims(Map<String, Value>);
 
 impl Claims {
-    pub(super) fn of(claims: &impl Serialize) -> Self {
+    pub(super) fn new(claims: &impl Serialize) -> Self {
         match serde_json::to_value(claims) {
             Ok(Value::Object(claims)) => Self(claims),
             _ => Self(Map::new()),
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_address_is_verified_only_by_its_own_source() {
-        let email = |token: Value, info: Value| Claims::of(&token).or(Claims::of(&info)).email();
+        let email = |token: Value, info: Value| Claims::new(&token).or(Claims::new(&info)).email();
         let ann = || ProviderEmail::Verified("ann@example.com".to_owned());
         let verified = json!({"email": "ann@example.com", "email_verified": true});
         assert_eq!(email(verified.clone(), json!({})), ann());
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn roles_are_a_list_of_texts_or_a_single_text() {
-        let values = |claims: Value| Claims::of(&claims).values("groups");
+        let values = |claims: Value| Claims::new(&claims).values("groups");
         assert_eq!(values(json!({"groups": ["a", 1, "b"]})), ["a", "b"]);
         assert_eq!(values(json!({"groups": "a b"})), ["a b"]);
         for none in [
@@ -134,14 +134,14 @@ mod tests {
             assert!(values(none).is_empty());
         }
         // An empty list in the ID token is not a missing claim.
-        let token = Claims::of(&json!({"groups": []}));
-        let both = token.or(Claims::of(&json!({"groups": ["a"]})));
+        let token = Claims::new(&json!({"groups": []}));
+        let both = token.or(Claims::new(&json!({"groups": ["a"]})));
         assert!(both.values("groups").is_empty());
     }
 
     #[test]
     fn a_name_is_always_valid() {
-        let name = |claims: Value| Claims::of(&claims).name();
+        let name = |claims: Value| Claims::new(&claims).name();
         assert_eq!(name(json!({"name": " Ann\n "})), "Ann");
         assert_eq!(
             name(json!({"name": "", "preferred_username": "ann"})),

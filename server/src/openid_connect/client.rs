@@ -196,7 +196,7 @@ pub(super) fn verify(
     let verified: Result<&IdTokenClaims<OtherClaims, CoreGenderClaim>, _> =
         token.claims(&verifier, &nonce);
     match verified {
-        Ok(claims) => Ok((claims.subject().to_string(), Claims::of(claims))),
+        Ok(claims) => Ok((claims.subject().to_string(), Claims::new(claims))),
         Err(ClaimsVerificationError::SignatureVerification(
             SignatureVerificationError::NoMatchingKey,
         )) => Err(IdTokenFault::UnknownKey),
@@ -249,7 +249,7 @@ async fn user_info(
     let answer: Result<UserInfoClaims<OtherClaims, CoreGenderClaim>, _> =
         request.request_async(http).await;
     match answer {
-        Ok(claims) => Ok(Claims::of(&claims)),
+        Ok(claims) => Ok(Claims::new(&claims)),
         Err(openidconnect::UserInfoError::Request(error)) => Err(unreachable(&error)),
         Err(openidconnect::UserInfoError::Response(status, ..)) => {
             Err(invalid(&format!("the response has status {status}")))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::store::reads::{Filter, Fold, Read, Wanted};
+use crate::store::reads::{Aggregation, Filter, Read, Wanted};
 use crate::store::{ClickHouse, Failure};
 
 use super::ask::Asked;
@@ -107,7 +107,7 @@ pub async fn distribution(
         (row.keys, counts.collect())
     });
     let groups = groups.collect();
-    let bounds = upper_bounds(&buckets, fold == Some(Fold::Bounds));
+    let bounds = upper_bounds(&buckets, fold == Some(Aggregation::Bounds));
     Ok((Shape { bounds, groups }, read))
 }
 

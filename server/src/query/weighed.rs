@@ -26,7 +26,7 @@ pub struct JankStack {
 }
 
 impl Weighed {
-    pub async fn of(
+    pub async fn read(
         clickhouse: &ClickHouse,
         project: &str,
         mut ask: Ask,

@@ -118,7 +118,7 @@ impl Compiled {
     /// Answers are cached by the set of matching overrides, so a poll usually costs only the evaluation of the conditions.
     #[must_use]
     pub fn resolve(&self, device: &Device<'_>, now: i64) -> Arc<Resolved> {
-        let facts = Facts::of(device);
+        let facts = Facts::new(device);
         let mut matched = Matched::default();
         for (index, one) in self.overrides.iter().enumerate() {
             if !one.is_expired(now) && one.predicate.matches(&facts) {

@@ -40,7 +40,7 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(device: &Device<'a>) -> Self {
+    pub(super) fn new(device: &Device<'a>) -> Self {
         Self {
             device: *device,
             app_version: device.app_version.and_then(Version::parse),

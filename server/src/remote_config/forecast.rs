@@ -160,8 +160,8 @@ impl Cohort {
         Self {
             installs: 0,
             changed: before.etag != after.etag,
-            before: Kept::of(&before.document),
-            after: Kept::of(&after.document),
+            before: Kept::new(&before.document),
+            after: Kept::new(&after.document),
             unmodelled: unmodelled(&before.document, &after.document),
             volumes: HashMap::new(),
         }

@@ -8,14 +8,14 @@ use super::shape::Shape;
 
 /// The schema of a configuration's base. Omitted keys take their defaults.
 pub(super) fn base() -> RefOr<Schema> {
-    written(&of(&DOCUMENT))
+    written(&schema(&DOCUMENT))
 }
 
 fn written(schema: &Value) -> RefOr<Schema> {
     serde_json::from_value(schema.clone()).unwrap_or_else(|_| RefOr::T(Schema::default()))
 }
 
-fn of(shape: &Shape) -> Value {
+fn schema(shape: &Shape) -> Value {
     match shape {
         Shape::Flag => json!({"type": "boolean"}),
         Shape::Integer { min, max } => {
@@ -29,16 +29,16 @@ fn of(shape: &Shape) -> Value {
             at_least,
             at_most,
         } => {
-            json!({"type": "array", "items": of(one), "minItems": at_least, "maxItems": at_most})
+            json!({"type": "array", "items": schema(one), "minItems": at_least, "maxItems": at_most})
         }
         Shape::Map { of: one, at_most } => {
-            json!({"type": "object", "additionalProperties": or_null(of(one)), "maxProperties": at_most})
+            json!({"type": "object", "additionalProperties": or_null(schema(one)), "maxProperties": at_most})
         }
         Shape::Object(keys) => {
             let properties: Map<_, _> = keys
                 .iter()
                 .map(|key| {
-                    let shape = of(&key.shape);
+                    let shape = schema(&key.shape);
                     let shape = if key.required { shape } else { or_null(shape) };
                     (key.name.to_owned(), shape)
                 })

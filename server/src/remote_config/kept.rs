@@ -18,7 +18,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn of(document: &Document) -> Self {
+    pub(super) fn new(document: &Document) -> Self {
         let sampling = &document.sampling;
         let traced = if document.tracing.enabled { 1.0 } else { 0.0 };
         let named = sampling.spans.overrides.iter();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn kept(document: serde_json::Value) -> Kept {
-        Kept::of(&serde_json::from_value(document).unwrap())
+        Kept::new(&serde_json::from_value(document).unwrap())
     }
 
     #[test]

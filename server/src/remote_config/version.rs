@@ -143,7 +143,7 @@ fn comparator(text: &str) -> Result<Comparator, String> {
     let (sign, rest) = text.split_at(text.len() - rest.len());
     let rest = rest.trim();
     if rest == "*" && sign.is_empty() {
-        return Ok(Comparator::of(Operator::Any, Version::parse("0")));
+        return Ok(Comparator::new(Operator::Any, Version::parse("0")));
     }
     let (rest, wildcard) = match rest.strip_suffix(".*") {
         Some(rest) => (rest, true),
@@ -181,7 +181,7 @@ fn comparator(text: &str) -> Result<Comparator, String> {
             ));
         }
     };
-    Ok(Comparator::of(operator, Some(version)))
+    Ok(Comparator::new(operator, Some(version)))
 }
 
 impl Version<'_> {
@@ -196,7 +196,7 @@ impl Version<'_> {
 }
 
 impl Comparator {
-    fn of(operator: Operator, version: Option<Version<'_>>) -> Self {
+    fn new(operator: Operator, version: Option<Version<'_>>) -> Self {
         let version = version.unwrap_or(Version {
             numbers: [0; NUMBERS],
             written: 0,

@@ -17,7 +17,7 @@ use crate::store::control::Control;
 use crate::task::Tasks;
 
 /// The inputs of the notifier besides its settings.
-pub(super) struct Place {
+pub(super) struct NotifierInputs {
     pub(super) control: Control,
     pub(super) secret: Arc<InstanceSecret>,
     pub(super) clickhouse: ClickHouse,
@@ -25,22 +25,22 @@ pub(super) struct Place {
     pub(super) metrics: NotificationMetrics,
 }
 
-pub(super) fn open(settings: &Serve, place: Place) -> anyhow::Result<Notifier> {
+pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<Notifier> {
     let own = &settings.notifications;
     let smtp = own.smtp_url.as_ref().map(Secret::reveal);
     let wait_ms = i64::try_from(own.notify_group_wait_ms).unwrap_or(i64::MAX);
     let own_address = || format!("http://{}", settings.listen);
     Ok(Notifier {
-        control: place.control,
-        secret: place.secret,
-        clickhouse: place.clickhouse,
-        clock: place.clock,
+        control: inputs.control,
+        secret: inputs.secret,
+        clickhouse: inputs.clickhouse,
+        clock: inputs.clock,
         outbound: Outbound::new(own.notify_allow.clone())?,
         mailer: Mailer::new(smtp, &own.mail_from)?,
         public_url: own.public_url.clone().unwrap_or_else(own_address),
         group_wait: wait_ms.saturating_mul(1_000),
         holder: Uuid::new_v4().to_string(),
-        metrics: place.metrics,
+        metrics: inputs.metrics,
     })
 }
 

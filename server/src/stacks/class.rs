@@ -43,9 +43,9 @@ fn as_text<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error
 }
 
 impl Class {
-    pub(super) fn of(frames: &[Frame<'_>], walk: &Walk<'_>) -> Self {
+    pub(super) fn new(frames: &[Frame<'_>], walk: &Walk<'_>) -> Self {
         if let Some(idle) = walk.idle.and_then(|index| frames.get(index)) {
-            return Self::idle(&Names::of(idle));
+            return Self::idle(&Names::new(idle));
         }
         let category = walk.category.map_or("", |(_, rule)| rule.category.as_str());
         let owner = |rule: Option<&Rule>| {
@@ -63,7 +63,7 @@ impl Class {
         else {
             return Self::empty();
         };
-        let names = Names::of(shown);
+        let names = Names::new(shown);
         match walk.in_app.first() {
             Some(culprit) => Self {
                 category: category.to_owned(),

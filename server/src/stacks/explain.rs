@@ -37,10 +37,10 @@ pub struct FrameVerdict {
 }
 
 impl Explanation {
-    pub(super) fn of(rules: &Rules, frames: &[Frame<'_>]) -> Self {
+    pub(super) fn new(rules: &Rules, frames: &[Frame<'_>]) -> Self {
         let mut walk = Walk::default();
         let verdict = |(index, frame)| {
-            let names = Names::of(frame);
+            let names = Names::new(frame);
             let rule = rules.first(&names);
             let role = walk.step(index, &names, rule, rules.assumes_in_app());
             FrameVerdict {
@@ -51,7 +51,7 @@ impl Explanation {
         };
         let verdicts = frames.iter().enumerate().map(verdict).collect();
         Self {
-            class: Class::of(frames, &walk),
+            class: Class::new(frames, &walk),
             frames: verdicts,
             assumes_in_app: rules.assumes_in_app(),
         }

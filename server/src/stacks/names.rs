@@ -18,7 +18,7 @@ pub(super) struct Names<'f> {
 }
 
 impl<'f> Names<'f> {
-    pub(super) fn of(frame: &'f Frame<'_>) -> Self {
+    pub(super) fn new(frame: &'f Frame<'_>) -> Self {
         let function = frame.function.as_str();
         Self {
             class: frame.class.as_str(),
@@ -136,7 +136,7 @@ mod tests {
             (frame("", "", "shop::cart::pay"), "shop::cart::pay"),
         ];
         for (frame, function) in split {
-            assert_eq!(Names::of(&frame).function(), function);
+            assert_eq!(Names::new(&frame).function(), function);
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
             (frame("", "", "batchedUpdates"), "batchedUpdates"),
         ];
         for (frame, class) in seen {
-            assert_eq!(Names::of(&frame).class_or_function(), class);
+            assert_eq!(Names::new(&frame).class_or_function(), class);
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
             ("", None),
         ];
         for (module, file) in named {
-            assert_eq!(Names::of(&frame("", module, "")).module_file(), file);
+            assert_eq!(Names::new(&frame("", module, "")).module_file(), file);
         }
     }
 }

@@ -125,7 +125,7 @@ proptest! {
     fn the_first_rule_wins_as_in_a_linear_search(file in rule_file(), frames in proptest::collection::vec(any_frame(), 1..12)) {
         let rules = Rules::parse(&file).unwrap();
         for frame in &frames {
-            let names = Names::of(frame);
+            let names = Names::new(frame);
             let naive = rules.all().iter().find(|rule| naive_match(rule, &names)).map(|rule| rule.index);
             prop_assert_eq!(rules.first(&names).map(|rule| rule.index), naive, "{} on {:?}", file, frame);
         }
@@ -136,7 +136,7 @@ proptest! {
         let rules = Rules::parse(&file).unwrap();
         let warnings = rules.warnings();
         for frame in &frames {
-            let names = Names::of(frame);
+            let names = Names::new(frame);
             let Some(rule) = rules.first(&names).filter(|rule| matches!(rule.pattern, Pattern::Prefixes(_))) else { continue };
             let matching = rule.pattern.prefixes().filter(|prefix| names.subjects().any(|subject| subject.starts_with(prefix)));
             let mut reported = matching.map(|prefix| {

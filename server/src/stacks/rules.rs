@@ -128,7 +128,7 @@ impl Rules {
     /// Classifies a stack, given innermost frame first.
     #[must_use]
     pub fn classify(&self, frames: &[Frame<'_>]) -> Class {
-        Class::of(frames, &walk(self, frames))
+        Class::new(frames, &walk(self, frames))
     }
 
     /// Classifies a stack like [`Self::classify`]. Returns `None` if slow rules have not finished by `end`.
@@ -138,13 +138,13 @@ impl Rules {
             return Some(self.classify(frames));
         }
         let walk = walk_while(self, frames, || Instant::now() < end)?;
-        Some(Class::of(frames, &walk))
+        Some(Class::new(frames, &walk))
     }
 
     /// Classifies a stack and explains the verdict on every frame.
     #[must_use]
     pub fn explain(&self, frames: &[Frame<'_>]) -> Explanation {
-        Explanation::of(self, frames)
+        Explanation::new(self, frames)
     }
 
     /// Returns warnings about rules that can never match first. These are probably mistakes, but not errors.

@@ -62,7 +62,7 @@ pub(super) fn walk_while<'r>(
         if !has_time() {
             return None;
         }
-        let names = Names::of(frame);
+        let names = Names::new(frame);
         walk.step(index, &names, rules.first(&names), rules.assumes_in_app());
         if walk.is_decided() {
             break;

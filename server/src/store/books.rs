@@ -240,7 +240,7 @@ impl ClickHouse {
     /// Returns a condition on the rows that the copy must hold, from the copy's marks for the month. An empty condition selects all
     /// rows.
     async fn certain_rows(&self, page: &Page, at: i64, now: i64) -> Result<String, Failure> {
-        if RawTable::of(page.source.table).is_none() {
+        if RawTable::named(page.source.table).is_none() {
             return Ok(String::new());
         }
         let month = month_of(at);
@@ -386,7 +386,7 @@ impl Question<'_> {
                 times.join(", ")
             ));
         }
-        if let Some(raw) = RawTable::of(table).filter(|raw| raw.time != time) {
+        if let Some(raw) = RawTable::named(table).filter(|raw| raw.time != time) {
             conditions.push(happened(raw, self.period));
         }
         format!(

@@ -49,7 +49,7 @@ pub(super) struct Retry {
 
 impl Retry {
     /// Derived from the item's id, so that a second retry from a restored folder, or a replay, finds the stored rows.
-    pub(super) fn of(id: &str, received_at: i64) -> Self {
+    pub(super) fn new(id: &str, received_at: i64) -> Self {
         let [high, low] = [b"log", b"row"].map(|half| fingerprint(&[id.as_bytes(), half]));
         let log_id = Uuid::from_u64_pair(high, low);
         let fold = Number::draw(log_id, received_at, Number::default(), low);
@@ -64,7 +64,7 @@ impl Retry {
 
 impl DeadLetter {
     fn retry(&self) -> Retry {
-        Retry::of(&self.id, self.received_at)
+        Retry::new(&self.id, self.received_at)
     }
 
     /// Stores, rolls up and counts the rows under numbers of their own. Idempotent.

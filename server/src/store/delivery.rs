@@ -50,7 +50,7 @@ impl<'p> Parcel<'p> {
             return Ok(None);
         };
         let mut block = Block::join(frames)?;
-        if RawTable::of(first.table).is_some() {
+        if RawTable::named(first.table).is_some() {
             block = block.numbered("range_id", self.number.value());
         }
         Ok(Some(Insert {
@@ -115,7 +115,7 @@ impl<'p> Parcel<'p> {
         let table = self
             .frames
             .first()
-            .and_then(|frame| RawTable::of(frame.table));
+            .and_then(|frame| RawTable::named(frame.table));
         let table = match table {
             Some(table) if self.in_doubt && !is_back(OldFault::TokensAreProof) => table,
             // Tables without range numbers keep only one copy of a repeated row.
@@ -165,7 +165,7 @@ pub(super) async fn roll_up(
     roll_up: &RollUp,
     in_doubt: bool,
 ) -> Result<(), Failure> {
-    let Some(table) = RawTable::of(&roll_up.table) else {
+    let Some(table) = RawTable::named(&roll_up.table) else {
         return Ok(());
     };
     let months = destination.months_of(table, fold.number).await?;

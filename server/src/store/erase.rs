@@ -219,7 +219,7 @@ impl ClickHouse {
         table: &str,
         whose: &ErasureScope,
     ) -> Result<Vec<i64>, Failure> {
-        let Some(raw) = RawTable::of(table) else {
+        let Some(raw) = RawTable::named(table) else {
             return Ok(Vec::new());
         };
         let sql = format!(

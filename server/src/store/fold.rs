@@ -156,7 +156,7 @@ impl Target {
     }
 
     fn mark_column(&self) -> &'static str {
-        MarkColumns::of(&self.table).number
+        MarkColumns::for_table(&self.table).number
     }
 
     fn mark(&self, log: &str) -> String {

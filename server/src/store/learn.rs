@@ -36,7 +36,7 @@ impl<D: Destination> Writer<D> {
                 ));
             }
         }
-        let batches = RawTable::of("batches").ok_or(Failure::Later("no batches".to_owned()))?;
+        let batches = RawTable::named("batches").ok_or(Failure::Later("no batches".to_owned()))?;
         let known = self.ledger.last.last_counted();
         let unknown = self.destination.folds_after(batches, log_id, known).await?;
         let marks = self.destination.marks("outcomes", log_id).await?;
@@ -69,7 +69,7 @@ impl<D: Destination> Writer<D> {
         let (log_id, oldest) = (self.ledger.log_id, self.ledger.last.earlier_by(RECALLED));
         let mut next = self.ledger.clone();
         for roll_up in self.destination.roll_ups().await? {
-            let Some(table) = RawTable::of(&roll_up.table) else {
+            let Some(table) = RawTable::named(&roll_up.table) else {
                 continue;
             };
             let mut after: Option<Number> = None;

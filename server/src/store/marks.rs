@@ -73,8 +73,8 @@ pub(super) struct MarkColumns {
 }
 
 impl MarkColumns {
-    pub(super) fn of(table: &str) -> Self {
-        match RollUpTable::of(table) {
+    pub(super) fn for_table(table: &str) -> Self {
+        match RollUpTable::named(table) {
             Some(table) => Self {
                 log: "app_id",
                 number: table.mark_column(),
@@ -105,7 +105,7 @@ impl ClickHouse {
             number,
             time,
             condition,
-        } = MarkColumns::of(table);
+        } = MarkColumns::for_table(table);
         let of_month = month.map_or(String::new(), |month| {
             format!(" AND toYYYYMM({time}) = {month}")
         });

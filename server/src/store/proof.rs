@@ -113,7 +113,7 @@ impl Destination for ClickHouse {
             number,
             time,
             condition,
-        } = MarkColumns::of(table);
+        } = MarkColumns::for_table(table);
         let sql = format!(
             "SELECT toYYYYMM({time}), max({number}) FROM `{}`.`{table}` \
              WHERE project = '' AND {log} IN ('{log_id}', '{}') AND {condition} GROUP BY 1",

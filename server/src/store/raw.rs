@@ -57,7 +57,7 @@ impl RawTable {
         }
     }
 
-    pub(super) fn of(name: &str) -> Option<&'static Self> {
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
         RAW.iter().find(|table| table.name == name)
     }
 
@@ -194,12 +194,15 @@ mod tests {
         // 2026-11-16 is a Monday, 20,773 days after the epoch.
         let bytes = frame("spans", &[20_772, 20_773, 20_779, 20_780]);
         let frames = [Frame::read(&bytes).unwrap()];
-        let spans = RawTable::of("spans").unwrap().periods(&frames).unwrap();
+        let spans = RawTable::named("spans").unwrap().periods(&frames).unwrap();
         assert_eq!(
             spans,
             BTreeMap::from([(20_766, 1), (20_773, 2), (20_780, 1)])
         );
-        let batches = RawTable::of("batches").unwrap().periods(&frames).unwrap();
+        let batches = RawTable::named("batches")
+            .unwrap()
+            .periods(&frames)
+            .unwrap();
         assert_eq!(batches, BTreeMap::from([(1, 4)]));
     }
 
@@ -217,7 +220,7 @@ mod tests {
             .iter()
             .map(|bytes| Frame::read(bytes).unwrap())
             .collect();
-        let spans = RawTable::of("spans").unwrap();
+        let spans = RawTable::named("spans").unwrap();
         let rows = |frames: &[Frame<'_>]| {
             let blocks = spans.blocks(frames).unwrap().into_iter();
             let rows = blocks.map(|block| block.iter().map(|frame| frame.rows).collect());

@@ -14,7 +14,7 @@ mod subjects;
 mod versions;
 mod when;
 
-pub use self::aggregate::{Aggregate, Better, Fold, Formula, Measure, Unit};
+pub use self::aggregate::{Aggregate, Aggregation, Better, Formula, Measure, Unit};
 pub use self::define::{Dimension, Kept, Subject, Time};
 pub use self::details::{First, JankEvent, Search, SpanPlace, StoredFrame, StoredSpan};
 pub use self::recorded::{JsonLines, recorded_signals};

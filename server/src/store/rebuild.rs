@@ -231,7 +231,7 @@ impl Rebuilder {
         let found = self.all().find(|(_, target)| target.table == part.target);
         let (roll_up, target) =
             found.ok_or_else(|| Failure::Later(format!("no view fills {}", part.target)))?;
-        let raw = RawTable::of(&roll_up.table)
+        let raw = RawTable::named(&roll_up.table)
             .ok_or_else(|| Failure::Later(format!("{} is not a raw table", roll_up.table)))?;
         Ok((roll_up, target, raw))
     }
@@ -429,7 +429,7 @@ impl Rebuilder {
 
 /// Returns the signal of a roll-up.
 fn signal(table: &str) -> &str {
-    RollUpTable::of(table).map_or(table, |table| table.definition.signal)
+    RollUpTable::named(table).map_or(table, |table| table.definition.signal)
 }
 
 fn text(at: i64) -> String {

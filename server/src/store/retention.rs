@@ -37,12 +37,12 @@ impl Retention {
     }
 
     /// Returns the retention of a table in days and its time column, if its rows expire.
-    pub(super) fn of(self, table: &str) -> Option<(u64, &'static str)> {
-        if let Some(raw) = RawTable::of(table) {
+    pub(super) fn for_table(self, table: &str) -> Option<(u64, &'static str)> {
+        if let Some(raw) = RawTable::named(table) {
             // `batches` is kept for as long as a retry may arrive, see `keep_batches`.
             return (raw.name != "batches").then_some((self.raw_days, raw.time));
         }
-        if let Some(rolled_up) = RollUpTable::of(table) {
+        if let Some(rolled_up) = RollUpTable::named(table) {
             let days = match rolled_up.time {
                 "hour" => self.hourly_days,
                 _ => self.daily_days,
@@ -105,7 +105,7 @@ impl ClickHouse {
         let query = client.query(sql).param("database", self.database());
         let mut changed = Vec::new();
         for table in query.fetch_all::<Table>().await? {
-            let Some((days, column)) = retention.of(&table.name) else {
+            let Some((days, column)) = retention.for_table(&table.name) else {
                 continue;
             };
             let expression = format!("toDateTime({column}) + toIntervalDay({days})");

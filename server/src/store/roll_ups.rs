@@ -108,7 +108,7 @@ impl RollUpTable {
         })
     }
 
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         Self::all().find(|table| table.name == name)
     }
 

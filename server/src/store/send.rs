@@ -191,7 +191,9 @@ impl<D: Destination> Writer<D> {
 
     /// Whether ClickHouse rejected the block before. An older copy of the ledger does not record that.
     async fn was_sent_alone(&self, range: &Range, sent: &[Sent<'_>]) -> Result<bool, Failure> {
-        let table = sent.first().and_then(|one| RawTable::of(one.frame.table));
+        let table = sent
+            .first()
+            .and_then(|one| RawTable::named(one.frame.table));
         let Some(table) = table.filter(|_| self.in_doubt && range.number != Number::default())
         else {
             return Ok(false);
@@ -202,7 +204,7 @@ impl<D: Destination> Writer<D> {
             if self.dead_letters.find(&id)?.is_some() {
                 return Ok(true);
             }
-            retried.push(Retry::of(&id, one.received_at).number());
+            retried.push(Retry::new(&id, one.received_at).number());
         }
         for some in retried.chunks(ASKED_AT_ONCE) {
             let found = self.destination.has_records_of(table, range.number, some);
@@ -237,7 +239,9 @@ impl<D: Destination> Writer<D> {
             until: frames.first().and_then(|one| self.claims_end(one.table)),
         };
         let delivered = parcel.deliver(&self.destination).await;
-        let table = frames.first().and_then(|frame| RawTable::of(frame.table));
+        let table = frames
+            .first()
+            .and_then(|frame| RawTable::named(frame.table));
         if let (Err(Failure::Content(error)), Some(table)) = (&delivered, table)
             && !is_back(OldFault::RefusedIsNotStored)
             && parcel
@@ -273,7 +277,7 @@ impl<D: Destination> Writer<D> {
             return Ok(0);
         }
         // The rows may be stored already: by the range's block, or by a retry of their dead letter.
-        let earlier = [number.range(), Retry::of(&id, sent.received_at).number()];
+        let earlier = [number.range(), Retry::new(&id, sent.received_at).number()];
         if (self.in_doubt || sent.again.is_some()) && !sent.was_counted {
             self.count_retried(sent, earlier[1], tally).await?;
         }
@@ -292,7 +296,7 @@ impl<D: Destination> Writer<D> {
         match delivered {
             Ok(()) => Ok(frame.rows as u64),
             Err(Failure::Content(error)) => {
-                let missing = match RawTable::of(frame.table) {
+                let missing = match RawTable::named(frame.table) {
                     Some(table) => match parcel.missing(&self.destination, table).await {
                         Ok(missing) => missing.values().sum(),
                         Err(Failure::Content(_)) => frame.rows,
@@ -392,7 +396,7 @@ impl<D: Destination> Writer<D> {
         let mut block = Block::join(frames)?;
         if let Some(fold) = range
             .old_fold
-            .filter(|_| RawTable::of(first.table).is_some_and(|raw| raw.name != "batches"))
+            .filter(|_| RawTable::named(first.table).is_some_and(|raw| raw.name != "batches"))
         {
             block = block.numbered_u64("fold", fold);
         }

@@ -48,9 +48,12 @@ impl RetentionPlan {
 
     /// Returns the projects with a shorter retention than the longest, and the time before which their rows expire.
     fn earlier(&self, table: &Table, now: i64) -> Vec<(String, i64)> {
-        let longest = self.longest().of(&table.name).map_or(0, |(days, _)| days);
+        let longest = self
+            .longest()
+            .for_table(&table.name)
+            .map_or(0, |(days, _)| days);
         let before = |retention: &Retention| {
-            let (days, _) = retention.of(&table.name)?;
+            let (days, _) = retention.for_table(&table.name)?;
             (days != 0 && days != longest).then(|| table.period(now - days.cast_signed() * DAY))
         };
         let projects = self.projects.iter();
@@ -70,7 +73,7 @@ struct Table {
 impl Table {
     /// Returns the start of the period that contains a time: a week of raw rows, or a month of a roll-up.
     fn period(&self, at: i64) -> i64 {
-        match RawTable::of(&self.name) {
+        match RawTable::named(&self.name) {
             // The epoch began on a Thursday.
             Some(_) => at - (at + 3 * DAY).rem_euclid(7 * DAY),
             None => of_month(super::books::month_of(at)).from,
@@ -101,7 +104,7 @@ impl ClickHouse {
         let names = self.tables_of_projects().await?.into_iter();
         Ok(names
             .filter_map(|name| {
-                let (_, time) = retention.of(&name)?;
+                let (_, time) = retention.for_table(&name)?;
                 (!name.starts_with("stack")).then_some(Table { name, time })
             })
             .collect())

@@ -49,7 +49,7 @@ impl Stalls {
             JankKind::Anr => self.anrs += weight,
             JankKind::Jank | JankKind::Other => self.janks += weight,
         }
-        self.longest.push(Stall::of(jank, rules));
+        self.longest.push(Stall::new(jank, rules));
         if self.longest.len() >= 2 * MOST {
             self.shorten();
         }
@@ -66,7 +66,7 @@ impl Stalls {
 }
 
 impl Stall {
-    fn of(jank: &Jank<'_>, rules: &Rules) -> Self {
+    fn new(jank: &Jank<'_>, rules: &Rules) -> Self {
         let frames =
             |stack: &[unjank_protocol::Frame<'_>]| stack.iter().map(StoredFrame::from).collect();
         let samples = jank.samples.iter();

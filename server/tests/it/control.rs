@@ -47,7 +47,7 @@ pub(crate) fn at(n: i64) -> i64 {
 pub(crate) static ANN: LazyLock<Actor> = LazyLock::new(|| Actor::cli("ann"));
 
 pub(crate) fn hash(secret: &str) -> SecretHash {
-    SecretHash::of(secret)
+    SecretHash::new(secret)
 }
 
 pub(crate) fn settings(name: &str) -> ProjectSettings {

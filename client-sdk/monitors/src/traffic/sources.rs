@@ -41,7 +41,7 @@ impl Sources {
         }
     }
 
-    pub(super) fn of(&mut self, host: &str, mime_type: &str) -> Arc<str> {
+    pub(super) fn entry(&mut self, host: &str, mime_type: &str) -> Arc<str> {
         let essence = mime_type.split(';').next().unwrap_or_default().trim();
         let mut web = self.web_mime_types.iter();
         if !essence.is_empty() && web.any(|web| web.eq_ignore_ascii_case(essence)) {

@@ -42,7 +42,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    fn of(mapping: &Mapping) -> Option<Self> {
+    fn from_mapping(mapping: &Mapping) -> Option<Self> {
         let memory = File::open("/proc/self/mem").ok();
         let file = File::open(&*mapping.path).ok();
         let bytes = file.as_ref().or(memory.as_ref())?;
@@ -129,7 +129,7 @@ pub(super) type Tables = ExplicitModuleSectionInfo<Vec<u8>>;
 impl Image {
     /// Reads the image behind `mapping`.
     pub(super) fn read(mapping: &Mapping) -> Option<(Self, Tables)> {
-        let source = Source::of(mapping)?;
+        let source = Source::from_mapping(mapping)?;
         let cache = source.open()?;
         let data = source.data(&cache);
         let header = Header::parse(data).ok()?;

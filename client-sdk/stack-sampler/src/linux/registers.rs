@@ -27,7 +27,7 @@ impl Registers {
     };
 
     /// Returns the registers that the kernel saved when it interrupted the thread. Async-signal-safe.
-    pub(super) fn of(context: &libc::ucontext_t) -> Self {
+    pub(super) fn from_context(context: &libc::ucontext_t) -> Self {
         let register = |number: libc::c_int| {
             let index = usize::try_from(number).unwrap_or(usize::MAX);
             let value = context.uc_mcontext.gregs.get(index).copied();
@@ -82,7 +82,7 @@ impl Registers {
     };
 
     /// Returns the registers that the kernel saved when it interrupted the thread. Async-signal-safe.
-    pub(super) fn of(context: &libc::ucontext_t) -> Self {
+    pub(super) fn from_context(context: &libc::ucontext_t) -> Self {
         let register = |index: usize| {
             let value = context.uc_mcontext.regs.get(index).copied();
             value.unwrap_or_default()

@@ -158,7 +158,7 @@ extern "C" fn on_signal(_number: c_int, _info: *mut libc::siginfo_t, context: *m
     // it until then.
     if let Some(context) = unsafe { context.cast::<libc::ucontext_t>().as_ref() } {
         SLOT.fill(this_thread(), |bounds, sample| {
-            let registers = Registers::of(context);
+            let registers = Registers::from_context(context);
             let bounds = stack_in_use(registers.sp, bounds, context);
             // SAFETY: the bounds belong to this thread, which runs this handler and so has not ended. The memory above the stack
             // pointer is mapped, on the thread's own stack as well as on the alternate stack it is using.

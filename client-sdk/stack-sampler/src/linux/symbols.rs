@@ -63,7 +63,7 @@ impl Symbols {
         let symbols: &[Sym64<LittleEndian>] = table.data_as_array(LittleEndian, data).ok()?;
         let mut functions: Vec<Function> = symbols
             .iter()
-            .filter_map(|symbol| Function::of(symbol, image.own_base))
+            .filter_map(|symbol| Function::from_elf(symbol, image.own_base))
             .take(MAX_FUNCTIONS.saturating_add(1))
             .collect();
         if functions.len() > MAX_FUNCTIONS {
@@ -107,7 +107,7 @@ impl Symbols {
 }
 
 impl Function {
-    fn of(symbol: &Sym64<LittleEndian>, own_base: u64) -> Option<Self> {
+    fn from_elf(symbol: &Sym64<LittleEndian>, own_base: u64) -> Option<Self> {
         let kind = symbol.st_type();
         let is_code = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
         if !is_code || symbol.is_undefined(LittleEndian) {

@@ -27,7 +27,7 @@ pub(super) struct Label {
 }
 
 impl Label {
-    pub(super) fn of(sealed: &Sealed) -> Self {
+    pub(super) fn new(sealed: &Sealed) -> Self {
         Self {
             batch_id: sealed.batch_id,
             sealed_at: sealed.setting.now().as_micros(),

@@ -6,7 +6,7 @@ use tracing_core::Metadata;
 use unjank_protocol::{SpanKind, SpanStatus};
 
 use super::{DEEPEST, DetachedSpan, LOCAL, MOST, Open, SpanContext, begin, close};
-use crate::span_record::Place;
+use crate::span_record::SourceLocation;
 
 impl SpanContext {
     /// Returns the context above a root whose draw is known.
@@ -57,7 +57,10 @@ pub(crate) fn begin_under(
     metadata: &'static Metadata<'static>,
     above: &SpanContext,
 ) -> Option<DetachedSpan> {
-    let (name, place) = (Cow::Borrowed(metadata.name()), Place::Tracing(metadata));
+    let (name, place) = (
+        Cow::Borrowed(metadata.name()),
+        SourceLocation::Tracing(metadata),
+    );
     let span = begin(name, SpanKind::Manual, place, &[], Some(above.0)).detach();
     (span.open.key != 0).then_some(span)
 }

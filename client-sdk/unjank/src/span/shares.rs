@@ -21,7 +21,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    fn of(shared: &Shared, name: &str, tags: &[&str]) -> Self {
+    fn new(shared: &Shared, name: &str, tags: &[&str]) -> Self {
         let settings = shared.settings.load();
         let share = settings.span_share(name, tags);
         Self {
@@ -40,7 +40,7 @@ pub(super) enum Name<'n> {
 
 impl<'n> Name<'n> {
     #[expect(clippy::ptr_arg, reason = "what counts is which of the two it is")]
-    pub(super) fn of(name: &'n Cow<'static, str>) -> Self {
+    pub(super) fn new(name: &'n Cow<'static, str>) -> Self {
         match name {
             Cow::Borrowed(text) => Self::Constant(text),
             Cow::Owned(text) => Self::Built(text),
@@ -65,7 +65,7 @@ impl Rates {
 
     pub(super) fn share(&mut self, shared: &Shared, name: Name<'_>, tags: &[&str]) -> Kept {
         let Name::Constant(text) = name else {
-            return Kept::of(shared, name.text(), tags);
+            return Kept::new(shared, name.text(), tags);
         };
         let of = (shared.id, shared.edition());
         if self.of != of {
@@ -78,7 +78,7 @@ impl Rates {
         match self.known.get_mut(slot) {
             Some(Some((known, kept))) if *known == key => *kept,
             entry => {
-                let kept = Kept::of(shared, text, tags);
+                let kept = Kept::new(shared, text, tags);
                 if let Some(entry) = entry {
                     *entry = Some((key, kept));
                 }

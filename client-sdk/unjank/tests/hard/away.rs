@@ -106,7 +106,7 @@ fn without_a_flush_events_are_sent_when_the_server_is_back_and_retries_are_rare_
     server.answer(|_| Answer::Take);
     let begun = Instant::now();
     loop {
-        let stored = Stored::of(server.taken());
+        let stored = Stored::new(server.taken());
         if stored.numbers().len() == 1_200 && stored.traffic("requests") == 60 {
             break;
         }
@@ -117,7 +117,7 @@ fn without_a_flush_events_are_sent_when_the_server_is_back_and_retries_are_rare_
         std::thread::sleep(Duration::from_millis(100));
     }
     app.ends();
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     assert!(stored.numbers().into_iter().eq(0..1_200));
     assert_eq!(stored.traffic("tx_bytes"), 60 * BYTES);
 }

@@ -53,7 +53,7 @@ fn ten_megabytes_are_sent_once_when_the_server_is_back() {
     server.answer(|_| Answer::Take);
     app.does("flush");
     app.ends();
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     assert!(stored.numbers().into_iter().eq(0..1_600));
     assert_eq!(stored.events("metrics").len(), 400);
     assert!(stored.dropped("spans").is_empty());
@@ -86,7 +86,7 @@ fn events_dropped_to_make_room_are_counted_exactly() {
     let mut app = App::start(&server.url(), folder.path());
     app.does("flush");
     app.ends();
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     for (signal, made) in [("spans", 2_003), ("metrics", 500)] {
         let dropped = stored.dropped(signal);
         let lost = dropped.get("disk_full").copied().unwrap_or_default();

@@ -62,7 +62,7 @@ fn a_full_disk_drops_and_counts_the_oldest_events_and_stores_nothing_twice() {
         app.does("traffic 10");
         app.does("flush");
     }
-    assert_eq!(Stored::of(server.taken()).traffic("requests"), 110);
+    assert_eq!(Stored::new(server.taken()).traffic("requests"), 110);
     limit_files(&app, None);
     app.does("spans 2200 100 4");
     app.does("traffic 10");
@@ -73,7 +73,7 @@ fn a_full_disk_drops_and_counts_the_oldest_events_and_stores_nothing_twice() {
     app.does("flush");
     app.ends();
 
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     let arrived = stored.numbers();
     let dropped = stored.dropped("spans");
     let lost = dropped.get("disk_full").copied().unwrap_or_default();
@@ -107,7 +107,7 @@ fn traffic_that_may_have_been_sent_is_not_sent_again_after_a_start_on_a_full_dis
     });
     app.does("flush");
     app.killed(0);
-    assert_eq!(Stored::of(server.taken()).traffic("requests"), 10);
+    assert_eq!(Stored::new(server.taken()).traffic("requests"), 10);
     let mut app = start(&server, folder.path(), true);
     app.does("traffic 10");
     app.does("flush");
@@ -116,7 +116,7 @@ fn traffic_that_may_have_been_sent_is_not_sent_again_after_a_start_on_a_full_dis
     app.does("traffic 10");
     app.does("flush");
     app.ends();
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     assert_eq!(stored.traffic("requests"), 30);
     assert_eq!(stored.traffic("tx_bytes"), 30 * BYTES);
     assert!(stored.numbers().into_iter().eq(0..100));
@@ -143,7 +143,7 @@ fn a_kill_during_a_split_on_a_full_disk_loses_and_duplicates_nothing() {
     });
     app.does("flush");
     app.killed(0);
-    let first = Stored::of(server.taken());
+    let first = Stored::new(server.taken());
     assert!(first.numbers().into_iter().eq(0..30));
     server.answer(move |batch| match is_large(batch) {
         true => Answer::Status(413),
@@ -152,7 +152,7 @@ fn a_kill_during_a_split_on_a_full_disk_loses_and_duplicates_nothing() {
     let mut app = start(&server, folder.path(), false);
     app.does("flush");
     app.ends();
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     assert!(stored.numbers().into_iter().eq(0..60));
     assert!(stored.dropped("spans").is_empty());
 }
@@ -178,7 +178,7 @@ fn batches_kept_in_memory_outlive_the_app_once_the_disk_has_room() {
     let mut app = start(&server, folder.path(), false);
     app.does("flush");
     app.ends();
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     assert!(stored.numbers().into_iter().eq(0..150));
     assert_eq!(stored.traffic("requests"), 20);
     assert!(stored.dropped("spans").is_empty());

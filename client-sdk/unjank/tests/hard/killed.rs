@@ -41,7 +41,7 @@ fn repeated_kills_duplicate_nothing_and_lose_only_what_was_in_memory() {
     app.does("flush");
     app.ends();
 
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     let numbers = stored.numbers();
     for life in &lives {
         // Events reach the disk in order: everything up to some number is stored, and the rest was in memory.

@@ -40,7 +40,7 @@ fn changing_the_clock_loses_nothing_and_every_event_keeps_its_age() {
     app.does("flush");
     app.ends();
 
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     assert!(
         stored.numbers().into_iter().eq(0..40),
         "no event should be lost"
@@ -93,7 +93,7 @@ fn events_belong_to_the_user_at_the_time_they_are_recorded() {
     app.does("user bob");
     app.does("flush");
     app.ends();
-    let stored = Stored::of(server.taken());
+    let stored = Stored::new(server.taken());
     assert_eq!(stored.numbers().len(), 30);
     for batch in stored.batches() {
         let user = batch["resource"]["user_id"].as_str().unwrap();

@@ -19,7 +19,7 @@ const SIGNALS: [&str; 8] = [
 pub(crate) struct Stored(BTreeMap<String, Value>);
 
 impl Stored {
-    pub(crate) fn of(taken: Vec<Value>) -> Self {
+    pub(crate) fn new(taken: Vec<Value>) -> Self {
         let mut stored: BTreeMap<String, Value> = BTreeMap::new();
         for batch in taken {
             let batch_id = batch["batch_id"].as_str().unwrap().to_owned();

@@ -109,7 +109,7 @@ impl Evaluator {
         now: i64,
         round: &mut Round,
     ) -> Result<&'static str, ControlError> {
-        let mut done = Evaluated::of((row.id, row.revision), row.evaluated_at, now);
+        let mut done = Evaluated::new((row.id, row.revision), row.evaluated_at, now);
         match self.judged(row, now, &mut done).await {
             Ok(outcome) => done.outcome = outcome,
             Err(NotEvaluated::Control(error)) => return Err(error),
@@ -184,7 +184,7 @@ impl Evaluator {
                 let mut evidence = evidence(&case, verdict);
                 let asked = moved(&self.judge, &case, verdict);
                 evidence.moved = timeout_at(until, asked).await.unwrap_or_default();
-                incident.evidence = JsonText::of(&evidence);
+                incident.evidence = JsonText::new(&evidence);
             }
         }
         Ok(outcome)
@@ -354,7 +354,7 @@ impl Step<'_> {
             labels,
             summary,
             link: link(case.project, rule, &verdict.group, &verdict.sides),
-            evidence: JsonText::of(&evidence(case, verdict)),
+            evidence: JsonText::new(&evidence(case, verdict)),
             state: if shift {
                 IncidentState::Resolved
             } else {

@@ -83,7 +83,7 @@ pub async fn replay(
             now,
         };
         let verdicts = judge(judged_by, &case).await?;
-        let mut done = Evaluated::of((Uuid::nil(), 0), None, now);
+        let mut done = Evaluated::new((Uuid::nil(), 0), None, now);
         let step = Step {
             rule: Uuid::nil(),
             case: &case,

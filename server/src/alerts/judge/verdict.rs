@@ -80,7 +80,7 @@ impl Verdict {
     /// Returns the key of the group in the control database. Equal groups have equal keys.
     #[must_use]
     pub fn group_key(&self) -> JsonText {
-        JsonText::of(&self.group)
+        JsonText::new(&self.group)
     }
 }
 

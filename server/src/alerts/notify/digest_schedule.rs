@@ -80,7 +80,7 @@ impl Notifier {
         let day = Day::before(now);
         let mut due = Vec::new();
         for channel in self.control.channels_with_digest().await? {
-            let hour = i64::from(ChannelSettings::of(&channel).digest_hour);
+            let hour = i64::from(ChannelSettings::new(&channel).digest_hour);
             let at = day.end() + hour * HOUR;
             let is_time = now >= at && channel.created_at < at;
             if is_time && !self.control.is_notified(&key(&channel, day)).await? {

@@ -55,7 +55,7 @@ impl Notifier {
             }
         };
         if channel.kind == ChannelKind::Email {
-            let settings = ChannelSettings::of(channel);
+            let settings = ChannelSettings::new(channel);
             return mail::send(&self.mailer, &settings.to, parcel).await;
         }
         match self.request(channel, &secret, parcel) {

@@ -77,7 +77,7 @@ pub struct InvalidChannel(pub String);
 
 impl ChannelSettings {
     #[must_use]
-    pub fn of(channel: &Channel) -> Self {
+    pub fn new(channel: &Channel) -> Self {
         serde_json::from_value(channel.fields.settings.clone()).unwrap_or_default()
     }
 }

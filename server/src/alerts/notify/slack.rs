@@ -30,7 +30,7 @@ enum Dialect {
 }
 
 impl Dialect {
-    fn of(url: &Url) -> Self {
+    fn for_host(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default();
         let is_slack = ["slack.com", "slack-gov.com"]
             .iter()
@@ -92,7 +92,7 @@ impl Dialect {
 
 /// Formats a message for the receiver at a URL.
 pub(super) fn body(parcel: &OutgoingMessage<'_>, url: &Url) -> Value {
-    let dialect = Dialect::of(url);
+    let dialect = Dialect::for_host(url);
     let text = match parcel.message {
         Message::Incidents(told) => {
             let lines = told.incidents.iter().map(|incident| {
@@ -119,14 +119,14 @@ mod tests {
     #[test]
     fn names_are_plain_text_for_every_receiver() {
         let slack = "https://hooks.slack.com/services/T/B/x".parse().unwrap();
-        let text = Dialect::of(&slack).escaped(NAME);
+        let text = Dialect::for_host(&slack).escaped(NAME);
         assert!(text.starts_with("&lt;!channel&gt; @all [pay]"), "{text}");
         for other in [
             "https://chat.example.com/hooks/x",
             "https://discord.com/api/webhooks/1/x/slack",
             "https://notslack.com/",
         ] {
-            let text = Dialect::of(&other.parse().unwrap()).escaped(NAME);
+            let text = Dialect::for_host(&other.parse().unwrap()).escaped(NAME);
             let expected = "<\u{200b}\\!channel> @\u{200b}all \\[pay\\]\\(https:\u{200b}//evil";
             assert!(text.starts_with(expected), "{text}");
             assert!(!text.contains("@a"), "{text}");

@@ -69,7 +69,7 @@ impl Session<'_> {
         let here = self
             .time(ended)
             .shifted(self.install.hours_ahead * 3_600_000_000);
-        let day = Day::of(Timestamp::from_micros(here.as_micros()));
+        let day = Day::containing(Timestamp::from_micros(here.as_micros()));
         for (source, received, sent, requests) in SOURCES {
             if *source == "web" && !self.random.chance(0.35) {
                 continue;

@@ -5,7 +5,7 @@ use unjank_protocol::{
 };
 
 use super::{Session, Visit, micros};
-use crate::demo::operations::{INSERT_ORDER, Operation, Place, Step};
+use crate::demo::operations::{INSERT_ORDER, Operation, RunsOn, Step};
 
 /// Share of traces that include methods.
 const METHODS: f64 = 0.1;
@@ -63,7 +63,7 @@ impl Session<'_> {
     /// Adds the order's insertion, on the thread that the version uses for it.
     fn insert_order(&mut self, trace: &Trace, around: Around) -> i64 {
         let place = if self.version.writes_orders_on_main {
-            Place::Here
+            RunsOn::Here
         } else {
             INSERT_ORDER.place
         };
@@ -92,8 +92,8 @@ impl Session<'_> {
             _ => true,
         };
         let thread = match step.place {
-            Place::Here => around.thread,
-            Place::Awaited(thread) | Place::Aside(thread) => thread,
+            RunsOn::Here => around.thread,
+            RunsOn::Awaited(thread) | RunsOn::Aside(thread) => thread,
         };
         let own = match step.kind {
             SpanKind::Network => self.network_time(step.own_us),
@@ -110,8 +110,8 @@ impl Session<'_> {
             self.batch.spans.push(span);
         }
         match step.place {
-            Place::Aside(_) => around.at,
-            Place::Here | Place::Awaited(_) => end,
+            RunsOn::Aside(_) => around.at,
+            RunsOn::Here | RunsOn::Awaited(_) => end,
         }
     }
 

@@ -69,7 +69,7 @@ impl Kept {
 
     /// Returns the part of the period that can be compared. `now` is in seconds since the epoch.
     #[must_use]
-    pub fn of(&self, page: &Page, period: Period, now: i64) -> Period {
+    pub fn covered(&self, page: &Page, period: Period, now: i64) -> Period {
         // The raw rows of an arrival may have happened long before it.
         let older = if page.book == Book::Arrivals {
             oldest_arrival()

@@ -152,7 +152,7 @@ impl Page {
     fn roll_up(table: RollUpTable) -> Self {
         let definition = table.definition;
         let (raw, rolled_up) = definition.counts;
-        let time = RawTable::of(definition.table).map_or("", |raw| raw.time);
+        let time = RawTable::named(definition.table).map_or("", |raw| raw.time);
         let source = if definition.by_day == Some(table.name) {
             side(definition.target, "hour", rolled_up)
         } else {

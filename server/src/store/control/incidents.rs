@@ -159,7 +159,7 @@ pub struct Evaluated {
 impl Evaluated {
     /// Starts an evaluation of a rule at a revision, without any changes yet.
     #[must_use]
-    pub fn of((rule, revision): (Uuid, i64), before: Option<i64>, at: i64) -> Self {
+    pub fn new((rule, revision): (Uuid, i64), before: Option<i64>, at: i64) -> Self {
         Self {
             rule,
             revision,

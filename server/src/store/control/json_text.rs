@@ -13,7 +13,7 @@ pub struct JsonText(String);
 
 impl JsonText {
     #[must_use]
-    pub fn of(value: &impl Serialize) -> Self {
+    pub fn new(value: &impl Serialize) -> Self {
         Self(json!(value).to_string())
     }
 

@@ -13,7 +13,7 @@ pub struct SecretHash(pub [u8; 32]);
 
 impl SecretHash {
     #[must_use]
-    pub fn of(secret: &str) -> Self {
+    pub fn new(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 

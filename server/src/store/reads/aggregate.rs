@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 /// How many values become one. Roll-ups store the aggregate's state in the column with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
+pub enum Aggregation {
     Sum,
     Min,
     Max,
@@ -25,34 +25,34 @@ pub enum Fold {
 pub struct Aggregate {
     /// The column in roll-ups.
     pub name: &'static str,
-    pub fold: Fold,
+    pub fold: Aggregation,
     /// The value, an expression over a raw row.
     pub raw: &'static str,
 }
 
 impl Aggregate {
-    const fn new(name: &'static str, fold: Fold, raw: &'static str) -> Self {
+    const fn new(name: &'static str, fold: Aggregation, raw: &'static str) -> Self {
         Self { name, fold, raw }
     }
 
     pub(super) const fn sum(name: &'static str, raw: &'static str) -> Self {
-        Self::new(name, Fold::Sum, raw)
+        Self::new(name, Aggregation::Sum, raw)
     }
 
     pub(super) const fn min(name: &'static str, raw: &'static str) -> Self {
-        Self::new(name, Fold::Min, raw)
+        Self::new(name, Aggregation::Min, raw)
     }
 
     pub(super) const fn max(name: &'static str, raw: &'static str) -> Self {
-        Self::new(name, Fold::Max, raw)
+        Self::new(name, Aggregation::Max, raw)
     }
 
     pub(super) const fn distinct(name: &'static str, raw: &'static str) -> Self {
-        Self::new(name, Fold::Distinct, raw)
+        Self::new(name, Aggregation::Distinct, raw)
     }
 
     pub(super) const fn bounds(name: &'static str, raw: &'static str) -> Self {
-        Self::new(name, Fold::Bounds, raw)
+        Self::new(name, Aggregation::Bounds, raw)
     }
 
     pub(super) const fn histogram(
@@ -60,20 +60,20 @@ impl Aggregate {
         raw: &'static str,
         weight: &'static str,
     ) -> Self {
-        Self::new(name, Fold::Histogram { weight }, raw)
+        Self::new(name, Aggregation::Histogram { weight }, raw)
     }
 
     /// Aggregates raw rows.
     pub(super) fn of_raw(&self) -> String {
         let raw = self.raw;
         match self.fold {
-            Fold::Sum => format!("toFloat64(sum({raw}))"),
-            Fold::Min => format!("toFloat64(min({raw}))"),
-            Fold::Max => format!("toFloat64(max({raw}))"),
-            Fold::Distinct => format!("toFloat64(uniqCombined64({raw}))"),
-            Fold::Bounds => format!("sumMap({raw})"),
+            Aggregation::Sum => format!("toFloat64(sum({raw}))"),
+            Aggregation::Min => format!("toFloat64(min({raw}))"),
+            Aggregation::Max => format!("toFloat64(max({raw}))"),
+            Aggregation::Distinct => format!("toFloat64(uniqCombined64({raw}))"),
+            Aggregation::Bounds => format!("sumMap({raw})"),
             // NULL means not measured and has no bucket.
-            Fold::Histogram { weight } => format!(
+            Aggregation::Histogram { weight } => format!(
                 "sumMap(if(isNull({raw}), CAST(map(), 'Map(Int16, Float64)'), map({}, toFloat64({weight}))))",
                 bucket(raw)
             ),
@@ -83,7 +83,7 @@ impl Aggregate {
     /// Aggregates raw rows to a state, to combine with other sources.
     pub(super) fn state_of_raw(&self) -> String {
         match self.fold {
-            Fold::Distinct => format!("uniqCombined64State(12)({})", self.raw),
+            Aggregation::Distinct => format!("uniqCombined64State(12)({})", self.raw),
             _ => self.of_raw(),
         }
     }
@@ -91,8 +91,8 @@ impl Aggregate {
     pub(super) fn state_of_rollup(&self) -> String {
         let name = self.name;
         match self.fold {
-            Fold::Distinct => format!("uniqCombined64MergeState(12)(s.`{name}`)"),
-            Fold::Sum => format!("toFloat64(sum(s.`{name}`))"),
+            Aggregation::Distinct => format!("uniqCombined64MergeState(12)(s.`{name}`)"),
+            Aggregation::Sum => format!("toFloat64(sum(s.`{name}`))"),
             _ => self.of_rollup(),
         }
     }
@@ -101,11 +101,11 @@ impl Aggregate {
     pub(super) fn of_parts(&self) -> String {
         let state = format!("`a_{}`", self.name);
         match self.fold {
-            Fold::Sum => format!("sum({state})"),
-            Fold::Min => format!("min({state})"),
-            Fold::Max => format!("max({state})"),
-            Fold::Distinct => format!("toFloat64(uniqCombined64Merge(12)({state}))"),
-            Fold::Bounds | Fold::Histogram { .. } => format!("sumMap({state})"),
+            Aggregation::Sum => format!("sum({state})"),
+            Aggregation::Min => format!("min({state})"),
+            Aggregation::Max => format!("max({state})"),
+            Aggregation::Distinct => format!("toFloat64(uniqCombined64Merge(12)({state}))"),
+            Aggregation::Bounds | Aggregation::Histogram { .. } => format!("sumMap({state})"),
         }
     }
 
@@ -113,11 +113,11 @@ impl Aggregate {
     pub(super) fn of_rollup(&self) -> String {
         let name = self.name;
         match self.fold {
-            Fold::Sum => format!("sum(s.`{name}`)"),
-            Fold::Min => format!("toFloat64(min(s.`{name}`))"),
-            Fold::Max => format!("toFloat64(max(s.`{name}`))"),
-            Fold::Distinct => format!("toFloat64(uniqCombined64Merge(12)(s.`{name}`))"),
-            Fold::Bounds | Fold::Histogram { .. } => format!("sumMap(s.`{name}`)"),
+            Aggregation::Sum => format!("sum(s.`{name}`)"),
+            Aggregation::Min => format!("toFloat64(min(s.`{name}`))"),
+            Aggregation::Max => format!("toFloat64(max(s.`{name}`))"),
+            Aggregation::Distinct => format!("toFloat64(uniqCombined64Merge(12)(s.`{name}`))"),
+            Aggregation::Bounds | Aggregation::Histogram { .. } => format!("sumMap(s.`{name}`)"),
         }
     }
 }

@@ -101,7 +101,7 @@ impl Subject {
     }
 }
 
-const fn of(name: &'static str, raw: &'static str, kept: Kept) -> Dimension {
+const fn dimension(name: &'static str, raw: &'static str, kept: Kept) -> Dimension {
     Dimension {
         name,
         raw,
@@ -113,7 +113,7 @@ const fn of(name: &'static str, raw: &'static str, kept: Kept) -> Dimension {
 impl Dimension {
     /// A dimension that all roll-ups keep, with its raw value.
     pub(super) const fn kept(name: &'static str, raw: &'static str) -> Self {
-        of(name, raw, Kept::Always)
+        dimension(name, raw, Kept::Always)
     }
 
     /// The column `name` as a text, in raw rows and in roll-ups.
@@ -125,33 +125,33 @@ impl Dimension {
     }
 
     pub(super) const fn by_day(name: &'static str, raw: &'static str) -> Self {
-        of(name, raw, Kept::ByDay)
+        dimension(name, raw, Kept::ByDay)
     }
 
     pub(super) const fn raw(name: &'static str, raw: &'static str) -> Self {
-        of(name, raw, Kept::Never)
+        dimension(name, raw, Kept::Never)
     }
 
     pub(super) const fn class(name: &'static str, raw: &'static str) -> Self {
-        of(name, raw, Kept::ByClass)
+        dimension(name, raw, Kept::ByClass)
     }
 }
 
 const COMMON: &[Dimension] = &[
-    of("app_id", "s.app_id", Kept::Always),
-    of("app_version", "s.app_version", Kept::Always),
-    of("os_name", "s.os_name", Kept::Always),
-    of("device_class", "s.device_class", Kept::Always),
-    of("build", "toString(s.build)", Kept::Never),
-    of("channel", "s.channel", Kept::Never),
-    of("os_version", "s.os_version", Kept::Never),
-    of("device_model", "s.device_model", Kept::Never),
-    of("device_manufacturer", "s.device_manufacturer", Kept::Never),
-    of("locale", "s.locale", Kept::Never),
-    of("install_id", "toString(s.install_id)", Kept::Never),
-    of("session_id", "toString(s.session_id)", Kept::Never),
-    of("user_id", "s.user_id", Kept::Never),
-    of(
+    dimension("app_id", "s.app_id", Kept::Always),
+    dimension("app_version", "s.app_version", Kept::Always),
+    dimension("os_name", "s.os_name", Kept::Always),
+    dimension("device_class", "s.device_class", Kept::Always),
+    dimension("build", "toString(s.build)", Kept::Never),
+    dimension("channel", "s.channel", Kept::Never),
+    dimension("os_version", "s.os_version", Kept::Never),
+    dimension("device_model", "s.device_model", Kept::Never),
+    dimension("device_manufacturer", "s.device_manufacturer", Kept::Never),
+    dimension("locale", "s.locale", Kept::Never),
+    dimension("install_id", "toString(s.install_id)", Kept::Never),
+    dimension("session_id", "toString(s.session_id)", Kept::Never),
+    dimension("user_id", "s.user_id", Kept::Never),
+    dimension(
         "config_revision",
         "toString(s.config_revision)",
         Kept::Never,

@@ -37,7 +37,7 @@ fn base_of(reading: &Reading) -> Option<Span> {
 }
 
 /// Returns the sources of a reading.
-pub(super) fn of(reading: &Reading) -> Vec<Part> {
+pub(super) fn plan(reading: &Reading) -> Vec<Part> {
     if !reading.exact || reading.grain == Grain::Raw {
         return vec![Part::whole(reading)];
     }

@@ -8,7 +8,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 use statrs::function::erf::erfc;
 
-use super::aggregate::{Fold, Formula, Measure};
+use super::aggregate::{Aggregation, Formula, Measure};
 use super::define::Dimension;
 use super::parts::Part;
 use super::statement::{Filter, Grain, Reading, Span, Statement, Wanted};
@@ -50,7 +50,7 @@ struct StratumRow {
 }
 
 /// The aggregate of one install.
-enum Of {
+enum PerInstall {
     /// One value.
     Value(String),
     /// Numerator and denominator.
@@ -72,7 +72,7 @@ impl ClickHouse {
             .await?;
         let mut groups: BTreeMap<Vec<String>, Vec<Stratum>> = BTreeMap::new();
         for row in rows {
-            let stratum = Stratum::of(&row.sums);
+            let stratum = Stratum::from_sums(&row.sums);
             groups.entry(row.keys).or_default().extend(stratum);
         }
         let up = contest.up;
@@ -90,10 +90,10 @@ impl ClickHouse {
 impl SignificanceTest<'_> {
     fn statement(&self, database: &str) -> Option<Statement> {
         self.reading.subject.dimension("install_id")?;
-        let of = self.of(self.reading.measures.first()?)?;
-        let (value, sums) = match of {
-            Of::Value(value) => (format!("toFloat64({value}) AS x, 0. AS y"), false),
-            Of::Ratio(above, below) => (
+        let aggregate = self.per_install(self.reading.measures.first()?)?;
+        let (value, sums) = match aggregate {
+            PerInstall::Value(value) => (format!("toFloat64({value}) AS x, 0. AS y"), false),
+            PerInstall::Ratio(above, below) => (
                 format!("toFloat64({above}) AS x, toFloat64({below}) AS y"),
                 true,
             ),
@@ -187,14 +187,14 @@ impl SignificanceTest<'_> {
         sql.replace('{', &format!("{{side{side}_"))
     }
 
-    fn of(&self, measure: &Measure) -> Option<Of> {
+    fn per_install(&self, measure: &Measure) -> Option<PerInstall> {
         let subject = self.reading.subject;
         let sum = |name: &str| {
             let aggregate = subject.aggregate(name)?;
             match aggregate.fold {
-                Fold::Sum => Some(format!("sum({})", aggregate.raw)),
+                Aggregation::Sum => Some(format!("sum({})", aggregate.raw)),
                 // Each install counts as one.
-                Fold::Distinct => Some("1".to_owned()),
+                Aggregation::Distinct => Some("1".to_owned()),
                 _ => None,
             }
         };
@@ -202,14 +202,16 @@ impl SignificanceTest<'_> {
             Formula::Percentile(name, _) => {
                 let value = subject.aggregate(name)?.raw;
                 let known = format!("assumeNotNull({value}), isNotNull({value})");
-                Some(Of::Value(format!("quantileExactInclusiveIf(0.5)({known})")))
+                Some(PerInstall::Value(format!(
+                    "quantileExactInclusiveIf(0.5)({known})"
+                )))
             }
-            Formula::Ratio(above, below, _) => Some(Of::Ratio(sum(above)?, sum(below)?)),
-            Formula::SumOver([one, other], _) | Formula::Plus(one, other) => {
-                Some(Of::Value(format!("{} + {}", sum(one)?, sum(other)?)))
-            }
+            Formula::Ratio(above, below, _) => Some(PerInstall::Ratio(sum(above)?, sum(below)?)),
+            Formula::SumOver([one, other], _) | Formula::Plus(one, other) => Some(
+                PerInstall::Value(format!("{} + {}", sum(one)?, sum(other)?)),
+            ),
             Formula::Is(name) => match subject.aggregate(name)?.fold {
-                Fold::Sum => Some(Of::Value(sum(name)?)),
+                Aggregation::Sum => Some(PerInstall::Value(sum(name)?)),
                 _ => None,
             },
         }
@@ -224,7 +226,7 @@ struct Stratum {
 }
 
 impl Stratum {
-    fn of(sums: &[f64]) -> Option<Self> {
+    fn from_sums(sums: &[f64]) -> Option<Self> {
         match sums {
             [head, base, places, ties] => Self::of_ranks((*head, *base), *places, *ties),
             sums => Self::of_ratios(sums),
@@ -314,7 +316,7 @@ mod tests {
         let many: Vec<_> = (0..50).map(|i| (f64::from(i % 3 + 3), 10.0)).collect();
         let p = |head, base, up| {
             let sums = [side(head), side(base)].concat();
-            combined_p(&[Stratum::of(&sums).unwrap()], up)
+            combined_p(&[Stratum::from_sums(&sums).unwrap()], up)
         };
         assert!((p(&few, &few, true) - 0.5).abs() < 1e-6);
         assert!(p(&many, &few, true) < 1e-6);
@@ -330,7 +332,7 @@ mod tests {
     #[test]
     fn installs_are_compared_within_their_stratum() {
         // The head is larger in neither stratum, but more of its installs are in the stratum with larger values.
-        let of = |sums: [f64; 4]| Stratum::of(&sums).unwrap();
+        let of = |sums: [f64; 4]| Stratum::from_sums(&sums).unwrap();
         let even = |head: f64, base: f64| of([head, base, head * (head + base + 1.0) / 2.0, 0.0]);
         assert!((combined_p(&[even(90.0, 10.0), even(10.0, 90.0)], true) - 0.5).abs() < 1e-6);
         // (10, 11, 12) against (1, 2): U = 6, z = 3 / sqrt(3).
@@ -340,6 +342,6 @@ mod tests {
         // All values are tied: not significant, and no division by zero.
         let tied = of([3.0, 2.0, 9.0, 120.0]);
         assert!((combined_p(&[tied], true) - 1.0).abs() < 1e-9);
-        assert!(Stratum::of(&[3.0, 0.0, 6.0, 0.0]).is_none());
+        assert!(Stratum::from_sums(&[3.0, 0.0, 6.0, 0.0]).is_none());
     }
 }

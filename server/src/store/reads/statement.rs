@@ -201,7 +201,7 @@ impl Reading {
         step_s: Option<u32>,
         statement: &mut Statement,
     ) -> String {
-        let parts = parts::of(self);
+        let parts = parts::plan(self);
         if let [only] = &parts[..] {
             return self.folded(database, only, (aggregates, step_s), statement);
         }

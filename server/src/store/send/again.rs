@@ -74,7 +74,7 @@ impl<D: Destination> Writer<D> {
         range: &Range,
         all: &[Sent<'_>],
     ) -> Result<bool, Failure> {
-        let table = all.first().and_then(|one| RawTable::of(one.frame.table));
+        let table = all.first().and_then(|one| RawTable::named(one.frame.table));
         // Rows of `batches` keep the number of their range, because it identifies the owner of the batch.
         let table = table.filter(|table| table.name != "batches");
         let Some(table) = table.filter(|_| self.in_doubt && range.number != Number::default())
@@ -116,7 +116,7 @@ impl<D: Destination> Writer<D> {
         tally: &mut Tally,
     ) -> Result<u64, Failure> {
         let (number, id) = (sent.number(range), sent.item_id(range));
-        let Some(table) = RawTable::of(sent.frame.table) else {
+        let Some(table) = RawTable::named(sent.frame.table) else {
             return Ok(0);
         };
         let parcel = Parcel {
@@ -162,7 +162,7 @@ impl<D: Destination> Writer<D> {
         retried: Number,
         tally: &mut Tally,
     ) -> Result<(), Failure> {
-        let Some(table) = RawTable::of(sent.frame.table) else {
+        let Some(table) = RawTable::named(sent.frame.table) else {
             return Ok(());
         };
         let stored = self.destination.periods_of(table, retried).await?;

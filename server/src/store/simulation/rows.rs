@@ -162,7 +162,7 @@ impl Batch {
         for (table, events) in tables.iter().filter(|(_, events)| !events.is_empty()) {
             let mut frame = FrameBuilder::new(table, events.len());
             frame.same_text(Kind::Sym, "project", self.project);
-            let time = RawTable::of(table).unwrap().time;
+            let time = RawTable::named(table).unwrap().time;
             let times = events.iter().map(|event| event.at.to_le_bytes());
             frame.fixed(Kind::Micros, time, times);
             let ids = events.iter().map(|event| event.id.to_le_bytes());

@@ -217,7 +217,7 @@ impl Store {
         }
         let mut periods: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
         for row in rows {
-            let period = match RawTable::of(&table) {
+            let period = match RawTable::named(&table) {
                 Some(raw) => i64::from(rows::period_of(raw, &row)),
                 None => row
                     .get("hour")
@@ -237,7 +237,7 @@ impl Store {
         for month in &work.months {
             months.insert(*month, vec![rows_mark(work.log_id, work.fold, *month)]);
         }
-        let raw = RawTable::of(&work.table).ok_or(Failure::Later("no table".to_owned()))?;
+        let raw = RawTable::named(&work.table).ok_or(Failure::Later("no table".to_owned()))?;
         let mut of_fold = self.rows(&work.table);
         of_fold.retain(|row| rows::number_of(row).fold() == work.fold);
         for row in of_fold {

@@ -29,7 +29,7 @@ async fn one_of_several_evaluations_with_the_same_start_is_saved(place: Place) {
     let mut before = None;
     for n in 2..6 {
         let evaluations = (0..8_usize).map(|server| {
-            let done = Evaluated::of((rule.id, rule.revision), before, at(n));
+            let done = Evaluated::new((rule.id, rule.revision), before, at(n));
             handles[server % 2].save_evaluation(done)
         });
         let kept = join_all(evaluations).await;
@@ -42,7 +42,7 @@ async fn one_of_several_evaluations_with_the_same_start_is_saved(place: Place) {
 async fn an_evaluation_that_began_before_the_latest_is_discarded(place: Place) {
     let rule = rule(&place).await;
     let keep = |before, now| {
-        let done = Evaluated::of((rule.id, rule.revision), before, now);
+        let done = Evaluated::new((rule.id, rule.revision), before, now);
         place.control.save_evaluation(done)
     };
     assert!(keep(None, at(2)).await.unwrap());
