@@ -62,7 +62,7 @@ pub(crate) async fn fill(clickhouse: &ClickHouse, amount: Amount) -> Result<()> 
         let adopted = (amount.days - age) * 10 / amount.days;
         for (table, share, sql) in TABLES {
             let rows = amount.spans / amount.days * share / 1_000;
-            add(clickhouse, (table, sql), Chunk { day, adopted, rows }).await?;
+            add(clickhouse, table, sql, Chunk { day, adopted, rows }).await?;
         }
     }
     Ok(())
@@ -94,7 +94,7 @@ struct Chunk {
     rows: u64,
 }
 
-async fn add(clickhouse: &ClickHouse, (table, sql): (&str, &str), place: Chunk) -> Result<()> {
+async fn add(clickhouse: &ClickHouse, table: &str, sql: &str, place: Chunk) -> Result<()> {
     for first in (0..place.rows).step_by(usize::try_from(ROWS)?) {
         let rows = ROWS.min(place.rows - first);
         let sql = sql

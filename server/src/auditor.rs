@@ -186,7 +186,7 @@ impl Auditor {
         for page in PAGES.iter() {
             for period in plan.periods(page) {
                 let period = plan.kept.covered(page, period, now);
-                let compared = self.clickhouse.compare_page(page, period, (None, now));
+                let compared = self.clickhouse.compare_page(page, period, None, now);
                 found.extend(compared.await?.differences);
             }
         }
@@ -194,7 +194,7 @@ impl Auditor {
         memory.advance(&plan, &touched);
         self.report(memory, found);
         if self.rebuilds
-            && let Err(failure) = self.repair(memory, (&plan.kept, now)).await
+            && let Err(failure) = self.repair(memory, &plan.kept, now).await
         {
             tracing::warn!(%failure, "cannot rebuild roll-ups that differ from raw rows; the next round retries");
         }

@@ -2,10 +2,10 @@
 //! answer. Screens, exports and alerts all query here, so each number has one definition.
 
 mod answer;
-mod ask;
 mod chrome;
 mod flame;
 mod inside;
+mod named_query;
 mod period;
 mod raw_rows;
 mod recorded;
@@ -14,10 +14,10 @@ mod version_numbers;
 mod weighed;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
-pub use self::ask::{Ask, AskError, Asked};
 pub use self::chrome::chrome_trace;
 pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
 pub use self::inside::{BaseTimes, Inside, InsideRow, beside, inside};
+pub use self::named_query::{InvalidQuery, NamedQuery, ResolvedQuery};
 pub use self::period::{Period, step_of};
 pub use self::raw_rows::{raw_rows, tables};
 pub use self::recorded::{MOST_EVENTS, recorded};
@@ -31,7 +31,7 @@ use crate::store::Failure;
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     #[error(transparent)]
-    Unfit(#[from] AskError),
+    Unfit(#[from] InvalidQuery),
     #[error(transparent)]
     Store(#[from] Failure),
 }

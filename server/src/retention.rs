@@ -143,7 +143,7 @@ impl Sweeper {
         }
         let days = clickhouse.usage_by_day(name).await?;
         let today = now - now.rem_euclid(DAY);
-        let (before, left) = first_day_to_keep((used, most), &days, today - SAFE_DAYS * DAY);
+        let (before, left) = first_day_to_keep(used, most, &days, today - SAFE_DAYS * DAY);
         if let Some(before) = before {
             tracing::warn!(
                 project = name,
@@ -176,7 +176,8 @@ fn keeping(default: Retention, projects: &[Storage]) -> RetentionPlan {
 
 /// Returns the first day to keep, so that at most nine tenths of the quota are used, and the bytes in use afterwards.
 fn first_day_to_keep(
-    (used, most): (u64, u64),
+    used: u64,
+    most: u64,
     days: &BTreeMap<i64, u64>,
     safe: i64,
 ) -> (Option<i64>, u64) {
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn the_oldest_days_are_deleted_but_never_the_last_two() {
         let days = BTreeMap::from([(0, 40), (DAY, 40), (2 * DAY, 10), (3 * DAY, 50)]);
-        let keep = |most| first_day_to_keep((150, most), &days, 2 * DAY);
+        let keep = |most| first_day_to_keep(150, most, &days, 2 * DAY);
         assert_eq!(keep(200), (None, 150));
         assert_eq!(keep(140), (Some(DAY), 110));
         assert_eq!(keep(100), (Some(2 * DAY), 70));

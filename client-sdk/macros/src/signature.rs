@@ -102,8 +102,8 @@ mod tests {
         for (written, read) in [
             ("fn pay(&self, amount: u64)", "pay(&self, u64)"),
             (
-                "fn all(mut self: Box<Self>, (a, b): (u8, &'a [u8]))",
-                "all(mut self: Box<Self>, (u8, &'a [u8]))",
+                "fn all(mut self: Box<Self>, a: u8, b: &'a [u8])",
+                "all(mut self: Box<Self>, u8, &'a [u8])",
             ),
             (
                 "fn on<F>(f: impl Fn(&mut str) -> Vec<u8> + Send + 'static)",

@@ -94,10 +94,10 @@ pub(crate) fn open(
     let before_last = segments.len().checked_sub(1);
     for (at, segment) in segments.into_iter().enumerate() {
         let renews = renews && Some(at) == before_last;
-        keep_or_remove(place, segment, renews, (&mut table, &mut recovery))?;
+        keep_or_remove(place, segment, renews, &mut table, &mut recovery)?;
     }
     let reopened = match last {
-        Some(last) => reopen(place, last, settings, (&mut table, &mut recovery))?,
+        Some(last) => reopen(place, last, settings, &mut table, &mut recovery)?,
         None => None,
     };
     let active = match reopened {
@@ -188,7 +188,8 @@ fn keep_or_remove(
     place: LogFolder<'_>,
     found: Found,
     renews: bool,
-    (table, recovery): (&mut Table, &mut Recovery),
+    table: &mut Table,
+    recovery: &mut Recovery,
 ) -> Result<(), DiskError> {
     let (files, dir) = place;
     let path = dir.join(found.name.file_name());
@@ -218,7 +219,8 @@ fn reopen(
         segment_bytes,
         renews,
     }: Settings,
-    (table, recovery): (&mut Table, &mut Recovery),
+    table: &mut Table,
+    recovery: &mut Recovery,
 ) -> Result<Option<Active>, DiskError> {
     let (files, dir) = place;
     let path = dir.join(found.name.file_name());

@@ -269,7 +269,7 @@ fn begin(
                     ..above
                 };
                 let record = kept.share.keeps(open.draw).then(|| {
-                    let mut record = start(shared, local, (name, kind, place), &above);
+                    let mut record = start(shared, local, name, kind, place, &above);
                     (open.trace_id, open.span_id) = (record.trace_id, record.span_id);
                     record.sample_rate = kept.sample_rate;
                     record
@@ -291,7 +291,9 @@ fn begin(
 fn start(
     shared: &Arc<Shared>,
     local: &mut Local,
-    (name, kind, place): (Cow<'static, str>, SpanKind, SourceLocation),
+    name: Cow<'static, str>,
+    kind: SpanKind,
+    place: SourceLocation,
     above: &Open,
 ) -> Box<SpanRecord> {
     let trace_id = if above.trace_id == 0 {

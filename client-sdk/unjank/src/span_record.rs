@@ -39,9 +39,9 @@ impl Queued {
         }
     }
 
-    pub(crate) fn into_event(self, (wall, names): (&WallClock, &Names)) -> Event {
+    pub(crate) fn into_event(self, wall: &WallClock, names: &Names) -> Event {
         match self {
-            Self::Span(record) => Event::Span(record.into_span((wall, names))),
+            Self::Span(record) => Event::Span(record.into_span(wall, names)),
             Self::Event(event) => *event,
         }
     }
@@ -113,7 +113,7 @@ pub(crate) struct SpanRecord {
 }
 
 impl SpanRecord {
-    fn into_span(self, (wall, names): (&WallClock, &Names)) -> Span<'static> {
+    fn into_span(self, wall: &WallClock, names: &Names) -> Span<'static> {
         let extras = self.extras.map(|extras| *extras).unwrap_or_default();
         let attributes = extras.attributes.into_iter();
         let events = extras.events.into_iter();

@@ -106,7 +106,8 @@ impl Uplink {
         &mut self,
         backlog: &mut Backlog,
         losses: &Losses,
-        (urgent, go_on): (bool, &dyn Fn() -> bool),
+        urgent: bool,
+        go_on: &dyn Fn() -> bool,
     ) -> Sent {
         let mut sent = Sent::default();
         backlog.begin(urgent, OLDEST_US, losses);

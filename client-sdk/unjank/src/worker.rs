@@ -227,7 +227,7 @@ impl Worker {
                 self.shared.losses.add(signal, Reason::RateLimited, 1);
                 continue;
             }
-            let mut event = queued.into_event((&self.shared.wall, &self.shared.names));
+            let mut event = queued.into_event(&self.shared.wall, &self.shared.names);
             if !self.lets_pass(&mut event) {
                 self.shared.losses.add(signal, Reason::Filtered, 1);
                 continue;
@@ -380,9 +380,7 @@ impl Worker {
         let ending = self.ending;
         let go_on = || (client::is_on() || ending) && Moment::now().since(begun) < UPLOAD_PIECE;
         let losses = &self.shared.losses;
-        let sent = self
-            .uplink
-            .send(&mut self.backlog, losses, (urgent, &go_on));
+        let sent = self.uplink.send(&mut self.backlog, losses, urgent, &go_on);
         self.settle_traffic();
         if let Some(etag) = sent.config_etag {
             self.remote.config_announced(&etag);

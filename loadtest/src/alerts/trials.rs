@@ -103,7 +103,7 @@ pub(super) async fn report(
         let (mut shifts, mut others) = (0, 0);
         let mut all = Vec::new();
         for number in 0..trials {
-            all.push(fill(bench, kind, (place, number)).await?);
+            all.push(fill(bench, kind, place, number).await?);
         }
         bench.simulator.roll_up()?;
         for (trial, happened) in all.iter().zip(run_two_by_two(bench, &rule, &all)?) {
@@ -180,7 +180,7 @@ fn first<'h>(happened: &'h Happened, what: &str) -> Option<&'h super::simulate::
 
 /// Fills the fleet of a roll-out unless it exists, from ten minutes before the hour of the release until the end of the evaluated
 /// time.
-async fn fill(bench: &Bench, kind: &Kind, (place, number): (usize, u64)) -> Result<Trial> {
+async fn fill(bench: &Bench, kind: &Kind, place: usize, number: u64) -> Result<Trial> {
     let hours = number as f64 * 31.0 % 144.0;
     let at = MONDAY + hours * HOUR + number as f64 * 7.0 % 50.0 * 60.0;
     let fleet = Fleet {

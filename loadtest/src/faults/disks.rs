@@ -131,7 +131,7 @@ pub(super) async fn failing(trial: &Trial) -> Result<String> {
     let (cases, mut failures) = (trial.choose(&FAILURES, 5), 0);
     for (of, calls, when) in cases {
         let case = describe(*of, *calls, *when);
-        let failed = fail(&mut rig, &trial.folder, (*of, *calls, *when)).await;
+        let failed = fail(&mut rig, &trial.folder, *of, *calls, *when).await;
         let failed = failed.context(case.clone())?;
         trial.say(&format!("{case}: {failed} calls failed"));
         rig.balanced().await.context(case)?;
@@ -145,7 +145,7 @@ pub(super) async fn failing(trial: &Trial) -> Result<String> {
     ))
 }
 
-async fn fail(rig: &mut Rig, folder: &Path, (of, calls, when): (Of, Calls, When)) -> Result<usize> {
+async fn fail(rig: &mut Rig, folder: &Path, of: Of, calls: Calls, when: When) -> Result<usize> {
     let engine = rig.site.engine().await?;
     rig.under_load(Size::Small, async |site| {
         let segment = newest_segment(&site.data_dir);

@@ -51,7 +51,7 @@ pub(super) async fn engine(trial: &Trial) -> Result<String> {
     let (cases, mut kills) = (trial.choose(&ENGINE, 6), 0);
     for (calls, n) in cases {
         let case = format!("killed at {} {n}", calls.noun());
-        let died = kill_engine(&mut rig, &trial.folder, (*calls, *n)).await;
+        let died = kill_engine(&mut rig, &trial.folder, *calls, *n).await;
         let died = died.context(case.clone())?;
         trial.say(&format!("{case}: {}", reached(died)));
         rig.balanced().await.context(case)?;
@@ -63,7 +63,7 @@ pub(super) async fn engine(trial: &Trial) -> Result<String> {
     summary(&rig, kills, cases.len()).await
 }
 
-async fn kill_engine(rig: &mut Rig, folder: &Path, (calls, n): (Calls, u32)) -> Result<bool> {
+async fn kill_engine(rig: &mut Rig, folder: &Path, calls: Calls, n: u32) -> Result<bool> {
     let pid = rig.site.engine().await?;
     rig.under_load(Size::Small, async |site| {
         let injected = Injected::attach(pid, &kill_at(calls, n, None), folder).await?;

@@ -49,7 +49,7 @@ pub(super) async fn cut(trial: &Trial) -> Result<String> {
         };
         let case = format!("cut at {} {n} of the {name}", calls.noun());
         trial.say(&case);
-        let cut = cut_at(&mut rig, &mut image, (*victim, *calls, *n), &trial.folder).await;
+        let cut = cut_at(&mut rig, &mut image, *victim, *calls, *n, &trial.folder).await;
         cut.context(case.clone())?;
         rig.balanced().await.context(case.clone())?;
         // An engine that lost its deduplication tokens fails when an INSERT is repeated, so provoke a repetition.
@@ -67,7 +67,9 @@ pub(super) async fn cut(trial: &Trial) -> Result<String> {
 async fn cut_at(
     rig: &mut Rig,
     image: &mut Image,
-    (victim, calls, n): (Victim, Calls, u32),
+    victim: Victim,
+    calls: Calls,
+    n: u32,
     folder: &Path,
 ) -> Result<()> {
     let engine = rig.site.engine().await?;

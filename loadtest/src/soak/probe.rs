@@ -59,7 +59,7 @@ impl Probe {
         };
         let (asked, stop) = (Arc::clone(&probe.asked), probe.stop.clone());
         probe.tasks.spawn(async move {
-            if let Err(error) = ask_for_ever((&client, &base, &token), &asked, &stop).await {
+            if let Err(error) = ask_for_ever(&client, &base, &token, &asked, &stop).await {
                 console::say(&format!("the probe failed: {error:#}"));
             }
         });
@@ -86,7 +86,9 @@ impl Probe {
 }
 
 async fn ask_for_ever(
-    (client, base, token): (&Client, &str, &str),
+    client: &Client,
+    base: &str,
+    token: &str,
     asked: &Mutex<Asked>,
     stop: &Stop,
 ) -> Result<()> {

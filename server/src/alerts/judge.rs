@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::alerts::judge::verdict::{Group, Verdict};
 use crate::alerts::judge::versions::Remembered;
 use crate::alerts::rule::{Condition, Rule};
-use crate::query::{Ask, QueryError};
+use crate::query::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
 
@@ -65,13 +65,13 @@ pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Query
 
 impl Case<'_> {
     /// Returns the rule's query for a period: the measure, then the number of samples.
-    pub(in crate::alerts) fn ask(&self, from: i64, to: i64) -> Ask {
+    pub(in crate::alerts) fn ask(&self, from: i64, to: i64) -> NamedQuery {
         let metric = &self.rule.metric;
         let filters = metric.filters.iter();
         let filters =
             filters.flat_map(|(name, all)| all.iter().map(|one| (name.clone(), one.clone())));
         let samples = samples_of(&metric.signal).to_owned();
-        Ask {
+        NamedQuery {
             from: Some(from),
             to: Some(to),
             by: metric.by.clone(),
@@ -80,7 +80,7 @@ impl Case<'_> {
             limit: Some(MOST_GROUPS),
             exact: true,
             filters: filters.collect(),
-            ..Ask::default()
+            ..NamedQuery::default()
         }
     }
 
@@ -122,7 +122,7 @@ impl Judge {
     pub(in crate::alerts) async fn rows(
         &self,
         case: &Case<'_>,
-        ask: &Ask,
+        ask: &NamedQuery,
     ) -> Result<Vec<TableRow>, QueryError> {
         let asked = ask.table(case.project, &case.rule.metric.signal, case.now)?;
         let (rows, _) = self

@@ -89,10 +89,7 @@ impl Evaluator {
                 }
                 Due::Save(value, acted) => (value, acted),
             };
-            match self
-                .write(incident, (value, current.revision), *acted)
-                .await
-            {
+            match self.write(incident, value, current.revision, *acted).await {
                 Err(SaveError::Control(ControlError::Conflict { .. })) => {}
                 done => return done,
             }
@@ -200,7 +197,8 @@ impl Evaluator {
     pub(in crate::alerts) async fn write(
         &self,
         incident: &Incident,
-        (configuration, expected_revision): (Value, i64),
+        configuration: Value,
+        expected_revision: i64,
         mut acted: ActionOutcome,
     ) -> Result<(), SaveError> {
         acted.revision = Some(expected_revision + 1);

@@ -23,12 +23,13 @@ impl Auditor {
     pub(super) async fn repair(
         &self,
         memory: &mut Memory,
-        (kept, now): (&Kept, i64),
+        kept: &Kept,
+        now: i64,
     ) -> Result<(), Failure> {
         let due = due(memory, now);
         let mut sound = Vec::new();
         for one in due {
-            if self.has_all_raw_rows(memory, &one, (kept, now)).await? {
+            if self.has_all_raw_rows(memory, &one, kept, now).await? {
                 sound.push(one);
             }
         }
@@ -54,7 +55,8 @@ impl Auditor {
         &self,
         memory: &Memory,
         one: &Difference,
-        (kept, now): (&Kept, i64),
+        kept: &Kept,
+        now: i64,
     ) -> Result<bool, Failure> {
         let Some(page) = arrivals(&one.page) else {
             return Ok(false);
@@ -72,7 +74,7 @@ impl Auditor {
         if compared != period {
             return Ok(false);
         }
-        let compared = self.clickhouse.compare_page(page, period, (None, now));
+        let compared = self.clickhouse.compare_page(page, period, None, now);
         Ok(compared.await?.differences.is_empty())
     }
 

@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::Args;
 use unjank_protocol::{Day, Timestamp};
 
-use crate::query::Ask;
+use crate::query::NamedQuery;
 
 const MINUTE: i64 = 60_000_000;
 
@@ -37,8 +37,8 @@ impl Choice {
         self.from.is_none() && self.to.is_none() && self.filters.is_empty()
     }
 
-    pub(super) fn ask(&self, now: i64) -> anyhow::Result<Ask> {
-        let mut ask = Ask::default();
+    pub(super) fn ask(&self, now: i64) -> anyhow::Result<NamedQuery> {
+        let mut ask = NamedQuery::default();
         if let Some(from) = &self.from {
             ask.from = Some(time("--from", from, now)?);
         }

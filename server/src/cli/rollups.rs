@@ -98,7 +98,8 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
             &store,
             &pages,
             period,
-            (args.project.as_deref(), now / 1_000_000),
+            args.project.as_deref(),
+            now / 1_000_000,
         )
         .await
     })?;
@@ -157,7 +158,8 @@ async fn check(
     store: &ClickHouse,
     pages: &[&'static Page],
     period: Period,
-    (project, now): (Option<&str>, i64),
+    project: Option<&str>,
+    now: i64,
 ) -> anyhow::Result<Checked> {
     let kept = store.kept().await?;
     let mut checked = Checked::default();
@@ -176,7 +178,7 @@ async fn check(
                 },
                 now,
             );
-            let compared = store.compare_page(page, part, (project, now)).await;
+            let compared = store.compare_page(page, part, project, now).await;
             let compared =
                 compared.with_context(|| format!("{} {}", page.signal, page.book.as_str()))?;
             checked.add(page, part, compared.events);

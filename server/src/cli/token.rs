@@ -105,7 +105,7 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
                     role: new.role.into(),
                     expires_at: new.days.map(|days| now + days_in_micros(days)),
                 };
-                let (_, credential) = issue(&control, request, None, (&actor, now)).await?;
+                let (_, credential) = issue(&control, request, None, &actor, now).await?;
                 writeln!(out, "{}", credential.reveal())?;
             }
             Command::List(scope) => {

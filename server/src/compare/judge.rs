@@ -24,7 +24,7 @@ const LEAST_BEYOND: f64 = 5.0;
 pub fn compare(base: &Side, head: &Side, budgets: &Budgets) -> Comparison {
     let mut compared: Vec<Compared> = metrics(base, head, budgets)
         .into_iter()
-        .map(|(of, metric)| Compared::gather(base, head, budgets, (of, metric)))
+        .map(|(of, metric)| Compared::gather(base, head, budgets, of, metric))
         .collect();
     choose_basis(&mut compared, budgets);
     let tests: Vec<Option<Test>> = compared.iter().map(Compared::test).collect();
@@ -171,12 +171,7 @@ fn choose_basis(all: &mut [Compared], budgets: &Budgets) {
 }
 
 impl Compared {
-    fn gather(
-        base: &Side,
-        head: &Side,
-        budgets: &Budgets,
-        (of, metric): (Measurable, Metric),
-    ) -> Self {
+    fn gather(base: &Side, head: &Side, budgets: &Budgets, of: Measurable, metric: Metric) -> Self {
         Self {
             base: Gathered::new(base, &of, metric),
             head: Gathered::new(head, &of, metric),

@@ -32,7 +32,8 @@ pub async fn issue(
     control: &Control,
     request: TokenRequest,
     until: Option<i64>,
-    (actor, now): (&Actor, i64),
+    actor: &Actor,
+    now: i64,
 ) -> Result<(ApiToken, Credential), IssueError> {
     if request.expires_at.is_some_and(|end| end <= now) {
         return Err(IssueError::AlreadyOver);

@@ -92,7 +92,8 @@ pub async fn save(
 /// Saves an earlier revision as a new one. History is never rewritten.
 pub async fn roll_back(
     control: &Control,
-    (project, to): (&str, i64),
+    project: &str,
+    to: i64,
     expected_revision: i64,
     actor: &Actor,
     now: i64,

@@ -86,7 +86,8 @@ impl Logins {
     pub async fn log_in(
         &self,
         control: &Control,
-        (email, password): (&str, String),
+        email: &str,
+        password: String,
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
         let now = attempt.now;
@@ -159,7 +160,8 @@ impl Logins {
     pub async fn accept_invitation(
         &self,
         control: &Control,
-        (token, password): (&str, String),
+        token: &str,
+        password: String,
         attempt: Attempt,
     ) -> Result<Login, LoginError> {
         let now = attempt.now;

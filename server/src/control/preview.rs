@@ -101,7 +101,7 @@ async fn add_volumes(
             reason = "counts of events are far below 2^53"
         )]
         let sent = volume.sent as f64;
-        forecast.volume(install, (signal, volume.name), sent, happened);
+        forecast.volume(install, signal, volume.name, sent, happened);
     }
     Ok(rows)
 }

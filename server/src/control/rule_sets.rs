@@ -73,7 +73,8 @@ pub async fn save(
 /// revision.
 pub async fn roll_back(
     control: &Control,
-    (project, to): (&str, i64),
+    project: &str,
+    to: i64,
     expected_revision: i64,
     actor: &Actor,
     now: i64,

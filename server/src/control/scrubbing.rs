@@ -38,7 +38,7 @@ pub async fn save(
 ) -> Result<(), SaveError> {
     let compiled = compile(document, actor).await?;
     let json = serde_json::to_string(compiled.document()).unwrap_or_default();
-    control.set_scrubbing((project, &json), actor, at).await?;
+    control.set_scrubbing(project, &json, actor, at).await?;
     Ok(())
 }
 

@@ -47,7 +47,8 @@ const DISK: RunsOn = RunsOn::Aside("arch_disk_io_0");
 
 const fn method(
     class: &'static str,
-    (function, line): (&'static str, u32),
+    function: &'static str,
+    line: u32,
     own_us: f64,
     place: RunsOn,
     inside: &'static [Step],
@@ -71,7 +72,7 @@ const fn repeated(times: u32, mut step: Step) -> Step {
 }
 
 const fn request(path: &'static str, own_us: f64) -> Step {
-    let step = method(path, ("", 0), own_us, HTTP, &[]);
+    let step = method(path, "", 0, own_us, HTTP, &[]);
     Step {
         kind: SpanKind::Network,
         ..step
@@ -79,7 +80,7 @@ const fn request(path: &'static str, own_us: f64) -> Step {
 }
 
 const fn init(class: &'static str, line: u32, own_us: f64) -> Step {
-    let step = method(class, ("<init>", line), own_us, RunsOn::Here, &[]);
+    let step = method(class, "<init>", line, own_us, RunsOn::Here, &[]);
     Step {
         kind: SpanKind::Init,
         ..step
@@ -89,12 +90,14 @@ const fn init(class: &'static str, line: u32, own_us: f64) -> Step {
 /// Writes an order to the database. The work is the same on every thread.
 pub(super) const INSERT_ORDER: Step = method(
     "com.example.shop.data.OrderDao",
-    ("insert(Order)", 58),
+    "insert(Order)",
+    58,
     270_000.0,
     DISK,
     &[method(
         "androidx.room.RoomDatabase",
-        ("runInTransaction(Runnable)", 574),
+        "runInTransaction(Runnable)",
+        574,
         9_000.0,
         RunsOn::Here,
         &[],
@@ -136,12 +139,14 @@ impl Operation {
 
 const BIND_CARD: Step = method(
     "com.example.shop.feed.FeedAdapter",
-    ("onBindViewHolder(ViewHolder, int)", 91),
+    "onBindViewHolder(ViewHolder, int)",
+    91,
     2_600.0,
     RunsOn::Here,
     &[method(
         "com.bumptech.glide.RequestBuilder",
-        ("into(ImageView)", 775),
+        "into(ImageView)",
+        775,
         1_300.0,
         RunsOn::Here,
         &[],
@@ -155,12 +160,14 @@ const OPEN_FEED: &[Step] = &[
     request("/home/feed", 240_000.0),
     method(
         "com.example.shop.feed.FeedRepository",
-        ("toDomain(FeedDto)", 64),
+        "toDomain(FeedDto)",
+        64,
         9_000.0,
         IO,
         &[method(
             "com.google.gson.Gson",
-            ("fromJson(Reader, Type)", 887),
+            "fromJson(Reader, Type)",
+            887,
             21_000.0,
             RunsOn::Here,
             &[],
@@ -168,14 +175,16 @@ const OPEN_FEED: &[Step] = &[
     ),
     method(
         "com.example.shop.feed.FeedFragment",
-        ("render(FeedState)", 118),
+        "render(FeedState)",
+        118,
         5_500.0,
         RunsOn::Here,
         &[
             repeated(6, BIND_CARD),
             method(
                 "com.airbnb.lottie.LottieAnimationView",
-                ("setComposition(LottieComposition)", 312),
+                "setComposition(LottieComposition)",
+                312,
                 7_500.0,
                 RunsOn::Here,
                 &[],
@@ -184,7 +193,8 @@ const OPEN_FEED: &[Step] = &[
     ),
     method(
         "com.example.shop.analytics.Tracker",
-        ("flush()", 47),
+        "flush()",
+        47,
         12_000.0,
         RunsOn::Aside("pool-7-thread-1"),
         &[],
@@ -195,7 +205,8 @@ const LOAD_MORE: &[Step] = &[
     request("/home/feed", 230_000.0),
     method(
         "com.google.gson.Gson",
-        ("fromJson(Reader, Type)", 887),
+        "fromJson(Reader, Type)",
+        887,
         20_000.0,
         IO,
         &[],
@@ -208,12 +219,14 @@ const SEARCH: &[Step] = &[
     request("/search/results", 230_000.0),
     method(
         "com.example.shop.search.SearchRepository",
-        ("rank(List)", 83),
+        "rank(List)",
+        83,
         11_000.0,
         IO,
         &[method(
             "shop_core::search::rank",
-            ("score", 0),
+            "score",
+            0,
             16_000.0,
             RunsOn::Here,
             &[],
@@ -221,12 +234,14 @@ const SEARCH: &[Step] = &[
     ),
     method(
         "com.example.shop.search.ResultList",
-        ("submitList(List)", 52),
+        "submitList(List)",
+        52,
         4_500.0,
         RunsOn::Here,
         &[method(
             "androidx.recyclerview.widget.DiffUtil",
-            ("calculateDiff(Callback)", 124),
+            "calculateDiff(Callback)",
+            124,
             8_500.0,
             RunsOn::Here,
             &[],
@@ -240,12 +255,14 @@ const OPEN_PRODUCT: &[Step] = &[
     request("/product/card", 190_000.0),
     method(
         "com.example.shop.product.ProductMapper",
-        ("toDomain(ProductDto)", 29),
+        "toDomain(ProductDto)",
+        29,
         7_000.0,
         IO,
         &[method(
             "com.google.gson.Gson",
-            ("fromJson(Reader, Type)", 887),
+            "fromJson(Reader, Type)",
+            887,
             12_000.0,
             RunsOn::Here,
             &[],
@@ -253,7 +270,8 @@ const OPEN_PRODUCT: &[Step] = &[
     ),
     method(
         "com.example.shop.product.ProductGallery",
-        ("bind(Product)", 77),
+        "bind(Product)",
+        77,
         6_000.0,
         RunsOn::Here,
         &[
@@ -261,7 +279,8 @@ const OPEN_PRODUCT: &[Step] = &[
                 3,
                 method(
                     "com.bumptech.glide.load.engine.Engine",
-                    ("load(Key)", 178),
+                    "load(Key)",
+                    178,
                     3_800.0,
                     RunsOn::Here,
                     &[],
@@ -269,7 +288,8 @@ const OPEN_PRODUCT: &[Step] = &[
             ),
             method(
                 "com.example.shop.product.PriceFormatter",
-                ("format(Money)", 19),
+                "format(Money)",
+                19,
                 1_900.0,
                 RunsOn::Here,
                 &[],
@@ -281,14 +301,16 @@ const OPEN_PRODUCT: &[Step] = &[
 const ADD_TO_CART: &[Step] = &[
     method(
         "com.example.shop.cart.CartRepository",
-        ("add(Product, int)", 102),
+        "add(Product, int)",
+        102,
         6_000.0,
         IO,
         &[
             request("/cart/items", 150_000.0),
             method(
                 "com.example.shop.data.CartDao",
-                ("upsert(CartItem)", 33),
+                "upsert(CartItem)",
+                33,
                 13_000.0,
                 RunsOn::Here,
                 &[],
@@ -297,14 +319,16 @@ const ADD_TO_CART: &[Step] = &[
     ),
     method(
         "com.example.shop.cart.CartBadge",
-        ("update(int)", 18),
+        "update(int)",
+        18,
         1_400.0,
         RunsOn::Here,
         &[],
     ),
     method(
         "com.example.shop.analytics.Tracker",
-        ("flush()", 47),
+        "flush()",
+        47,
         12_000.0,
         RunsOn::Aside("pool-7-thread-1"),
         &[],
@@ -315,7 +339,8 @@ const APPLY_PROMO: &[Step] = &[
     request("/cart/promo", 170_000.0),
     method(
         "com.example.shop.cart.CartViewModel",
-        ("recalculate(Cart)", 140),
+        "recalculate(Cart)",
+        140,
         8_000.0,
         RunsOn::Here,
         &[],
@@ -326,7 +351,8 @@ const CHECKOUT: &[Step] = &[
     init("com.example.shop.checkout.CheckoutViewModel", 38, 6_000.0),
     method(
         "com.example.shop.checkout.OrderValidator",
-        ("validate(Order)", 44),
+        "validate(Order)",
+        44,
         9_000.0,
         RunsOn::Here,
         &[],
@@ -334,12 +360,14 @@ const CHECKOUT: &[Step] = &[
     request("/checkout/submit", 290_000.0),
     method(
         "com.stripe.android.PaymentController",
-        ("confirm(PaymentIntent)", 211),
+        "confirm(PaymentIntent)",
+        211,
         12_000.0,
         IO,
         &[method(
             "com.example.shop.security.TokenVault",
-            ("unseal(byte[])", 66),
+            "unseal(byte[])",
+            66,
             24_000.0,
             RunsOn::Here,
             &[],
@@ -347,14 +375,16 @@ const CHECKOUT: &[Step] = &[
     ),
     method(
         "com.example.shop.checkout.CheckoutFragment",
-        ("render(CheckoutState)", 126),
+        "render(CheckoutState)",
+        126,
         7_000.0,
         RunsOn::Here,
         &[],
     ),
     method(
         "com.example.shop.analytics.Tracker",
-        ("flush()", 47),
+        "flush()",
+        47,
         12_000.0,
         RunsOn::Aside("pool-7-thread-1"),
         &[],
@@ -365,14 +395,16 @@ const LOG_IN: &[Step] = &[
     request("/auth/token", 220_000.0),
     method(
         "com.example.shop.security.TokenVault",
-        ("seal(String)", 49),
+        "seal(String)",
+        49,
         31_000.0,
         IO,
         &[],
     ),
     method(
         "com.example.shop.session.SessionStore",
-        ("save(Session)", 72),
+        "save(Session)",
+        72,
         9_000.0,
         RunsOn::Here,
         &[],
@@ -384,14 +416,16 @@ const TRACK_ORDER: &[Step] = &[
     request("/orders/track", 200_000.0),
     method(
         "com.google.android.gms.maps.MapView",
-        ("onCreate(Bundle)", 12),
+        "onCreate(Bundle)",
+        12,
         27_000.0,
         RunsOn::Here,
         &[],
     ),
     method(
         "com.example.shop.orders.OrderTimeline",
-        ("render(OrderState)", 58),
+        "render(OrderState)",
+        58,
         4_000.0,
         RunsOn::Here,
         &[],
@@ -401,7 +435,8 @@ const TRACK_ORDER: &[Step] = &[
 const SUBMIT_REVIEW: &[Step] = &[
     method(
         "com.example.shop.reviews.ReviewDraftStore",
-        ("load(long)", 40),
+        "load(long)",
+        40,
         10_000.0,
         IO,
         &[],
@@ -409,7 +444,8 @@ const SUBMIT_REVIEW: &[Step] = &[
     request("/product/reviews", 260_000.0),
     method(
         "com.example.shop.reviews.ReviewList",
-        ("submitList(List)", 61),
+        "submitList(List)",
+        61,
         5_000.0,
         RunsOn::Here,
         &[],

@@ -119,9 +119,7 @@ impl<'e> Pass<'e> {
             let hours = clickhouse.hours_to_erase(table, scope_of).await?;
             let mark = self.note(table, &found, hours);
             self.save().await?;
-            clickhouse
-                .erase_rows((table, scope_of), &found, mark)
-                .await?;
+            clickhouse.erase_rows(table, scope_of, &found, mark).await?;
         }
         self.settle(table);
         self.work_mut(|work| work.tables.push(table.to_owned()));

@@ -170,7 +170,7 @@ impl Reclassifier {
         };
         let stacks = self
             .clickhouse
-            .unclassified_stacks(classes, (after, last))
+            .unclassified_stacks(classes, after, last)
             .await?;
         let all = stacks.len();
         let new = classify(&pass.rules, stacks, self.clock.now()).await?;

@@ -122,7 +122,7 @@ pub(super) async fn create(
     rights: CredentialExpiry,
     Object(new, ..): Object<NewToken>,
 ) -> Made {
-    make(&app, (Some(member.project), new), &member.actor, rights).await
+    make(&app, Some(member.project), new, &member.actor, rights).await
 }
 
 /// Revokes an API token of this project permanently.
@@ -180,7 +180,7 @@ pub(super) async fn create_for_all(
     rights: CredentialExpiry,
     Object(new, ..): Object<NewToken>,
 ) -> Made {
-    make(&app, (None, new), &actor, rights).await
+    make(&app, None, new, &actor, rights).await
 }
 
 /// Revokes an API token for all projects permanently.
@@ -220,7 +220,8 @@ async fn listed(app: &App, tokens: Vec<ApiToken>) -> Result<Json<TokenList>, Pro
 
 async fn make(
     app: &App,
-    (project, new): (Option<String>, NewToken),
+    project: Option<String>,
+    new: NewToken,
     actor: &Actor,
     CredentialExpiry(until): CredentialExpiry,
 ) -> Made {
@@ -234,7 +235,7 @@ async fn make(
         expires_at: new.expires_at,
     };
     let now = app.clock.now();
-    let (token, credential) = issue(&app.control, request, until, (actor, now)).await?;
+    let (token, credential) = issue(&app.control, request, until, actor, now).await?;
     let body = TokenBody {
         token: Some(credential.reveal().to_owned()),
         ..token.into()

@@ -186,7 +186,8 @@ pub(super) async fn roll_back(
     let now = app.clock.now();
     let saved = configurations::roll_back(
         &app.control,
-        (&member.project, back.revision),
+        &member.project,
+        back.revision,
         back.expected_revision,
         &member.actor,
         now,

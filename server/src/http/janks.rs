@@ -17,7 +17,7 @@ use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::{QueryParameters, QueryString, turn};
 use crate::app::App;
-use crate::query::{Ask, FlameNode, Weighed, flame, folded, speedscope};
+use crate::query::{FlameNode, NamedQuery, Weighed, flame, folded, speedscope};
 use crate::store::reads::{JankEvent, StoredFrame};
 
 /// A frame of a stack.
@@ -129,7 +129,7 @@ pub(super) struct Events {
     events: Vec<EventBody>,
 }
 
-async fn weighed(app: &App, member: &Member, ask: Ask) -> Result<Weighed, Problem> {
+async fn weighed(app: &App, member: &Member, ask: NamedQuery) -> Result<Weighed, Problem> {
     let _turn = turn(app, &member.actor).await?;
     Ok(Weighed::read(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
 }

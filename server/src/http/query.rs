@@ -16,7 +16,7 @@ use super::member::Viewer;
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use crate::app::App;
-use crate::query::{Asked, Shape, distribution, series};
+use crate::query::{ResolvedQuery, Shape, distribution, series};
 use crate::shares::Share;
 use crate::store::control::Actor;
 use crate::store::reads::{
@@ -73,7 +73,7 @@ pub(super) struct About {
 }
 
 impl About {
-    fn new(asked: &Asked, read: Read) -> Self {
+    fn new(asked: &ResolvedQuery, read: Read) -> Self {
         let reading = &asked.reading;
         let (mut base_from, mut base_to, mut base_app_version) = (None, None, None);
         match &reading.base {

@@ -55,7 +55,7 @@ pub(super) async fn log_in(
     let attempt = attempt(&app, address, &headers);
     let login = app
         .logins
-        .log_in(&app.control, (&email, password), attempt)
+        .log_in(&app.control, &email, password, attempt)
         .await?;
     Ok(logged_in(&login))
 }
@@ -83,7 +83,7 @@ pub(super) async fn accept_invitation(
     let attempt = attempt(&app, address, &headers);
     let login = app
         .logins
-        .accept_invitation(&app.control, (&token, password), attempt)
+        .accept_invitation(&app.control, &token, password, attempt)
         .await?;
     Ok(logged_in(&login))
 }

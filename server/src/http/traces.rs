@@ -16,7 +16,7 @@ use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::{QueryParameters, QueryString, turn};
 use crate::app::App;
-use crate::query::{Ask, Inside, beside, chrome_trace, inside};
+use crate::query::{Inside, NamedQuery, beside, chrome_trace, inside};
 use crate::store::reads::{First, Search, SpanPlace, StoredSpan};
 
 /// Maximum number of spans on a page of a search.
@@ -228,7 +228,7 @@ const fn letter(first: First) -> char {
 async fn found(
     app: &App,
     member: &Member,
-    mut ask: Ask,
+    mut ask: NamedQuery,
     search: Search,
 ) -> Result<Vec<StoredSpan>, Problem> {
     ask.measures = vec!["count".to_owned()];
@@ -332,7 +332,12 @@ pub(super) async fn inside_span(
 }
 
 /// Returns the calls inside the latest spans that match the filters.
-async fn looked_into(app: &App, member: &Member, name: &str, ask: Ask) -> Result<Inside, Problem> {
+async fn looked_into(
+    app: &App,
+    member: &Member,
+    name: &str,
+    ask: NamedQuery,
+) -> Result<Inside, Problem> {
     let search = Search {
         at_least_us: ask.at_least_us.unwrap_or_default(),
         first: First::Latest,

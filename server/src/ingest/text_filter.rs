@@ -167,7 +167,8 @@ mod tests {
 
     fn filtered(
         names: &RecentNames,
-        (project, received_at): (&Arc<str>, i64),
+        project: &Arc<str>,
+        received_at: i64,
         batch: &mut Batch<'_>,
         new_stack: impl Fn(&[Frame<'_>]) -> Option<u64>,
     ) -> Vec<ChangedTexts> {
@@ -197,7 +198,7 @@ mod tests {
     fn names_above_the_bound_are_stored_as_other_until_the_next_hour() {
         let (names, shop) = (RecentNames::new(4), Arc::from("shop"));
         let mut batch = page_loads([1, 2, 3, 1, 4]);
-        let renamed = filtered(&names, (&shop, NOW), &mut batch, |_| None);
+        let renamed = filtered(&names, &shop, NOW, &mut batch, |_| None);
         assert_eq!(pages(&batch), ["p1", "p2", OTHER, "p1", OTHER]);
         let expected = ChangedTexts {
             signal: Signal::PageLoads,
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(renamed, [expected]);
         for (project, at) in [(&Arc::from("other"), NOW), (&shop, NOW + HOUR_US)] {
             let mut batch = page_loads([3, 4]);
-            let renamed = filtered(&names, (project, at), &mut batch, |_| None);
+            let renamed = filtered(&names, project, at, &mut batch, |_| None);
             assert_eq!((pages(&batch).len(), renamed.len()), (2, 0));
             assert_eq!(pages(&batch), ["p3", "p4"]);
         }
@@ -231,7 +232,7 @@ mod tests {
             "known" => None,
             other => Some(other.len() as u64 + u64::from(other.as_bytes()[0])),
         };
-        let renamed = filtered(&names, (&shop, NOW), &mut batch, unknown);
+        let renamed = filtered(&names, &shop, NOW, &mut batch, unknown);
         let janks = batch.janks.iter();
         let functions: Vec<_> = janks.map(|jank| jank.stack[0].function.as_str()).collect();
         assert_eq!(functions, ["a", OTHER, "known"]);

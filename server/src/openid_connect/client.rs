@@ -140,7 +140,8 @@ pub(super) fn authorize(
 
 /// Exchanges a code for tokens. A code is single-use.
 pub(super) async fn exchange(
-    (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
+    metadata: &CoreProviderMetadata,
+    settings: &ProviderSettings,
     http: &HttpClient,
     attempt: &Attempt,
     code: &str,
@@ -176,7 +177,8 @@ pub(super) enum IdTokenFault {
 
 /// Verifies the ID token: signature, issuer, audience, expiry and nonce.
 pub(super) fn verify(
-    (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
+    metadata: &CoreProviderMetadata,
+    settings: &ProviderSettings,
     tokens: &Tokens,
     attempt: &Attempt,
     now: i64,
@@ -220,7 +222,7 @@ pub(super) async fn complete(
     };
     let mut claims = claims;
     if claims.lacks(roles_claim) && metadata.userinfo_endpoint().is_some() {
-        claims = claims.or(user_info((metadata, settings), http, tokens, &subject).await?);
+        claims = claims.or(user_info(metadata, settings, http, tokens, &subject).await?);
     }
     Ok(Confirmed {
         email: claims.email(),
@@ -231,7 +233,8 @@ pub(super) async fn complete(
 }
 
 async fn user_info(
-    (metadata, settings): (&CoreProviderMetadata, &ProviderSettings),
+    metadata: &CoreProviderMetadata,
+    settings: &ProviderSettings,
     http: &HttpClient,
     tokens: &Tokens,
     subject: &str,

@@ -71,12 +71,11 @@ impl Provider {
     ) -> Result<Confirmed, OidcError> {
         let settings = &*self.settings;
         let mut known = self.fetched(now, FRESH).await?;
-        let tokens =
-            client::exchange((&known.metadata, settings), &self.http, attempt, code).await?;
-        let mut verified = client::verify((&known.metadata, settings), &tokens, attempt, now);
+        let tokens = client::exchange(&known.metadata, settings, &self.http, attempt, code).await?;
+        let mut verified = client::verify(&known.metadata, settings, &tokens, attempt, now);
         if let Err(IdTokenFault::UnknownKey) = verified {
             known = self.fetched(now, KEYS_EVERY).await?;
-            verified = client::verify((&known.metadata, settings), &tokens, attempt, now);
+            verified = client::verify(&known.metadata, settings, &tokens, attempt, now);
         }
         let verified = verified.map_err(|fault| match fault {
             IdTokenFault::Invalid(error) => error,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::store::reads::{Aggregation, Filter, Read, Wanted};
 use crate::store::{ClickHouse, Failure};
 
-use super::ask::Asked;
+use super::named_query::ResolvedQuery;
 
 const MOST_POINTS: u64 = 100_000;
 
@@ -34,7 +34,10 @@ pub struct Shape {
 }
 
 /// Reads the largest groups over time. The groups become a filter of the reading.
-pub async fn series(clickhouse: &ClickHouse, asked: &mut Asked) -> Result<(Steps, Read), Failure> {
+pub async fn series(
+    clickhouse: &ClickHouse,
+    asked: &mut ResolvedQuery,
+) -> Result<(Steps, Read), Failure> {
     let mut read = Read::default();
     let mut groups = vec![Vec::new()];
     if let Some(dimension) = asked.reading.by.first().copied() {
@@ -89,7 +92,7 @@ pub async fn series(clickhouse: &ClickHouse, asked: &mut Asked) -> Result<(Steps
 /// Reads the distribution of a field in the largest groups.
 pub async fn distribution(
     clickhouse: &ClickHouse,
-    asked: &Asked,
+    asked: &ResolvedQuery,
     field: &'static str,
 ) -> Result<(Shape, Read), Failure> {
     let mut reading = asked.reading.clone();

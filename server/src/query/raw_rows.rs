@@ -1,6 +1,6 @@
 //! Raw rows of a signal, for export.
 
-use super::{Ask, AskError};
+use super::{InvalidQuery, NamedQuery};
 use crate::store::reads::{Reading, SUBJECTS};
 
 /// Larger exports are a case for ClickHouse's own tools.
@@ -14,11 +14,11 @@ pub fn tables() -> impl Iterator<Item = &'static str> {
 
 /// Returns the reading for the raw rows of a signal, and the maximum number of rows.
 pub fn raw_rows(
-    mut ask: Ask,
+    mut ask: NamedQuery,
     project: &str,
     signal: &str,
     now: i64,
-) -> Result<(Reading, u64), AskError> {
+) -> Result<(Reading, u64), InvalidQuery> {
     let limit = ask.limit.take().unwrap_or(MOST_ROWS).min(MOST_ROWS);
     Ok((ask.single(project, signal, now)?, limit))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Ask, AskError, QueryError};
+use super::{InvalidQuery, NamedQuery, QueryError};
 use crate::stacks::Rules;
 use crate::store::reads::{Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
@@ -19,7 +19,7 @@ pub(super) const MAX_BATCH_DELAY: i64 = 8 * 86_400_000_000;
 pub async fn recorded(
     clickhouse: &ClickHouse,
     project: &str,
-    ask: &Ask,
+    ask: &NamedQuery,
     now: i64,
     rules: &Rules,
 ) -> Result<TestRun, QueryError> {
@@ -55,34 +55,34 @@ pub async fn recorded(
 }
 
 /// Rejects filters on dimensions that some signals lack: they would silently select half a run.
-pub(super) fn check_run_filters(ask: &Ask) -> Result<Ask, AskError> {
+pub(super) fn check_run_filters(ask: &NamedQuery) -> Result<NamedQuery, InvalidQuery> {
     let common = subject("spans").map_or(&[][..], |spans| spans.common());
     for (name, _) in &ask.filters {
         if !common.iter().any(|dimension| dimension.name == name) {
             let names: Vec<_> = common.iter().map(|dimension| dimension.name).collect();
-            return Err(AskError(format!(
+            return Err(InvalidQuery(format!(
                 "a report cannot be filtered by `{name}`: use one of {}",
                 names.join(", ")
             )));
         }
     }
-    Ok(Ask {
+    Ok(NamedQuery {
         from: ask.from,
         to: ask.to,
         filters: ask.filters.clone(),
-        ..Ask::default()
+        ..NamedQuery::default()
     })
 }
 
 struct Source<'s> {
     clickhouse: &'s ClickHouse,
     project: &'s str,
-    ask: Ask,
+    ask: NamedQuery,
     now: i64,
 }
 
 impl Source<'_> {
-    fn reading(&self, name: &str) -> Result<Reading, AskError> {
+    fn reading(&self, name: &str) -> Result<Reading, InvalidQuery> {
         let mut reading = self.ask.single(self.project, name, self.now)?;
         let of_session = self
             .ask

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::recorded::{MAX_BATCH_DELAY, check_run_filters};
-use super::{Ask, QueryError};
+use super::{NamedQuery, QueryError};
 use crate::stacks::Rules;
 use crate::store::ClickHouse;
 use crate::store::reads::{Grain, recorded_signals};
@@ -28,7 +28,7 @@ struct OfSession {
 pub async fn sampled_sessions(
     clickhouse: &ClickHouse,
     project: &str,
-    ask: &Ask,
+    ask: &NamedQuery,
     now: i64,
     rules: &Rules,
 ) -> Result<Vec<Measured>, QueryError> {

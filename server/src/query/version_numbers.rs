@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, QueryError};
+use super::{NamedQuery, QueryError};
 use crate::compare::{Metric, Statistic};
 use crate::store::ClickHouse;
 use crate::test_run::{Measurable, Quantity};
@@ -116,7 +116,7 @@ const QUESTIONS: &[Question] = &[
 pub async fn numbers_of_versions(
     clickhouse: &ClickHouse,
     project: &str,
-    ask: &Ask,
+    ask: &NamedQuery,
     (base, head): (&str, &str),
     now: i64,
 ) -> Result<(Numbers, Numbers), QueryError> {
@@ -139,7 +139,7 @@ pub async fn numbers_of_versions(
 }
 
 impl Question {
-    fn ask(&self, ask: &Ask, base: &str, head: &str) -> Ask {
+    fn ask(&self, ask: &NamedQuery, base: &str, head: &str) -> NamedQuery {
         let mut filters = ask.filters.clone();
         filters.push(("app_version".to_owned(), head.to_owned()));
         filters.extend(
@@ -147,7 +147,7 @@ impl Question {
                 .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
         let names = self.measures.iter().map(|(name, ..)| *name);
-        Ask {
+        NamedQuery {
             from: ask.from,
             to: ask.to,
             base_version: Some(base.to_owned()),
@@ -156,7 +156,7 @@ impl Question {
             order: Some(format!("-{}", self.count)),
             limit: Some(MOST_GROUPS),
             filters,
-            ..Ask::default()
+            ..NamedQuery::default()
         }
     }
 

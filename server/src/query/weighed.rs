@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Ask, QueryError, WeighedStack};
+use super::{NamedQuery, QueryError, WeighedStack};
 use crate::store::ClickHouse;
 use crate::store::reads::StoredFrame;
 
@@ -29,7 +29,7 @@ impl Weighed {
     pub async fn read(
         clickhouse: &ClickHouse,
         project: &str,
-        mut ask: Ask,
+        mut ask: NamedQuery,
         now: i64,
     ) -> Result<Self, QueryError> {
         ask.by = vec!["stack_hash".to_owned()];
@@ -89,7 +89,7 @@ impl Weighed {
 async fn only_in_base(
     clickhouse: &ClickHouse,
     project: &str,
-    (mut base, now): (Ask, i64),
+    (mut base, now): (NamedQuery, i64),
     stacks: &[JankStack],
 ) -> Result<Vec<JankStack>, QueryError> {
     let limit = base.limit.take().unwrap_or(MOST_STACKS).min(MOST_STACKS);

@@ -114,7 +114,8 @@ impl<'c> Forecast<'c> {
     pub fn volume(
         &mut self,
         install: u128,
-        (signal, name): (Signal, &str),
+        signal: Signal,
+        name: &str,
         sent: f64,
         happened: Option<f64>,
     ) {
@@ -286,7 +287,7 @@ mod tests {
             {"id": "android", "when": {"os_name": ["android"]}, "patch": {"sampling": {"janks": 1.0}}}]}));
         let mut forecast = with_installs(&current, &proposed);
         for id in 0..100 {
-            forecast.volume(id, (Signal::Janks, ""), 2.0, Some(20.0));
+            forecast.volume(id, Signal::Janks, "", 2.0, Some(20.0));
         }
         let outlook = forecast.finish();
         assert_eq!((outlook.installs, outlook.changed), (100, 40));
@@ -303,7 +304,7 @@ mod tests {
         let proposed = compiled(json!({"base": {"sampling": {"janks": 0.5}}}));
         let mut forecast = with_installs(&current, &proposed);
         for id in 0..40 {
-            forecast.volume(id, (Signal::Janks, ""), 3.0, Some(6.0));
+            forecast.volume(id, Signal::Janks, "", 3.0, Some(6.0));
         }
         let outlook = forecast.finish();
         assert_eq!(outlook.changed, 60);
@@ -331,8 +332,8 @@ mod tests {
         };
         let (current, proposed) = (spans(0.1), spans(1.0));
         let mut forecast = with_installs(&current, &proposed);
-        forecast.volume(1, (Signal::Spans, "checkout"), 1.0, Some(10.0));
-        forecast.volume(1, (Signal::Spans, "search"), 1.0, Some(10.0));
+        forecast.volume(1, Signal::Spans, "checkout", 1.0, Some(10.0));
+        forecast.volume(1, Signal::Spans, "search", 1.0, Some(10.0));
         let outlook = forecast.finish();
         let spans = signal(&outlook, Signal::Spans);
         assert_eq!(spans.proposed.unwrap().round(), 11.0);

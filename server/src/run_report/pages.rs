@@ -53,7 +53,7 @@ fn maybe(name: &str, value: Option<String>) -> Markup {
 fn frames_of(frames: &Frames) -> Markup {
     let fps = frames.fps().map(|fps| format!("{fps:.1}"));
     html! {
-        @if let Some(line) = sparkline(&frames.over_time, (0.0, 60.0), "Frames per second over time") {
+        @if let Some(line) = sparkline(&frames.over_time, 0.0, 60.0, "Frames per second over time") {
             figure.fps { (line) figcaption { "frames per second" } }
         }
         dl {
@@ -72,7 +72,7 @@ fn frames_of(frames: &Frames) -> Markup {
 
 fn memory_of(memory: &Level) -> Markup {
     html! {
-        @if let Some(line) = sparkline(&memory.over_time, (memory.min, memory.max), "Memory over time") {
+        @if let Some(line) = sparkline(&memory.over_time, memory.min, memory.max, "Memory over time") {
             figure.memory { (line) figcaption { "memory, " (bytes(memory.min)) " to " (bytes(memory.max)) } }
         }
         dl {

@@ -8,7 +8,8 @@ const HEIGHT: f64 = 36.0;
 /// Draws a line between the given bounds, extending the upper one if needed. Returns `None` without at least two points in time.
 pub(super) fn sparkline(
     points: &[(i64, f64)],
-    (bottom, top): (f64, f64),
+    bottom: f64,
+    top: f64,
     label: &str,
 ) -> Option<Markup> {
     let (first, last) = (points.first()?.0, points.last()?.0);
@@ -41,13 +42,13 @@ mod tests {
 
     #[test]
     fn a_line_goes_from_edge_to_edge_and_needs_two_points() {
-        let drawn = sparkline(&[(0, 0.0), (10, 60.0)], (0.0, 0.0), "fps").unwrap();
+        let drawn = sparkline(&[(0, 0.0), (10, 60.0)], 0.0, 0.0, "fps").unwrap();
         assert!(
             drawn
                 .into_string()
                 .contains("points=\"0.0,34.0 240.0,2.0\"")
         );
-        assert!(sparkline(&[(0, 1.0)], (0.0, 0.0), "fps").is_none());
-        assert!(sparkline(&[(0, 1.0), (0, 2.0)], (0.0, 0.0), "fps").is_none());
+        assert!(sparkline(&[(0, 1.0)], 0.0, 0.0, "fps").is_none());
+        assert!(sparkline(&[(0, 1.0), (0, 2.0)], 0.0, 0.0, "fps").is_none());
     }
 }

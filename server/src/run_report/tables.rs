@@ -129,7 +129,7 @@ pub(super) fn metrics(run: &TestRun) -> Option<Markup> {
             td.n { (value(level.min)) }
             td.n { (value(level.max)) }
             td.n { (count(level.count)) }
-            td.line { @if let Some(line) = sparkline(&level.over_time, (level.min, level.max), "Over time") { (line) } }
+            td.line { @if let Some(line) = sparkline(&level.over_time, level.min, level.max, "Over time") { (line) } }
         }
     })
 }

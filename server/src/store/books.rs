@@ -126,7 +126,8 @@ impl ClickHouse {
         &self,
         page: &Page,
         period: Period,
-        (project, now): (Option<&str>, i64),
+        project: Option<&str>,
+        now: i64,
     ) -> Result<Compared, Failure> {
         let period = period.whole(page.book);
         if period.is_empty() {
@@ -194,7 +195,7 @@ impl ClickHouse {
         }
         let mut found = Vec::new();
         for (day, keys) in days {
-            found.extend(self.settle_day(page, day, (&keys, now)).await?);
+            found.extend(self.settle_day(page, day, &keys, now).await?);
         }
         Ok(found)
     }
@@ -203,7 +204,8 @@ impl ClickHouse {
         &self,
         page: &Page,
         day: i64,
-        (keys, now): (&BTreeSet<(String, i64)>, i64),
+        keys: &BTreeSet<(String, i64)>,
+        now: i64,
     ) -> Result<Vec<Difference>, Failure> {
         // The marks must be read first: the copy then holds at least what they say.
         let certain = self.certain_rows(page, day * DAY, now).await?;

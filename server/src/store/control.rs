@@ -15,7 +15,6 @@ mod change;
 mod channels;
 mod checks;
 mod claims;
-mod closed;
 mod device_keys;
 mod documents;
 mod erasures;
@@ -41,6 +40,7 @@ mod sessions;
 mod signal_quotas;
 mod sqlite;
 mod storage;
+mod text_enum;
 mod users;
 
 use std::sync::Arc;

@@ -88,7 +88,7 @@ impl DeadLetter {
         };
         parcel.deliver(destination).await?;
         self.roll_up(destination).await?;
-        self.recount((Outcome::Stored, ""), destination).await
+        self.recount(Outcome::Stored, "", destination).await
     }
 
     async fn roll_up(&self, destination: &impl Destination) -> Result<(), Failure> {
@@ -106,7 +106,8 @@ impl DeadLetter {
     /// Moves the events from the outcome `dead_letter` to another one.
     async fn recount(
         &self,
-        (outcome, reason): (Outcome, &str),
+        outcome: Outcome,
+        reason: &str,
         destination: &impl Destination,
     ) -> Result<(), Failure> {
         if Signal::from_name(&self.table) == Signal::Other {
@@ -274,8 +275,8 @@ impl DeadLetters {
         destination: &impl Destination,
     ) -> Result<DeadLetter, DeadLetterError> {
         let (item, _) = self.read(&self.path(id))?;
-        let dropped = (Outcome::Rejected, "dropped_by_operator");
-        item.recount(dropped, destination).await?;
+        item.recount(Outcome::Rejected, "dropped_by_operator", destination)
+            .await?;
         self.forget(id)?;
         Ok(item)
     }
@@ -299,7 +300,7 @@ impl DeadLetters {
             if item.project != project || !is_of(&item, &bytes, whose)? {
                 continue;
             }
-            item.recount((Outcome::Erased, ""), destination).await?;
+            item.recount(Outcome::Erased, "", destination).await?;
             self.forget(&item.id)?;
             erased += 1;
         }

@@ -171,7 +171,7 @@ pub(super) async fn roll_up(
     let months = destination.months_of(table, fold.number).await?;
     let is_asked = in_doubt && !is_back(OldFault::TokensAreProof);
     if !is_asked || is_back(OldFault::FoldsBeginAgain) {
-        return step(destination, fold, roll_up, (Reach::Both, &months, 0)).await;
+        return step(destination, fold, roll_up, Reach::Both, &months, 0).await;
     }
     wait_for_end(destination, fold.number).await?;
     for attempt in 0..TOKENS {
@@ -191,7 +191,7 @@ pub(super) async fn roll_up(
             (Reach::First, first_alone),
             (Reach::Second, second_alone),
         ] {
-            step(destination, fold, roll_up, (reach, &months, attempt)).await?;
+            step(destination, fold, roll_up, reach, &months, attempt).await?;
         }
     }
     Err(Failure::Later(format!(
@@ -204,7 +204,9 @@ async fn step(
     destination: &impl Destination,
     fold: &Fold,
     roll_up: &RollUp,
-    (reach, months, attempt): (Reach, &BTreeSet<Month>, u32),
+    reach: Reach,
+    months: &BTreeSet<Month>,
+    attempt: u32,
 ) -> Result<(), Failure> {
     if months.is_empty() {
         return Ok(());

@@ -257,7 +257,8 @@ impl ClickHouse {
     /// Counts the rows as erased and starts the mutation that deletes them.
     pub async fn erase_rows(
         &self,
-        (table, whose): (&str, &ErasureScope),
+        table: &str,
+        whose: &ErasureScope,
         found: &[Found],
         mark: Uuid,
     ) -> Result<(), Failure> {
@@ -271,7 +272,7 @@ impl ClickHouse {
             );
             self.run(&keep).await?;
         } else {
-            self.recount((table, &whose.project), found, mark).await?;
+            self.recount(table, &whose.project, found, mark).await?;
         }
         let sql = format!(
             "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
@@ -284,7 +285,8 @@ impl ClickHouse {
     /// Moves counts from stored to erased. ClickHouse ignores a second INSERT with the same token.
     async fn recount(
         &self,
-        (table, project): (&str, &str),
+        table: &str,
+        project: &str,
         found: &[Found],
         mark: Uuid,
     ) -> Result<(), Failure> {

@@ -58,7 +58,7 @@ pub(super) struct Holder {
 impl Holder {
     /// Claims the exclusive lock, or fails if another rebuild is running.
     pub(super) async fn lock(&self) -> Result<(), Failure> {
-        self.claim(LOCK).await?;
+        self.claim(LOCK.0, LOCK.1).await?;
         // The claim is visible before the check: of two rebuilds that start together, at least one sees the other.
         let sql = format!(
             "SELECT toString(expires_at) FROM `{}`.rollup_holds FINAL WHERE target = '' AND month = 0 \
@@ -79,10 +79,11 @@ impl Holder {
     /// Holds a month of a table and waits until no fold is adding to it. `through` lists the tables whose folds write to the month.
     pub(super) async fn hold(
         &self,
-        (target, month): (&str, Month),
+        target: &str,
+        month: Month,
         through: &[&str],
     ) -> Result<(), Failure> {
-        self.claim((target, month)).await?;
+        self.claim(target, month).await?;
         let mut waited = Duration::ZERO;
         while self.folds_at_work(through).await? > 0 {
             if waited > PATIENCE {
@@ -116,7 +117,7 @@ impl Holder {
             .await?)
     }
 
-    async fn claim(&self, (target, month): (&str, Month)) -> Result<(), Failure> {
+    async fn claim(&self, target: &str, month: Month) -> Result<(), Failure> {
         let sql = format!(
             "INSERT INTO `{}`.rollup_holds (target, month, holder, expires_at) SELECT '{target}', {month}, '{}', {}",
             self.clickhouse.database(),

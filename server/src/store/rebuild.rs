@@ -162,7 +162,7 @@ impl Rebuilder {
                 continue;
             }
             let wanted = entries(target, &[period]);
-            let from = since(roll_up, target, (&self.kept, self.now));
+            let from = since(roll_up, target, &self.kept, self.now);
             match (from, wanted.first()) {
                 (Some(from), Some(first)) if *first < from => refused.push(format!(
                     "{}: can be rebuilt only from {} on: older raw rows of `{}` are no longer stored",
@@ -215,7 +215,7 @@ impl Rebuilder {
     /// Returns the entries of the periods that can be rebuilt.
     fn entries_kept(&self, roll_up: &RollUp, target: &Target, periods: &[Period]) -> BTreeSet<i64> {
         let mut wanted = entries(target, periods);
-        match since(roll_up, target, (&self.kept, self.now)) {
+        match since(roll_up, target, &self.kept, self.now) {
             Some(from) => wanted.split_off(&from),
             None => wanted,
         }
@@ -280,7 +280,7 @@ impl Rebuilder {
         rolled.join(adopted.0.clone());
         let mut periods = part.periods.clone();
         if !adopted.0.is_empty() {
-            periods = self.widened(part, (&before, &rolled)).await?;
+            periods = self.widened(part, &before, &rolled).await?;
         }
         let unnumbered = self.unnumbered(raw, &periods).await?;
         let gone = self.gone(raw).await?;
@@ -321,7 +321,7 @@ impl Rebuilder {
                 break;
             }
         }
-        self.holder.hold((&part.target, part.month), &through).await
+        self.holder.hold(&part.target, part.month, &through).await
     }
 
     /// Step 3: adds the rows that folds have rolled up since step 1, and the rows that are kept as they are.

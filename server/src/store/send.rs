@@ -306,7 +306,7 @@ impl<D: Destination> Writer<D> {
                     None => frame.rows,
                 };
                 if missing > 0 {
-                    self.keep_refused(sent, parcel.number, (id, missing, error), tally)?;
+                    self.keep_refused(sent, parcel.number, id, missing, error, tally)?;
                 }
                 Ok((frame.rows - missing) as u64)
             }
@@ -318,7 +318,9 @@ impl<D: Destination> Writer<D> {
         &self,
         sent: &Sent<'_>,
         number: Number,
-        (id, rows, error): (String, usize, String),
+        id: String,
+        rows: usize,
+        error: String,
         tally: &mut Tally,
     ) -> Result<(), Failure> {
         let (table, project) = (sent.frame.table, sent.project);

@@ -160,7 +160,8 @@ impl ClickHouse {
     pub async fn unclassified_stacks(
         &self,
         classes: Classes<'_>,
-        (after, last): (u64, u64),
+        after: u64,
+        last: u64,
     ) -> Result<Vec<StoredStack>, Failure> {
         let database = self.database();
         let range = "project = {project:String} AND stack_hash > {after:UInt64} AND stack_hash <= {last:UInt64}";

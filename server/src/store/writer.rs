@@ -354,7 +354,7 @@ impl<D: Destination> Writer<D> {
         // Nothing is sent before the ledger has it on disk. The new ledger takes effect after that.
         let mut next = self.ledger.clone();
         let (now, random) = (self.settings.clock.now(), self.log.files().random());
-        join_fold(&mut next, &mut range, &parsed, (now, random));
+        join_fold(&mut next, &mut range, &parsed, now, random);
         next.range = Some(range.clone());
         if self.ledger.open_fold().is_none() {
             self.fold_begun = Instant::now();

@@ -96,7 +96,7 @@ pub async fn replay(
         if now == replay.to {
             break;
         }
-        let step = affordable(replay, began.elapsed(), (tried.evaluations, now));
+        let step = affordable(replay, began.elapsed(), tried.evaluations, now);
         now += step;
         // Evaluate the end of the period even with long steps.
         if step > replay.step {
@@ -109,7 +109,7 @@ pub async fn replay(
 
 /// Returns the step that fits the rest of the period into the time left, at the speed so far. The speed counts once a quarter of the
 /// time is used.
-fn affordable(replay: &Replay<'_>, elapsed: Duration, (evaluations, now): (u64, i64)) -> i64 {
+fn affordable(replay: &Replay<'_>, elapsed: Duration, evaluations: u64, now: i64) -> i64 {
     if elapsed < replay.patience / 4 {
         return replay.step.max(1);
     }
@@ -181,12 +181,12 @@ mod tests {
         };
         let second = Duration::from_secs(1);
         let hasty = replay(12 * second);
-        assert_eq!(affordable(&hasty, second, (1, 100)), 1, "too early");
+        assert_eq!(affordable(&hasty, second, 1, 100), 1, "too early");
         // Nine tenths of the nine seconds left, at one second each: eight more evaluations.
-        assert_eq!(affordable(&hasty, 3 * second, (3, 100)), 113);
-        assert_eq!(affordable(&hasty, 13 * second, (3, 100)), 900);
+        assert_eq!(affordable(&hasty, 3 * second, 3, 100), 113);
+        assert_eq!(affordable(&hasty, 13 * second, 3, 100), 900);
         let patient = replay(Duration::MAX);
-        assert_eq!(affordable(&patient, 3 * second, (3, 100)), 1);
+        assert_eq!(affordable(&patient, 3 * second, 3, 100), 1);
         Ok(())
     }
 }

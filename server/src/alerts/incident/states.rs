@@ -63,7 +63,7 @@ pub(in crate::alerts) const MIX_SHIFT: &str = "only the mix of devices changed";
 #[must_use]
 pub fn next(standing: GroupStatus, observed: Observation, patience: Timing, now: i64) -> Next {
     match standing {
-        GroupStatus::Firing { since, seen_at } => firing(observed, patience, now, (since, seen_at)),
+        GroupStatus::Firing { since, seen_at } => firing(observed, patience, now, since, seen_at),
         GroupStatus::Shifted { .. } if observed == Observation::Bad => begin(now, patience, now),
         GroupStatus::Shifted { since } => match observed {
             Observation::Good => Next::Stay(GroupStatus::Ok),
@@ -100,7 +100,7 @@ fn begin(since: i64, patience: Timing, now: i64) -> Next {
     }
 }
 
-fn firing(observed: Observation, patience: Timing, now: i64, (since, seen_at): (i64, i64)) -> Next {
+fn firing(observed: Observation, patience: Timing, now: i64, since: i64, seen_at: i64) -> Next {
     match observed {
         Observation::Good => Next::Resolve(RECOVERED),
         Observation::MixShift => Next::Resolve(MIX_SHIFT),

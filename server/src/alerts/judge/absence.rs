@@ -16,10 +16,10 @@ pub(in crate::alerts) async fn verdicts(
 ) -> Result<Vec<Verdict>, QueryError> {
     let (from, to) = (case.now - case.rule.window(), case.now);
     // Read more groups than a rule watches, so that a small group is not mistaken for a missing one.
-    let now = arrived(judge, case, (from, to), Some(MAX_ROWS)).await?;
+    let now = arrived(judge, case, from, to, Some(MAX_ROWS)).await?;
     let all_known = now.len() < usize::try_from(MAX_ROWS).unwrap_or(usize::MAX);
     let mut groups: BTreeMap<Group, f64> = if now.is_empty() || !case.rule.metric.by.is_empty() {
-        arrived(judge, case, (from - LOOK_BACK, from), None).await?
+        arrived(judge, case, from - LOOK_BACK, from, None).await?
     } else {
         BTreeMap::new()
     };
@@ -57,7 +57,8 @@ pub(in crate::alerts) async fn verdicts(
 async fn arrived(
     judge: &Judge,
     case: &Case<'_>,
-    (from, to): (i64, i64),
+    from: i64,
+    to: i64,
     limit: Option<u64>,
 ) -> Result<BTreeMap<Group, f64>, QueryError> {
     let mut ask = case.ask(from, to);

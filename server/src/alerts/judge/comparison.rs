@@ -9,7 +9,7 @@ use crate::alerts::judge::versions::Version;
 use crate::alerts::judge::{Case, Judge, MAX_ROWS, OpenGroup};
 use crate::alerts::rule::{Compare, Condition, Effect, Worse};
 use crate::holm::holm;
-use crate::query::{Ask, QueryError};
+use crate::query::{NamedQuery, QueryError};
 use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};
 
 const WEEK: i64 = 7 * 86_400_000_000;
@@ -60,7 +60,7 @@ pub(in crate::alerts) async fn with_version_before(
             bases.extend(known);
         }
         for (place, base) in bases.into_iter().enumerate() {
-            let contested = of_versions(case, &app, (head, base), compare);
+            let contested = of_versions(case, &app, head, base, compare);
             let found = contest(judge, case, &contested).await?;
             verdicts.extend(found.into_iter().filter(|verdict| {
                 let pinned = held.iter().find(|held| held.group == verdict.group);
@@ -108,7 +108,8 @@ async fn samples_by_version(judge: &Judge, case: &Case<'_>) -> Result<Measured, 
 fn of_versions(
     case: &Case<'_>,
     app: &str,
-    (head, base): (&Version, &Version),
+    head: &Version,
+    base: &Version,
     compare: Compare,
 ) -> Comparison {
     let to = case.until();
@@ -206,7 +207,7 @@ async fn contest(
     {
         with_like_devices(judge, case, contested, &mut found).await?;
         for kind in [Observation::Bad, Observation::MixShift] {
-            test_significance(judge, case, contested, (&mut found, kind)).await?;
+            test_significance(judge, case, contested, &mut found, kind).await?;
         }
     }
     Ok(found.into_iter().map(|(_, verdict)| verdict).collect())
@@ -259,7 +260,8 @@ async fn test_significance(
     judge: &Judge,
     case: &Case<'_>,
     contested: &Comparison,
-    (found, seem): (&mut Found, Observation),
+    found: &mut Found,
+    seem: Observation,
 ) -> Result<(), QueryError> {
     let (effect, up) = direction(case);
     let seems = |(_, verdict): &&(Vec<String>, Verdict)| verdict.observed == seem;
@@ -294,16 +296,12 @@ async fn test_significance(
         strata: &strata,
     };
     if let Some(tested) = judge.clickhouse.tested(&test).await? {
-        judge_significance((found, seem), &tested, effect.significance);
+        judge_significance(found, seem, &tested, effect.significance);
     }
     Ok(())
 }
 
-fn judge_significance(
-    (found, seem): (&mut Found, Observation),
-    tested: &[Tested],
-    significance: f64,
-) {
+fn judge_significance(found: &mut Found, seem: Observation, tested: &[Tested], significance: f64) {
     let compared = found
         .iter()
         .filter(|(_, verdict)| verdict.observed != Observation::Unknown)
@@ -370,7 +368,7 @@ fn direction(case: &Case<'_>) -> (Effect, bool) {
 }
 
 /// Returns the rule's query for one side.
-pub(in crate::alerts) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> Ask {
+pub(in crate::alerts) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> NamedQuery {
     let mut ask = case.ask(side.span.from, side.span.to);
     if let Some(app) = &contested.app {
         ask.filters.retain(|(name, _)| name != "app_id");
@@ -386,7 +384,7 @@ pub(in crate::alerts) fn ask(case: &Case<'_>, contested: &Comparison, side: &Sid
 pub(in crate::alerts) async fn measured(
     judge: &Judge,
     case: &Case<'_>,
-    ask: &Ask,
+    ask: &NamedQuery,
 ) -> Result<Measured, QueryError> {
     let rows = judge.rows(case, ask).await?;
     let measured = rows.into_iter().map(|row| {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::alerts::judge::verdict::{Verdict, finite};
 use crate::alerts::judge::{Case, Judge, samples_of};
 use crate::alerts::rule::{Condition, Effect, Worse};
-use crate::query::{Ask, QueryError};
+use crate::query::{NamedQuery, QueryError};
 use crate::store::reads::{Better, subject};
 
 /// A value of a dimension with its numbers.
@@ -78,7 +78,7 @@ async fn by(
     Ok(moved.collect())
 }
 
-fn ask(case: &Case<'_>, verdict: &Verdict, dimension: &str) -> Ask {
+fn ask(case: &Case<'_>, verdict: &Verdict, dimension: &str) -> NamedQuery {
     let sides = &verdict.sides;
     let mut ask = case.ask(sides.from, sides.to);
     for (name, value) in &verdict.group {

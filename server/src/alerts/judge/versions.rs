@@ -40,7 +40,7 @@ impl Judge {
         }
         let seen = self
             .clickhouse
-            .seen_versions(project, (at - LOOK_BACK, at + self.fresh))
+            .seen_versions(project, at - LOOK_BACK, at + self.fresh)
             .await?;
         let versions = ordered(seen);
         *self.versions.lock().await = Some((project.to_owned(), at, versions.clone()));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::day::Day;
-use crate::query::{Ask, QueryError};
+use crate::query::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::TableRow;
 
@@ -145,18 +145,18 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn about(&self, by: &[&str], measures: &[&str]) -> Ask {
+    fn about(&self, by: &[&str], measures: &[&str]) -> NamedQuery {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Ask {
+        NamedQuery {
             from: Some(self.day.begin()),
             to: Some(self.day.end()),
             by: owned(by),
             measures: owned(measures),
-            ..Ask::default()
+            ..NamedQuery::default()
         }
     }
 
-    async fn rows(&self, signal: &str, ask: Ask) -> Result<Vec<TableRow>, QueryError> {
+    async fn rows(&self, signal: &str, ask: NamedQuery) -> Result<Vec<TableRow>, QueryError> {
         let asked = ask.table(self.project, signal, self.now)?;
         let answer = self
             .clickhouse
@@ -167,7 +167,7 @@ impl Asking<'_> {
     async fn regressions(&self) -> Result<Vec<Regression>, QueryError> {
         let mut all = Vec::new();
         for [signal, by, measure, unit, samples] in COMPARED {
-            let ask = Ask {
+            let ask = NamedQuery {
                 base_from: Some(self.day.begin() - DAYS),
                 base_to: Some(self.day.begin()),
                 order: Some(format!("-change.{measure}")),
@@ -198,7 +198,7 @@ impl Asking<'_> {
     }
 
     async fn new_groups(&self) -> Result<Vec<NewGroup>, QueryError> {
-        let ask = Ask {
+        let ask = NamedQuery {
             base_from: Some(self.day.begin() - LOOK_BACK),
             base_to: Some(self.day.begin()),
             order: Some("-count".to_owned()),
@@ -222,7 +222,7 @@ impl Asking<'_> {
     }
 
     async fn traffic(&self) -> Result<Vec<InstallTraffic>, QueryError> {
-        let ask = Ask {
+        let ask = NamedQuery {
             order: Some("-bytes".to_owned()),
             limit: Some(100),
             ..self.about(&["install_id"], &["bytes", "requests"])
@@ -242,7 +242,7 @@ impl Asking<'_> {
         let usage = self.rows("usage", usage).await?;
         let cost = self.about(&[], &["overhead_us_per_install", "upload_bytes"]);
         let cost = self.rows("sdk_health", cost).await?;
-        let refused = Ask {
+        let refused = NamedQuery {
             limit: Some(100),
             ..self.about(&["signal", "reason", "outcome"], &["count"])
         };
@@ -252,7 +252,7 @@ impl Asking<'_> {
                 .last()
                 .is_some_and(|outcome| ["rejected", "dead_letter"].contains(&outcome.as_str()))
         });
-        let dropped = Ask {
+        let dropped = NamedQuery {
             limit: Some(20),
             ..self.about(&["signal", "reason"], &["count"])
         };

@@ -98,7 +98,7 @@ impl Evaluator {
         for _ in 0..SAVE_ATTEMPTS {
             let current = self.current(&incident.project).await.map_err(not)?;
             let (value, acted) = self.plan(&case, &current).await?;
-            match self.write(incident, (value, current.revision), acted).await {
+            match self.write(incident, value, current.revision, acted).await {
                 Err(SaveError::Control(ControlError::Conflict { .. })) => {}
                 done => return done.map_err(not),
             }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::alerts::rule::{Condition, Effect, Rule};
-use crate::query::Ask;
+use crate::query::NamedQuery;
 use crate::store::reads::{Better, Subject, subject};
 
 /// A fault of a rule.
@@ -100,27 +100,27 @@ impl Rule {
     /// Checks the names with the query API, which also supplies the messages.
     fn check_metric(&self, subject: &'static Subject, faults: &mut Vec<RuleFault>) {
         let metric = &self.metric;
-        let unfit = |path: String, ask: Ask| {
+        let unfit = |path: String, ask: NamedQuery| {
             let asked = ask.table("project", subject.name, DAY);
             asked.err().map(|error| fault(path, error.0))
         };
-        let measure = Ask {
+        let measure = NamedQuery {
             measures: vec![metric.measure.clone()],
-            ..Ask::default()
+            ..NamedQuery::default()
         };
         faults.extend(unfit("metric.measure".to_owned(), measure));
         for (place, name) in metric.by.iter().enumerate() {
-            let by = Ask {
+            let by = NamedQuery {
                 by: vec![name.clone()],
-                ..Ask::default()
+                ..NamedQuery::default()
             };
             faults.extend(unfit(format!("metric.by[{place}]"), by));
         }
         for (name, values) in &metric.filters {
             let filters = values.iter().map(|value| (name.clone(), value.clone()));
-            let filters = Ask {
+            let filters = NamedQuery {
                 filters: filters.collect(),
-                ..Ask::default()
+                ..NamedQuery::default()
             };
             faults.extend(unfit(format!("metric.filters.{name}"), filters));
             if values.is_empty() {
@@ -149,7 +149,7 @@ impl Rule {
                 above,
                 below,
                 recover,
-            } => check_threshold((*above, *below, *recover), faults),
+            } => check_threshold(*above, *below, *recover, faults),
             Condition::Regression { effect, .. } => {
                 self.check_effect(subject, effect, faults);
                 if subject.dimension("app_version").is_none() {
@@ -223,7 +223,9 @@ impl Rule {
 }
 
 fn check_threshold(
-    (above, below, recover): (Option<f64>, Option<f64>, Option<f64>),
+    above: Option<f64>,
+    below: Option<f64>,
+    recover: Option<f64>,
     faults: &mut Vec<RuleFault>,
 ) {
     let (bound, good) = match (above, below) {

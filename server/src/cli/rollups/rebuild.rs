@@ -150,7 +150,7 @@ async fn all(rebuilder: &Rebuilder, args: &RebuildArgs, period: Period) -> anyho
     let began = Instant::now();
     for (place, part) in left.iter().enumerate() {
         let last_message = Mutex::new(Instant::now());
-        let progress = |rows, all| report_progress(part, (rows, all), &last_message);
+        let progress = |rows, all| report_progress(part, rows, all, &last_message);
         let rebuilt = rebuilder.rebuild(part, &progress).await;
         let rebuilt = rebuilt.with_context(|| format!("{} {}", part.target, part.month))?;
         rebuilder.note_part(&run, part, rebuilt.rows).await?;
@@ -171,7 +171,7 @@ async fn all(rebuilder: &Rebuilder, args: &RebuildArgs, period: Period) -> anyho
     Ok(done)
 }
 
-fn report_progress(part: &Part, (rows, all): (u64, u64), last_message: &Mutex<Instant>) {
+fn report_progress(part: &Part, rows: u64, all: u64, last_message: &Mutex<Instant>) {
     let Ok(mut last_message) = last_message.lock() else {
         return;
     };

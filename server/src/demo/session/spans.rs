@@ -46,7 +46,7 @@ impl Session<'_> {
         }
         let duration = end - start + micros(self.own_time(own) / 2.0);
         let failed = self.random.chance(0.012);
-        let mut root = self.span(&trace, around.span, (start, duration));
+        let mut root = self.span(&trace, around.span, start, duration);
         root.name = Text::from(operation.name());
         root.status = if failed {
             SpanStatus::Error
@@ -106,7 +106,7 @@ impl Session<'_> {
         };
         let end = self.run_all(trace, step.inside, inner) + micros(own * 0.7);
         if kept {
-            let span = self.step_span(trace, step, (inner.span, around), (thread, end));
+            let span = self.step_span(trace, step, inner.span, around, thread, end);
             self.batch.spans.push(span);
         }
         match step.place {
@@ -119,10 +119,12 @@ impl Session<'_> {
         &mut self,
         trace: &Trace,
         step: &Step,
-        (id, around): (SpanId, Around),
-        (thread, end): (&'static str, i64),
+        id: SpanId,
+        around: Around,
+        thread: &'static str,
+        end: i64,
     ) -> Span<'static> {
-        let mut span = self.span(trace, id, (around.at, end - around.at));
+        let mut span = self.span(trace, id, around.at, end - around.at);
         span.parent_span_id = Some(around.span);
         span.kind = step.kind;
         span.thread = Text::from(thread);
@@ -148,7 +150,7 @@ impl Session<'_> {
         span
     }
 
-    fn span(&self, trace: &Trace, id: SpanId, (start, duration): (i64, i64)) -> Span<'static> {
+    fn span(&self, trace: &Trace, id: SpanId, start: i64, duration: i64) -> Span<'static> {
         Span {
             trace_id: trace.id,
             span_id: id,

@@ -13,17 +13,17 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 
 use crate::app::App;
 use crate::http::problem::Problem;
-use crate::query::{Ask, AskError};
+use crate::query::{InvalidQuery, NamedQuery};
 use crate::store::reads::SUBJECTS;
 
 /// A query from the query string.
-pub(in crate::http) struct QueryString(pub(in crate::http) Ask);
+pub(in crate::http) struct QueryString(pub(in crate::http) NamedQuery);
 
 impl FromRequestParts<Arc<App>> for QueryString {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Problem> {
-        let mut ask = Ask::default();
+        let mut ask = NamedQuery::default();
         for (name, value) in parse(parts.uri.query().unwrap_or_default().as_bytes()) {
             let value = value.into_owned();
             match &*name {
@@ -80,8 +80,8 @@ fn time(name: &str, value: &str) -> Result<i64, Problem> {
         })
 }
 
-impl From<AskError> for Problem {
-    fn from(error: AskError) -> Self {
+impl From<InvalidQuery> for Problem {
+    fn from(error: InvalidQuery) -> Self {
         Self::invalid_question(error.0)
     }
 }

@@ -7,11 +7,11 @@ use uuid::Uuid;
 use super::Control;
 use super::backend::{Notice, Row, values};
 use super::checks::page;
-use super::closed::closed;
 use super::error::ControlError;
+use super::text_enum::text_enum;
 use crate::shares::Holder;
 
-closed! {
+text_enum! {
     /// The kind of actor.
     ActorKind { User = "user", Token = "token", Cli = "cli", System = "system" }
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Actor {
     }
 }
 
-closed! {
+text_enum! {
     /// All kinds of changes to the control database.
     Action {
         ProjectCreated = "project.created",

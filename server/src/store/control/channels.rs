@@ -8,16 +8,16 @@ use super::audit::{Action, Actor};
 use super::backend::{Row, Value, Values, values};
 use super::change::{Change, Entry};
 use super::checks;
-use super::closed::closed;
 use super::error::ControlError;
 use super::secrets::Hidden;
+use super::text_enum::text_enum;
 
-closed! {
+text_enum! {
     /// The kind of receiver.
     ChannelKind { Webhook = "webhook", Alertmanager = "alertmanager", Slack = "slack", Email = "email" }
 }
 
-closed! {
+text_enum! {
     /// The severity of an incident, in ascending order.
     Severity { Info = "info", Warning = "warning", Critical = "critical" }
 }

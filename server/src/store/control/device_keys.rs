@@ -8,13 +8,13 @@ use super::audit::{Action, Actor};
 use super::backend::{Row, values};
 use super::change::{Change, Entry, new_id};
 use super::checks;
-use super::closed::closed;
 use super::error::ControlError;
 use super::grant::Grant;
 use super::memberships::Role;
 use super::secrets::Hidden;
+use super::text_enum::text_enum;
 
-closed! {
+text_enum! {
     /// How tokens are signed. Each key has one algorithm, so that a public key cannot be misused as a shared secret.
     DeviceKeyAlgorithm { Hs256 = "HS256", Es256 = "ES256", EdDsa = "EdDSA", Jwks = "JWKS" }
 }

@@ -13,15 +13,15 @@ use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, values};
 use super::change::{Change, Entry, new_id};
 use super::checks;
-use super::closed::closed;
 use super::error::ControlError;
+use super::text_enum::text_enum;
 
-closed! {
+text_enum! {
     /// The subject of an erasure.
     ErasureKind { Install = "install", User = "user", Project = "project" }
 }
 
-closed! {
+text_enum! {
     /// The state of an erasure.
     ErasureState { Waiting = "waiting", Running = "running", Done = "done" }
 }

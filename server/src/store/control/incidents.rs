@@ -11,21 +11,21 @@ use super::backend::{Notice, Row, values};
 use super::change::{Change, Entry};
 use super::channels::Severity;
 use super::checks;
-use super::closed::closed;
 use super::error::ControlError;
 use super::json_text::JsonText;
+use super::text_enum::text_enum;
 
-closed! {
+text_enum! {
     /// Whether an incident is open.
     IncidentState { Firing = "firing", Resolved = "resolved" }
 }
 
-closed! {
+text_enum! {
     /// What was found: something got worse, or only the mix of devices changed.
     IncidentKind { Alert = "alert", MixShift = "mix_shift" }
 }
 
-closed! {
+text_enum! {
     /// The state of a group of a rule. A group without a state is ok.
     GroupState { Pending = "pending", Firing = "firing", Shifted = "shifted" }
 }
@@ -81,7 +81,7 @@ impl Incident {
     }
 }
 
-closed! {
+text_enum! {
     /// The outcome of an incident's action: `placed`, `refused` (no override was placed) or `ended` (the override was
     /// removed, or changed by hand).
     ActionState { Placed = "placed", Refused = "refused", Ended = "ended" }

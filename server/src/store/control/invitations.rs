@@ -8,12 +8,12 @@ use super::audit::{Action, Actor};
 use super::backend::values;
 use super::change::{Change, Entry};
 use super::checks;
-use super::closed::closed;
 use super::error::ControlError;
 use super::grant::Grant;
 use super::secrets::SecretHash;
+use super::text_enum::text_enum;
 
-closed! {
+text_enum! {
     /// The purpose of an invitation.
     Purpose { Setup = "setup", Invite = "invite", Reset = "reset" }
 }

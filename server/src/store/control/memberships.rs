@@ -7,11 +7,11 @@ use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Row, values};
 use super::change::{Change, Entry};
-use super::closed::closed;
 use super::error::ControlError;
 use super::grant::Grant;
+use super::text_enum::text_enum;
 
-closed! {
+text_enum! {
     /// A role in a project. Each role includes the rights of those before it.
     Role { Viewer = "viewer", Editor = "editor", Admin = "admin" }
 }

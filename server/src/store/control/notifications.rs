@@ -8,10 +8,10 @@ use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, Statements, values};
 use super::change::{Change, Entry, new_id};
 use super::checks::{self, page};
-use super::closed::closed;
 use super::error::ControlError;
+use super::text_enum::text_enum;
 
-closed! {
+text_enum! {
     /// The state of a notification.
     NotificationState { Waiting = "waiting", Sending = "sending", Delivered = "delivered", Failed = "failed" }
 }

@@ -7,10 +7,10 @@ use super::audit::{Action, Actor};
 use super::backend::{Row, values};
 use super::change::{Change, Entry};
 use super::checks;
-use super::closed::closed;
 use super::erasures::refuse_erased;
 use super::error::ControlError;
 use super::signal_quotas::SignalQuotas;
+use super::text_enum::text_enum;
 
 /// Limits on what a project or a key may send. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Quotas {
     }
 }
 
-closed! {
+text_enum! {
     /// Whether devices must use tokens from the app's own back end, or may use an ingest key.
     DeviceTokens { Optional = "optional", Required = "required" }
 }

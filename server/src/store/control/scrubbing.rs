@@ -29,7 +29,8 @@ impl Control {
 
     pub async fn set_scrubbing(
         &self,
-        (project, document): (&str, &str),
+        project: &str,
+        document: &str,
         actor: &Actor,
         at: i64,
     ) -> Result<(), ControlError> {

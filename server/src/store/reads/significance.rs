@@ -102,7 +102,7 @@ impl SignificanceTest<'_> {
         let sides: Vec<_> = [(0, self.head), (1, self.base)]
             .into_iter()
             .map(|(side, contestant)| {
-                self.installs((side, &value), contestant, database, &mut statement)
+                self.installs(side, &value, contestant, database, &mut statement)
             })
             .collect();
         let list = |name: &str, length: usize| {
@@ -139,7 +139,8 @@ impl SignificanceTest<'_> {
     /// Selects one row per install of one side.
     fn installs(
         &self,
-        (side, value): (u8, &str),
+        side: u8,
+        value: &str,
         contestant: &Side,
         database: &str,
         statement: &mut Statement,
@@ -228,13 +229,13 @@ struct Stratum {
 impl Stratum {
     fn from_sums(sums: &[f64]) -> Option<Self> {
         match sums {
-            [head, base, places, ties] => Self::of_ranks((*head, *base), *places, *ties),
+            [head, base, places, ties] => Self::of_ranks(*head, *base, *places, *ties),
             sums => Self::of_ratios(sums),
         }
     }
 
     /// The Mann–Whitney U statistic of the head, with the stratum's weight by van Elteren (1960).
-    fn of_ranks((head, base): (f64, f64), places: f64, ties: f64) -> Option<Self> {
+    fn of_ranks(head: f64, base: f64, places: f64, ties: f64) -> Option<Self> {
         let all = head + base;
         if head < 1.0 || base < 1.0 {
             return None;

@@ -203,7 +203,7 @@ impl Reading {
     ) -> String {
         let parts = parts::plan(self);
         if let [only] = &parts[..] {
-            return self.folded(database, only, (aggregates, step_s), statement);
+            return self.folded(database, only, aggregates, step_s, statement);
         }
         // Each source aggregates its own rows to states; this query combines them.
         let mut columns: Vec<String> = (0..self.by.len()).map(|at| format!("k{at}")).collect();
@@ -215,7 +215,7 @@ impl Reading {
         columns.extend(folds.map(|one| format!("{} AS `a_{}`", one.of_parts(), one.name)));
         let sources: Vec<_> = parts
             .iter()
-            .map(|part| self.folded(database, part, (aggregates, None), statement))
+            .map(|part| self.folded(database, part, aggregates, None, statement))
             .collect();
         format!(
             "SELECT {} FROM ({}) GROUP BY {group}",
@@ -229,7 +229,8 @@ impl Reading {
         &self,
         database: &str,
         part: &Part,
-        (aggregates, step_s): (&[&str], Option<u32>),
+        aggregates: &[&str],
+        step_s: Option<u32>,
         statement: &mut Statement,
     ) -> String {
         let reading = Self {

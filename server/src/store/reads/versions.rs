@@ -23,7 +23,8 @@ impl ClickHouse {
     pub async fn seen_versions(
         &self,
         project: &str,
-        (from, to): (i64, i64),
+        from: i64,
+        to: i64,
     ) -> Result<Vec<SeenVersion>, Failure> {
         let query = self
             .question(&SEEN.replace("FROM usage", &format!("FROM `{}`.usage", self.database())))?

@@ -55,7 +55,7 @@ pub(super) fn entries(target: &Target, periods: &[Period]) -> BTreeSet<i64> {
 }
 
 /// Returns the time from which the roll-up can be rebuilt: its raw rows and its own rows must still be stored.
-pub(super) fn since(roll_up: &RollUp, target: &Target, (kept, now): (&Kept, i64)) -> Option<i64> {
+pub(super) fn since(roll_up: &RollUp, target: &Target, kept: &Kept, now: i64) -> Option<i64> {
     let since = kept
         .since(&roll_up.table, now)
         .max(kept.since(&target.table, now))?;

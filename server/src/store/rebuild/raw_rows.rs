@@ -63,7 +63,8 @@ impl Rebuilder {
     pub(super) async fn widened(
         &self,
         part: &Part,
-        (before, rolled): (&Rolled, &Rolled),
+        before: &Rolled,
+        rolled: &Rolled,
     ) -> Result<Vec<Period>, Failure> {
         let (roll_up, target, raw) = self.found(part)?;
         let sql = format!(

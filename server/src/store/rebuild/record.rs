@@ -21,19 +21,21 @@ impl Rebuilder {
 
     /// Records that a part is rebuilt. `rows` is the number of its raw rows.
     pub async fn note_part(&self, run: &str, part: &Part, rows: u64) -> Result<(), Failure> {
-        self.note(run, (&part.target, part.month, part.hours()), rows)
+        self.note(run, &part.target, part.month, part.hours(), rows)
             .await
     }
 
     /// Records that the run is complete, so that the next run of this name starts over.
     pub async fn note_end(&self, run: &str) -> Result<(), Failure> {
-        self.note(run, ("", 0, 0), 0).await
+        self.note(run, "", 0, 0, 0).await
     }
 
     async fn note(
         &self,
         run: &str,
-        (target, month, hours): (&str, u32, u64),
+        target: &str,
+        month: u32,
+        hours: u64,
         rows: u64,
     ) -> Result<(), Failure> {
         let sql = format!(

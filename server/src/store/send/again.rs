@@ -148,7 +148,7 @@ impl<D: Destination> Writer<D> {
                 Ok(rows as u64)
             }
             Err(Failure::Content(error)) => {
-                self.keep_refused(sent, number, (id, rows, error), tally)?;
+                self.keep_refused(sent, number, id, rows, error, tally)?;
                 Ok(0)
             }
             Err(later) => Err(later),

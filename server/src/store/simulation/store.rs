@@ -151,7 +151,9 @@ impl Store {
     async fn commit(
         &self,
         starts: u64,
-        (table, period, token): (&str, i64, &str),
+        table: &str,
+        period: i64,
+        token: &str,
         rows: Vec<Row>,
     ) -> Result<(), Failure> {
         self.check(starts)?;
@@ -226,7 +228,7 @@ impl Store {
             periods.entry(period).or_default().push(row);
         }
         for (period, rows) in periods {
-            self.commit(starts, (&table, period, &token), rows).await?;
+            self.commit(starts, &table, period, &token, rows).await?;
         }
         Ok(())
     }
@@ -248,8 +250,9 @@ impl Store {
         }
         for target in work.targets {
             for (month, rows) in &months {
-                let key = (target.as_str(), i64::from(*month), work.token.as_str());
-                self.commit(starts, key, rows.clone()).await?;
+                let month = i64::from(*month);
+                self.commit(starts, &target, month, &work.token, rows.clone())
+                    .await?;
             }
         }
         Ok(())

@@ -39,7 +39,8 @@ pub(super) fn join_fold(
     ledger: &mut Ledger,
     range: &mut Range,
     parsed: &[(u64, Record<'_>)],
-    (now, random): (i64, u64),
+    now: i64,
+    random: u64,
 ) {
     let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();
     let again: HashMap<u64, Number> = range.again.iter().copied().collect();

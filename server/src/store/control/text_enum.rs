@@ -1,7 +1,7 @@
 //! Closed sets of names: an enum in Rust, and a text column with a CHECK in the database.
 
 /// Defines an enum whose variants have the given names in the database and the API.
-macro_rules! closed {
+macro_rules! text_enum {
     ($(#[doc = $doc:literal])* $set:ident { $($variant:ident = $name:literal),* $(,)? }) => {
         $(#[doc = $doc])*
         #[derive(
@@ -44,4 +44,4 @@ macro_rules! closed {
         }
     };
 }
-pub(super) use closed;
+pub(super) use text_enum;

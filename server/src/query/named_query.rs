@@ -17,11 +17,11 @@ const DEFAULT_ROWS: u64 = 50;
 /// Why a query is invalid. The text says what is valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct AskError(pub String);
+pub struct InvalidQuery(pub String);
 
 /// A query as names and values, not resolved yet.
 #[derive(Clone, Debug, Default)]
-pub struct Ask {
+pub struct NamedQuery {
     /// In microseconds since the epoch. The default is the last seven days.
     pub from: Option<i64>,
     pub to: Option<i64>,
@@ -51,33 +51,38 @@ pub struct Ask {
 
 /// A resolved query.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ResolvedQuery {
     pub reading: Reading,
     pub sort: Sort,
     pub limit: u64,
     pub step_s: u32,
 }
 
-impl Ask {
+impl NamedQuery {
     /// Resolves a query for a table.
-    pub fn table(&self, project: &str, about: &str, now: i64) -> Result<Asked, AskError> {
+    pub fn table(
+        &self,
+        project: &str,
+        about: &str,
+        now: i64,
+    ) -> Result<ResolvedQuery, InvalidQuery> {
         self.resolve(project, about, now, false)
     }
 
     /// Resolves a query for single events: raw rows, in a period that is not widened.
-    pub fn single(&self, project: &str, about: &str, now: i64) -> Result<Reading, AskError> {
+    pub fn single(&self, project: &str, about: &str, now: i64) -> Result<Reading, InvalidQuery> {
         let mut reading = self.table(project, about, now)?.reading;
         (reading.grain, reading.span) = (Grain::Raw, self.span(now)?);
         Ok(reading)
     }
 
     /// Splits a comparison over single events into two queries: the head and, if there is one, the base.
-    pub fn sides(&self) -> Result<(Self, Option<Self>), AskError> {
+    pub fn sides(&self) -> Result<(Self, Option<Self>), InvalidQuery> {
         let base = self.of_base()?;
         if self.base_version.is_some()
             && !self.filters.iter().any(|(name, _)| name == "app_version")
         {
-            return Err(AskError(
+            return Err(InvalidQuery(
                 "`base_app_version` requires `app_version`: set the version to compare with it"
                     .to_owned(),
             ));
@@ -86,7 +91,7 @@ impl Ask {
     }
 
     /// Returns the query for the base only.
-    pub fn of_base(&self) -> Result<Option<Self>, AskError> {
+    pub fn of_base(&self) -> Result<Option<Self>, InvalidQuery> {
         let mut base = self.without_base();
         match self.base()? {
             None => return Ok(None),
@@ -110,14 +115,19 @@ impl Ask {
     }
 
     /// Resolves a query for a series over time. A series has at most one dimension and no base.
-    pub fn series(&self, project: &str, about: &str, now: i64) -> Result<Asked, AskError> {
+    pub fn series(
+        &self,
+        project: &str,
+        about: &str,
+        now: i64,
+    ) -> Result<ResolvedQuery, InvalidQuery> {
         if self.by.len() > 1 {
-            return Err(AskError(
+            return Err(InvalidQuery(
                 "a series may have at most one dimension in `by`".to_owned(),
             ));
         }
         if self.base()?.is_some() {
-            return Err(AskError(
+            return Err(InvalidQuery(
                 "a series cannot have a base: query each side separately".to_owned(),
             ));
         }
@@ -130,9 +140,9 @@ impl Ask {
         about: &str,
         now: i64,
         in_steps: bool,
-    ) -> Result<Asked, AskError> {
+    ) -> Result<ResolvedQuery, InvalidQuery> {
         let Some(subject) = subject(about) else {
-            return Err(AskError(format!("there is no signal `{about}`")));
+            return Err(InvalidQuery(format!("there is no signal `{about}`")));
         };
         let mut reading = Reading {
             project: project.to_owned(),
@@ -151,7 +161,7 @@ impl Ask {
         let exact = self.exact || matches!(reading.base, Some(Base::Period(_)));
         reading.exact = exact && !in_steps && matches!(subject.time, Time::Instant(_));
         if self.received && subject.arrival().is_none() {
-            return Err(AskError(format!(
+            return Err(InvalidQuery(format!(
                 "`received` is not available for {}: their time of arrival is not stored",
                 subject.name
             )));
@@ -176,7 +186,7 @@ impl Ask {
             }
         }
         check_overlap(&reading)?;
-        Ok(Asked {
+        Ok(ResolvedQuery {
             reading,
             sort,
             limit: self.limit()?,
@@ -185,25 +195,25 @@ impl Ask {
     }
 
     /// Returns the period, not widened.
-    pub fn span(&self, now: i64) -> Result<Span, AskError> {
+    pub fn span(&self, now: i64) -> Result<Span, InvalidQuery> {
         let to = self.to.unwrap_or(now);
         span("from", "to", self.from.unwrap_or(to - DEFAULT_PERIOD), to)
     }
 
-    fn base(&self) -> Result<Option<Base>, AskError> {
+    fn base(&self) -> Result<Option<Base>, InvalidQuery> {
         match (self.base_from, self.base_to, &self.base_version) {
             (None, None, None) => Ok(None),
             (None, None, Some(version)) => Ok(Some(Base::Version(version.clone()))),
             (Some(from), Some(to), None) => {
                 Ok(Some(Base::Period(span("base_from", "base_to", from, to)?)))
             }
-            _ => Err(AskError(
+            _ => Err(InvalidQuery(
                 "set either `base_app_version`, or both `base_from` and `base_to`".to_owned(),
             )),
         }
     }
 
-    fn base_of(&self, subject: &'static Subject) -> Result<Option<Base>, AskError> {
+    fn base_of(&self, subject: &'static Subject) -> Result<Option<Base>, InvalidQuery> {
         let base = self.base()?;
         if let Some(Base::Version(_)) = base {
             dimension(subject, "app_version")?;
@@ -211,17 +221,20 @@ impl Ask {
         Ok(base)
     }
 
-    fn limit(&self) -> Result<u64, AskError> {
+    fn limit(&self) -> Result<u64, InvalidQuery> {
         match self.limit {
             None => Ok(DEFAULT_ROWS),
             Some(limit) if (1..=MOST_ROWS).contains(&limit) => Ok(limit),
-            Some(_) => Err(AskError(format!("`limit` must be 1 to {MOST_ROWS}"))),
+            Some(_) => Err(InvalidQuery(format!("`limit` must be 1 to {MOST_ROWS}"))),
         }
     }
 
-    fn dimensions(&self, subject: &'static Subject) -> Result<Vec<&'static Dimension>, AskError> {
+    fn dimensions(
+        &self,
+        subject: &'static Subject,
+    ) -> Result<Vec<&'static Dimension>, InvalidQuery> {
         if self.by.len() > MOST_DIMENSIONS {
-            return Err(AskError(format!(
+            return Err(InvalidQuery(format!(
                 "`by` may appear at most {MOST_DIMENSIONS} times"
             )));
         }
@@ -231,12 +244,12 @@ impl Ask {
             .collect()
     }
 
-    fn measures(&self, subject: &'static Subject) -> Result<Vec<&'static Measure>, AskError> {
+    fn measures(&self, subject: &'static Subject) -> Result<Vec<&'static Measure>, InvalidQuery> {
         if self.measures.is_empty() {
             return Ok(subject.measures.iter().collect());
         }
         if self.measures.len() > MOST_MEASURES {
-            return Err(AskError(format!(
+            return Err(InvalidQuery(format!(
                 "`measure` may appear at most {MOST_MEASURES} times"
             )));
         }
@@ -246,10 +259,10 @@ impl Ask {
             .collect()
     }
 
-    fn filters(&self, subject: &'static Subject) -> Result<Vec<Filter>, AskError> {
+    fn filters(&self, subject: &'static Subject) -> Result<Vec<Filter>, InvalidQuery> {
         let searched = |filter: &&(String, String)| filter.0.starts_with("contains.");
         if self.filters.iter().filter(searched).count() > MOST_CONTAINS {
-            return Err(AskError(format!(
+            return Err(InvalidQuery(format!(
                 "`contains.` filters may appear at most {MOST_CONTAINS} times"
             )));
         }
@@ -273,7 +286,7 @@ impl Ask {
                 });
             match known {
                 Some(values) if values.len() == MOST_VALUES => {
-                    return Err(AskError(format!(
+                    return Err(InvalidQuery(format!(
                         "`{name}` may appear at most {MOST_VALUES} times"
                     )));
                 }
@@ -288,7 +301,7 @@ impl Ask {
     }
 
     /// Returns the place of `samples` in the reading and the number that a group needs.
-    fn at_least(&self, reading: &mut Reading) -> Result<Option<(usize, u64)>, AskError> {
+    fn at_least(&self, reading: &mut Reading) -> Result<Option<(usize, u64)>, InvalidQuery> {
         let Some(least) = self.at_least_samples else {
             return Ok(None);
         };
@@ -296,7 +309,7 @@ impl Ask {
     }
 
     /// Returns the sort order.
-    fn sort(&self, reading: &mut Reading) -> Result<Sort, AskError> {
+    fn sort(&self, reading: &mut Reading) -> Result<Sort, InvalidQuery> {
         let order = self.order.as_deref();
         let (name, descending) = match order {
             Some(order) => order
@@ -308,7 +321,7 @@ impl Ask {
             .strip_prefix("change.")
             .map_or((name, false), |name| (name, true));
         if change && reading.base.is_none() {
-            return Err(AskError(
+            return Err(InvalidQuery(
                 "`order` by change requires a base: set `base_app_version`, or `base_from` and `base_to`".to_owned(),
             ));
         }
@@ -322,7 +335,7 @@ impl Ask {
 }
 
 /// Returns the index of a measure in the reading. Appends the measure if the query does not name it.
-fn measure_index(reading: &mut Reading, name: &str) -> Result<usize, AskError> {
+fn measure_index(reading: &mut Reading, name: &str) -> Result<usize, InvalidQuery> {
     let place = reading.measures.iter().position(|one| one.name == name);
     if let Some(place) = place {
         return Ok(place);
@@ -331,15 +344,15 @@ fn measure_index(reading: &mut Reading, name: &str) -> Result<usize, AskError> {
     Ok(reading.measures.len() - 1)
 }
 
-fn span(from_name: &str, to_name: &str, from: i64, to: i64) -> Result<Span, AskError> {
+fn span(from_name: &str, to_name: &str, from: i64, to: i64) -> Result<Span, InvalidQuery> {
     if from >= to {
-        return Err(AskError(format!(
+        return Err(InvalidQuery(format!(
             "`{from_name}` must come before `{to_name}`"
         )));
     }
     if to.saturating_sub(from) > LONGEST {
         let days = LONGEST / DAY;
-        return Err(AskError(format!(
+        return Err(InvalidQuery(format!(
             "`{from_name}` to `{to_name}` may span at most {days} days"
         )));
     }
@@ -347,10 +360,10 @@ fn span(from_name: &str, to_name: &str, from: i64, to: i64) -> Result<Span, AskE
 }
 
 /// Rejects periods that overlap after they are widened to whole units: shared rows would count on one side only.
-fn check_overlap(reading: &Reading) -> Result<(), AskError> {
+fn check_overlap(reading: &Reading) -> Result<(), InvalidQuery> {
     match &reading.base {
         Some(Base::Period(base)) if base.from < reading.span.to && reading.span.from < base.to => {
-            Err(AskError(
+            Err(InvalidQuery(
                 "the compared periods must not overlap; long periods are widened to whole days first"
                     .to_owned(),
             ))
@@ -359,14 +372,14 @@ fn check_overlap(reading: &Reading) -> Result<(), AskError> {
     }
 }
 
-fn dimension(subject: &'static Subject, name: &str) -> Result<&'static Dimension, AskError> {
+fn dimension(subject: &'static Subject, name: &str) -> Result<&'static Dimension, InvalidQuery> {
     subject.dimension(name).ok_or_else(|| {
         let own = subject
             .dimensions
             .iter()
             .chain(subject.common())
             .map(|one| one.name);
-        AskError(format!(
+        InvalidQuery(format!(
             "{} have no dimension `{name}`: they have {}",
             subject.name,
             own.collect::<Vec<_>>().join(", ")
@@ -374,10 +387,10 @@ fn dimension(subject: &'static Subject, name: &str) -> Result<&'static Dimension
     })
 }
 
-fn measure(subject: &'static Subject, name: &str) -> Result<&'static Measure, AskError> {
+fn measure(subject: &'static Subject, name: &str) -> Result<&'static Measure, InvalidQuery> {
     subject.measure(name).ok_or_else(|| {
         let own = subject.measures.iter().map(|one| one.name);
-        AskError(format!(
+        InvalidQuery(format!(
             "{} have no measure `{name}`: they have {}",
             subject.name,
             own.collect::<Vec<_>>().join(", ")
