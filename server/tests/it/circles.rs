@@ -48,7 +48,7 @@ fn expand(tree: &str, paths: &mut Vec<String>) {
             '{' => depth += 1,
             '}' => depth -= 1,
             ',' if depth == 0 => {
-                let part = inner[start..at].trim();
+                let part = inner.get(start..at).unwrap_or_default().trim();
                 if !part.is_empty() {
                     expand(&format!("{}{part}", head.trim()), paths);
                 }
@@ -69,8 +69,8 @@ fn paths(code: &str) -> Vec<String> {
         .chain(rest.find("super::"))
         .min()
     {
-        let is_use = rest[..at].trim_end().ends_with("use");
-        let path = &rest[at..];
+        let (before, path) = rest.split_at(at);
+        let is_use = before.trim_end().ends_with("use");
         let end = if is_use {
             path.find(';')
         } else {

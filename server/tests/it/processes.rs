@@ -398,9 +398,9 @@ async fn only_the_owner_can_read_the_data_folder_and_the_engine_ends_with_a_kill
     let engine: Value = serde_json::from_slice(&engine).unwrap();
     program.kill();
     wait::until("the engine ends with its server", async || {
-        !(Path::new(&format!("/proc/{}/cwd", engine["pid"]))
+        Path::new(&format!("/proc/{}/cwd", engine["pid"]))
             .read_link()
-            .is_ok())
+            .is_err()
     })
     .await;
 }

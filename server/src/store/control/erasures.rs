@@ -336,23 +336,26 @@ impl Control {
 
     /// Finishes a pass. If it erases a whole project, deletes the project.
     pub async fn finish_pass(&self, pass: &[Erasure], at: i64) -> Result<(), ControlError> {
-        let actor = Actor::system("erasure");
         for one in pass {
-            let mut change = Change::begin(self, &actor, at).await?;
-            if one.kind == ErasureKind::Project {
-                for sql in FORGET_PROJECT {
-                    change.execute(sql, values![one.project.as_str()]).await?;
-                }
-            }
-            let values = values![one.id, at, to_json(&one.receipt)];
-            change.execute(FINISH, values).await?;
-            let rows: u64 = one.receipt.rows.values().sum();
-            let detail = json!({"rows": rows, "rebuilt_hours": one.receipt.rebuilt_hours});
-            change
-                .commit(entry(Action::ErasureFinished, one, detail))
-                .await?;
+            self.finish(one, at).await?;
         }
         Ok(())
+    }
+
+    async fn finish(&self, one: &Erasure, at: i64) -> Result<(), ControlError> {
+        let actor = Actor::system("erasure");
+        let mut change = Change::begin(self, &actor, at).await?;
+        let is_project = one.kind == ErasureKind::Project;
+        for sql in FORGET_PROJECT.iter().filter(|_| is_project) {
+            change.execute(sql, values![one.project.as_str()]).await?;
+        }
+        let values = values![one.id, at, to_json(&one.receipt)];
+        change.execute(FINISH, values).await?;
+        let rows: u64 = one.receipt.rows.values().sum();
+        let detail = json!({"rows": rows, "rebuilt_hours": one.receipt.rebuilt_hours});
+        change
+            .commit(entry(Action::ErasureFinished, one, detail))
+            .await
     }
 
     /// Returns finished erasures that are still enforced.

@@ -82,7 +82,7 @@ pub enum Refusal {
 const BY_SUBJECT: &str =
     "SELECT user_id FROM federated_identities WHERE issuer = $1 AND subject = $2";
 const OF_USER: &str = "SELECT issuer, subject FROM federated_identities WHERE user_id = $1";
-/// A page of users, in the order of [`super::Users::users`].
+/// A page of users, in the order of [`Control::users`].
 const LINKED: &str = "
     SELECT id
     FROM users
@@ -151,7 +151,7 @@ impl Control {
             .await
     }
 
-    /// Returns the users with an account at a provider, among those on the same page of [`super::Users::users`].
+    /// Returns the users with an account at a provider, among those on the same page of [`Control::users`].
     pub async fn linked_users(
         &self,
         after: Option<&str>,
