@@ -1,4 +1,4 @@
-//! The envelope: what is said once for all events of a batch.
+//! The envelope of a batch: everything that applies to all of its events.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -15,23 +15,23 @@ macro_rules! batch {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub struct Batch<'a> {
-            /// Names the batch; the same on every retry. A UUID v7 keeps the server's memory of it cheap, others are taken too, except nil.
+            /// The id of the batch, the same on every retry. UUID v7 is recommended, because the server remembers it at less cost. The nil UUID is rejected.
             pub batch_id: Uuid,
-            /// The device's clock when it sent this attempt; the server corrects event times by it. Left out: no correction.
+            /// The time on the device's clock when it sent this attempt. The server uses it to correct the times of events. Missing: no correction.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub sent_at: Option<Timestamp>,
             /// App, device and install.
             #[serde(borrow)]
             pub resource: Resource<'a>,
-            /// The session all events belong to; nil when left out.
+            /// The session of all events; nil if missing.
             #[serde(default, deserialize_with = "null_as_default")]
             pub session_id: Uuid,
-            /// The configuration the device was running.
+            /// The revision of the configuration in force on the device.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub config_revision: Option<u64>,
-            /// Ids of the batches that this one was cut from because they were too large: the oldest first, the direct parent last. At most 16;
-            /// left out when the batch was not cut. When one of them is stored, this batch is a duplicate: its events are stored with it. The batch's
-            /// own id is refused here (400 `invalid_envelope`).
+            /// The ids of the batches from which this one was split because they were too large: the oldest first, the direct parent last. At most 16;
+            /// missing if the batch was not split. If one of them is stored, this batch is a duplicate, because its events are stored already. The batch's
+            /// own id is rejected (400 `invalid_envelope`).
             #[serde(
                 default,
                 deserialize_with = "null_as_default",
@@ -51,10 +51,10 @@ macro_rules! batch {
 crate::with_signals!([batch] {});
 
 impl Batch<'_> {
-    /// The most ids in [`split_from`](Self::split_from): 14 cuts make single events of a batch of 10,000.
+    /// The maximum number of ids in [`split_from`](Self::split_from): 14 splits turn a batch of 10,000 into single events.
     pub const MAX_SPLIT_FROM: usize = 16;
 
-    /// How many events the batch holds, over all signals.
+    /// Returns the number of events of all signals.
     #[must_use]
     pub fn events(&self) -> usize {
         let mut events = 0;
@@ -70,45 +70,45 @@ pub struct Resource<'a> {
     /// The app's identifier, such as `com.example.shop`. Never empty.
     #[serde(borrow)]
     pub app_id: Text<'a>,
-    /// The version people see, semver where it parses.
+    /// The version that users see, preferably a semantic version.
     #[serde(borrow, default)]
     pub app_version: Text<'a>,
     /// The build number.
     #[serde(default, deserialize_with = "null_as_default")]
     pub build: u64,
-    /// Where the app came from, such as `play`.
+    /// The distribution channel, such as `play`.
     #[serde(borrow, default)]
     pub channel: Text<'a>,
-    /// `android`, `ios`, …; stored in lower case.
+    /// The operating system, such as `android` or `ios`. Stored in lower case.
     #[serde(borrow, default)]
     pub os_name: Text<'a>,
     /// The system's version.
     #[serde(borrow, default)]
     pub os_version: Text<'a>,
-    /// The device's model, as the system names it.
+    /// The device model as the system reports it.
     #[serde(borrow, default)]
     pub device_model: Text<'a>,
-    /// Who made the device.
+    /// The manufacturer of the device.
     #[serde(borrow, default)]
     pub device_manufacturer: Text<'a>,
-    /// `low`, `mid`, `high`, or a year class.
+    /// The performance class: `low`, `mid`, `high`, or a year class.
     #[serde(borrow, default)]
     pub device_class: Text<'a>,
-    /// The display's refresh rate in hertz; 0 when not known.
+    /// The refresh rate of the display in hertz; 0 if unknown.
     #[serde(default, deserialize_with = "null_as_default")]
     pub refresh_hz: u16,
     /// Language and region, such as `de-DE`.
     #[serde(borrow, default)]
     pub locale: Text<'a>,
-    /// Random, made at install: never a hardware id.
+    /// A random id created at installation. Never a hardware id.
     pub install_id: Uuid,
-    /// Optional, hashed by the app.
+    /// The id of the user, hashed by the app. Optional.
     #[serde(borrow, default)]
     pub user_id: Text<'a>,
     /// The SDK that sent the batch.
     #[serde(borrow, default)]
     pub sdk_name: Text<'a>,
-    /// That SDK's version.
+    /// The version of the SDK.
     #[serde(borrow, default)]
     pub sdk_version: Text<'a>,
 }

@@ -1,6 +1,6 @@
-//! Globs over a whole text, as names of spans, models and hosts are chosen by: `*` is any run of characters, `?` any one. ASCII case does not matter.
+//! Globs that match a whole text, such as the name of a span, model or host: `*` matches any characters, `?` one character. ASCII case is ignored.
 
-/// A glob, ready to match.
+/// A parsed glob.
 #[derive(Clone, Debug)]
 pub struct Glob(Box<[Token]>);
 
@@ -12,7 +12,7 @@ enum Token {
 }
 
 impl Glob {
-    /// Reads a glob: every text is one.
+    /// Parses a glob. Every text is a valid glob.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let mut tokens: Vec<_> = text
@@ -27,7 +27,7 @@ impl Glob {
         Self(tokens.into())
     }
 
-    /// Tries the shortest run first, and after a mismatch only makes the last run longer: earlier ones never need to be,
+    /// Tries the shortest match of each `*` first. After a mismatch, only the last `*` takes more characters, which is sufficient,
     /// so the time is bounded by the product of the lengths.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The value of each hex digit, and `NOT_HEX` for every other byte: an id stands in every span, so this is a hot path.
+/// The value of each hex digit, and `NOT_HEX` for every other byte. Every span has ids, so this is a hot path.
 const HEX: [u8; 256] = {
     let mut table = [NOT_HEX; 256];
     let mut digit = 0;
@@ -79,10 +79,10 @@ macro_rules! hex_id {
 }
 
 hex_id!(
-    /// 16 bytes that name a trace: 32 hex digits on the wire, never all zero.
+    /// The id of a trace: 16 bytes, 32 hex digits on the wire, never all zero.
     TraceId, u128, 32, parse_u128, TraceIdVisitor, "32 hex digits, not all zero"
 );
 hex_id!(
-    /// 8 bytes that name a span within its trace: 16 hex digits on the wire, never all zero.
+    /// The id of a span within its trace: 8 bytes, 16 hex digits on the wire, never all zero.
     SpanId, u64, 16, parse_u64, SpanIdVisitor, "16 hex digits, not all zero"
 );

@@ -1,4 +1,4 @@
-//! Stalls of the main loop and the stacks caught in them.
+//! Stalls of the main loop and the stacks captured during them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::lenient::{frames, items, null_as_default};
 use crate::signals::{is_whole, whole};
 use crate::{JankKind, Network, Text, Timestamp};
 
-/// The main loop was blocked, with the stack caught while it was.
+/// A stall: the main loop was blocked. Contains the stack that was captured meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Jank<'a> {
@@ -16,18 +16,18 @@ pub struct Jank<'a> {
     /// The screen.
     #[serde(borrow, default)]
     pub page: Text<'a>,
-    /// When the stall began.
+    /// The start of the stall.
     pub start: Timestamp,
-    /// How long it lasted, in milliseconds: 0 to 24 h.
+    /// The duration in milliseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
-    /// The thread that was blocked.
+    /// The blocked thread.
     #[serde(borrow, default)]
     pub thread: Text<'a>,
     /// Whether the app was in the foreground.
     #[serde(default, deserialize_with = "null_as_default")]
     pub foreground: bool,
-    /// The rule that noticed it.
+    /// The rule that matched.
     #[serde(default, deserialize_with = "null_as_default")]
     pub strategy: JankStrategy,
     /// Time since the app started, in milliseconds.
@@ -39,7 +39,7 @@ pub struct Jank<'a> {
     /// The stack of the blocked thread, innermost frame first; at most 128 frames.
     #[serde(borrow, default, deserialize_with = "frames")]
     pub stack: Vec<Frame<'a>>,
-    /// Further stacks of the same stall, at most 64.
+    /// More stacks of the same stall, at most 64.
     #[serde(
         borrow,
         default,
@@ -55,13 +55,13 @@ pub struct Jank<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub run_log: Vec<LogLine<'a>>,
-    /// The share of such janks that is sent.
+    /// The sample rate: above 0, at most 1.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
-/// N times over threshold T within a period.
+/// A rule: N stalls longer than T within a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankStrategy {
@@ -76,13 +76,13 @@ pub struct JankStrategy {
     pub period_ms: u32,
 }
 
-/// A further stack of a stall.
+/// Another stack of a stall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankSample<'a> {
-    /// Time from the start of the stall, in milliseconds.
+    /// The time since the start of the stall, in milliseconds.
     pub offset_ms: u32,
-    /// The stack then, innermost frame first; at most 128 frames.
+    /// The stack at that time, innermost frame first; at most 128 frames.
     #[serde(borrow, deserialize_with = "frames")]
     pub stack: Vec<Frame<'a>>,
 }
@@ -91,7 +91,7 @@ pub struct JankSample<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogLine<'a> {
-    /// When.
+    /// The time.
     pub time: Timestamp,
     /// The line, or the name of a screen.
     #[serde(borrow)]
@@ -102,10 +102,10 @@ pub struct LogLine<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Frame<'a> {
-    /// Fully qualified class; empty where the language has none.
+    /// The fully qualified class; empty in languages without classes.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
     pub class: Text<'a>,
-    /// Library, image or package.
+    /// The library, image or package.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
     pub module: Text<'a>,
     /// The function.
@@ -114,7 +114,7 @@ pub struct Frame<'a> {
     /// The source file.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
     pub file: Text<'a>,
-    /// The line, from 1; 0 or below when not known (the JVM says -2 for native methods).
+    /// The line, from 1; 0 or less if unknown (the JVM reports -2 for native methods).
     #[serde(
         default,
         deserialize_with = "null_as_default",
@@ -128,10 +128,10 @@ pub struct Frame<'a> {
         skip_serializing_if = "is_false"
     )]
     pub native: bool,
-    /// Build id of the image, in hex, for symbolication.
+    /// The build id of the image in hexadecimal, for symbolication.
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
     pub build_id: Text<'a>,
-    /// Offset of the instruction in the image, in bytes.
+    /// The offset of the instruction in the image, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Shapes that read more than they write: maps kept as lists, scalars taken as text, `null` taken as a default.
+//! Types that accept more than they write: maps stored as lists, scalars read as text, `null` read as a default.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::Text;
 use crate::limits::{FRAMES, ITEMS};
 
-/// `null` reads as the default: clients of many languages write it for "nothing".
+/// Reads `null` as the default, because clients in many languages write `null` for missing values.
 pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -20,7 +20,7 @@ where
 }
 
 /// A list that never holds more than `MOST` + 1 items, however many are sent. Items after those are skipped and take no memory.
-/// The one item too many shows that the list was longer. `null` reads as an empty list.
+/// The extra item shows that the list was longer. `null` is read as an empty list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtMost<T, const MOST: usize>(pub Vec<T>);
 
@@ -98,7 +98,7 @@ where
     Ok(entries)
 }
 
-/// Free attributes: a string map on the wire, kept in the order sent. Numbers and booleans are taken as text.
+/// Attributes: a map of strings on the wire, in the order sent. Numbers and booleans are read as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for AttributesVisitor {
     }
 }
 
-/// A string, or a number or boolean as its text.
+/// A string, or the text of a number or boolean.
 struct Scalar<'a>(Text<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {

@@ -1,8 +1,8 @@
 //! The wire types of unjank: what devices send to `POST /v1/ingest`, and what the server answers there and to
 //! `GET /v1/config` ([`config`]).
 //!
-//! Shared by the server, the SDK and the load test, so it knows no runtime, no HTTP and no storage.
-//! JSON names are fixed for years: old devices and new servers must understand each other, both ways.
+//! The server, the SDK and the load test share this crate, so it depends on no runtime, HTTP library or storage.
+//! JSON names are stable: old devices must work with new servers, and new devices with old servers.
 //!
 //! * Unknown fields are ignored; unknown enum values become `Other`.
 //! * `null` means the same as leaving a field out, wherever a field has a default.

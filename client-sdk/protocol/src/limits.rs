@@ -1,33 +1,33 @@
-//! How much a batch may hold. The numbers a server enforces and an SDK keeps to.
+//! The limits of a batch, which servers enforce and SDKs respect.
 
-/// The limits of one batch. The defaults are the published contract; a server may be set to others.
+/// The limits of one batch. The defaults are published; a server can have other limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a request body as sent.
+    /// The maximum number of bytes of a request body as sent.
     pub compressed_bytes: usize,
-    /// Bytes of a request body after decompression, counted while decompressing.
+    /// The maximum number of bytes of a request body after decompression, enforced during decompression.
     pub decompressed_bytes: usize,
-    /// Events of all signals together.
+    /// The maximum number of events of all signals together.
     pub events: usize,
-    /// Frames of one stack; outer frames past it are cut.
+    /// The maximum number of frames of a stack. Further outer frames are cut.
     pub frames: usize,
-    /// Attributes of one event; those past it are cut. Also the most events inside a span, requests of a page load,
+    /// The maximum number of attributes of an event. Further ones are cut. The same for events of a span, requests of a page load,
     /// phases of a start, samples and log lines of a jank, and buckets of a histogram.
     pub attributes: usize,
-    /// Bytes of one string; longer ones are cut and end in `…`.
+    /// The maximum number of bytes of a string. Longer ones are cut and end in `…`.
     pub string_bytes: usize,
-    /// The longest span, in microseconds.
+    /// The maximum duration of a span, in microseconds.
     pub span_us: i64,
-    /// The oldest event, in microseconds before it is received, after clock correction.
+    /// The maximum age of an event when it is received, in microseconds, after clock correction.
     pub age_us: i64,
-    /// The furthest event ahead, in microseconds after it is received, after clock correction.
+    /// The maximum time by which an event can be ahead of its reception, in microseconds, after clock correction.
     pub ahead_us: i64,
 }
 
 const HOUR_US: i64 = 3_600_000_000;
-/// The most frames of one stack.
+/// The maximum number of frames of a stack.
 pub(crate) const FRAMES: usize = 128;
-/// The most items of any other list inside an event.
+/// The maximum number of items of any other list of an event.
 pub(crate) const ITEMS: usize = 64;
 
 impl Default for Limits {

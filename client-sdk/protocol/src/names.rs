@@ -1,4 +1,4 @@
-//! The closed sets of names on the wire. A name this version does not know reads as `Other`.
+//! The closed sets of names on the wire. An unknown name is read as `Other`.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ macro_rules! names {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)+
-            /// A name this version does not know.
+            /// A name that this version does not know.
             Other,
         }
 
         impl Default for $name {
-            /// What a left-out or `null` field means.
+            /// The value of a missing or `null` field.
             fn default() -> Self {
                 Self::$absent
             }
         }
 
         impl $name {
-            /// Every value, `Other` last.
+            /// All values, `Other` last.
             pub const ALL: &[Self] = &[$(Self::$variant,)+ Self::Other];
 
             /// The name on the wire and in storage.
@@ -35,7 +35,7 @@ macro_rules! names {
                 }
             }
 
-            /// Reads a name; an unknown one is `Other`.
+            /// Parses a name. An unknown one is `Other`.
             #[must_use]
             pub fn from_name(name: &str) -> Self {
                 match name {
@@ -94,9 +94,9 @@ macro_rules! signal_names {
 crate::with_signals!([signal_names] {});
 
 names! {
-    /// What a span stands for.
+    /// The kind of work that a span measures.
     SpanKind, absent Manual {
-        /// A logical operation from one mark to another, maybe across functions and threads.
+        /// An operation between two points in the code, possibly across functions and threads.
         Manual = "manual",
         /// One function, traced automatically.
         Method = "method",
@@ -112,13 +112,13 @@ names! {
 }
 
 names! {
-    /// How a span ended.
+    /// The outcome of a span.
     SpanStatus, absent Unset {
-        /// As intended.
+        /// Success.
         Ok = "ok",
-        /// With an error.
+        /// An error.
         Error = "error",
-        /// Nobody said.
+        /// Not set.
         Unset = "unset",
     }
 }
@@ -137,29 +137,29 @@ names! {
         Wifi = "wifi",
         /// Wired.
         Ethernet = "ethernet",
-        /// GPRS, EDGE and their kin.
+        /// 2G: GPRS, EDGE.
         Cellular2g = "cellular_2g",
-        /// UMTS, HSPA and their kin.
+        /// 3G: UMTS, HSPA.
         Cellular3g = "cellular_3g",
-        /// LTE and its kin.
+        /// 4G: LTE.
         Cellular4g = "cellular_4g",
-        /// NR.
+        /// 5G: NR.
         Cellular5g = "cellular_5g",
-        /// Mobile, generation not known.
+        /// Mobile, of unknown generation.
         Cellular = "cellular",
         /// Not connected.
         None = "none",
-        /// The device does not know.
+        /// Unknown to the device.
         Unknown = "unknown",
     }
 }
 
 names! {
-    /// How badly the main loop was blocked.
+    /// The severity of a block of the main loop.
     JankKind, absent Jank {
-        /// Over the threshold of a strategy.
+        /// Longer than the threshold of a rule.
         Jank = "jank",
-        /// Application not responding: five seconds by default.
+        /// Application not responding: at least five seconds by default.
         Anr = "anr",
     }
 }
@@ -184,19 +184,19 @@ names! {
 }
 
 names! {
-    /// How a page load ended.
+    /// The outcome of a page load.
     PageOutcome, absent Completed {
-        /// The final draw came.
+        /// The page was drawn completely.
         Completed = "completed",
-        /// The user left first.
+        /// The user left before.
         Aborted = "aborted",
-        /// A request the page needs failed.
+        /// A required request failed.
         Failed = "failed",
     }
 }
 
 names! {
-    /// How an app was started.
+    /// The kind of an app start.
     ///
     /// ```
     /// let start = unjank_protocol::AppStartKind::from_name("warm");
@@ -205,9 +205,9 @@ names! {
     AppStartKind, absent Other {
         /// The process was created.
         Cold = "cold",
-        /// The process lived, its screen was created.
+        /// The process existed, and the screen was created.
         Warm = "warm",
-        /// The screen lived too.
+        /// Process and screen existed.
         Hot = "hot",
     }
 }

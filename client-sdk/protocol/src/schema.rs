@@ -1,8 +1,8 @@
-//! Schemas of the types that read and write themselves, for the server's API document. Only with the feature `openapi`: a device
-//! needs none.
+//! Schemas of types with their own serialization, for the server's API document. Requires the feature `openapi`, which devices
+//! do not need.
 //!
-//! They say what a client is to send. What is read is more: `null` for everything that has a default, numbers as text in
-//! attributes, and names this version does not know.
+//! They describe what a client should send. The server accepts more: `null` for fields with a default, numbers in
+//! attributes, and unknown names.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ macro_rules! schemas {
     };
 }
 
-/// A set of names that servers and devices of other versions may know more of.
+/// A set of names to which other versions may add.
 macro_rules! names {
     ($($type:ident: $doc:literal;)+) => {
         $(

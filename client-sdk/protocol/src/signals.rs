@@ -1,4 +1,4 @@
-//! The events, a type for each signal, with units, ranges and formulas at each field.
+//! The events: one type per signal, with the unit, range and formula of each field.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,53 +20,53 @@ pub(crate) fn is_whole(rate: &f64) -> bool {
     (*rate - 1.0).abs() < f64::EPSILON
 }
 
-/// The time between two marks in the code.
+/// The duration of an operation or a function call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Span<'a> {
-    /// The tree of spans this one belongs to.
+    /// The trace to which the span belongs.
     pub trace_id: TraceId,
-    /// This span, within its trace.
+    /// The id of the span, unique within its trace.
     pub span_id: SpanId,
-    /// The span this one ran inside; none for the root.
+    /// The id of the enclosing span. The root has none.
     #[serde(default)]
     pub parent_span_id: Option<SpanId>,
-    /// What ran: the operation, or the fully qualified class and signature of a method.
+    /// The name of the operation, or the fully qualified class and signature of a method.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// What the span stands for.
+    /// The kind of work.
     #[serde(default)]
     pub kind: SpanKind,
-    /// When it began.
+    /// The start.
     pub start: Timestamp,
-    /// How long it took, in microseconds: 0 to 24 h.
+    /// The duration in microseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000_000i64))]
     pub duration_us: i64,
-    /// The thread it began on.
+    /// The thread on which the span began.
     #[serde(borrow, default)]
     pub thread: Text<'a>,
-    /// Whether that was the main thread.
+    /// Whether it began on the main thread.
     #[serde(default, deserialize_with = "null_as_default")]
     pub on_main_thread: bool,
-    /// How it ended.
+    /// The outcome.
     #[serde(default)]
     pub status: SpanStatus,
-    /// The screen it ran on.
+    /// The screen at the start.
     #[serde(borrow, default)]
     pub page: Text<'a>,
-    /// The network at its start.
+    /// The network at the start.
     #[serde(default)]
     pub network: Network,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub uptime_ms: u64,
-    /// Where in the source.
+    /// The location in the source code.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
     pub code: Code<'a>,
-    /// Free attributes, at most 64.
+    /// Attributes of the app, at most 64.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
     pub attributes: Attributes<'a>,
-    /// Timestamped logs inside the span, at most 64.
+    /// Log entries during the span, at most 64.
     #[serde(
         borrow,
         default,
@@ -74,37 +74,37 @@ pub struct Span<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub events: Vec<SpanEvent<'a>>,
-    /// The share of such spans that is sent: above 0, at most 1. Counts are weighted by its inverse.
+    /// The sample rate: above 0, at most 1. Counts are weighted by its inverse.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
-/// Where in the source a span was made.
+/// A location in the source code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Code<'a> {
-    /// Fully qualified class or module.
+    /// The fully qualified class or module.
     #[serde(borrow, default)]
     pub class: Text<'a>,
-    /// The function, with its signature where the language overloads.
+    /// The function, with its signature in languages with overloading.
     #[serde(borrow, default)]
     pub function: Text<'a>,
     /// The source file.
     #[serde(borrow, default)]
     pub file: Text<'a>,
-    /// The line, from 1; 0 when not known.
+    /// The line, from 1; 0 if unknown.
     #[serde(default, deserialize_with = "null_as_default")]
     pub line: u32,
 }
 
-/// A timestamped log inside a span.
+/// A log entry of a span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SpanEvent<'a> {
-    /// When.
+    /// The time.
     pub time: Timestamp,
-    /// What.
+    /// The text.
     #[serde(borrow)]
     pub name: Text<'a>,
 }
@@ -116,32 +116,32 @@ pub struct FrameWindow<'a> {
     /// The screen.
     #[serde(borrow, default)]
     pub page: Text<'a>,
-    /// When the window began.
+    /// The start of the window.
     pub start: Timestamp,
-    /// How long it is, in milliseconds: 0 to 24 h.
+    /// The length of the window in milliseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
-    /// The refresh rate in the window; 0 takes the resource's. A frame's budget is 1000 / `refresh_hz` ms.
+    /// The refresh rate in hertz; 0 means the rate of the resource. The budget of a frame is 1000 / `refresh_hz` ms.
     #[serde(default, deserialize_with = "null_as_default")]
     pub refresh_hz: u16,
-    /// Frames drawn.
+    /// The number of drawn frames.
     pub frames_drawn: u32,
-    /// Whole budgets skipped between two drawn frames.
+    /// The number of whole frame budgets that passed without a frame, between drawn frames.
     #[serde(default, deserialize_with = "null_as_default")]
     pub frames_dropped: u32,
-    /// Frames over their budget (over 16 ms at 60 Hz).
+    /// The number of frames that took longer than their budget (16 ms at 60 Hz).
     #[serde(default, deserialize_with = "null_as_default")]
     pub slow_frames: u32,
-    /// Frames over 700 ms.
+    /// The number of frames that took longer than 700 ms.
     #[serde(default, deserialize_with = "null_as_default")]
     pub frozen_frames: u32,
-    /// Frames of the longest run dropped at once.
+    /// The largest number of frames dropped in a row.
     #[serde(default, deserialize_with = "null_as_default")]
     pub longest_drop: u32,
-    /// Time in the dropping state, in milliseconds.
+    /// The time during which frames were dropped, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub jank_ms: u32,
-    /// Frame time over budget, summed, in milliseconds.
+    /// The sum of the time by which frames exceeded their budget, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub delay_ms: u32,
     /// Time since the app started, in milliseconds.
@@ -150,22 +150,22 @@ pub struct FrameWindow<'a> {
     /// The network.
     #[serde(default)]
     pub network: Network,
-    /// Frames by duration: lower bound of a logarithmic bucket in milliseconds → frames.
+    /// The number of frames by duration: the key is the lower bound of a logarithmic bucket in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub frame_time_hist: Histogram,
-    /// The share of such windows that is sent.
+    /// The sample rate: above 0, at most 1.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
-/// Bytes of one local natural day, by source and network. Rows of one day add up.
+/// The bytes of one day on the device's calendar, by source and network. Rows of the same day add up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Traffic<'a> {
-    /// The device's own natural day.
+    /// The day on the device's calendar.
     pub day: Day,
-    /// `api`, `web`, `cdn`, or a name of the team's own.
+    /// The source: `web`, `other`, or a name from the configuration such as `api`.
     #[serde(borrow)]
     pub source: Text<'a>,
     /// The network.
@@ -177,39 +177,39 @@ pub struct Traffic<'a> {
     /// Bytes received.
     #[serde(default, deserialize_with = "null_as_default")]
     pub rx_bytes: u64,
-    /// Requests made.
+    /// The number of requests.
     #[serde(default, deserialize_with = "null_as_default")]
     pub requests: u64,
-    /// Requests sent and never answered.
+    /// The number of requests without a response.
     #[serde(default, deserialize_with = "null_as_default")]
     pub failed_requests: u64,
 }
 
-/// How long a page took, in three parts that overlap.
+/// The load of a page, in three parts that overlap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageLoad<'a> {
     /// The screen.
     #[serde(borrow)]
     pub page: Text<'a>,
-    /// When the page was initialised.
+    /// When the page was initialized.
     pub start: Timestamp,
-    /// T1: initialised → first element shown, in milliseconds.
+    /// T1: from the initialization to the first visible element, in milliseconds.
     #[serde(default)]
     pub t1_ms: Option<i64>,
-    /// T2: first request begun → last ended, in milliseconds.
+    /// T2: from the start of the first request to the end of the last one, in milliseconds.
     #[serde(default)]
     pub t2_ms: Option<i64>,
-    /// T3: data arrived → final draw, in milliseconds.
+    /// T3: from the arrival of the data to the final draw, in milliseconds.
     #[serde(default)]
     pub t3_ms: Option<i64>,
-    /// Initialised → final draw, in milliseconds: 0 to 24 h. Not the sum of the parts.
+    /// From the initialization to the final draw, in milliseconds: 0 to 24 h. Not the sum of the parts, because they overlap.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub total_ms: i64,
-    /// First time in this process, or again.
+    /// Whether the page was loaded for the first time in this process.
     #[serde(default)]
     pub launch: LaunchKind,
-    /// How it ended.
+    /// The outcome.
     #[serde(default)]
     pub outcome: PageOutcome,
     /// The network.
@@ -218,7 +218,7 @@ pub struct PageLoad<'a> {
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub uptime_ms: u64,
-    /// The page's requests, at most 64.
+    /// The requests of the page, at most 64.
     #[serde(
         borrow,
         default,
@@ -226,48 +226,48 @@ pub struct PageLoad<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub requests: Vec<PageRequest<'a>>,
-    /// The share of such page loads that is sent.
+    /// The sample rate: above 0, at most 1.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
-/// A request a page waited for.
+/// A request that a page waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageRequest<'a> {
     /// The path, without host and query.
     #[serde(borrow)]
     pub path: Text<'a>,
-    /// From the page's start, in milliseconds; negative when it began before.
+    /// The start relative to the start of the page, in milliseconds. Negative if the request began earlier.
     #[serde(default, deserialize_with = "null_as_default")]
     pub offset_ms: i32,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub duration_ms: u32,
-    /// HTTP status; 0 when never answered.
+    /// The HTTP status; 0 without a response.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: u16,
 }
 
-/// A sample from a monitor. Means something only with its page and uptime.
+/// A value of a monitor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Metric<'a> {
-    /// What was measured, with its unit: `memory_used_bytes`.
+    /// The name of the metric with its unit, such as `memory_used_bytes`.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// When.
+    /// The time.
     pub time: Timestamp,
-    /// The value, or the mean when pre-aggregated; finite.
+    /// The value, or the mean of several values. Must be finite.
     pub value: f64,
-    /// Least value, when pre-aggregated.
+    /// The minimum of several values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// Greatest value, when pre-aggregated.
+    /// The maximum of several values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// Number of values, when pre-aggregated.
+    /// The number of values, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// The screen.
@@ -279,50 +279,50 @@ pub struct Metric<'a> {
     /// The network.
     #[serde(default)]
     pub network: Network,
-    /// Free attributes, at most 64.
+    /// Attributes of the app, at most 64.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
     pub attributes: Attributes<'a>,
-    /// The share of such samples that is sent.
+    /// The sample rate: above 0, at most 1.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
-/// How long the app took to start.
+/// A start of the app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AppStart<'a> {
     /// `cold`, `warm` or `hot`.
     #[serde(default)]
     pub kind: AppStartKind,
-    /// When.
+    /// The time.
     pub start: Timestamp,
-    /// How long it took, in milliseconds: 0 to 24 h.
+    /// The duration in milliseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
-    /// The screen it ended on.
+    /// The screen at the end of the start.
     #[serde(borrow, default)]
     pub page: Text<'a>,
     /// The network.
     #[serde(default)]
     pub network: Network,
-    /// Its parts, at most 64.
+    /// The phases, at most 64.
     #[serde(borrow, default, deserialize_with = "items")]
     pub phases: Vec<Phase<'a>>,
 }
 
-/// A part of a start.
+/// A phase of a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Phase<'a> {
-    /// What.
+    /// The name of the phase.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// How long, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u32,
 }
 
-/// A UI function redrawn.
+/// The redraws of a UI function in a window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Recomposition<'a> {
@@ -332,15 +332,15 @@ pub struct Recomposition<'a> {
     /// The screen.
     #[serde(borrow, default)]
     pub page: Text<'a>,
-    /// When the window began.
+    /// The start of the window.
     pub start: Timestamp,
-    /// How long the window is, in milliseconds: 0 to 24 h.
+    /// The length of the window in milliseconds: 0 to 24 h.
     #[serde(default, deserialize_with = "null_as_default")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub window_ms: i64,
-    /// How often it was redrawn.
+    /// The number of redraws.
     pub count: u32,
-    /// The state that changed.
+    /// The state whose change caused the redraws.
     #[serde(borrow, default)]
     pub cause: Text<'a>,
     /// Time since the app started, in milliseconds.
@@ -349,40 +349,40 @@ pub struct Recomposition<'a> {
     /// The network.
     #[serde(default)]
     pub network: Network,
-    /// The share of such windows that is sent.
+    /// The sample rate: above 0, at most 1.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
 
-/// What the SDK itself cost and lost since its last report.
+/// The cost of the SDK and its losses since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SdkHealth<'a> {
-    /// Events dropped on the device, at most 64 entries.
+    /// The events dropped on the device, at most 64 entries.
     #[serde(borrow, default, deserialize_with = "items")]
     pub dropped: Vec<Dropped<'a>>,
-    /// CPU time the SDK used, in microseconds.
+    /// The CPU time of the SDK, in microseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub overhead_us: u64,
-    /// Bytes waiting on the device.
+    /// The number of bytes that wait on the device.
     #[serde(default, deserialize_with = "null_as_default")]
     pub queue_bytes: u64,
-    /// Bytes uploaded.
+    /// The number of uploaded bytes.
     #[serde(default, deserialize_with = "null_as_default")]
     pub upload_bytes: u64,
 }
 
-/// Events of one signal dropped on the device for one reason.
+/// Events of one signal that the device dropped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Dropped<'a> {
-    /// What.
+    /// The signal.
     #[serde(default)]
     pub signal: Signal,
-    /// Why: `queue_full`, `rate_limited`, `refused`, ….
+    /// The reason: `queue_full`, `rate_limited`, `refused` and others.
     #[serde(borrow, default)]
     pub reason: Text<'a>,
-    /// How many.
+    /// The number of events.
     pub count: u64,
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A string of the wire: borrowed from the JSON text unless it holds escapes.
 ///
-/// Serde borrows only a bare `Cow<str>` field, never one inside an `Option` or a list; this type borrows everywhere.
-/// `null` reads as the empty string, since no field of the protocol tells the two apart.
+/// Serde borrows a plain `Cow<str>` field only, not one inside an `Option` or a list. This type always borrows.
+/// `null` is read as the empty string, because no field of the protocol distinguishes them.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<'a>(Cow<'a, str>);
 
@@ -21,7 +21,7 @@ impl<'a> Text<'a> {
         &self.0
     }
 
-    /// Takes the text out, borrowed or owned.
+    /// Returns the text, borrowed or owned.
     #[must_use]
     pub fn into_cow(self) -> Cow<'a, str> {
         self.0

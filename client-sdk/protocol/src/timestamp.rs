@@ -13,31 +13,31 @@ use time::{Date, OffsetDateTime};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// From microseconds since the Unix epoch.
+    /// Creates a time from microseconds since the Unix epoch.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since the Unix epoch.
+    /// Returns the microseconds since the Unix epoch.
     #[must_use]
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// This time moved by `micros`, stopping at the ends of the range.
+    /// Returns this time plus `micros`. Saturates.
     #[must_use]
     pub const fn shifted(self, micros: i64) -> Self {
         Self(self.0.saturating_add(micros))
     }
 
-    /// Microseconds from `earlier` to `self`; negative when `earlier` is later.
+    /// Returns the microseconds from `earlier` to this time; negative if `earlier` is later.
     #[must_use]
     pub const fn micros_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Reads RFC 3339, as `2026-11-20T12:00:00.123Z`. Digits past the microsecond are cut.
+    /// Parses RFC 3339, such as `2026-11-20T12:00:00.123Z`. Digits below the microsecond are cut.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parsed = OffsetDateTime::parse(text, &Rfc3339).ok()?;
@@ -87,31 +87,31 @@ impl Visitor<'_> for TimestampVisitor {
 
 const EPOCH: Date = date!(1970 - 01 - 01);
 
-/// A natural day of the device's own calendar, `2026-11-20` on the wire: days since 1970-01-01.
+/// A day on the device's calendar: `2026-11-20` on the wire, days since 1970-01-01 in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Day(i32);
 
 impl Day {
-    /// From days since 1970-01-01.
+    /// Creates a day from the days since 1970-01-01.
     #[must_use]
     pub const fn from_days(days: i32) -> Self {
         Self(days)
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the days since 1970-01-01.
     #[must_use]
     pub const fn as_days(self) -> i32 {
         self.0
     }
 
-    /// The UTC day that holds `time`.
+    /// Returns the UTC day that contains `time`.
     #[must_use]
     pub fn containing(time: Timestamp) -> Self {
         let days = time.0.div_euclid(86_400_000_000);
         Self(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
     }
 
-    /// Reads `YYYY-MM-DD`.
+    /// Parses `YYYY-MM-DD`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let date = Date::parse(text, format_description!("[year]-[month]-[day]")).ok()?;

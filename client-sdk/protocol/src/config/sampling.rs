@@ -1,42 +1,42 @@
-//! How much is kept of what happens, and which code is traced.
+//! Sampling rates, and which code is traced.
 
 use serde::Serialize;
 
 settings! {
-    /// The share of each signal that is kept, 0 to 1. A device sends the rate with the events, so that counts can be
+    /// The share of each signal that is kept, 0 to 1. Devices send the rate with the events, so that counts can be
     /// extrapolated.
     Sampling {
-        /// The share of sessions in which anything is collected, 0 to 1, decided once a session.
+        /// The share of sessions in which anything is collected, 0 to 1. Drawn once per session.
         session_rate: f64 = 1.0,
-        /// Spans.
+        /// The shares of spans.
         spans: SpanSampling = SpanSampling::default(),
-        /// Windows of frames, 0 to 1.
+        /// The share of frame windows, 0 to 1.
         frame_windows: f64 = 1.0,
-        /// Stalls, 0 to 1.
+        /// The share of stalls, 0 to 1.
         janks: f64 = 1.0,
-        /// Page loads, 0 to 1.
+        /// The share of page loads, 0 to 1.
         page_loads: f64 = 0.2,
-        /// Values of monitors, 0 to 1.
+        /// The share of monitor values, 0 to 1.
         metrics: f64 = 0.1,
-        /// Redraws of UI functions, 0 to 1.
+        /// The share of recompositions, 0 to 1.
         recompositions: f64 = 0.0,
     }
 }
 
 settings! {
-    /// The share of spans that is kept.
+    /// The shares of spans that are kept.
     SpanSampling {
-        /// The share of those that no override names, 0 to 1.
+        /// The share of spans that match no override, 0 to 1.
         default: f64 = 0.01,
-        /// Other shares for some names; the first that matches holds. At most 1,000.
+        /// Shares for names. The first match applies. At most 1,000.
         overrides: Vec<SpanRate> = Vec::new(),
     }
 }
 
 settings! {
-    /// The share of the spans of some name.
+    /// The share of spans whose name matches.
     SpanRate {
-        /// A glob over the span's whole name: `*` is any run of characters, `?` any one.
+        /// A glob that matches the span's whole name: `*` matches any characters, `?` one character.
         name: String = String::new(),
         /// The share that is kept, 0 to 1.
         rate: f64 = 0.0,
@@ -44,16 +44,16 @@ settings! {
 }
 
 settings! {
-    /// Which code is traced: what `allow` names or carries one of the `tags`, and `deny` does not name. With neither
-    /// `allow` nor `tags`, all that is instrumented.
+    /// Selects the code to trace: functions that `allow` matches or that have one of the `tags`, except those that `deny`
+    /// matches. Without `allow` and `tags`, all instrumented functions are traced.
     Tracing {
-        /// Whether spans are made at all.
+        /// Whether spans are recorded.
         enabled: bool = true,
-        /// Regular expressions over the whole qualified name, as `com\.example\..*`. At most 1,000.
+        /// Regular expressions that match the whole qualified name, such as `com\.example\..*`. At most 1,000.
         allow: Vec<String> = Vec::new(),
-        /// Regular expressions over the whole qualified name of what is never traced. At most 1,000.
+        /// Regular expressions that match the whole qualified name of functions that are never traced. At most 1,000.
         deny: Vec<String> = Vec::new(),
-        /// Tags given when the app was built. At most 1,000.
+        /// Tags that were set in the code of the app. At most 1,000.
         tags: Vec<String> = Vec::new(),
     }
 }

@@ -1,8 +1,8 @@
-//! How a struct of settings is declared: each field with its default, which also stands for a missing field and `null`.
+//! Declares structs of settings: each field with its default, which also applies if the field is missing or `null`.
 
-/// Declares a struct whose `Default` is the values given and whose fields read as these when missing or `null`.
+/// Declares a struct with these defaults, which also apply to fields that are missing or `null`.
 ///
-/// `#[serde(default)]` alone would refuse `null`, and reading `null` as the type's own default would make 0 of an interval.
+/// `#[serde(default)]` alone would reject `null`, and the type's own default would turn `null` into an interval of 0.
 macro_rules! settings {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty = $default:expr,)+ }) => {
         $(#[$doc])*
