@@ -83,7 +83,7 @@ impl Bench<'_> {
         let outcome = self.send(&warm, parcels).await?;
         let guess = rate_of(&outcome) * self.args.duration.as_secs_f64() * 1.6;
         let room = (self.args.memory_mib << 20) / (size + 512);
-        let batches = crate::random::whole(guess).min(room).max(WARM_UP);
+        let batches = unjank_random::whole(guess).min(room).max(WARM_UP);
         self.place.drain().await?;
 
         let closed = self.workload(

@@ -14,7 +14,7 @@ impl Buckets {
             let (_, rest) = labels.split_once("le=\"")?;
             let bound = match rest.split_once('"')?.0 {
                 "+Inf" => u64::MAX,
-                bound => crate::random::whole(bound.parse::<f64>().ok()? * 1e6),
+                bound => unjank_random::whole(bound.parse::<f64>().ok()? * 1e6),
             };
             Some((bound, count.trim().parse::<f64>().ok()?))
         });

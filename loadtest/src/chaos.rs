@@ -14,12 +14,12 @@ use crate::fingerprint::Times;
 use crate::load::{Outcome, Stops};
 use crate::outcomes::Repeats;
 use crate::plan::Rate;
-use crate::random::Random;
 use crate::report::{Chaos, Measured, Report};
 use crate::server::{KEY, Server};
 use crate::server_and_store::{Check, ServerAndStore};
 use crate::store::Scope;
 use crate::workload::{Destination, Workload, new_tag};
+use unjank_random::Random;
 
 pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     ensure!(

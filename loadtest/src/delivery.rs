@@ -9,8 +9,8 @@ use crate::generator::Stop;
 use crate::pacing::Due;
 use crate::parcel::Parcel;
 use crate::post::{Acceptance, Answer, Attempt, Target};
-use crate::random::Random;
 use crate::{clock, console};
+use unjank_random::Random;
 
 /// The final state of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use clap::ValueEnum;
 use unjank_protocol::{Batch, Signal, Timestamp};
 
 use crate::population::Device;
-use crate::random::{Random, whole};
 use crate::vocabulary::Vocabulary;
+use unjank_random::{Random, whole};
 
 /// The minute of a session that a batch reports.
 pub(crate) struct Scene<'a> {

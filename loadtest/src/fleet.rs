@@ -161,7 +161,7 @@ impl Fleet {
 
     /// Returns the column names and the SELECT that generates the rows.
     fn rows(&self, (table, per_session, own): &Table, stretch: Stretch) -> (String, String) {
-        let rows = crate::random::whole(stretch.sessions as f64 * per_session);
+        let rows = unjank_random::whole(stretch.sessions as f64 * per_session);
         let (columns, own) = own.split_once('\n').unwrap_or_default();
         let columns = format!("{DEVICE_COLUMNS}, {}", columns.trim_start_matches("-- "));
         let slow = self.slow_down.unwrap_or(SlowDown {

@@ -35,7 +35,6 @@ mod post;
 mod processes;
 mod progress;
 mod queries;
-mod random;
 mod replay;
 mod report;
 mod run;

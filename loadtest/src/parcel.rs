@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use clap::ValueEnum;
 use unjank_protocol::{Batch, Signal, Timestamp};
-use uuid::{Builder, Uuid};
+use uuid::Uuid;
 
 use crate::events::{Mix, Scene, spoil};
 use crate::fingerprint::{self, Times};
 use crate::plan::Plan;
 use crate::population::{Population, RunTag};
-use crate::random::Random;
 use crate::vocabulary::Vocabulary;
+use unjank_random::Random;
 
 /// Compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -247,9 +247,7 @@ impl Packer {
 
 /// Returns a random session id that is the same for all uploads of the session.
 fn session_id(settings: &ParcelSettings, session: u64) -> Uuid {
-    let mut random = Random::seeded(&[settings.seed, settings.tag.0, 4, session]);
-    let bytes = (u128::from(random.bits()) << 64) | u128::from(random.bits());
-    Builder::from_random_bytes(bytes.to_be_bytes()).into_uuid()
+    Random::seeded(&[settings.seed, settings.tag.0, 4, session]).uuid()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random::{Random, whole};
+use unjank_random::{Random, whole};
 
 /// How batches are spread over time.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use unjank_protocol::{Network, Resource, Text};
 use uuid::{Builder, Uuid};
 
-use crate::random::{Dice, Random};
+use unjank_random::{Dice, Random};
 
 /// Last digit of the install ids of devices with a correct clock, whose event times the server must store unchanged.
 const RIGHT_CLOCK_DIGIT: u64 = 0xa;

@@ -179,7 +179,7 @@ impl Asker {
         taken.remove(0);
         taken.sort_unstable();
         let at =
-            |share: f64| taken[crate::random::whole((taken.len() - 1) as f64 * share) as usize];
+            |share: f64| taken[unjank_random::whole((taken.len() - 1) as f64 * share) as usize];
         Ok(Answer {
             median: at(0.5),
             p95: at(0.95),

@@ -1,6 +1,6 @@
 //! The names that occur in an app: pages, functions, operations, requests. A few are frequent, most are rare.
 
-use crate::random::{Dice, Random};
+use unjank_random::{Dice, Random};
 
 /// A function of the app, as automatic tracing reports it.
 pub(crate) struct Function {

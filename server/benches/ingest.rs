@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use unjank_protocol::{Batch, Limits};
+use unjank_server::clock::UnixTime;
 use unjank_server::ingest::{self, Context, Device};
 use unjank_server::recent::{RecentNames, RecentStacks};
 use unjank_server::stacks::RuleSet;
 use unjank_server::store::bench_join;
 
 const SPANS: u64 = 200;
-const NOW: i64 = 1_800_000_000_000_000;
+const NOW: UnixTime = UnixTime::from_micros(1_800_000_000_000_000);
 
 /// A batch like those of an SDK: few names, random ids, an attribute on every other span.
 fn batch(seed: u64) -> String {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
+use unjank_server::clock::UnixTime;
 use unjank_server::remote_config::{Compiled, Configuration, Device};
 
 const OVERRIDES: usize = 200;
@@ -71,7 +72,10 @@ fn resolve(criterion: &mut Criterion) {
     let configuration = configuration();
     let compiled = Compiled::new(&configuration, 1).expect("the configuration is invalid");
     let install_id = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
-    let matched = compiled.resolve(&device(install_id), 0).matched.len();
+    let matched = compiled
+        .resolve(&device(install_id), UnixTime::default())
+        .matched
+        .len();
     assert!(
         (10..OVERRIDES / 2).contains(&matched),
         "{matched} overrides match"
@@ -83,14 +87,14 @@ fn resolve(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(3));
     group.bench_function("a poll, answer known", |bencher| {
         let device = device(install_id);
-        bencher.iter(|| compiled.resolve(black_box(&device), black_box(0)));
+        bencher.iter(|| compiled.resolve(black_box(&device), black_box(UnixTime::default())));
     });
     let mut counter = 0_u64;
     group.bench_function("a poll, answer mostly new", |bencher| {
         bencher.iter(|| {
             counter += 1;
             let id = format!("5c0c7e0e-6c6b-4a3e-8a0e-{counter:012}");
-            compiled.resolve(black_box(&device(&id)), black_box(0))
+            compiled.resolve(black_box(&device(&id)), black_box(UnixTime::default()))
         });
     });
     group.bench_function("check and compile", |bencher| {

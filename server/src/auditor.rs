@@ -169,7 +169,7 @@ impl Auditor {
     }
 
     async fn round(&self, memory: &mut Memory) -> Result<(), Failure> {
-        let now = self.clock.now().div_euclid(1_000_000);
+        let now = self.clock.now().as_secs();
         let to = last_closed(now);
         let plan = Plan {
             now,
@@ -198,7 +198,7 @@ impl Auditor {
         {
             tracing::warn!(%failure, "cannot rebuild roll-ups that differ from raw rows; the next round retries");
         }
-        let now = self.clock.now().div_euclid(1_000_000);
+        let now = self.clock.now().as_secs();
         self.metrics.checked.set(now);
         self.board.set(Audit {
             checked_at: Some(now),

@@ -36,6 +36,6 @@ pub use self::lease::Lease;
 pub use self::quota::{Budget, Cost, Exceeded, Meter, OverQuota};
 pub use self::refresh::{Refresher, SnapshotInputs, load};
 pub use self::seed::seed;
-pub use self::session_token::{SESSION_TOKEN_LIFE_S, SessionHolder, SessionTokens};
+pub use self::session_token::{SESSION_TOKEN_LIFE, SessionHolder, SessionTokens};
 pub use self::signal_meter::SignalMeter;
 pub use self::throttle::{Attempt, Counted, Throttle};

@@ -13,7 +13,6 @@ mod operations;
 mod pages;
 mod plan;
 mod population;
-mod random;
 mod session;
 mod stacks;
 mod versions;
@@ -29,7 +28,7 @@ pub use self::plan::{DemoFile, Plan};
 
 use self::intake::Source;
 use crate::app::App;
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 
 /// Project of the demo's data.
 pub const PROJECT: &str = "shop";
@@ -51,7 +50,7 @@ impl DemoClock {
         let (set, machine) = (Arc::clone(&self.0), Clock::system());
         Clock::new(move || match set.load(Ordering::Relaxed) {
             0 => machine.now(),
-            at => at,
+            at => UnixTime::from_micros(at),
         })
     }
 

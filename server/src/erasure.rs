@@ -24,7 +24,7 @@ use crate::store::control::{ControlError, Erasure, ErasureKind};
 use crate::store::{DeadLetterError, DeadLetters, ErasureScope, Failure, Subject};
 
 /// Delay between a request and its pass, so that requests made together share a pass.
-const GATHER: i64 = 2_000_000;
+const GATHER: Duration = Duration::from_secs(2);
 const EVERY: Duration = Duration::from_secs(2);
 /// How long another server waits before it takes over.
 const LEASE: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(30);
 /// After a pass, a project pauses for as long as the pass took, up to this limit.
 const LONGEST_REST: Duration = Duration::from_secs(3_600);
 /// Rows that another server sent longer ago than this have arrived in ClickHouse.
-const ARRIVES: i64 = 600_000_000;
+const ARRIVES: Duration = Duration::from_secs(600);
 
 /// The background task.
 pub struct Eraser {

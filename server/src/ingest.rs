@@ -37,6 +37,7 @@ use self::jank::NewStacks;
 use self::rejections::Rejections;
 use self::rows::{BatchCounts, Envelope};
 use self::text_filter::{ChangedTexts, TextFilter};
+use crate::clock::UnixTime;
 use crate::recent::{RecentNames, RecentStacks, StackKey};
 use crate::stacks::RuleSet;
 use crate::store::{Count, Outcome, RecordBuilder};
@@ -97,7 +98,7 @@ pub enum Refusal {
 pub struct Checked<'a> {
     batch: Batch<'a>,
     json_bytes: usize,
-    received_at: i64,
+    received_at: UnixTime,
     rejections: Rejections,
     rate_limits: Vec<RateLimit>,
     tally: Tally,
@@ -112,7 +113,7 @@ pub fn check<'a>(
     json: &'a [u8],
     device: &Device,
     limits: &Limits,
-    received_at: i64,
+    received_at: UnixTime,
 ) -> Result<Checked<'a>, Refusal> {
     let Decoded { batch, rejections } = decode::decode(json, limits)?;
     check_envelope(&batch)?;
@@ -177,8 +178,7 @@ pub struct Context<'c> {
     pub scrubbing: &'c Scrubbing,
     pub recent_stacks: &'c RecentStacks,
     pub recent_names: &'c RecentNames,
-    /// Microseconds since the epoch.
-    pub received_at: i64,
+    pub received_at: UnixTime,
     /// Bytes of the request as sent.
     pub wire_bytes: usize,
 }

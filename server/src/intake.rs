@@ -13,7 +13,7 @@ pub use self::large_batches::LargeBatches;
 pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
 pub use self::upload::{Encoding, NotInflated, Upload};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::control::{Access, Caller, Cost, OverQuota};
 use crate::ingest::{self, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
@@ -89,12 +89,12 @@ impl Intake {
     }
 
     /// Takes a batch from its body to its receipt: inflate, check, take from the quotas of signals, make rows, deduplicate, charge, append
-    /// to the log. The events are durable when this returns. `received_at` is in microseconds since the epoch.
+    /// to the log. The events are durable when this returns.
     pub async fn take(
         self: &Arc<Self>,
         caller: &Caller,
         upload: Upload,
-        received_at: i64,
+        received_at: UnixTime,
     ) -> Result<Receipt<'static>, Refused> {
         let bytes = upload.wire_bytes() as u64;
         self.metrics.body_bytes.inc_by(bytes);
@@ -137,7 +137,7 @@ impl Intake {
         self: &Arc<Self>,
         caller: &Caller,
         upload: Upload,
-        received_at: i64,
+        received_at: UnixTime,
     ) -> Result<Prepared, Refused> {
         let work = Preparation {
             intake: Arc::clone(self),
@@ -259,7 +259,7 @@ struct Preparation {
     intake: Arc<Intake>,
     caller: Caller,
     upload: Upload,
-    received_at: i64,
+    received_at: UnixTime,
 }
 
 impl Preparation {

@@ -25,6 +25,7 @@ use self::attempt::Attempt;
 use self::client::Confirmed;
 use self::provider::Provider;
 use self::return_path::local_path;
+use crate::clock::UnixTime;
 use crate::control::people::{Login, LoginError, Logins};
 use crate::control::{Counted, InstanceSecret, Throttle};
 use crate::secret::Secret;
@@ -36,7 +37,7 @@ use crate::store::control::{
 /// The path below the public URL to which the provider redirects browsers.
 pub const CALLBACK: &str = "/api/v1/session/oidc/callback";
 /// The time limit for a person to log in at the provider, in microseconds.
-pub const ATTEMPT_LIFE: i64 = 600 * 1_000_000;
+pub const ATTEMPT_LIFE: Duration = Duration::from_secs(600);
 
 /// The maximum number of logins that wait for the provider: in all, and per address.
 const MOST_WAITING: usize = 64;
@@ -60,7 +61,7 @@ pub struct ProviderSettings {
     pub roles: RoleMap,
     pub creates_people: bool,
     /// How long a session lasts, in microseconds.
-    pub session_life: i64,
+    pub session_life: Duration,
     pub public_url: Url,
 }
 
@@ -132,8 +133,7 @@ pub struct Callback<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     pub address: IpAddr,
-    /// Microseconds since the epoch.
-    pub now: i64,
+    pub now: UnixTime,
 }
 
 /// The outcome of a login, and the page that the person requested before it.
@@ -271,7 +271,7 @@ impl OpenIdConnect {
         &self,
         control: &Control,
         confirmed: Confirmed,
-        now: i64,
+        now: UnixTime,
     ) -> Result<User, OidcError> {
         let settings = &self.settings;
         let roles = (!settings.roles.is_empty()).then(|| settings.roles.given(&confirmed.roles));

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::Lease;
 use crate::store::control::{ControlError, Storage};
 use crate::store::{Failure, Retention, RetentionPlan};
@@ -103,8 +104,11 @@ impl Sweeper {
         if app.clickhouse.is_deleting_rows().await? {
             return Ok(());
         }
-        let now = app.clock.now().div_euclid(1_000_000);
-        let tables = app.clickhouse.drop_old_rows(&keeping, now).await?;
+        let now = app.clock.now();
+        let tables = app
+            .clickhouse
+            .drop_old_rows(&keeping, now.as_secs())
+            .await?;
         if !tables.is_empty() {
             tracing::info!(
                 ?tables,
@@ -133,7 +137,7 @@ impl Sweeper {
     }
 
     /// Deletes a project's oldest events until its rows fit into the quota. Returns true if they do not fit even then.
-    async fn make_room(&self, project: &Storage, most: u64, now: i64) -> Result<bool, NotYet> {
+    async fn make_room(&self, project: &Storage, most: u64, now: UnixTime) -> Result<bool, NotYet> {
         let (clickhouse, name) = (&self.app.clickhouse, &*project.project);
         let tables = clickhouse.usage(name).await?;
         let used = tables.iter().map(|table| table.bytes).sum::<u64>();
@@ -142,7 +146,7 @@ impl Sweeper {
             return Ok(project.is_over_quota && used > most / 10 * 9);
         }
         let days = clickhouse.usage_by_day(name).await?;
-        let today = now - now.rem_euclid(DAY);
+        let today = now.as_secs() - now.as_secs().rem_euclid(DAY);
         let (before, left) = first_day_to_keep(used, most, &days, today - SAFE_DAYS * DAY);
         if let Some(before) = before {
             tracing::warn!(

@@ -67,7 +67,7 @@ impl Simulator {
     /// Rolls up the filled rows.
     pub(super) fn roll_up(&self) -> Result<()> {
         let day = |at: f64| {
-            Timestamp::from_micros(crate::random::whole(at * 1e6).cast_signed()).to_string()
+            Timestamp::from_micros(unjank_random::whole(at * 1e6).cast_signed()).to_string()
         };
         let period = ["--from", &day(MONDAY), "--to", &day(MONDAY + LONGEST)];
         let signals = [

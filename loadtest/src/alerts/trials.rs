@@ -119,7 +119,7 @@ pub(super) async fn report(
         minutes.sort_by(f64::total_cmp);
         let soon = minutes.iter().filter(|one| **one <= 15.0).count();
         let at = |share: f64| {
-            let place = crate::random::whole((minutes.len().max(1) - 1) as f64 * share) as usize;
+            let place = unjank_random::whole((minutes.len().max(1) - 1) as f64 * share) as usize;
             minutes
                 .get(place)
                 .map_or("-".to_owned(), |it| format!("{it:.0}"))
@@ -208,7 +208,7 @@ async fn fill(bench: &Bench, kind: &Kind, place: usize, number: u64) -> Result<T
         part: 0,
         begin,
         seconds,
-        sessions: crate::random::whole(SESSIONS_AN_HOUR * seconds / HOUR),
+        sessions: unjank_random::whole(SESSIONS_AN_HOUR * seconds / HOUR),
     };
     let project = fleet
         .fill(&bench.clickhouse, &[SPANS, BATCHES], &[stretch])

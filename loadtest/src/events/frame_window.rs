@@ -3,7 +3,7 @@
 use unjank_protocol::{FrameWindow, Histogram, Text};
 
 use super::{MINUTE_MS, Scene, micros};
-use crate::random::{Random, whole};
+use unjank_random::{Random, whole};
 
 pub(super) fn some<'a>(
     scene: &Scene<'a>,

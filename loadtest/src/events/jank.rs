@@ -3,8 +3,8 @@
 use unjank_protocol::{Frame, Jank, JankKind, JankSample, JankStrategy, LogLine, Text};
 
 use super::{Scene, micros};
-use crate::random::Random;
 use crate::vocabulary::{LOOPER, SYSTEM_STACKS};
+use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Jank<'a>> {
     (0..count).map(|_| one(scene, random)).collect()

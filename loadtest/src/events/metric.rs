@@ -3,8 +3,8 @@
 use unjank_protocol::{Attributes, Metric, Text};
 
 use super::Scene;
-use crate::random::{Dice, Random};
 use crate::vocabulary::METRICS;
+use unjank_random::{Dice, Random};
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Metric<'a>> {
     let monitors = Dice::zipf(METRICS.len(), 0.8);

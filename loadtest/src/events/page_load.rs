@@ -3,7 +3,7 @@
 use unjank_protocol::{LaunchKind, PageLoad, PageOutcome, PageRequest, Text};
 
 use super::{Scene, micros};
-use crate::random::Random;
+use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<PageLoad<'a>> {
     (0..count).map(|_| one(scene, random)).collect()

@@ -3,7 +3,7 @@
 use unjank_protocol::{Recomposition, Text};
 
 use super::Scene;
-use crate::random::Random;
+use unjank_random::Random;
 
 pub(super) fn some<'a>(
     scene: &Scene<'a>,

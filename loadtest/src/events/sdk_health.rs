@@ -2,7 +2,7 @@
 
 use unjank_protocol::{Dropped, SdkHealth, Signal, Text};
 
-use crate::random::Random;
+use unjank_random::Random;
 
 pub(super) fn one<'a>(random: &mut Random) -> SdkHealth<'a> {
     let dropped = if random.chance(0.1) {

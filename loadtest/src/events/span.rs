@@ -5,8 +5,8 @@ use unjank_protocol::{
 };
 
 use super::{Scene, micros};
-use crate::random::Random;
 use crate::vocabulary::THREADS;
+use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Span<'a>> {
     let mut spans = Vec::with_capacity(count);

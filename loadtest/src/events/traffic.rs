@@ -3,8 +3,8 @@
 use unjank_protocol::{Day, Text, Traffic};
 
 use super::Scene;
-use crate::random::Random;
 use crate::vocabulary::SOURCES;
+use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Traffic<'a>> {
     let day = Day::containing(scene.end.shifted(scene.device.utc_offset_us));

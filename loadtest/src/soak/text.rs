@@ -31,7 +31,7 @@ pub(super) fn head() -> String {
 }
 
 pub(super) fn line(sample: &Sample) -> String {
-    let whole = crate::random::whole(sample.at_s);
+    let whole = unjank_random::whole(sample.at_s);
     let cells = [
         format!("{}:{:02}", whole / 60, whole % 60),
         sample.events.to_string(),

@@ -10,12 +10,14 @@ pub(in crate::alerts) mod verdict;
 pub(in crate::alerts) mod versions;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 
 use crate::alerts::judge::verdict::{Group, Verdict};
 use crate::alerts::judge::versions::Remembered;
 use crate::alerts::rule::{Condition, Rule};
+use crate::clock::{DAY, UnixTime};
 use crate::query::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
@@ -30,8 +32,8 @@ pub(in crate::alerts) const MAX_ROWS: u64 = 1_000;
 pub struct Judge {
     pub(in crate::alerts) clickhouse: ClickHouse,
     pub(in crate::alerts) versions: Arc<Mutex<Remembered>>,
-    /// How old the cached versions may be, in microseconds.
-    pub(in crate::alerts) fresh: i64,
+    /// How old the cached versions may be.
+    pub(in crate::alerts) fresh: Duration,
 }
 
 /// A group with an open incident, and the version it is compared with.
@@ -47,8 +49,8 @@ pub struct Case<'c> {
     pub rule: &'c Rule,
     /// Groups with open incidents.
     pub held: &'c [OpenGroup],
-    /// Microseconds since the epoch. Later events are ignored.
-    pub now: i64,
+    /// Later events are ignored.
+    pub now: UnixTime,
 }
 
 /// Evaluates the groups of a rule. A group without a verdict has too few samples.
@@ -65,7 +67,7 @@ pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Query
 
 impl Case<'_> {
     /// Returns the rule's query for a period: the measure, then the number of samples.
-    pub(in crate::alerts) fn ask(&self, from: i64, to: i64) -> NamedQuery {
+    pub(in crate::alerts) fn ask(&self, from: UnixTime, to: UnixTime) -> NamedQuery {
         let metric = &self.rule.metric;
         let filters = metric.filters.iter();
         let filters =
@@ -85,10 +87,9 @@ impl Case<'_> {
     }
 
     /// Returns the end of the window: now, or the last midnight if the signal is stored per day.
-    pub(in crate::alerts) fn until(&self) -> i64 {
-        const DAY: i64 = 86_400_000_000;
+    pub(in crate::alerts) fn until(&self) -> UnixTime {
         match subject(&self.rule.metric.signal) {
-            Some(subject) if subject.is_by_day() => self.now.div_euclid(DAY) * DAY,
+            Some(subject) if subject.is_by_day() => self.now.floor(DAY),
             _ => self.now,
         }
     }
@@ -105,7 +106,7 @@ impl Judge {
         Self {
             clickhouse,
             versions: Arc::default(),
-            fresh: 5 * 60_000_000,
+            fresh: Duration::from_secs(5 * 60),
         }
     }
 
@@ -113,7 +114,7 @@ impl Judge {
     #[must_use]
     pub fn for_past(clickhouse: ClickHouse) -> Self {
         Self {
-            fresh: 60 * 60_000_000,
+            fresh: Duration::from_secs(60 * 60),
             ..Self::new(clickhouse)
         }
     }

@@ -22,6 +22,7 @@ mod slack;
 mod webhook;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::control::InstanceSecret;
@@ -44,9 +45,6 @@ pub use self::outbound::Outbound;
 pub use self::sending::Outcome;
 pub use self::settings::{ChannelSecret, ChannelSettings, InvalidChannel};
 
-/// A second in microseconds, the unit of all times here.
-const SECOND: i64 = 1_000_000;
-
 /// What the tasks need.
 pub struct Notifier {
     pub control: Control,
@@ -58,7 +56,7 @@ pub struct Notifier {
     /// The URL of this installation for its users, without a trailing slash.
     pub public_url: String,
     /// How long the first incident of a rule waits for others, in microseconds.
-    pub group_wait: i64,
+    pub group_wait: Duration,
     /// The name under which this server holds leases.
     pub holder: String,
     pub metrics: NotificationMetrics,

@@ -7,6 +7,7 @@ pub(in crate::alerts) mod cohort;
 pub(in crate::alerts) mod placement;
 pub(in crate::alerts) mod rates;
 
+use crate::clock::HOUR;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -27,7 +28,6 @@ use crate::store::control::{
 const KIND: DocumentKind = DocumentKind::Configuration;
 /// How many times a round tries a save that conflicts with other saves.
 pub(in crate::alerts) const SAVE_ATTEMPTS: usize = 5;
-const HOUR: i64 = 3_600_000_000;
 
 /// The change that an override needs.
 enum Due {
@@ -187,7 +187,7 @@ impl Evaluator {
             installs: 0,
             notes: Vec::new(),
             at: now,
-            until: now + i64::from(action.hours) * HOUR,
+            until: now + HOUR * action.hours,
             ended_at: None,
             written: None,
         }

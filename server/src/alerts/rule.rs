@@ -6,6 +6,7 @@ pub(in crate::alerts) mod templates;
 pub(in crate::alerts) mod validation;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -177,13 +178,13 @@ impl Rule {
     }
 
     #[must_use]
-    pub(in crate::alerts) fn window(&self) -> i64 {
+    pub(in crate::alerts) fn window(&self) -> Duration {
         minutes(self.window_minutes)
     }
 }
 
-pub(in crate::alerts) fn minutes(minutes: u32) -> i64 {
-    i64::from(minutes) * 60_000_000
+pub(in crate::alerts) fn minutes(minutes: u32) -> Duration {
+    Duration::from_secs(u64::from(minutes) * 60)
 }
 
 fn warning() -> Severity {

@@ -12,6 +12,7 @@ use unjank_protocol::Timestamp;
 
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::alerts::{Judge, Replay, Rule, replay};
+use crate::clock::UnixTime;
 use crate::config::Shared;
 
 #[derive(Args, Debug)]
@@ -59,7 +60,7 @@ async fn simulated(judge: &Judge, args: &Simulate, mut out: impl Write) -> anyho
             rule,
             from: time(&args.from)?,
             to: time(&args.to)?,
-            step: i64::from(args.step) * 60_000_000,
+            step: Duration::from_secs(u64::from(args.step) * 60),
             patience: Duration::MAX,
         };
         let began = Instant::now();
@@ -94,7 +95,7 @@ fn rules(file: &PathBuf) -> anyhow::Result<Vec<Rule>> {
     rules.collect()
 }
 
-fn time(text: &str) -> anyhow::Result<i64> {
-    let time = Timestamp::parse(text).map(Timestamp::as_micros);
+fn time(text: &str) -> anyhow::Result<UnixTime> {
+    let time = Timestamp::parse(text).map(UnixTime::from);
     time.with_context(|| format!("{text} is not a time such as 2026-11-20T12:00:00Z"))
 }

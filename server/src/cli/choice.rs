@@ -2,11 +2,13 @@
 
 use anyhow::bail;
 use clap::Args;
+use std::time::Duration;
 use unjank_protocol::{Day, Timestamp};
 
+use crate::clock::UnixTime;
 use crate::query::NamedQuery;
 
-const MINUTE: i64 = 60_000_000;
+const MINUTE: Duration = Duration::from_secs(60);
 
 #[derive(Args, Debug)]
 pub(super) struct Choice {
@@ -37,7 +39,7 @@ impl Choice {
         self.from.is_none() && self.to.is_none() && self.filters.is_empty()
     }
 
-    pub(super) fn ask(&self, now: i64) -> anyhow::Result<NamedQuery> {
+    pub(super) fn ask(&self, now: UnixTime) -> anyhow::Result<NamedQuery> {
         let mut ask = NamedQuery::default();
         if let Some(from) = &self.from {
             ask.from = Some(time("--from", from, now)?);
@@ -55,17 +57,17 @@ impl Choice {
     }
 }
 
-/// Parses a time to microseconds since the epoch.
-pub(super) fn time(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
-    let ago = |letter: char, minutes: i64| {
-        let number: i64 = text.strip_suffix(letter)?.parse().ok()?;
+/// Parses a time: RFC 3339, a date, or an age such as `24h`.
+pub(super) fn time(name: &str, text: &str, now: UnixTime) -> anyhow::Result<UnixTime> {
+    let ago = |letter: char, minutes: u32| {
+        let number: u32 = text.strip_suffix(letter)?.parse().ok()?;
         (0..=1_000_000)
             .contains(&number)
-            .then(|| now - number * minutes * MINUTE)
+            .then(|| now - MINUTE * minutes * number)
     };
-    let midnight = |day: Day| i64::from(day.as_days()) * 24 * 60 * MINUTE;
+    let midnight = |day: Day| UnixTime::from_secs(i64::from(day.as_days()) * 86_400);
     Timestamp::parse(text)
-        .map(Timestamp::as_micros)
+        .map(UnixTime::from)
         .or_else(|| Day::parse(text).map(midnight))
         .or_else(|| ago('m', 1))
         .or_else(|| ago('h', 60))
@@ -83,11 +85,8 @@ mod tests {
 
     #[test]
     fn times_are_timestamps_dates_or_ages() {
-        let now = Timestamp::parse("2026-11-20T12:00:00Z")
-            .unwrap()
-            .as_micros();
-        let parsed =
-            |text: &str| Timestamp::from_micros(time("--from", text, now).unwrap()).to_string();
+        let now = Timestamp::parse("2026-11-20T12:00:00Z").unwrap().into();
+        let parsed = |text: &str| time("--from", text, now).unwrap().to_string();
         assert_eq!(
             parsed("2026-11-20T10:00:00Z"),
             Timestamp::parse("2026-11-20T10:00:00Z")
@@ -112,13 +111,13 @@ mod tests {
             filters: vec!["name=a=b".to_owned()],
         };
         assert_eq!(
-            choice.ask(0).unwrap().filters,
+            choice.ask(UnixTime::default()).unwrap().filters,
             [("name".to_owned(), "a=b".to_owned())]
         );
         let bad = Choice {
             filters: vec!["name".to_owned()],
             ..choice
         };
-        assert!(bad.ask(0).is_err());
+        assert!(bad.ask(UnixTime::default()).is_err());
     }
 }

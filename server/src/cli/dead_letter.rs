@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use unjank_protocol::Timestamp;
 
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
@@ -51,7 +50,6 @@ pub(super) fn run(shared: &Shared, args: &DeadLetterArgs) -> anyhow::Result<()> 
                 ..
             } in folder.list()?
             {
-                let received_at = Timestamp::from_micros(received_at);
                 writeln!(
                     out,
                     "{id}\t{table}\t{rows}\t{received_at}\t{}",

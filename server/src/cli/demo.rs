@@ -12,6 +12,7 @@ use unjank_protocol::Timestamp;
 use super::runtime;
 use super::server::{keep_files_private, listeners, watch_signals};
 use crate::app::App;
+use crate::clock::{HOUR, UnixTime};
 use crate::config::{Keep, Serve, Shared};
 use crate::demo::{self, DemoClock, DemoFile, Plan, Sent};
 use crate::serve::{Surroundings, Then, serve_after};
@@ -44,8 +45,6 @@ pub(super) struct DemoArgs {
     #[command(flatten)]
     settings: Serve,
 }
-
-const HOUR_US: i64 = 3_600_000_000;
 
 fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| "must be a time such as 2026-11-20T00:00:00Z".to_owned())
@@ -119,12 +118,12 @@ async fn seed(
         );
     }
     let now = app.clock.now();
-    let until = args.until.map_or(now, Timestamp::as_micros).min(now);
+    let until = args.until.map_or(now, UnixTime::from).min(now);
     let plan = Plan {
         seed: args.seed,
         installs: args.installs,
         days: args.days,
-        until: until - until.rem_euclid(HOUR_US),
+        until: until.floor(HOUR).as_micros(),
     };
     let mut file = DemoFile {
         plan,

@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use super::choice::time;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::auditor::{hour, last_closed};
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::config::Shared;
 use crate::store::{Book, ClickHouse, Difference, PAGES, Page, Period};
 
@@ -99,7 +99,7 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
             &pages,
             period,
             args.project.as_deref(),
-            now / 1_000_000,
+            now.as_secs(),
         )
         .await
     })?;
@@ -117,12 +117,12 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
 }
 
 /// Parses a time to seconds since the epoch.
-fn seconds(name: &str, text: &str, now: i64) -> anyhow::Result<i64> {
-    Ok(time(name, text, now)?.div_euclid(1_000_000))
+fn seconds(name: &str, text: &str, now: UnixTime) -> anyhow::Result<i64> {
+    Ok(time(name, text, now)?.as_secs())
 }
 
-fn period(args: &CheckArgs, now: i64) -> anyhow::Result<Period> {
-    let closed = last_closed(now / 1_000_000);
+fn period(args: &CheckArgs, now: UnixTime) -> anyhow::Result<Period> {
+    let closed = last_closed(now.as_secs());
     let parse = |name, text: &Option<String>| {
         let text = text.as_ref();
         text.map(|text| seconds(name, text, now)).transpose()

@@ -4,11 +4,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
 use super::runtime;
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::config::Shared;
 use crate::control::api_tokens::{TokenRequest, issue};
 use crate::serve::control_database;
@@ -89,8 +88,6 @@ impl From<RoleName> for Role {
     }
 }
 
-const DAY: Duration = Duration::from_secs(24 * 3_600);
-
 pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let tasks = Tasks::default();
@@ -103,7 +100,9 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
                     project: new.scope.project.clone(),
                     name: new.name.clone(),
                     role: new.role.into(),
-                    expires_at: new.days.map(|days| now + days_in_micros(days)),
+                    expires_at: new
+                        .days
+                        .map(|days| now + Duration::from_secs(days.saturating_mul(86_400))),
                 };
                 let (_, credential) = issue(&control, request, None, &actor, now).await?;
                 writeln!(out, "{}", credential.reveal())?;
@@ -136,13 +135,6 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
     })
 }
 
-fn days_in_micros(days: u64) -> i64 {
-    i64::try_from(DAY.as_micros()).unwrap_or(i64::MAX) * i64::try_from(days).unwrap_or(i64::MAX)
-}
-
-fn shown(at: Option<i64>) -> String {
-    at.map_or_else(
-        || "-".to_owned(),
-        |at| Timestamp::from_micros(at).to_string(),
-    )
+fn shown(at: Option<UnixTime>) -> String {
+    at.map_or_else(|| "-".to_owned(), |at| at.to_string())
 }

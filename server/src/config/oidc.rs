@@ -5,6 +5,7 @@ use clap::Args;
 use reqwest::Url;
 
 use super::Switch;
+use crate::clock::HOUR;
 use crate::openid_connect::{ProviderSettings, RoleMap, RoleMapping, is_safe};
 use crate::secret::Secret;
 
@@ -113,7 +114,7 @@ impl Oidc {
             roles_claim: self.oidc_roles_claim.clone(),
             roles,
             creates_people,
-            session_life: i64::from(self.oidc_session_hours) * 3_600 * 1_000_000,
+            session_life: HOUR * self.oidc_session_hours,
             public_url: public(public_url)?,
         }))
     }

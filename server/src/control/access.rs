@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::device_token::{DeviceKeys, TokenError};
 use super::quota::{Budget, Meter};
 use super::signal_meter::SignalMeter;
+use crate::clock::UnixTime;
 use crate::fingerprint::fingerprint;
 use crate::ingest::{Device, Scrubbing};
 use crate::remote_config::{self, Compiled};
@@ -48,12 +49,14 @@ impl Snapshot {
     }
 
     /// The keys that were used since the last call, with the time of their last use.
-    pub(super) fn take_uses(&self) -> Vec<(Uuid, i64)> {
+    pub(super) fn take_uses(&self) -> Vec<(Uuid, UnixTime)> {
         let uses = self
             .keys
             .values()
             .map(|key| (key.id, key.used_at.swap(0, Ordering::Relaxed)));
-        uses.filter(|(_, at)| *at != 0).collect()
+        uses.filter(|(_, at)| *at != 0)
+            .map(|(id, at)| (id, UnixTime::from_micros(at)))
+            .collect()
     }
 
     fn budget(&self, key: Option<&Arc<Meter>>, project: &str) -> Budget {
@@ -73,7 +76,7 @@ pub(super) struct Key {
     /// The last use in microseconds since the epoch; 0 if there was none since the last save.
     pub(super) used_at: Arc<AtomicI64>,
     pub(super) device: Arc<Device>,
-    pub(super) expires_at: Option<i64>,
+    pub(super) expires_at: Option<UnixTime>,
     pub(super) meter: Arc<Meter>,
     pub(super) holder: Holder,
     pub(super) project: Holder,
@@ -124,7 +127,7 @@ impl Access {
     }
 
     /// The sender with an ingest key. Keys are compared by hash, so the time of the comparison reveals nothing.
-    pub fn device(&self, key: &str, now: i64) -> Result<Caller, KeyError> {
+    pub fn device(&self, key: &str, now: UnixTime) -> Result<Caller, KeyError> {
         let snapshot = self.0.load();
         let key = snapshot.keys.get(&SecretHash::new(key));
         let key = key.filter(|key| key.expires_at.is_none_or(|end| end > now));
@@ -132,7 +135,7 @@ impl Access {
         if key.is_not_enough {
             return Err(KeyError::TokenRequired);
         }
-        key.used_at.store(now, Ordering::Relaxed);
+        key.used_at.store(now.as_micros(), Ordering::Relaxed);
         Ok(Caller {
             device: Arc::clone(&key.device),
             budget: snapshot.budget(Some(&key.meter), &key.device.project),
@@ -142,7 +145,7 @@ impl Access {
     }
 
     /// The sender with a device token: one install of one project, with the project's quotas.
-    pub fn device_by_token(&self, token: &str, now: i64) -> Result<Caller, TokenError> {
+    pub fn device_by_token(&self, token: &str, now: UnixTime) -> Result<Caller, TokenError> {
         let snapshot = self.0.load();
         let holder = snapshot.device_keys.verify(token, now)?;
         let budget = snapshot.budget(None, &holder.project);
@@ -178,7 +181,7 @@ impl Access {
         &self,
         project: &str,
         resource: &Resource<'_>,
-        now: i64,
+        now: UnixTime,
     ) -> Option<Arc<str>> {
         let project = self.project(project)?;
         if project.configuration.asks_for_network() {
@@ -219,7 +222,7 @@ mod tests {
     use crate::store::control::{DeviceKeyAlgorithm, Quotas};
 
     const NOW_S: i64 = 1_795_176_000;
-    const NOW: i64 = NOW_S * 1_000_000;
+    const NOW: UnixTime = UnixTime::from_secs(NOW_S);
     const SECRET: &str = "a-secret-of-the-shop-that-is-long-enough";
 
     fn token() -> String {

@@ -1,6 +1,7 @@
 //! Issues API tokens, under the same rules for the command line and the API.
 
 use super::credential::{Credential, CredentialKind, NoRandomness};
+use crate::clock::UnixTime;
 use crate::store::control::{Actor, ApiToken, Control, ControlError, NewApiToken, Role};
 
 /// A request for a token.
@@ -10,8 +11,8 @@ pub struct TokenRequest {
     pub project: Option<String>,
     pub name: String,
     pub role: Role,
-    /// Microseconds since the epoch. `None` means until the token is revoked.
-    pub expires_at: Option<i64>,
+    /// `None` means until the token is revoked.
+    pub expires_at: Option<UnixTime>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +32,9 @@ pub enum IssueError {
 pub async fn issue(
     control: &Control,
     request: TokenRequest,
-    until: Option<i64>,
+    until: Option<UnixTime>,
     actor: &Actor,
-    now: i64,
+    now: UnixTime,
 ) -> Result<(ApiToken, Credential), IssueError> {
     if request.expires_at.is_some_and(|end| end <= now) {
         return Err(IssueError::AlreadyOver);

@@ -11,6 +11,7 @@ use governor::state::{NotKeyed, StateStore};
 use governor::{Quota, RateLimiter};
 
 use super::quota::{Exceeded, OverQuota};
+use crate::clock::UnixTime;
 
 /// The capacity of a bucket, in seconds of its rate.
 const BURST_S: u32 = 10;
@@ -51,13 +52,12 @@ pub(super) struct Bucket {
     debt: u64,
     /// Nanoseconds from `as_of` for which the bucket is shut.
     shut: u64,
-    /// Microseconds since the epoch.
-    as_of: i64,
+    as_of: UnixTime,
 }
 
 impl Bucket {
     /// Creates a full bucket.
-    pub(super) fn new(rate: Rate, now: i64) -> Self {
+    pub(super) fn new(rate: Rate, now: UnixTime) -> Self {
         Self {
             rate,
             as_of: now,
@@ -66,9 +66,8 @@ impl Bucket {
     }
 
     /// Advances to `now`. If the clock was set back, no time passes, and no caller has to wait until it has caught up.
-    pub(super) fn advance_to(&mut self, now: i64) {
-        let passed = u64::try_from(now.saturating_sub(self.as_of)).unwrap_or(0);
-        let passed = passed.saturating_mul(1_000);
+    pub(super) fn advance_to(&mut self, now: UnixTime) {
+        let passed = u64::try_from(now.since(self.as_of).as_nanos()).unwrap_or(u64::MAX);
         self.debt = self.debt.saturating_sub(passed);
         self.shut = self.shut.saturating_sub(passed);
         self.as_of = now;

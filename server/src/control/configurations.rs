@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::compiling::{Busy, compiling};
+use crate::clock::UnixTime;
 use crate::remote_config::{Compiled, Configuration, Fault};
 use crate::store::control::{
     ActionNote, Actor, Control, ControlError, Document, DocumentKind, NewDocument,
@@ -70,7 +71,7 @@ pub async fn save(
     project: &str,
     draft: Draft,
     actor: &Actor,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Saved, SaveError> {
     let Draft { configuration, .. } = draft;
     let checking = move || {
@@ -96,7 +97,7 @@ pub async fn roll_back(
     to: i64,
     expected_revision: i64,
     actor: &Actor,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Saved, SaveError> {
     let earlier = control.document(KIND, project, to).await?;
     let draft = Draft {
@@ -115,7 +116,7 @@ pub async fn kill(
     project: &str,
     note: &str,
     actor: &Actor,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Saved, SaveError> {
     // Truncated, because a long note must not block the kill switch.
     let note: String = note.chars().take(1_000).collect();

@@ -13,6 +13,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::clock::UnixTime;
 use crate::store::control::DeviceKeyAlgorithm;
 
 /// The tolerated clock difference between a signing back end and this server, in seconds.
@@ -154,8 +155,8 @@ impl DeviceKeys {
         credential.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
-    /// Verifies a token and returns its holder. `now` is in microseconds since the epoch.
-    pub fn verify(&self, token: &str, now: i64) -> Result<TokenHolder, TokenError> {
+    /// Verifies a token and returns its holder.
+    pub fn verify(&self, token: &str, now: UnixTime) -> Result<TokenHolder, TokenError> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| TokenError::Malformed)?;
         let kid = header.kid.ok_or(TokenError::Malformed)?;
         // Unverified: used only to find the key for verification.
@@ -172,7 +173,7 @@ impl DeviceKeys {
                 _ => TokenError::Malformed,
             })?
             .claims;
-        let now = now.div_euclid(1_000_000);
+        let now = now.as_secs();
         if claims.exp.saturating_add(LEEWAY_S) <= now {
             return Err(TokenError::Expired);
         }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::*;
 
 const NOW_S: i64 = 1_795_176_000;
-const NOW: i64 = NOW_S * 1_000_000;
+const NOW: UnixTime = UnixTime::from_secs(NOW_S);
 const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
 const SECRET: &str = "a-secret-of-the-shop-that-is-long-enough";
 const OTHER_SECRET: &str = "a-secret-of-the-bank-that-is-long-enough";

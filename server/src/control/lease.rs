@@ -61,10 +61,9 @@ impl Lease {
 
     async fn take(&self) -> bool {
         let now = self.clock.now();
-        let life = i64::try_from(self.life.as_micros()).unwrap_or(i64::MAX / 2);
         let taken = self
             .control
-            .take_lease(self.name, &self.holder, now, now + life);
+            .take_lease(self.name, &self.holder, now, now + self.life);
         taken.await.unwrap_or_else(|error| {
             tracing::warn!(lease = self.name, %error, "cannot take the lease");
             false

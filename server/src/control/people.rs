@@ -1,6 +1,7 @@
 //! Logins of people. A login is a session in the database; the browser holds a session token that is valid for minutes
 //! and a single-use refresh token that gets the next one.
 
+use crate::clock::UnixTime;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +21,9 @@ use crate::store::control::{
 };
 
 /// How long an unused session is valid, in microseconds.
-pub const SESSION_LIFE: i64 = 14 * DAY;
+pub const SESSION_LIFE: Duration = Duration::from_secs(14 * 86_400);
 /// How long an invitation is valid, in microseconds.
-const INVITATION_LIFE: i64 = 7 * DAY;
-const DAY: i64 = 24 * 3_600 * 1_000_000;
+const INVITATION_LIFE: Duration = Duration::from_secs(7 * 86_400);
 
 /// The maximum number of passwords hashed concurrently. Each takes 19 MiB and a core.
 const MOST_HASHES: usize = 2;
@@ -116,7 +116,7 @@ impl Logins {
         &self,
         control: &Control,
         user: &User,
-        (ends_at, now): (i64, i64),
+        (ends_at, now): (UnixTime, UnixTime),
     ) -> Result<Login, LoginError> {
         self.start_session(control, user, Some(ends_at), now).await
     }
@@ -192,8 +192,8 @@ impl Logins {
         &self,
         control: &Control,
         user: &User,
-        ends_at: Option<i64>,
-        now: i64,
+        ends_at: Option<UnixTime>,
+        now: UnixTime,
     ) -> Result<Login, LoginError> {
         let refresh =
             Credential::new(CredentialKind::Refresh).map_err(|_| LoginError::NoRandomness)?;
@@ -226,7 +226,7 @@ impl Logins {
         &self,
         control: &Control,
         refresh_token: &str,
-        now: i64,
+        now: UnixTime,
     ) -> Result<Login, LoginError> {
         let next = Credential::of(
             CredentialKind::Refresh,
@@ -253,7 +253,7 @@ impl Logins {
         session: Uuid,
         user: Uuid,
         refresh: Credential,
-        now: i64,
+        now: UnixTime,
     ) -> Result<Login, LoginError> {
         let token = self.tokens.sign(SessionHolder { session, user }, now);
         Ok(Login {
@@ -269,7 +269,7 @@ impl Logins {
         &self,
         control: &Control,
         token: &str,
-        now: i64,
+        now: UnixTime,
     ) -> Result<(SessionHolder, User), LoginError> {
         let holder = self.tokens.verify(token, now).ok_or(LoginError::Ended)?;
         let sessions = control.sessions_of(holder.user, now).await?;
@@ -336,7 +336,7 @@ pub async fn invite(
     control: &Control,
     user: Uuid,
     actor: &Actor,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Credential, LoginError> {
     let token =
         Credential::new(CredentialKind::Invitation).map_err(|_| LoginError::NoRandomness)?;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use unjank_protocol::Signal;
 
 use super::access::Project;
+use crate::clock::{DAY, UnixTime};
 use crate::remote_config::{Compiled, Device, Forecast, ForecastResult};
 use crate::store::{ClickHouse, Failure, InstallSample, MAX_VOLUMES, SeenInstall};
-
-const DAY_US: i64 = 86_400_000_000;
 /// The maximum size of the sample. With 10,000 installs, the standard error of a share of 10 % is 0.3 percentage points.
 const MAX_INSTALLS: u64 = 10_000;
 
@@ -19,8 +18,7 @@ pub struct Proposal {
     pub current: Arc<Project>,
     /// Compiled with the revision of `current`, so that unchanged documents compare equal.
     pub proposed: Compiled,
-    /// Microseconds since the epoch.
-    pub now: i64,
+    pub now: UnixTime,
 }
 
 /// The result of a preview.
@@ -46,7 +44,7 @@ impl Preview {
 
 /// Computes a preview from the data in ClickHouse.
 pub async fn preview(clickhouse: &ClickHouse, proposal: Proposal) -> Result<Preview, Failure> {
-    let since = proposal.now - DAY_US;
+    let since = proposal.now - DAY;
     let project = proposal.project.as_str();
     let seen = clickhouse.installs_since(project, since).await?;
     let sample = InstallSample {

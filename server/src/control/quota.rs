@@ -3,14 +3,13 @@
 //! Events per second are a [`Bucket`]. Bytes on the wire are counted per UTC day. A [`Meter`] lives as long as its key or
 //! project, across snapshots; what was used stays used when the quota changes. Each server counts for itself, from its start.
 
+use crate::clock::{DAY, UnixTime};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::bucket::{Bucket, Rate};
 use super::signal_meter::SignalMeter;
 use crate::store::control::Quotas;
-
-const DAY_US: i64 = 86_400_000_000;
 
 /// What a batch takes of its quotas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +64,7 @@ const FULL: OverQuota = OverQuota {
 
 impl Budget {
     /// Whether the quotas have room for at least one event and for the declared length of the body.
-    pub fn admit(&self, declared_bytes: Option<u64>, now: i64) -> Result<(), OverQuota> {
+    pub fn admit(&self, declared_bytes: Option<u64>, now: UnixTime) -> Result<(), OverQuota> {
         if self.is_full {
             return Err(FULL);
         }
@@ -80,7 +79,7 @@ impl Budget {
     }
 
     /// Charges the cost to both quotas, or to none.
-    pub fn charge(&self, cost: Cost, now: i64) -> Result<(), OverQuota> {
+    pub fn charge(&self, cost: Cost, now: UnixTime) -> Result<(), OverQuota> {
         // Always the key's before the project's, which no other key's lock waits for.
         let mut used: Vec<_> = self.meters().map(|meter| meter.used(now)).collect();
         for used in &mut used {
@@ -96,14 +95,14 @@ impl Budget {
     }
 
     /// Charges the cost of a refused batch, even if the quotas have less left.
-    pub fn spend(&self, cost: Cost, now: i64) {
+    pub fn spend(&self, cost: Cost, now: UnixTime) {
         for meter in self.meters() {
             meter.used(now).spend(cost);
         }
     }
 
     /// Refunds the charge for a batch that was not stored after all.
-    pub fn refund(&self, cost: Cost, now: i64) {
+    pub fn refund(&self, cost: Cost, now: UnixTime) {
         for meter in self.meters() {
             meter.used(now).give_back(cost);
         }
@@ -120,14 +119,14 @@ pub struct Meter(Mutex<Used>);
 
 impl Meter {
     /// `largest_batch` is the maximum number of events in one batch.
-    pub(super) fn new(quotas: Quotas, largest_batch: u32, now: i64) -> Self {
+    pub(super) fn new(quotas: Quotas, largest_batch: u32, now: UnixTime) -> Self {
         let meter = Self(Mutex::default());
         meter.change(quotas, largest_batch, now);
         meter
     }
 
     /// Changes the quota. The usage stays.
-    pub(super) fn change(&self, quotas: Quotas, largest_batch: u32, now: i64) {
+    pub(super) fn change(&self, quotas: Quotas, largest_batch: u32, now: UnixTime) {
         let mut used = self.used(now);
         used.day.most = quotas.bytes_per_day;
         let rate = Rate::new(quotas.events_per_second, largest_batch);
@@ -135,7 +134,7 @@ impl Meter {
     }
 
     /// The usage at that time.
-    fn used(&self, now: i64) -> MutexGuard<'_, Used> {
+    fn used(&self, now: UnixTime) -> MutexGuard<'_, Used> {
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         used.bucket.advance_to(now);
         used.day.advance_to(now);
@@ -193,17 +192,17 @@ struct Day {
     /// Days since the epoch.
     number: i64,
     /// Microseconds until the next day.
-    left: i64,
+    left: Duration,
 }
 
 impl Day {
-    fn advance_to(&mut self, now: i64) {
-        let today = now.div_euclid(DAY_US);
+    fn advance_to(&mut self, now: UnixTime) {
+        let today = now.number_of(DAY);
         if today != self.number {
             self.number = today;
             self.bytes = 0;
         }
-        self.left = DAY_US - now.rem_euclid(DAY_US);
+        self.left = (now.floor(DAY) + DAY).since(now);
     }
 
     fn fits(&self, bytes: u64) -> Result<(), OverQuota> {
@@ -215,7 +214,7 @@ impl Day {
         }
         Err(OverQuota {
             exceeded: Exceeded::Bytes,
-            wait: Duration::from_micros(u64::try_from(self.left).unwrap_or(0)),
+            wait: self.left,
         })
     }
 }

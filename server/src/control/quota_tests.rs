@@ -2,10 +2,12 @@
 
 use super::super::bucket::{NEVER, SHUT};
 use super::*;
+use crate::clock::UnixTime;
+use std::time::Duration;
 
 /// 2026-11-20T12:00:00Z.
-const NOON: i64 = 1_795_176_000_000_000;
-const SECOND: i64 = 1_000_000;
+const NOON: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);
+const SECOND: Duration = Duration::from_secs(1);
 const LARGEST: u32 = 50;
 
 fn quotas(events_per_second: Option<u64>, bytes_per_day: Option<u64>) -> Quotas {
@@ -59,8 +61,12 @@ fn a_burst_of_ten_seconds_passes_and_then_the_rate_applies() {
 fn the_largest_batch_passes_at_any_rate() {
     let budget = of_key(quotas(Some(1), None));
     budget.charge(events(LARGEST), NOON).unwrap();
-    let full = NOON + i64::from(LARGEST) * SECOND;
-    assert!(budget.charge(events(LARGEST), full - 1).is_err());
+    let full = NOON + SECOND * LARGEST;
+    assert!(
+        budget
+            .charge(events(LARGEST), full - Duration::from_micros(1))
+            .is_err()
+    );
     budget.charge(events(LARGEST), full).unwrap();
 }
 
@@ -100,9 +106,12 @@ fn bytes_are_counted_until_midnight_utc() {
     );
     assert_eq!(budget.admit(Some(100), NOON), Ok(()));
     budget.charge(bytes(100), NOON).unwrap();
-    let midnight = NOON + DAY_US / 2;
+    let midnight = NOON + DAY / 2;
     let one = Duration::from_micros(1);
-    assert_eq!(budget.admit(None, midnight - 1), over(Exceeded::Bytes, one));
+    assert_eq!(
+        budget.admit(None, midnight - Duration::from_micros(1)),
+        over(Exceeded::Bytes, one)
+    );
     budget.charge(bytes(1_000), midnight).unwrap();
 }
 

@@ -13,7 +13,7 @@ use super::instance_secret::InstanceSecret;
 use super::quota::Meter;
 use super::rule_sets;
 use super::signal_meter::SignalMeter;
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::ingest::{Device, Scrubbing, ScrubbingDocument};
 use crate::remote_config::{Compiled, Configuration};
 use crate::shares::Holder;
@@ -79,7 +79,7 @@ impl Refresher {
 
 /// The inputs of a snapshot besides the control database.
 pub struct SnapshotInputs<'s> {
-    pub now: i64,
+    pub now: UnixTime,
     /// The previous snapshot. Unchanged parts are reused, and so is the quota usage of keys and projects.
     pub before: &'s Snapshot,
     /// The maximum number of events in a batch. Every quota above zero admits such a batch eventually.

@@ -1,6 +1,7 @@
 //! Changes a project's classification rules. Each change is validated as a whole and saved as an immutable revision.
 
 use super::compiling::{Busy, compiling};
+use crate::clock::UnixTime;
 use crate::stacks::{Rules, RulesError};
 use crate::store::control::{Actor, Control, ControlError, Document, DocumentKind, NewDocument};
 
@@ -55,7 +56,7 @@ pub async fn save(
     project: &str,
     draft: Draft,
     actor: &Actor,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Saved, SaveError> {
     let warnings = check(&draft.rules, actor).await?;
     let new = NewDocument {
@@ -77,7 +78,7 @@ pub async fn roll_back(
     to: i64,
     expected_revision: i64,
     actor: &Actor,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Saved, SaveError> {
     let earlier = control.document(KIND, project, to).await?;
     let draft = Draft {

@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::compiling::{Busy, compiling};
+use crate::clock::UnixTime;
 use crate::ingest::{Scrubbing, ScrubbingDocument, ScrubbingError};
 use crate::store::StoredText;
 use crate::store::control::{Actor, Control, ControlError};
@@ -34,7 +35,7 @@ pub async fn save(
     control: &Control,
     project: &str,
     document: ScrubbingDocument,
-    (actor, at): (&Actor, i64),
+    (actor, at): (&Actor, UnixTime),
 ) -> Result<(), SaveError> {
     let compiled = compile(document, actor).await?;
     let json = serde_json::to_string(compiled.document()).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Creates the project and ingest keys from the settings at start, if they are missing.
 
 use super::ingest_keys::{IngestKeys, SeedKey};
+use crate::clock::UnixTime;
 use crate::store::control::{
     Actor, Control, ControlError, NewIngestKey, ProjectSettings, Quotas, SecretHash,
 };
@@ -10,7 +11,7 @@ pub async fn seed(
     control: &Control,
     project: &str,
     keys: &IngestKeys,
-    now: i64,
+    now: UnixTime,
 ) -> Result<(), ControlError> {
     if control.is_erased(project).await? {
         tracing::warn!(

@@ -2,14 +2,17 @@
 //!
 //! A token replaces only the lookup of its holder. Every request still checks that the session has not ended.
 
+use std::time::Duration;
+
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::InstanceSecret;
+use crate::clock::UnixTime;
 
 /// The lifetime of a token in seconds. After that, the refresh token gets a new one.
-pub const SESSION_TOKEN_LIFE_S: i64 = 600;
+pub const SESSION_TOKEN_LIFE: Duration = Duration::from_secs(600);
 const AUDIENCE: &str = "unjank-session";
 
 /// The session and user that a token identifies.
@@ -47,19 +50,19 @@ impl SessionTokens {
         }
     }
 
-    /// Signs a token that is valid from `now`, in microseconds since the epoch. Returns `None` if signing fails.
-    pub fn sign(&self, holder: SessionHolder, now: i64) -> Option<String> {
+    /// Signs a token that is valid from `now`. Returns `None` if signing fails.
+    pub fn sign(&self, holder: SessionHolder, now: UnixTime) -> Option<String> {
         let claims = Claims {
             aud: AUDIENCE.to_owned(),
             sub: holder.user,
             sid: holder.session,
-            exp: now.div_euclid(1_000_000) + SESSION_TOKEN_LIFE_S,
+            exp: (now + SESSION_TOKEN_LIFE).as_secs(),
         };
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding).ok()
     }
 
     /// Returns the holder of a token if this installation signed it and it has not expired.
-    pub fn verify(&self, token: &str, now: i64) -> Option<SessionHolder> {
+    pub fn verify(&self, token: &str, now: UnixTime) -> Option<SessionHolder> {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_audience(&[AUDIENCE]);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
@@ -68,7 +71,7 @@ impl SessionTokens {
         let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation)
             .ok()?
             .claims;
-        (claims.exp > now.div_euclid(1_000_000)).then_some(SessionHolder {
+        (claims.exp > now.as_secs()).then_some(SessionHolder {
             session: claims.sid,
             user: claims.sub,
         })
@@ -79,7 +82,7 @@ impl SessionTokens {
 mod tests {
     use super::*;
 
-    const NOW: i64 = 1_795_176_000_000_000;
+    const NOW: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);
 
     fn tokens(secret: &str) -> SessionTokens {
         SessionTokens::new(&InstanceSecret::from_text(secret).unwrap())
@@ -94,8 +97,11 @@ mod tests {
         };
         let token = ours.sign(holder, NOW).unwrap();
         assert_eq!(ours.verify(&token, NOW), Some(holder));
-        let life = SESSION_TOKEN_LIFE_S * 1_000_000;
-        assert_eq!(ours.verify(&token, NOW + life - 1), Some(holder));
+        let life = SESSION_TOKEN_LIFE;
+        assert_eq!(
+            ours.verify(&token, NOW + life - Duration::from_micros(1)),
+            Some(holder)
+        );
         assert_eq!(ours.verify(&token, NOW + life), None);
         assert_eq!(tokens(&"b".repeat(40)).verify(&token, NOW), None);
         assert_eq!(

@@ -11,6 +11,7 @@ use unjank_protocol::{RateLimit, Signal};
 
 use super::bucket::{Bucket, Rate};
 use super::quota::Budget;
+use crate::clock::UnixTime;
 use crate::store::control::SignalQuotas;
 
 /// The usage of the signals that a project limits.
@@ -25,7 +26,7 @@ impl SignalMeter {
     pub(super) fn new(
         before: Option<&Arc<Self>>,
         quotas: &SignalQuotas,
-        (largest_batch, now): (u32, i64),
+        (largest_batch, now): (u32, UnixTime),
     ) -> Option<Arc<Self>> {
         if quotas.is_empty() {
             return None;
@@ -47,7 +48,7 @@ impl SignalMeter {
     }
 
     /// The usage at that time.
-    fn at(&self, now: i64) -> MutexGuard<'_, Signals> {
+    fn at(&self, now: UnixTime) -> MutexGuard<'_, Signals> {
         let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, bucket) in &mut signals.0 {
             bucket.advance_to(now);
@@ -82,7 +83,7 @@ impl Budget {
     pub fn take_signals(
         &self,
         events: impl Iterator<Item = (Signal, u32)>,
-        now: i64,
+        now: UnixTime,
     ) -> Vec<RateLimit> {
         let Some(meter) = &self.signals else {
             return Vec::new();
@@ -94,7 +95,7 @@ impl Budget {
     }
 
     /// Gives back the taken events of a batch that was not stored after all.
-    pub fn give_back_signals(&self, events: impl Iterator<Item = (Signal, u32)>, now: i64) {
+    pub fn give_back_signals(&self, events: impl Iterator<Item = (Signal, u32)>, now: UnixTime) {
         let Some(meter) = &self.signals else { return };
         let mut signals = meter.at(now);
         for (signal, events) in events {
@@ -106,7 +107,7 @@ impl Budget {
 
     /// Sets the waits of the limits to their current values after something was given back. Removes limits without a wait and without
     /// dropped events.
-    pub fn refresh_waits(&self, limits: &mut Vec<RateLimit>, now: i64) {
+    pub fn refresh_waits(&self, limits: &mut Vec<RateLimit>, now: UnixTime) {
         let mut meter = self.signals.as_ref().map(|meter| meter.at(now));
         for limit in limits.iter_mut() {
             let bucket = meter.as_mut().and_then(|all| all.bucket(limit.signal));
@@ -128,10 +129,14 @@ mod tests {
     use super::*;
 
     /// 2026-11-20T12:00:00Z.
-    const NOON: i64 = 1_795_176_000_000_000;
-    const SECOND: i64 = 1_000_000;
+    const NOON: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);
+    const SECOND: Duration = Duration::from_secs(1);
 
-    fn meter(before: Option<&Arc<SignalMeter>>, most: u64, now: i64) -> Option<Arc<SignalMeter>> {
+    fn meter(
+        before: Option<&Arc<SignalMeter>>,
+        most: u64,
+        now: UnixTime,
+    ) -> Option<Arc<SignalMeter>> {
         let quotas = SignalQuotas::new([("spans", Some(most))]).unwrap();
         SignalMeter::new(before, &quotas, (50, now))
     }
@@ -143,7 +148,7 @@ mod tests {
         }
     }
 
-    fn spans(budget: &Budget, events: u32, now: i64) -> Option<(u32, u64)> {
+    fn spans(budget: &Budget, events: u32, now: UnixTime) -> Option<(u32, u64)> {
         let limits = budget.take_signals(
             [(Signal::Spans, events), (Signal::Janks, 9)].into_iter(),
             now,

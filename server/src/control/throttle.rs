@@ -14,6 +14,7 @@ use std::time::Duration;
 use governor::Quota;
 
 use super::bucket::{Bucket, Rate};
+use crate::clock::UnixTime;
 use crate::shares::network;
 
 /// The maximum number of buckets. An attacker with more addresses is slowed down by the cost of the hash.
@@ -27,8 +28,7 @@ pub struct Attempt {
     pub address: IpAddr,
     /// The value that the browser received at an earlier login.
     pub known_device: Option<String>,
-    /// Microseconds since the epoch.
-    pub now: i64,
+    pub now: UnixTime,
 }
 
 /// The subject that attempts are counted for.
@@ -84,7 +84,7 @@ pub struct Throttle(Mutex<HashMap<Counted, Bucket>>);
 
 impl Throttle {
     /// Counts an attempt and returns its delay. The error is the time until a retry.
-    pub fn take(&self, counted: &[Counted], now: i64) -> Result<Duration, Duration> {
+    pub fn take(&self, counted: &[Counted], now: UnixTime) -> Result<Duration, Duration> {
         let mut watched = self.watched();
         make_room(&mut watched, now);
         let mut delay = Duration::ZERO;
@@ -121,7 +121,7 @@ impl Throttle {
     }
 }
 
-fn make_room(watched: &mut HashMap<Counted, Bucket>, now: i64) {
+fn make_room(watched: &mut HashMap<Counted, Bucket>, now: UnixTime) {
     if watched.len() < MOST_WATCHED {
         return;
     }
@@ -140,15 +140,15 @@ mod tests {
 
     use super::*;
 
-    const NOW: i64 = 1_795_176_000_000_000;
-    const SECOND: i64 = 1_000_000;
+    const NOW: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn unknown_device(account: u64, address: &str) -> [Counted; 3] {
         Counted::unknown_device(account, address.parse().unwrap())
     }
 
     /// Makes a hundred concurrent attempts. Returns how many pass at once, are delayed, and are rejected.
-    fn tries(throttle: &Throttle, counted: &[Counted], now: i64) -> [usize; 3] {
+    fn tries(throttle: &Throttle, counted: &[Counted], now: UnixTime) -> [usize; 3] {
         let mut found = [0; 3];
         for _ in 0..100 {
             found[match throttle.take(counted, now) {

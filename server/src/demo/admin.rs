@@ -4,6 +4,7 @@ use aws_lc_rs::rand;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::clock::UnixTime;
 use crate::control::password;
 use crate::store::control::{Actor, Control, ControlError, Hidden, NewUser};
 
@@ -13,7 +14,7 @@ pub const EMAIL: &str = "demo@example.com";
 ///
 /// # Errors
 /// Returns an error if the control database fails.
-pub async fn make_admin(control: &Control, now: i64) -> anyhow::Result<Option<String>> {
+pub async fn make_admin(control: &Control, now: UnixTime) -> anyhow::Result<Option<String>> {
     let mut bytes = [0_u8; 15];
     rand::fill(&mut bytes)
         .map_err(|_| anyhow::anyhow!("the system's random number generator failed"))?;

@@ -2,9 +2,9 @@
 
 use super::Plan;
 use super::population::Install;
-use super::random::{Dice, Random};
 use super::session::{Session, Told};
 use super::stacks::Stack;
+use unjank_random::{Dice, Random};
 
 pub(super) const HOUR_US: i64 = 3_600_000_000;
 pub(super) const DAY_US: i64 = 24 * HOUR_US;
@@ -32,7 +32,7 @@ pub(super) fn uses_of_day<'p>(
         let random = &mut Random::seeded(&[plan.seed, 2, install.number, u64::from(day)]);
         let expected = install.uses_a_day * WEEKDAYS[weekday(begin)];
         let uses = expected.floor() + f64::from(u8::from(random.chance(expected.fract())));
-        for number in 0..super::random::whole(uses) {
+        for number in 0..unjank_random::whole(uses) {
             let at = begin + time_of_day(install, begin, &hours, random);
             let gone = (at - plan.begin()) as f64 / (i64::from(plan.days) * DAY_US) as f64;
             let random = Random::seeded(&[plan.seed, 3, install.number, u64::from(day), number]);

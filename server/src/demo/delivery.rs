@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::Plan;
 use super::calendar::{DAY_US, HOUR_US};
 use super::population::Install;
-use super::random::{Random, whole};
 use super::session::Told;
+use unjank_random::{Random, whole};
 
 /// An ingest request.
 pub(super) struct Delivery {

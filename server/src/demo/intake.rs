@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::calendar::{HOUR_US, uses_of_day};
+use super::calendar::uses_of_day;
 use super::delivery::{Delivery, UnderWay};
 use super::population::{Install, installs};
 use super::stacks::{Stack, stacks};
 use super::{APP, PROJECT, Plan};
 use crate::app::App;
+use crate::clock::{HOUR, UnixTime};
 use crate::control::{Budget, Caller};
 use crate::ingest::Device;
 use crate::intake::{Encoding, Refused, Upload};
@@ -62,7 +63,7 @@ pub(super) async fn send(app: &App, deliveries: &[Delivery]) -> anyhow::Result<S
         }
         // Outcomes of refused and duplicate batches belong to the hour of the demo, not to the current hour.
         for counts in app.intake.outcome_counts.take() {
-            let at = hour.first().map_or(0, hour_of);
+            let at = hour.first().map_or(UnixTime::default(), hour_of);
             app.log.append(counts.record(at)).await?;
         }
     }
@@ -104,11 +105,13 @@ async fn take(
 ) -> Result<unjank_protocol::Receipt<'static>, Refused> {
     let memory = Memory::new(app.intake.bodies.begin(caller.project));
     let upload = Upload::new(delivery.body.clone(), Encoding::Zstd, memory);
-    app.intake.take(caller, upload, delivery.at).await
+    app.intake
+        .take(caller, upload, UnixTime::from_micros(delivery.at))
+        .await
 }
 
-fn hour_of(delivery: &Delivery) -> i64 {
-    delivery.at - delivery.at.rem_euclid(HOUR_US)
+fn hour_of(delivery: &Delivery) -> UnixTime {
+    UnixTime::from_micros(delivery.at).floor(HOUR)
 }
 
 fn caller() -> Caller {

@@ -3,8 +3,8 @@
 use unjank_protocol::{Network, Resource, Text};
 use uuid::Uuid;
 
-use super::random::{Dice, Random};
 use super::versions::{Release, VERSIONS, Version};
+use unjank_random::{Dice, Random};
 
 /// A device model, as in the resource of a batch.
 pub(super) struct Model {

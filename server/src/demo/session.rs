@@ -10,9 +10,9 @@ use unjank_protocol::{Batch, Network, Timestamp};
 
 use super::pages::{CART, CHECKOUT, FEED, LOGIN, PAGES, PRODUCT, Page, SEARCH};
 use super::population::{Install, network_slowness};
-use super::random::{Dice, Random, whole};
 use super::stacks::Stack;
 use super::versions::Version;
+use unjank_random::{Dice, Random, whole};
 
 /// A session that is being simulated.
 pub(super) struct Session<'p> {

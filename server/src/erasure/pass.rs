@@ -211,7 +211,7 @@ impl<'e> Pass<'e> {
     /// Rebuilds the roll-ups of the hours in which rows were deleted, from the remaining rows.
     async fn rebuild(&mut self) -> Result<(), StepError> {
         let app = &self.eraser.app;
-        let now = app.clock.now().div_euclid(1_000_000);
+        let now = app.clock.now().as_secs();
         let hours = self.work().hours.clone();
         if hours.is_empty() {
             return Ok(());
@@ -276,7 +276,7 @@ impl<'e> Pass<'e> {
         let dead = dead_letters.erase(&self.project, None, clickhouse);
         let dead = dead.await?;
         self.update_receipts(|receipt| receipt.dead_letters += dead);
-        let now = self.eraser.app.clock.now().div_euclid(1_000_000);
+        let now = self.eraser.app.clock.now().as_secs();
         // A running rebuild would restore deleted rows.
         let rebuilder = Rebuilder::begin(&self.eraser.app.clickhouse, now, LIFE).await?;
         let erased = rebuilder.run_exclusively(self.erase_tables()).await;

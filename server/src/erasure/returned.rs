@@ -2,46 +2,48 @@
 //! dead letter.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::{Eraser, StepError, of_subject};
+use crate::clock::UnixTime;
 use crate::store::control::{Erasure, ErasureKind};
 use crate::store::tables_of_installs;
 
 /// How often finished erasures are read.
-const EVERY: i64 = 10_000_000;
+const EVERY: Duration = Duration::from_secs(10);
 /// Interval of checks of a finished erasure. The first check runs after the server starts.
-const AGAIN: i64 = 24 * 3_600_000_000;
+const AGAIN: Duration = Duration::from_secs(86_400);
 /// Maximum number of erasures per statement.
 const AT_ONCE: usize = 50;
 
-/// What this server knows of finished erasures. Times are in microseconds since the epoch.
+/// What this server knows of finished erasures.
 #[derive(Default)]
 pub(super) struct Returned {
-    looked: i64,
-    forgotten: i64,
+    looked: UnixTime,
+    forgotten: UnixTime,
     known: HashMap<Uuid, Known>,
 }
 
 struct Known {
-    finished_at: Option<i64>,
+    finished_at: Option<UnixTime>,
     /// The last record of the ingest log when the erasure was first seen as finished. Everything that arrived earlier is at or
     /// before it.
     durable: u64,
-    checked: Option<i64>,
+    checked: Option<UnixTime>,
 }
 
 impl Returned {
     /// Reopens erasures whose rows exist again.
     pub(super) async fn look(&mut self, eraser: &Eraser) -> Result<(), StepError> {
         let (app, now) = (&eraser.app, eraser.app.clock.now());
-        if now - self.forgotten >= AGAIN {
+        if now.since(self.forgotten) >= AGAIN {
             app.control.forget_subjects(now).await?;
             self.forgotten = now;
         }
         let is_waiting = self.known.values().any(|known| known.checked.is_none());
-        if now - self.looked < EVERY && !is_waiting {
+        if now.since(self.looked) < EVERY && !is_waiting {
             return Ok(());
         }
         let (drained, durable) = app.log.drained_and_durable();
@@ -65,7 +67,7 @@ impl Returned {
         let is_due = |one: &Erasure| {
             let known = self.known.get(&one.id);
             known.is_some_and(|known| {
-                drained >= known.durable && known.checked.is_none_or(|at| now - at >= AGAIN)
+                drained >= known.durable && known.checked.is_none_or(|at| now.since(at) >= AGAIN)
             })
         };
         let mut projects: BTreeMap<String, Vec<Erasure>> = BTreeMap::new();

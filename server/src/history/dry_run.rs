@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use crate::clock::{DAY, UnixTime};
 use crate::control::rule_sets::{self, SaveError};
 use crate::shares::Shares;
 use crate::stacks::{Comparison, Report, RuleSet, Rules, Usage};
@@ -23,7 +24,6 @@ const PIECES: usize = 2;
 const PIECE: usize = 500;
 /// The time limit. It is short, because a client waits for the answer.
 const LONGEST: Duration = Duration::from_secs(300);
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A request for a dry run.
 pub struct DryRun {
@@ -36,8 +36,7 @@ pub struct DryRun {
     pub actor: Actor,
     /// How far to look back from `now`.
     pub days: u16,
-    /// Microseconds since the epoch.
-    pub now: i64,
+    pub now: UnixTime,
 }
 
 /// The result of a dry run.
@@ -106,7 +105,7 @@ async fn on_stored_stacks(
         now,
         ..
     } = run;
-    let since = now.saturating_sub(i64::from(days) * MICROS_PER_DAY).max(0);
+    let since = (now - DAY * days.into()).max(UnixTime::default());
     let (usage, truncated) = clickhouse.stack_usage(&project, since, MOST_STACKS).await?;
     let mut cursor = clickhouse.stacks_in_use(&project, since)?;
     let (sender, receiver) = mpsc::channel(PIECES);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
+use crate::clock::UnixTime;
 use crate::metrics::ReclassificationMetrics;
 use crate::store::StackCounts;
 
@@ -37,9 +38,9 @@ pub struct Progress {
     /// The last error, until a retry succeeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Microseconds since the epoch. Missing if it has not started.
+    /// Missing if it has not started.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<i64>,
+    pub started_at: Option<UnixTime>,
 }
 
 impl Progress {
@@ -87,7 +88,13 @@ impl ProgressBoard {
         }
     }
 
-    pub(super) fn begin(&self, project: &Arc<str>, revision: u32, counts: StackCounts, now: i64) {
+    pub(super) fn begin(
+        &self,
+        project: &Arc<str>,
+        revision: u32,
+        counts: StackCounts,
+        now: UnixTime,
+    ) {
         let progress = Progress {
             state: State::Running,
             rules_version: revision,

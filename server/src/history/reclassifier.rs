@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::ProgressBoard;
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::control::Access;
 use crate::stacks::RuleSet;
 use crate::store::{Classes, ClickHouse, Failure, NewClass, StoredStack};
@@ -198,7 +198,7 @@ impl Reclassifier {
 async fn classify(
     rules: &Arc<RuleSet>,
     mut stacks: Vec<StoredStack>,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Vec<NewClass>, Failure> {
     let rules = Arc::clone(rules);
     let classes = move || {
@@ -208,7 +208,7 @@ async fn classify(
             stack_hash: stack.hash,
             class: rules.rules().classify(&stack.frames),
             // Must be later than the row it replaces, even if the clock of the server that wrote that row was ahead.
-            classified_at: now.max(stack.classified_at + 1),
+            classified_at: now.max(stack.classified_at + Duration::from_micros(1)),
         };
         let mut classes = Vec::with_capacity(stacks.len());
         for stack in stacks {

@@ -20,6 +20,7 @@ use super::openapi::{
 use super::problem::Problem;
 use super::session::{attempt, logged_in, with_cookies};
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{Actor, ControlError, Session};
 
 #[derive(Deserialize, ToSchema)]
@@ -59,11 +60,10 @@ pub(super) struct SessionBody {
     id: Uuid,
     /// The session that sent this request.
     is_this: bool,
-    /// Microseconds since the epoch, as all times here.
-    created_at: i64,
-    last_used_at: i64,
+    created_at: UnixTime,
+    last_used_at: UnixTime,
     /// Unless the session is used before this time.
-    expires_at: i64,
+    expires_at: UnixTime,
 }
 
 /// Most recently used first.

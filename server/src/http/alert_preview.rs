@@ -15,12 +15,12 @@ use super::openapi::{FaultyAlertRule, JsonBody, Refused, RunsAlertPreview};
 use super::problem::Problem;
 use crate::alerts::{Judge, Replay, Rule, Transition, replay};
 use crate::app::App;
+use crate::clock::{DAY, UnixTime};
 
 const MOST_DAYS: u16 = 30;
 /// The maximum number of steps. Times between steps are not evaluated.
-const MOST_STEPS: i64 = 720;
-const LEAST_STEP: i64 = 15 * 60_000_000;
-const DAY: i64 = 86_400_000_000;
+const MOST_STEPS: u32 = 720;
+const LEAST_STEP: Duration = Duration::from_secs(900);
 /// A preview ends after this time, because a user waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a request waits for its turn.
@@ -45,13 +45,12 @@ fn a_week() -> u16 {
 /// When a rule would have fired.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AlertPreview {
-    /// Microseconds since the epoch.
-    from: i64,
+    from: UnixTime,
     /// The time of the last evaluation.
-    until: i64,
+    until: UnixTime,
     /// The minimum time between two evaluations, in seconds. It was longer if there was no time for so many. Live rules are evaluated
     /// every minute.
-    step_s: i64,
+    step_s: u64,
     evaluations: u64,
     /// `false` if time ran out before the end of the period.
     complete: bool,
@@ -81,7 +80,7 @@ pub(super) async fn run(
     let turn = app.previews.take(member.actor.holder(), TURN).await;
     let _turn = turn.ok_or_else(Problem::overloaded)?;
     let to = app.clock.now();
-    let length = i64::from(asked.days) * DAY;
+    let length = DAY * asked.days.into();
     let step = LEAST_STEP.max(length / MOST_STEPS);
     let mut transitions = Vec::new();
     let past = Replay {
@@ -103,7 +102,7 @@ pub(super) async fn run(
     Ok(Json(AlertPreview {
         from: to - length,
         until: tried.until,
-        step_s: step / 1_000_000,
+        step_s: step.as_secs(),
         evaluations: tried.evaluations,
         complete: tried.complete,
         fired,

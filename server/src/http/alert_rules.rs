@@ -17,6 +17,7 @@ use super::openapi::{Conflict, FaultyAlertRule, Invalid, JsonBody, Missing, Refu
 use super::problem::Problem;
 use crate::alerts::{Rule, RuleFault, templates};
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{AlertRule, RuleText};
 
 /// An alert rule, and the result of its latest evaluation.
@@ -28,13 +29,12 @@ pub(super) struct RuleBody {
     revision: i64,
     #[schema(value_type = Rule)]
     rule: Value,
-    /// Microseconds since the epoch.
-    created_at: i64,
-    updated_at: i64,
+    created_at: UnixTime,
+    updated_at: UnixTime,
     updated_by: String,
     /// When the rule was last evaluated. Missing before its first evaluation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_evaluated_at: Option<i64>,
+    last_evaluated_at: Option<UnixTime>,
     /// `ok`, `pending`, `firing`, `no_data` or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<String>,

@@ -19,6 +19,7 @@ use super::openapi::{
 };
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::api_tokens::{TokenRequest, issue};
 use crate::store::control::{Actor, ApiToken, ControlError};
 
@@ -35,13 +36,12 @@ pub(super) struct TokenBody {
     #[schema(schema_with = role)]
     role: &'static str,
     created_by: String,
-    /// Microseconds since the epoch, as all times here.
-    created_at: i64,
+    created_at: UnixTime,
     /// `null`: never.
-    expires_at: Option<i64>,
-    revoked_at: Option<i64>,
+    expires_at: Option<UnixTime>,
+    revoked_at: Option<UnixTime>,
     /// To within a minute. `null`: never.
-    last_used_at: Option<i64>,
+    last_used_at: Option<UnixTime>,
     /// The e-mail address of the creator, if the creator is a person.
     made_by: Option<String>,
     /// The token itself. Returned only once, by the request that creates it.
@@ -90,9 +90,9 @@ pub(super) struct NewToken {
     /// `viewer`, `editor` or `admin`.
     #[schema(schema_with = role)]
     role: String,
-    /// Microseconds since the epoch, in the future. If missing or `null`, the token is valid until it is revoked. If a token that expires creates it,
+    /// In the future. If missing or `null`, the token is valid until it is revoked. If a token that expires creates it,
     /// it expires with that token at the latest.
-    expires_at: Option<i64>,
+    expires_at: Option<UnixTime>,
 }
 
 type Made = Result<(StatusCode, Json<TokenBody>), Problem>;

@@ -13,6 +13,7 @@ use super::member::{Admin, Operator};
 use super::openapi::{QueryString, Refused, action};
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{AuditCursor, AuditEntry, AuditFilter};
 
 const PAGE: u32 = 100;
@@ -24,7 +25,7 @@ pub(super) struct Page {
     #[param(schema_with = action)]
     action: Option<String>,
     /// The time of the last entry of the previous page …
-    before_at: Option<i64>,
+    before_at: Option<UnixTime>,
     /// … and its id.
     before_id: Option<Uuid>,
 }
@@ -35,8 +36,7 @@ pub(super) struct EntryBody {
     id: Uuid,
     /// `null`: a change of the installation as a whole.
     project: Option<String>,
-    /// Microseconds since the epoch.
-    at: i64,
+    at: UnixTime,
     /// `user:…`, `token:…`, `cli:…` or `system:…`.
     actor: String,
     action: String,

@@ -12,6 +12,7 @@ use super::member::Viewer;
 use super::openapi::Refused;
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::metrics::Delays;
 use crate::store::{Book, Difference};
 
@@ -22,12 +23,12 @@ const MOST: usize = 100;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Books)]
 pub(super) struct BooksBody {
-    /// When the books were compared, in microseconds since the epoch. Missing until the first comparison after a start of the server.
+    /// When the books were compared. Missing until the first comparison after a start of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    checked_at: Option<i64>,
-    /// The comparison covered the hours before this time, in microseconds since the epoch.
+    checked_at: Option<UnixTime>,
+    /// The comparison covered the hours before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    checked_to: Option<i64>,
+    checked_to: Option<UnixTime>,
     /// Missing and surplus events of all differences.
     difference_events: u64,
     /// How soon rows can be queried, for batches that this server stored in the last five minutes. Missing if there were none.
@@ -61,8 +62,8 @@ impl From<Delays> for FreshnessBody {
 pub(super) struct DifferenceBody {
     signal: String,
     books: Book,
-    /// The start of the hour (for `days`: of the day), in microseconds since the epoch.
-    at: i64,
+    /// The start of the hour (for `days`: of the day).
+    at: UnixTime,
     expected: i64,
     found: i64,
 }
@@ -72,7 +73,7 @@ impl From<&Difference> for DifferenceBody {
         Self {
             signal: one.page.signal.to_owned(),
             books: one.page.book,
-            at: one.at * 1_000_000,
+            at: UnixTime::from_secs(one.at),
             expected: one.expected,
             found: one.found,
         }
@@ -93,10 +94,9 @@ pub(super) async fn get(
     let mut differences = audit.differences;
     differences.retain(|one| one.project == member.project);
     differences.sort_by_key(|one| std::cmp::Reverse(one.at));
-    let micros = |seconds: i64| seconds * 1_000_000;
     Ok(Json(BooksBody {
-        checked_at: audit.checked_at.map(micros),
-        checked_to: audit.checked_to.map(micros),
+        checked_at: audit.checked_at.map(UnixTime::from_secs),
+        checked_to: audit.checked_to.map(UnixTime::from_secs),
         difference_events: differences.iter().map(Difference::events).sum(),
         freshness: freshness.map(Into::into),
         differences: differences.iter().take(MOST).map(Into::into).collect(),

@@ -18,6 +18,7 @@ use super::openapi::{
 use super::problem::Problem;
 use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, OutgoingMessage};
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::Counted;
 use crate::fingerprint::fingerprint;
 use crate::store::control::{
@@ -43,9 +44,8 @@ pub(super) struct ChannelBody {
     /// The hour at which yesterday's digest is sent, in UTC.
     digest_hour: u8,
     enabled: bool,
-    /// Microseconds since the epoch, like all times here.
-    created_at: i64,
-    updated_at: i64,
+    created_at: UnixTime,
+    updated_at: UnixTime,
 }
 
 impl From<Channel> for ChannelBody {

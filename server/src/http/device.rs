@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use super::openapi::Refuses;
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::{Caller, DeviceKeys};
 
 /// The header for the ingest key if a client cannot send `Authorization`.
@@ -43,7 +44,7 @@ impl FromRequestParts<Arc<App>> for Device {
 }
 
 /// `X-API-Key` is only read if there is no `Authorization`. It contains an ingest key, never a token.
-fn by_api_key(parts: &Parts, app: &App, now: i64) -> Result<Device, Problem> {
+fn by_api_key(parts: &Parts, app: &App, now: UnixTime) -> Result<Device, Problem> {
     let header = parts.headers.get(API_KEY).ok_or_else(Problem::no_key)?;
     let key = header.to_str().map_err(|_| Problem::unknown_key())?;
     let device = app.access.device(key.trim(), now);

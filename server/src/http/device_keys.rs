@@ -16,6 +16,7 @@ use super::object::{KEY_SET, Object};
 use super::openapi::{GrantsAccess, Invalid, JsonBody, Missing, Refused, Unfit, algorithm};
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::DeviceKeys;
 use crate::store::control::{DeviceKey, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
 
@@ -27,9 +28,8 @@ pub(super) struct DeviceKeyBody {
     id: Uuid,
     #[schema(schema_with = algorithm)]
     algorithm: &'static str,
-    /// Microseconds since the epoch, as all times here.
-    created_at: i64,
-    revoked_at: Option<i64>,
+    created_at: UnixTime,
+    revoked_at: Option<UnixTime>,
 }
 
 impl From<DeviceKey> for DeviceKeyBody {

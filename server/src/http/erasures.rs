@@ -14,6 +14,7 @@ use super::member::{Admin, Operator};
 use super::openapi::{Invalid, Missing, QueryString, Refused};
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{ControlError, Erasure, ErasureKind, ErasureState, Receipt};
 
 const PAGE: u32 = 100;
@@ -27,12 +28,11 @@ pub(super) struct ErasureBody {
     kind: ErasureKind,
     /// The install id or user id. `null` for a project, and from 30 days after the end of the erasure.
     subject: Option<String>,
-    /// Microseconds since the epoch, as all times here.
-    requested_at: i64,
+    requested_at: UnixTime,
     /// `user:…`, `token:…` or `cli:…`.
     requested_by: String,
     state: ErasureState,
-    finished_at: Option<i64>,
+    finished_at: Option<UnixTime>,
     receipt: Receipt,
 }
 

@@ -17,6 +17,7 @@ use super::openapi::{Missing, QueryString, Refused, incident_state};
 use super::problem::Problem;
 use crate::alerts::{ActionOutcome, Evidence};
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{
     ControlError, Incident, IncidentFilter, IncidentKind, IncidentState, Severity,
 };
@@ -45,14 +46,13 @@ pub(super) struct IncidentBody {
     #[schema(value_type = Evidence)]
     evidence: Value,
     state: IncidentState,
-    /// Microseconds since the epoch.
-    started_at: i64,
+    started_at: UnixTime,
     #[serde(skip_serializing_if = "Option::is_none")]
-    resolved_at: Option<i64>,
+    resolved_at: Option<UnixTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resolved_because: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    acknowledged_at: Option<i64>,
+    acknowledged_at: Option<UnixTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged_by: Option<String>,
     /// What the incident changed in the remote configuration, if its rule has an action.
@@ -97,7 +97,7 @@ pub(super) struct PageOfIncidents {
     #[param(schema_with = incident_state)]
     state: Option<String>,
     /// The start of the last incident on the previous page. Requires `before_id`.
-    before_at: Option<i64>,
+    before_at: Option<UnixTime>,
     /// The id of the last incident on the previous page. Requires `before_at`.
     before_id: Option<Uuid>,
 }

@@ -16,6 +16,7 @@ use super::openapi::{GrantsAccess, Invalid, JsonBody, Missing, Overloaded, Refus
 use super::problem::Problem;
 use super::projects::QuotasBody;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::{Credential, CredentialKind};
 use crate::store::control::{IngestKey, KeyChange, NewIngestKey, Quotas};
 
@@ -30,12 +31,11 @@ pub(super) struct KeyBody {
     app_ids: Option<Vec<String>>,
     quotas: QuotasBody,
     created_by: String,
-    /// Microseconds since the epoch, as all times here.
-    created_at: i64,
-    expires_at: Option<i64>,
-    revoked_at: Option<i64>,
+    created_at: UnixTime,
+    expires_at: Option<UnixTime>,
+    revoked_at: Option<UnixTime>,
     /// When devices last used the key, to within a minute. `null`: never, or only with an older server.
-    last_used_at: Option<i64>,
+    last_used_at: Option<UnixTime>,
     /// The key itself. Returned only once, by the request that creates it.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -94,8 +94,8 @@ pub(super) struct NewKey {
     app_ids: Option<Vec<String>>,
     #[serde(default, deserialize_with = "no_list")]
     quotas: QuotasBody,
-    /// Microseconds since the epoch. If missing or `null`, the key never expires, or expires with the token that creates it.
-    expires_at: Option<i64>,
+    /// If missing or `null`, the key never expires, or expires with the token that creates it.
+    expires_at: Option<UnixTime>,
 }
 
 /// Creates an ingest key. The key itself is returned only once.
@@ -140,17 +140,17 @@ type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
 #[serde(deny_unknown_fields)]
 #[schema(as = IngestKeyPatch)]
 pub(super) struct KeyPatch {
-    /// When the key expires, in microseconds since the epoch. `null`: never.
+    /// When the key expires. `null`: never.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<i64>)]
-    expires_at: Option<Option<i64>>,
+    expires_at: Option<Option<UnixTime>>,
     /// Replaces all quotas. A missing quota means no limit.
     #[serde(default, deserialize_with = "no_list")]
     quotas: Option<QuotasBody>,
 }
 
 /// Distinguishes `null` from a missing field.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<UnixTime>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 

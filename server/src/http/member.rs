@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::HeaderValue;
@@ -14,10 +15,11 @@ use super::openapi::Refuses;
 use super::problem::Problem;
 use super::session::session_cookie;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{Actor, ControlError, Role, SecretHash, User};
 
 /// Minimum time between two saves of a token's last use.
-const TOUCH_EVERY: i64 = 60_000_000;
+const TOUCH_EVERY: Duration = Duration::from_secs(60);
 
 /// A caller who may read the project.
 pub(super) struct Viewer(pub(super) Member);
@@ -32,7 +34,7 @@ pub(super) struct Operator(pub(super) Actor);
 pub(super) struct IsOperator(pub(super) bool);
 
 /// When the caller's rights expire: with its token, if the token expires.
-pub(super) struct CredentialExpiry(pub(super) Option<i64>);
+pub(super) struct CredentialExpiry(pub(super) Option<UnixTime>);
 
 /// A caller with a role in a project.
 pub(super) struct Member {
@@ -53,7 +55,7 @@ enum Principal {
         actor: Actor,
         project: Option<String>,
         role: Role,
-        expires_at: Option<i64>,
+        expires_at: Option<UnixTime>,
     },
     Person(User),
 }
@@ -82,7 +84,10 @@ impl Principal {
             Ok(_) | Err(ControlError::NotFound) => return Err(Problem::unknown_token()),
             Err(error) => return Err(error.into()),
         };
-        if token.last_used_at.is_none_or(|at| now - at >= TOUCH_EVERY) {
+        if token
+            .last_used_at
+            .is_none_or(|at| now.since(at) >= TOUCH_EVERY)
+        {
             // The request continues: only the time of the last use is not saved.
             let _shown_later = app.control.touch_api_token(token.id, now).await.is_err();
         }

@@ -17,6 +17,7 @@ use super::object::Object;
 use super::openapi::{Invalid, JsonBody, Missing, Refused};
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{ControlError, JsonText, Mute, NewMute};
 
 /// A period in which no incidents are opened. Open incidents still end.
@@ -31,12 +32,11 @@ pub(super) struct MuteBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, String>>)]
     group: Option<Value>,
-    /// Microseconds since the epoch.
-    starts_at: i64,
-    ends_at: i64,
+    starts_at: UnixTime,
+    ends_at: UnixTime,
     reason: String,
     created_by: String,
-    created_at: i64,
+    created_at: UnixTime,
 }
 
 impl TryFrom<Mute> for MuteBody {
@@ -89,11 +89,11 @@ pub(super) struct NewMuteBody {
     /// The group to mute, as in an incident. Default: all groups.
     #[serde(default)]
     group: Option<BTreeMap<String, String>>,
-    /// Microseconds since the epoch. Default: now.
+    /// Default: now.
     #[serde(default)]
-    starts_at: Option<i64>,
+    starts_at: Option<UnixTime>,
     /// At most a year after the start.
-    ends_at: i64,
+    ends_at: UnixTime,
     /// 1 to 200 characters.
     #[schema(min_length = 1, max_length = 200)]
     reason: String,

@@ -16,6 +16,7 @@ use super::problem::Problem;
 use super::query::turn;
 use crate::alerts::notify::{Day, Digest, digest_of, digest_text};
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::query::QueryError;
 use crate::store::control::{Notification, NotificationFilter};
 
@@ -35,11 +36,10 @@ pub(super) struct NotificationBody {
     state: &'static str,
     attempts: i64,
     /// When the next attempt is due. Only in the state `waiting`.
-    next_attempt_at: Option<i64>,
+    next_attempt_at: Option<UnixTime>,
     last_error: Option<String>,
-    /// Microseconds since the epoch, like all times here.
-    created_at: i64,
-    delivered_at: Option<i64>,
+    created_at: UnixTime,
+    delivered_at: Option<UnixTime>,
 }
 
 impl From<Notification> for NotificationBody {

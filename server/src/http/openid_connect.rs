@@ -71,7 +71,7 @@ pub(super) async fn start_oidc(
         Err(error) => return Ok(refused(&provider.wanted_path(to.as_deref()), &error)),
     };
     let mut response = redirect(url.as_str());
-    set_cookie(&mut response, &attempt(&cookie, ATTEMPT_LIFE / 1_000_000));
+    set_cookie(&mut response, &attempt(&cookie, ATTEMPT_LIFE.as_secs()));
     Ok(response)
 }
 
@@ -133,7 +133,7 @@ fn provider(app: &App) -> Result<&OpenIdConnect, Problem> {
     app.openid_connect.as_ref().ok_or_else(Problem::not_found)
 }
 
-fn attempt(sealed: &str, life_s: i64) -> String {
+fn attempt(sealed: &str, life_s: u64) -> String {
     format!("{ATTEMPT}={sealed}; Path=/; Max-Age={life_s}; HttpOnly; Secure; SameSite=Lax")
 }
 

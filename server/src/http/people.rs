@@ -17,6 +17,7 @@ use super::openapi::{
 };
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::people;
 use crate::store::control::{Membership, NewUser, Role, TokensOfUser, User};
 
@@ -33,9 +34,8 @@ pub(super) struct UserBody {
     has_password: bool,
     /// Whether the person can log in with an identity provider.
     has_identity: bool,
-    /// Microseconds since the epoch, as all times here.
-    created_at: i64,
-    disabled_at: Option<i64>,
+    created_at: UnixTime,
+    disabled_at: Option<UnixTime>,
     /// The secret part of the link for setting a password. Returned only once, by the request that creates it.
     #[serde(skip_serializing_if = "Option::is_none")]
     invitation: Option<String>,

@@ -14,6 +14,7 @@ use super::object::{Object, no_list};
 use super::openapi::{Exists, Invalid, JsonBody, Refused, sets};
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{
     ControlError, DeviceTokens, Project, ProjectSettings, Quotas, SignalQuotas,
 };
@@ -66,8 +67,7 @@ pub(super) struct ProjectBody {
     /// `optional` or `required`.
     #[schema(schema_with = sets::device_tokens)]
     device_tokens: &'static str,
-    /// Microseconds since the epoch.
-    created_at: i64,
+    created_at: UnixTime,
 }
 
 impl From<Project> for ProjectBody {

@@ -78,10 +78,7 @@ impl About {
         let (mut base_from, mut base_to, mut base_app_version) = (None, None, None);
         match &reading.base {
             Some(Base::Period(span)) => {
-                (base_from, base_to) = (
-                    Some(Timestamp::from_micros(span.from)),
-                    Some(Timestamp::from_micros(span.to)),
-                );
+                (base_from, base_to) = (Some(span.from.into()), Some(span.to.into()));
             }
             Some(Base::Version(version)) => base_app_version = Some(version.clone()),
             None => {}
@@ -93,8 +90,8 @@ impl About {
                 Grain::Hourly => "hourly",
                 Grain::Daily => "daily",
             },
-            from: Timestamp::from_micros(reading.span.from),
-            to: Timestamp::from_micros(reading.span.to),
+            from: reading.span.from.into(),
+            to: reading.span.to.into(),
             base_from,
             base_to,
             base_app_version,

@@ -15,6 +15,7 @@ use super::device::Device;
 use super::openapi::{IfNoneMatch, NotModified, OwnApp, QueryString, Refused};
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::control::Caller;
 use crate::remote_config::{self, Resolved};
 
@@ -91,12 +92,12 @@ pub(super) async fn get(
     Ok(answer(&resolved, &headers, now))
 }
 
-fn answer(resolved: &Resolved, headers: &HeaderMap, now: i64) -> Response {
+fn answer(resolved: &Resolved, headers: &HeaderMap, now: UnixTime) -> Response {
     let poll = u64::from(resolved.document.poll_interval_s);
     // An answer must not be kept for longer than it is valid.
-    let until_change = resolved.changes_at.map_or(u64::MAX, |at| {
-        u64::try_from((at - now) / 1_000_000).unwrap_or(0)
-    });
+    let until_change = resolved
+        .changes_at
+        .map_or(u64::MAX, |at| at.since(now).as_secs());
     let cache = format!("private, max-age={}", poll.min(until_change));
     let etag = HeaderValue::from_str(&resolved.etag).unwrap_or(HeaderValue::from_static("\"\""));
     let cache = HeaderValue::from_str(&cache).unwrap_or(HeaderValue::from_static("private"));

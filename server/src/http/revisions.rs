@@ -7,6 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::store::control::{Document, DocumentKind};
 
 const PAGE: u32 = 50;
@@ -18,8 +19,7 @@ pub(super) struct Signature {
     revision: i64,
     note: String,
     author: String,
-    /// Microseconds since the epoch.
-    created_at: i64,
+    created_at: UnixTime,
 }
 
 impl From<Document> for Signature {

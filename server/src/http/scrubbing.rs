@@ -1,5 +1,6 @@
 //! `/api/v1/projects/{project}/scrubbing`: the rules by which texts are scrubbed before they are stored.
 
+use crate::clock::DAY;
 use std::sync::Arc;
 
 use axum::Json;
@@ -15,8 +16,6 @@ use crate::app::App;
 use crate::control::scrubbing::{self, SaveError, Tried};
 use crate::ingest::ScrubbingDocument;
 use crate::store::control::ControlError;
-
-const DAY_US: i64 = 86_400_000_000;
 
 impl From<SaveError> for Problem {
     fn from(error: SaveError) -> Self {
@@ -73,7 +72,7 @@ pub(super) async fn dry_run(
     Object(document, ..): Object<ScrubbingDocument>,
 ) -> Result<Json<Tried>, Problem> {
     let compiled = scrubbing::compile(document, &member.actor).await?;
-    let since = app.clock.now() - DAY_US;
+    let since = app.clock.now() - DAY;
     let texts = {
         let _turn = turn(&app, &member.actor).await?;
         app.clickhouse.recent_texts(&member.project, since).await?

@@ -22,7 +22,7 @@ use super::openapi::{
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::people::{Login, LoginError, SESSION_LIFE};
-use crate::control::{Attempt, SESSION_TOKEN_LIFE_S};
+use crate::control::{Attempt, SESSION_TOKEN_LIFE};
 use crate::store::control::Actor;
 
 const SESSION: &str = "__Host-unjank";
@@ -184,7 +184,7 @@ pub(super) async fn me(
 pub(super) struct LoggedIn {
     user: Uuid,
     /// After this time, `POST /api/v1/session/refresh` gets the next token.
-    expires_in_s: i64,
+    expires_in_s: u64,
 }
 
 /// Returns the details of an attempt to log in.
@@ -199,14 +199,14 @@ pub(super) fn attempt(app: &App, address: IpAddr, headers: &HeaderMap) -> Attemp
 pub(super) fn logged_in(login: &Login) -> Response {
     let body = LoggedIn {
         user: login.user,
-        expires_in_s: SESSION_TOKEN_LIFE_S,
+        expires_in_s: SESSION_TOKEN_LIFE.as_secs(),
     };
     add_session(Json(body).into_response(), login)
 }
 
 /// Sets the cookies of a session.
 pub(super) fn add_session(response: Response, login: &Login) -> Response {
-    let life = SESSION_LIFE / 1_000_000;
+    let life = SESSION_LIFE.as_secs();
     let mut response = with_cookies(response, &login.session_token, login.refresh.reveal(), life);
     if let Some(device) = &login.known_device {
         let cookie = format!(
@@ -228,9 +228,9 @@ pub(super) fn with_cookies(
     mut response: Response,
     session: &str,
     refresh: &str,
-    life_s: i64,
+    life_s: u64,
 ) -> Response {
-    let session_life = life_s.min(SESSION_TOKEN_LIFE_S);
+    let session_life = life_s.min(SESSION_TOKEN_LIFE.as_secs());
     for cookie in [
         format!(
             "{SESSION}={session}; Path=/; Max-Age={session_life}; HttpOnly; Secure; SameSite=Lax"

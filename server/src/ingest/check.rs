@@ -6,6 +6,7 @@ use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Resource, Signal,
 
 use super::rows::{Envelope, Table};
 use super::text_filter::TextFilter;
+use crate::clock::UnixTime;
 use crate::store::FrameBuilder;
 
 /// An event of a signal: its checks and its columns.
@@ -65,16 +66,20 @@ const DAY_MS: i64 = 86_400_000;
 
 pub(super) struct Checks<'c> {
     limits: &'c Limits,
-    received_at: i64,
+    received_at: UnixTime,
     skew_us: i64,
     truncated: Cell<bool>,
 }
 
 impl<'c> Checks<'c> {
     /// skew = receive time − `sent_at`.
-    pub(super) fn new(limits: &'c Limits, received_at: i64, sent_at: Option<Timestamp>) -> Self {
+    pub(super) fn new(
+        limits: &'c Limits,
+        received_at: UnixTime,
+        sent_at: Option<Timestamp>,
+    ) -> Self {
         let skew_us = sent_at.map_or(0, |sent_at| {
-            Timestamp::from_micros(received_at).micros_since(sent_at)
+            Timestamp::from(received_at).micros_since(sent_at)
         });
         Self {
             limits,
@@ -105,7 +110,7 @@ impl<'c> Checks<'c> {
     pub(super) fn time(&self, time: &mut Timestamp) -> Result<(), Reject> {
         let sent = *time;
         *time = time.shifted(self.shift_us());
-        let age = self.received_at.saturating_sub(time.as_micros());
+        let age = Timestamp::from(self.received_at).micros_since(*time);
         if age > self.limits.age_us || age < -self.limits.ahead_us {
             return Err(Reject::new(
                 "time_out_of_range",
@@ -121,12 +126,9 @@ impl<'c> Checks<'c> {
 
     /// Corrects a time inside an event that was checked already. A time outside the range of the column is clamped.
     pub(super) fn inner_time(&self, time: &mut Timestamp) {
-        let shifted = time.shifted(self.shift_us()).as_micros();
-        let nearest = self
-            .received_at
-            .saturating_sub(shifted)
-            .clamp(-30 * DAY_US, 30 * DAY_US);
-        *time = Timestamp::from_micros(self.received_at - nearest);
+        let received_at = Timestamp::from(self.received_at);
+        let age = received_at.micros_since(time.shifted(self.shift_us()));
+        *time = received_at.shifted(-age.clamp(-30 * DAY_US, 30 * DAY_US));
     }
 
     /// Corrects a natural day and rejects one that is too old or ahead. Time zones allow two days more than for times.
@@ -137,7 +139,7 @@ impl<'c> Checks<'c> {
             .saturating_add(DAY_US / 2);
         let noon = noon.saturating_add(self.shift_us());
         *day = unjank_protocol::Day::containing(Timestamp::from_micros(noon));
-        let age = self.received_at.saturating_sub(noon);
+        let age = self.received_at.as_micros().saturating_sub(noon);
         if age > self.limits.age_us.saturating_add(2 * DAY_US) || age < -2 * DAY_US {
             return Err(Reject::new(
                 "time_out_of_range",

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::Context;
 use super::check::Event;
+use crate::clock::UnixTime;
 use crate::store::{FrameBuilder, Kind, RecordBuilder, uuid_bytes};
 
 /// The table of a signal.
@@ -18,7 +19,7 @@ pub(super) struct Envelope<'e> {
     pub(super) resource: &'e Resource<'e>,
     pub(super) session_id: Uuid,
     pub(super) config_revision: u64,
-    pub(super) received_at: i64,
+    pub(super) received_at: UnixTime,
     pub(super) wire_bytes: usize,
 }
 

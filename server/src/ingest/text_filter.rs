@@ -159,16 +159,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::clock::{HOUR, UnixTime};
     use crate::recent::RecentNames;
 
-    const NOW: i64 = 1_795_176_000_000_000;
-
-    const HOUR_US: i64 = 3_600_000_000;
+    const NOW: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);
 
     fn filtered(
         names: &RecentNames,
         project: &Arc<str>,
-        received_at: i64,
+        received_at: UnixTime,
         batch: &mut Batch<'_>,
         new_stack: impl Fn(&[Frame<'_>]) -> Option<u64>,
     ) -> Vec<ChangedTexts> {
@@ -207,7 +206,7 @@ mod tests {
             texts: 2,
         };
         assert_eq!(renamed, [expected]);
-        for (project, at) in [(&Arc::from("other"), NOW), (&shop, NOW + HOUR_US)] {
+        for (project, at) in [(&Arc::from("other"), NOW), (&shop, NOW + HOUR)] {
             let mut batch = page_loads([3, 4]);
             let renamed = filtered(&names, project, at, &mut batch, |_| None);
             assert_eq!((pages(&batch).len(), renamed.len()), (2, 0));

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::clock::UnixTime;
 use crate::ingest::NO_BATCH;
 use crate::store::{Count, Outcome, RecordBuilder};
 
@@ -59,7 +60,7 @@ pub struct ProjectCounts {
 
 impl ProjectCounts {
     /// The counts as a record for the log.
-    pub fn record(&self, now: i64) -> Vec<u8> {
+    pub fn record(&self, now: UnixTime) -> Vec<u8> {
         let mut record = RecordBuilder::new(&self.project, NO_BATCH, &[], now);
         for ((signal, outcome, reason), events) in &self.counts {
             record.count(Count {

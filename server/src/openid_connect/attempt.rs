@@ -2,12 +2,14 @@
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use super::{ATTEMPT_LIFE, Callback, OidcError, ProviderSettings};
+use crate::clock::UnixTime;
 use crate::control::InstanceSecret;
 
 /// The tolerated clock difference between servers: one may finish an attempt that another started.
-const CLOCK_SKEW: i64 = 60 * 1_000_000;
+const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Attempt {
@@ -19,8 +21,7 @@ pub(super) struct Attempt {
     pub(super) verifier: String,
     /// The page to open after the login.
     pub(super) wanted: String,
-    /// Microseconds since the epoch.
-    pub(super) started_at: i64,
+    pub(super) started_at: UnixTime,
 }
 
 impl Attempt {
@@ -39,7 +40,7 @@ impl Attempt {
         secret: &InstanceSecret,
         settings: &ProviderSettings,
         callback: Callback<'_>,
-        now: i64,
+        now: UnixTime,
     ) -> Result<Self, OidcError> {
         let (Some(cookie), Some(state)) = (callback.cookie, callback.state) else {
             return Err(OidcError::NotStarted);
@@ -48,7 +49,8 @@ impl Attempt {
         let text = text.map_err(|_| OidcError::NotStarted)?;
         let attempt: Self = serde_json::from_str(&text).map_err(|_| OidcError::NotStarted)?;
         let is_same = verify_slices_are_equal(attempt.state.as_bytes(), state.as_bytes()).is_ok();
-        let is_recent = (-CLOCK_SKEW..ATTEMPT_LIFE).contains(&(now - attempt.started_at));
+        let is_recent =
+            attempt.started_at <= now + CLOCK_SKEW && now.since(attempt.started_at) < ATTEMPT_LIFE;
         if is_same && is_recent {
             Ok(attempt)
         } else {

@@ -21,6 +21,7 @@ use super::claims::{Claims, OtherClaims};
 use super::http_client::{HttpClient, is_safe};
 use super::provider::unreachable;
 use super::{CALLBACK, OidcError, ProviderSettings};
+use crate::clock::UnixTime;
 use crate::store::control::ProviderEmail;
 
 type Tokens = StandardTokenResponse<
@@ -110,7 +111,7 @@ pub(super) fn authorize(
     metadata: &CoreProviderMetadata,
     settings: &ProviderSettings,
     wanted: String,
-    now: i64,
+    now: UnixTime,
 ) -> Result<(Url, Attempt), OidcError> {
     if !is_safe(metadata.authorization_endpoint().url()) {
         let fault = "its authorization endpoint is not an https:// URL";
@@ -181,7 +182,7 @@ pub(super) fn verify(
     settings: &ProviderSettings,
     tokens: &Tokens,
     attempt: &Attempt,
-    now: i64,
+    now: UnixTime,
 ) -> Result<(String, Claims), IdTokenFault> {
     let invalid = |text: String| IdTokenFault::Invalid(OidcError::Invalid(text));
     let client = client(metadata, settings).map_err(IdTokenFault::Invalid)?;
@@ -189,7 +190,7 @@ pub(super) fn verify(
     let token = token.ok_or_else(|| invalid("the ID token is missing".to_owned()))?;
     let offered = metadata.id_token_signing_alg_values_supported();
     let algorithms = SIGNATURES.into_iter().filter(|one| offered.contains(one));
-    let time = chrono::DateTime::from_timestamp_micros(now).unwrap_or_default();
+    let time = chrono::DateTime::from_timestamp_micros(now.as_micros()).unwrap_or_default();
     let verifier = client
         .id_token_verifier()
         .set_allowed_algs(algorithms)

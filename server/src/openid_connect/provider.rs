@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use openidconnect::core::CoreProviderMetadata;
@@ -16,26 +17,26 @@ use super::attempt::Attempt;
 use super::client::{self, Confirmed, IdTokenFault};
 use super::http_client::HttpClient;
 use super::{OidcError, ProviderSettings};
+use crate::clock::UnixTime;
 
-const SECOND: i64 = 1_000_000;
 /// Metadata older than this is fetched again.
-const FRESH: i64 = 3_600 * SECOND;
+const FRESH: Duration = Duration::from_secs(3_600);
 /// The minimum time between fetches for new keys.
-const KEYS_EVERY: i64 = 60 * SECOND;
+const KEYS_EVERY: Duration = Duration::from_secs(60);
 /// The pause after a failure.
-const RETRY: i64 = 5 * SECOND;
+const RETRY: Duration = Duration::from_secs(5);
 
 pub(super) struct Provider {
     settings: Arc<ProviderSettings>,
     http: HttpClient,
     known: ArcSwapOption<Known>,
     /// When the provider last failed. The lock is held during a fetch.
-    failed_at: Mutex<Option<i64>>,
+    failed_at: Mutex<Option<UnixTime>>,
 }
 
 struct Known {
     metadata: CoreProviderMetadata,
-    fetched_at: i64,
+    fetched_at: UnixTime,
 }
 
 impl Provider {
@@ -49,14 +50,14 @@ impl Provider {
     }
 
     /// Whether a login can start without calling the provider.
-    pub(super) fn is_known(&self, now: i64) -> bool {
+    pub(super) fn is_known(&self, now: UnixTime) -> bool {
         self.fresh(now, FRESH).is_some()
     }
 
     pub(super) async fn authorize(
         &self,
         wanted: String,
-        now: i64,
+        now: UnixTime,
     ) -> Result<(Url, Attempt), OidcError> {
         let known = self.fetched(now, FRESH).await?;
         client::authorize(&known.metadata, &self.settings, wanted, now)
@@ -67,7 +68,7 @@ impl Provider {
         &self,
         attempt: &Attempt,
         code: &str,
-        now: i64,
+        now: UnixTime,
     ) -> Result<Confirmed, OidcError> {
         let settings = &*self.settings;
         let mut known = self.fetched(now, FRESH).await?;
@@ -86,13 +87,13 @@ impl Provider {
         client::complete((&known.metadata, settings), &self.http, &tokens, verified).await
     }
 
-    fn fresh(&self, now: i64, most_age: i64) -> Option<Arc<Known>> {
+    fn fresh(&self, now: UnixTime, most_age: Duration) -> Option<Arc<Known>> {
         let known = self.known.load_full();
-        known.filter(|known| now - known.fetched_at < most_age)
+        known.filter(|known| now.since(known.fetched_at) < most_age)
     }
 
     /// Returns metadata no older than `most_age`, or older metadata if the provider cannot be reached.
-    async fn fetched(&self, now: i64, most_age: i64) -> Result<Arc<Known>, OidcError> {
+    async fn fetched(&self, now: UnixTime, most_age: Duration) -> Result<Arc<Known>, OidcError> {
         if let Some(known) = self.fresh(now, most_age) {
             return Ok(known);
         }
@@ -101,7 +102,7 @@ impl Provider {
         if let Some(known) = self.fresh(now, most_age) {
             return Ok(known);
         }
-        let failed = if failed_at.is_some_and(|at| now - at < RETRY) {
+        let failed = if failed_at.is_some_and(|at| now.since(at) < RETRY) {
             OidcError::Unreachable("the last call failed a moment ago".to_owned())
         } else {
             match self.discover(now).await {
@@ -120,7 +121,7 @@ impl Provider {
         self.known.load_full().ok_or(failed)
     }
 
-    async fn discover(&self, now: i64) -> Result<Arc<Known>, OidcError> {
+    async fn discover(&self, now: UnixTime) -> Result<Arc<Known>, OidcError> {
         let issuer = IssuerUrl::new(self.settings.issuer.clone())
             .map_err(|error| OidcError::Invalid(error.to_string()))?;
         let metadata = CoreProviderMetadata::discover_async(issuer, &self.http).await;

@@ -58,8 +58,8 @@ pub async fn series(
     read.bytes += second.bytes;
     let step = i64::from(asked.step_s);
     let span = asked.reading.span;
-    let first = span.from.div_euclid(1_000_000).div_euclid(step) * step;
-    let end = span.to.div_euclid(1_000_000);
+    let first = span.from.as_secs().div_euclid(step) * step;
+    let end = span.to.as_secs();
     let times: Vec<i64> = (0..)
         .map(|place| first + place * step)
         .take_while(|at| *at < end)

@@ -1,12 +1,15 @@
 //! Resolves the names and values of a query string into a reading whose parts fit together.
 
+use std::time::Duration;
+
+use crate::clock::{DAY, UnixTime};
 use crate::store::reads::{
     Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
 };
 
-use super::period::{DAY, LONGEST, Period, grain_of, step_of};
+use super::period::{LONGEST, Period, grain_of, step_of};
 
-const DEFAULT_PERIOD: i64 = 7 * DAY;
+const DEFAULT_PERIOD: Duration = Duration::from_secs(7 * 86_400);
 const MOST_DIMENSIONS: usize = 3;
 const MOST_VALUES: usize = 200;
 const MOST_CONTAINS: usize = 20;
@@ -22,11 +25,11 @@ pub struct InvalidQuery(pub String);
 /// A query as names and values, not resolved yet.
 #[derive(Clone, Debug, Default)]
 pub struct NamedQuery {
-    /// In microseconds since the epoch. The default is the last seven days.
-    pub from: Option<i64>,
-    pub to: Option<i64>,
-    pub base_from: Option<i64>,
-    pub base_to: Option<i64>,
+    /// The default is the last seven days.
+    pub from: Option<UnixTime>,
+    pub to: Option<UnixTime>,
+    pub base_from: Option<UnixTime>,
+    pub base_to: Option<UnixTime>,
     pub base_version: Option<String>,
     pub by: Vec<String>,
     pub measures: Vec<String>,
@@ -64,13 +67,18 @@ impl NamedQuery {
         &self,
         project: &str,
         about: &str,
-        now: i64,
+        now: UnixTime,
     ) -> Result<ResolvedQuery, InvalidQuery> {
         self.resolve(project, about, now, false)
     }
 
     /// Resolves a query for single events: raw rows, in a period that is not widened.
-    pub fn single(&self, project: &str, about: &str, now: i64) -> Result<Reading, InvalidQuery> {
+    pub fn single(
+        &self,
+        project: &str,
+        about: &str,
+        now: UnixTime,
+    ) -> Result<Reading, InvalidQuery> {
         let mut reading = self.table(project, about, now)?.reading;
         (reading.grain, reading.span) = (Grain::Raw, self.span(now)?);
         Ok(reading)
@@ -119,7 +127,7 @@ impl NamedQuery {
         &self,
         project: &str,
         about: &str,
-        now: i64,
+        now: UnixTime,
     ) -> Result<ResolvedQuery, InvalidQuery> {
         if self.by.len() > 1 {
             return Err(InvalidQuery(
@@ -138,7 +146,7 @@ impl NamedQuery {
         &self,
         project: &str,
         about: &str,
-        now: i64,
+        now: UnixTime,
         in_steps: bool,
     ) -> Result<ResolvedQuery, InvalidQuery> {
         let Some(subject) = subject(about) else {
@@ -195,7 +203,7 @@ impl NamedQuery {
     }
 
     /// Returns the period, not widened.
-    pub fn span(&self, now: i64) -> Result<Span, InvalidQuery> {
+    pub fn span(&self, now: UnixTime) -> Result<Span, InvalidQuery> {
         let to = self.to.unwrap_or(now);
         span("from", "to", self.from.unwrap_or(to - DEFAULT_PERIOD), to)
     }
@@ -344,14 +352,19 @@ fn measure_index(reading: &mut Reading, name: &str) -> Result<usize, InvalidQuer
     Ok(reading.measures.len() - 1)
 }
 
-fn span(from_name: &str, to_name: &str, from: i64, to: i64) -> Result<Span, InvalidQuery> {
+fn span(
+    from_name: &str,
+    to_name: &str,
+    from: UnixTime,
+    to: UnixTime,
+) -> Result<Span, InvalidQuery> {
     if from >= to {
         return Err(InvalidQuery(format!(
             "`{from_name}` must come before `{to_name}`"
         )));
     }
-    if to.saturating_sub(from) > LONGEST {
-        let days = LONGEST / DAY;
+    if to.since(from) > LONGEST {
+        let days = LONGEST.as_secs() / DAY.as_secs();
         return Err(InvalidQuery(format!(
             "`{from_name}` to `{to_name}` may span at most {days} days"
         )));

@@ -1,33 +1,33 @@
 //! Periods, and the steps and roll-ups that fit them.
 
+use std::time::Duration;
+
+use crate::clock::{DAY, HOUR};
 use crate::store::reads::{Grain, Kept, Reading, Span};
 
-pub(super) const HOUR: i64 = 3_600_000_000;
-pub(super) const DAY: i64 = 24 * HOUR;
-
 /// Minimum length of a period that is read from daily roll-ups: hourly roll-ups would have too many rows.
-const DAYS_FROM: i64 = 3 * DAY;
+const DAYS_FROM: Duration = Duration::from_secs(3 * 86_400);
 /// Maximum length at which one value of a roll-up's leading dimension is shown by the hour. The sort order of the roll-up makes
 /// this fast.
-const HOURS_OF_ONE: i64 = 10 * DAY;
+const HOURS_OF_ONE: Duration = Duration::from_secs(10 * 86_400);
 /// Maximum length of a period: longer than any screen needs, and short enough for a query to finish.
-pub(super) const LONGEST: i64 = 800 * DAY;
+pub(super) const LONGEST: Duration = Duration::from_secs(800 * 86_400);
 
 /// A requested period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period(pub Span);
 
 impl Period {
-    pub(super) const fn length(self) -> i64 {
-        self.0.to - self.0.from
+    pub(super) const fn length(self) -> Duration {
+        self.0.to.since(self.0.from)
     }
 
     /// Returns the period, widened to whole UTC hours or days as the roll-up stores them.
     pub(super) const fn aligned(self, grain: Grain) -> Span {
         let unit = unit(grain);
         Span {
-            from: self.0.from.div_euclid(unit) * unit,
-            to: -((-self.0.to).div_euclid(unit) * unit),
+            from: self.0.from.floor(unit),
+            to: self.0.to.ceil(unit),
         }
     }
 
@@ -36,15 +36,15 @@ impl Period {
     pub(super) const fn before(self, grain: Grain) -> Span {
         let unit = unit(grain);
         Span {
-            from: self.0.from.div_euclid(unit) * unit,
-            to: self.0.to.div_euclid(unit) * unit,
+            from: self.0.from.floor(unit),
+            to: self.0.to.floor(unit),
         }
     }
 }
 
-const fn unit(grain: Grain) -> i64 {
+const fn unit(grain: Grain) -> Duration {
     match grain {
-        Grain::Raw => 1,
+        Grain::Raw => Duration::from_micros(1),
         Grain::Hourly => HOUR,
         Grain::Daily => DAY,
     }
@@ -67,7 +67,7 @@ pub(super) fn grain_of(reading: &Reading, step_s: Option<u32>) -> Grain {
     let only_days = kept.iter().any(|one| *one != Kept::Always) || subject.hourly.is_none();
     let length = Period(reading.span).length();
     let whole_days = step_s.map_or(length >= DAYS_FROM, |step| {
-        i64::from(step) * 1_000_000 >= DAY
+        Duration::from_secs(u64::from(step)) >= DAY
     });
     if subject.daily.is_some() && whole_days {
         Grain::Daily

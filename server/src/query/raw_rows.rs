@@ -1,6 +1,7 @@
 //! Raw rows of a signal, for export.
 
 use super::{InvalidQuery, NamedQuery};
+use crate::clock::UnixTime;
 use crate::store::reads::{Reading, SUBJECTS};
 
 /// Larger exports are a case for ClickHouse's own tools.
@@ -17,7 +18,7 @@ pub fn raw_rows(
     mut ask: NamedQuery,
     project: &str,
     signal: &str,
-    now: i64,
+    now: UnixTime,
 ) -> Result<(Reading, u64), InvalidQuery> {
     let limit = ask.limit.take().unwrap_or(MOST_ROWS).min(MOST_ROWS);
     Ok((ask.single(project, signal, now)?, limit))

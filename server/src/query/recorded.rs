@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
+use std::time::Duration;
+
 use super::{InvalidQuery, NamedQuery, QueryError};
+use crate::clock::UnixTime;
 use crate::stacks::Rules;
 use crate::store::reads::{Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
@@ -13,14 +16,14 @@ pub const MOST_EVENTS: u64 = 300_000;
 /// Maximum number of stalls in a run. Each is read with its stacks.
 const MOST_STALLS: u64 = 20_000;
 /// Batches wait on a device without a network. Batches of a session are searched this long after the requested period.
-pub(super) const MAX_BATCH_DELAY: i64 = 8 * 86_400_000_000;
+pub(super) const MAX_BATCH_DELAY: Duration = Duration::from_secs(8 * 86_400);
 
 /// Reads the run that the filters select: by session, install, version or another dimension that all events have.
 pub async fn recorded(
     clickhouse: &ClickHouse,
     project: &str,
     ask: &NamedQuery,
-    now: i64,
+    now: UnixTime,
     rules: &Rules,
 ) -> Result<TestRun, QueryError> {
     let source = Source {
@@ -78,7 +81,7 @@ struct Source<'s> {
     clickhouse: &'s ClickHouse,
     project: &'s str,
     ask: NamedQuery,
-    now: i64,
+    now: UnixTime,
 }
 
 impl Source<'_> {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::recorded::{MAX_BATCH_DELAY, check_run_filters};
 use super::{NamedQuery, QueryError};
+use crate::clock::UnixTime;
 use crate::stacks::Rules;
 use crate::store::ClickHouse;
 use crate::store::reads::{Grain, recorded_signals};
@@ -29,7 +30,7 @@ pub async fn sampled_sessions(
     clickhouse: &ClickHouse,
     project: &str,
     ask: &NamedQuery,
-    now: i64,
+    now: UnixTime,
     rules: &Rules,
 ) -> Result<Vec<Measured>, QueryError> {
     let mut ask = check_run_filters(ask)?;

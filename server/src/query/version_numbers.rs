@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{NamedQuery, QueryError};
+use crate::clock::UnixTime;
 use crate::compare::{Metric, Statistic};
 use crate::store::ClickHouse;
 use crate::test_run::{Measurable, Quantity};
@@ -118,7 +119,7 @@ pub async fn numbers_of_versions(
     project: &str,
     ask: &NamedQuery,
     (base, head): (&str, &str),
-    now: i64,
+    now: UnixTime,
 ) -> Result<(Numbers, Numbers), QueryError> {
     let mut numbers = (Numbers::new(), Numbers::new());
     for question in QUESTIONS {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{NamedQuery, QueryError, WeighedStack};
+use crate::clock::UnixTime;
 use crate::store::ClickHouse;
 use crate::store::reads::StoredFrame;
 
@@ -30,7 +31,7 @@ impl Weighed {
         clickhouse: &ClickHouse,
         project: &str,
         mut ask: NamedQuery,
-        now: i64,
+        now: UnixTime,
     ) -> Result<Self, QueryError> {
         ask.by = vec!["stack_hash".to_owned()];
         ask.measures = ["sum_ms", "count", "installs"].map(str::to_owned).to_vec();
@@ -89,7 +90,7 @@ impl Weighed {
 async fn only_in_base(
     clickhouse: &ClickHouse,
     project: &str,
-    (mut base, now): (NamedQuery, i64),
+    (mut base, now): (NamedQuery, UnixTime),
     stacks: &[JankStack],
 ) -> Result<Vec<JankStack>, QueryError> {
     let limit = base.limit.take().unwrap_or(MOST_STACKS).min(MOST_STACKS);

@@ -3,13 +3,12 @@
 //!
 //! Each server counts on its own, from its start.
 
+use crate::clock::{HOUR, UnixTime};
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-
-const HOUR_US: i64 = 3_600_000_000;
 
 /// A kind of name with a bound of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +89,7 @@ impl RecentNames {
     pub(crate) fn of_project(
         &self,
         project: &Arc<str>,
-        received_at: i64,
+        received_at: UnixTime,
         scrubbing_id: u64,
     ) -> ProjectNames {
         let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +115,7 @@ pub(crate) struct ProjectNames {
     /// Locked for a moment only, because scrubbing takes a while and other requests wait.
     hour: Arc<Mutex<Hour>>,
     hasher: DefaultHashBuilder,
-    received_at: i64,
+    received_at: UnixTime,
     scrubbing_id: u64,
     bound: usize,
 }
@@ -139,7 +138,7 @@ impl ProjectNames {
 
     fn hour(&self) -> MutexGuard<'_, Hour> {
         let mut hour = self.hour.lock().unwrap_or_else(PoisonError::into_inner);
-        hour.turn_to(self.received_at.div_euclid(HOUR_US));
+        hour.turn_to(self.received_at.number_of(HOUR));
         // The names of this hour were scrubbed by other rules and have to be scrubbed again.
         if hour.scrubbing_id != self.scrubbing_id {
             hour.scrubbing_id = self.scrubbing_id;

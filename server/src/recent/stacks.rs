@@ -5,21 +5,23 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use crate::clock::{UnixTime, micros};
 use crate::fingerprint::fingerprint;
 use crate::stacks::RulesId;
 
-const WEEK_US: i64 = 7 * 24 * 3_600_000_000;
+const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
 /// A stack of a project, under its rules, in one week. It counts as new under other rules and in another week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackKey(u64);
 
 impl StackKey {
-    /// `received_at` is in microseconds since the epoch. Weeks of different stacks begin at different times, to spread the rows.
-    pub fn new(project: &str, rules: RulesId, stack_hash: u64, received_at: i64) -> Self {
-        let begins = i64::try_from(stack_hash % WEEK_US.unsigned_abs()).unwrap_or(0);
-        let week = received_at.saturating_add(begins).div_euclid(WEEK_US);
+    /// Weeks of different stacks begin at different times, to spread the rows.
+    pub fn new(project: &str, rules: RulesId, stack_hash: u64, received_at: UnixTime) -> Self {
+        let begins = Duration::from_micros(stack_hash % micros(WEEK).unsigned_abs());
+        let week = (received_at + begins).number_of(WEEK);
         Self(fingerprint(&[
             project.as_bytes(),
             &rules.revision.to_le_bytes(),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use unjank_protocol::Timestamp;
 use unjank_protocol::config::{Document, SCHEMA};
 
 use super::check::{check_document, closest, hint};
@@ -17,6 +16,7 @@ use super::merge_patch::merge;
 use super::overrides::{CompiledOverride, duplicate_ids};
 use super::resolve::{Answers, MAX_OVERRIDES, Matched, Resolved};
 use super::shadow::shadowed;
+use crate::clock::UnixTime;
 
 /// A configuration, checked and compiled. Build one per revision and share it in an `Arc`.
 #[derive(Debug)]
@@ -90,19 +90,19 @@ impl Compiled {
     }
 
     /// Whether the answer may depend on the install. If so, a request without an install id would silently get a wrong
-    /// answer. `now` is in microseconds since the epoch.
+    /// answer.
     #[must_use]
-    pub fn asks_for_install(&self, now: i64) -> bool {
+    pub fn asks_for_install(&self, now: UnixTime) -> bool {
         let mut in_force = self.overrides.iter().filter(|one| !one.is_expired(now));
         in_force.any(|one| one.asks_for_install)
     }
 
-    /// Returns probable mistakes. `now` is in microseconds since the epoch.
+    /// Returns probable mistakes.
     #[must_use]
-    pub fn warnings(&self, now: i64) -> Vec<Fault> {
+    pub fn warnings(&self, now: UnixTime) -> Vec<Fault> {
         let expired = self.overrides.iter().filter(|one| one.is_expired(now));
         let expired = expired.map(|one| {
-            let since = Timestamp::from_micros(one.expires_at.unwrap_or_default());
+            let since = one.expires_at.unwrap_or_default();
             let message = format!("override `{}` expired at {since}; remove it", one.id);
             Fault::new(
                 format!("{}.expires_at", one.path()),
@@ -113,11 +113,11 @@ impl Compiled {
         self.warnings.iter().cloned().chain(expired).collect()
     }
 
-    /// Resolves the configuration for a device. `now` is in microseconds since the epoch.
+    /// Resolves the configuration for a device.
     ///
     /// Answers are cached by the set of matching overrides, so a poll usually costs only the evaluation of the conditions.
     #[must_use]
-    pub fn resolve(&self, device: &Device<'_>, now: i64) -> Arc<Resolved> {
+    pub fn resolve(&self, device: &Device<'_>, now: UnixTime) -> Arc<Resolved> {
         let facts = Facts::new(device);
         let mut matched = Matched::default();
         for (index, one) in self.overrides.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Tests that every key of the document reaches the device, from the base and from a patch. The keys come from the
 //! default document and the schema, so a new key is covered without a change here.
 
+use crate::clock::UnixTime;
 use serde_json::{Map, Value, json};
 use unjank_protocol::config::Document;
 
@@ -84,7 +85,7 @@ fn nested(path: &[String], value: Value) -> Value {
 
 fn answer(configuration: &Configuration) -> Value {
     let compiled = Compiled::new(configuration, 7).unwrap();
-    let resolved = compiled.resolve(&Device::default(), 0);
+    let resolved = compiled.resolve(&Device::default(), UnixTime::default());
     serde_json::from_slice(&resolved.body).unwrap()
 }
 
@@ -157,11 +158,16 @@ fn every_key_of_a_patch_reaches_the_devices_that_match() {
             os_name: Some("android"),
             ..Device::default()
         };
-        let got: Value = serde_json::from_slice(&compiled.resolve(&android, 0).body).unwrap();
+        let got: Value =
+            serde_json::from_slice(&compiled.resolve(&android, UnixTime::default()).body).unwrap();
         assert_eq!(got, changed(&path, &value, default_document()), "{path:?}");
         assert_eq!(got.pointer(&pointer(&path)), Some(&value), "{path:?}");
-        let other: Value =
-            serde_json::from_slice(&compiled.resolve(&Device::default(), 0).body).unwrap();
+        let other: Value = serde_json::from_slice(
+            &compiled
+                .resolve(&Device::default(), UnixTime::default())
+                .body,
+        )
+        .unwrap();
         let mut unchanged = default_document();
         unchanged["revision"] = json!(7);
         assert_eq!(other, unchanged, "{path:?}");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Compiled, Configuration, Fault, FaultCode};
+use crate::clock::UnixTime;
 
 pub(super) fn faults(configuration: Value) -> Vec<Fault> {
     match Configuration::from_value(configuration) {
@@ -419,7 +420,7 @@ fn harmless_mistakes_are_warnings() {
     }))
     .unwrap();
     let compiled = Compiled::new(&configuration, 1).unwrap();
-    let at = |now: i64| -> Vec<_> {
+    let at = |now: UnixTime| -> Vec<_> {
         let warnings = compiled.warnings(now).into_iter();
         warnings
             .map(|warning| (warning.path, warning.code))
@@ -429,7 +430,10 @@ fn harmless_mistakes_are_warnings() {
         ("overrides[0].patch".to_owned(), FaultCode::NoEffect),
         ("base.monitors.memroy".to_owned(), FaultCode::UnknownName),
     ];
-    assert_eq!(at(999_999), always);
+    assert_eq!(at(UnixTime::from_micros(999_999)), always);
     let expired = ("overrides[1].expires_at".to_owned(), FaultCode::Expired);
-    assert_eq!(at(1_000_000), [&always[..], &[expired]].concat());
+    assert_eq!(
+        at(UnixTime::from_micros(1_000_000)),
+        [&always[..], &[expired]].concat()
+    );
 }

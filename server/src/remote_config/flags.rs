@@ -126,13 +126,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::clock::UnixTime;
     use crate::remote_config::{Compiled, Configuration, Device};
 
     fn resolved(configuration: Value) -> std::sync::Arc<Resolved> {
         let configuration = Configuration::from_value(configuration).unwrap();
         Compiled::new(&configuration, 7)
             .unwrap()
-            .resolve(&Device::default(), 0)
+            .resolve(&Device::default(), UnixTime::default())
     }
 
     #[test]
@@ -166,7 +167,9 @@ mod tests {
             json!({"id": "one", "when": {"os_name": ["ios"]}, "patch": {"toggles": {"jank": 1}}});
         let configuration = json!({"base": toggles, "overrides": [one]});
         let configuration = Configuration::from_value(configuration).unwrap();
-        let warnings = Compiled::new(&configuration, 7).unwrap().warnings(0);
+        let warnings = Compiled::new(&configuration, 7)
+            .unwrap()
+            .warnings(UnixTime::default());
         let mut paths: Vec<_> = warnings.iter().map(|fault| fault.path.as_str()).collect();
         paths.sort_unstable();
         assert_eq!(

@@ -16,13 +16,13 @@ use super::compiled::Compiled;
 use super::device::Device;
 use super::kept::Kept;
 use super::resolve::Resolved;
+use crate::clock::UnixTime;
 
 /// A forecast in progress. Add the installs first, then the volumes each one sent.
 pub struct Forecast<'c> {
     current: &'c Compiled,
     proposed: &'c Compiled,
-    /// Microseconds since the epoch.
-    now: i64,
+    now: UnixTime,
     /// The cohort of each install.
     installs: HashMap<u128, usize>,
     cohorts: Vec<Cohort>,
@@ -77,7 +77,7 @@ pub struct SignalForecast {
 impl<'c> Forecast<'c> {
     /// Both configurations must have the same revision, because documents of different revisions always differ.
     #[must_use]
-    pub fn new(current: &'c Compiled, proposed: &'c Compiled, now: i64) -> Self {
+    pub fn new(current: &'c Compiled, proposed: &'c Compiled, now: UnixTime) -> Self {
         Self {
             current,
             proposed,
@@ -262,7 +262,7 @@ mod tests {
 
     /// 100 installs, the first 40 of them on Android.
     fn with_installs<'c>(current: &'c Compiled, proposed: &'c Compiled) -> Forecast<'c> {
-        let mut forecast = Forecast::new(current, proposed, 0);
+        let mut forecast = Forecast::new(current, proposed, UnixTime::default());
         for id in 0..100_u128 {
             let install_id = uuid::Uuid::from_u128(id).to_string();
             let device = Device {

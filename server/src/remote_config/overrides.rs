@@ -12,6 +12,7 @@ use super::document_rules;
 use super::fault::{Fault, FaultCode, Faults};
 use super::merge_patch::merge;
 use super::predicate::Predicate;
+use crate::clock::UnixTime;
 
 const MAX_ID_BYTES: usize = 64;
 const MAX_NOTE_BYTES: usize = 1_024;
@@ -27,8 +28,7 @@ pub(super) struct CompiledOverride {
     pub(super) asks_for_share: bool,
     /// Whether its condition depends on the install: a percentage, or a list of ids.
     pub(super) asks_for_install: bool,
-    /// In microseconds since the epoch.
-    pub(super) expires_at: Option<i64>,
+    pub(super) expires_at: Option<UnixTime>,
 }
 
 impl CompiledOverride {
@@ -69,9 +69,7 @@ impl CompiledOverride {
             patch: written.patch.clone(),
             asks_for_share: written.when.asks_for_share(),
             asks_for_install: written.when.asks_for_install(),
-            expires_at: written
-                .expires_at
-                .map(unjank_protocol::Timestamp::as_micros),
+            expires_at: written.expires_at.map(UnixTime::from),
         }
     }
 
@@ -79,7 +77,7 @@ impl CompiledOverride {
         path_of(self.index)
     }
 
-    pub(super) fn is_expired(&self, now: i64) -> bool {
+    pub(super) fn is_expired(&self, now: UnixTime) -> bool {
         self.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 

@@ -1,5 +1,6 @@
 //! Properties that hold for every configuration and every device.
 
+use crate::clock::UnixTime;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -49,7 +50,10 @@ fn chosen(id: &str, percent: f64, installs: &[String]) -> BTreeSet<String> {
             install_id: Some(install),
             ..Device::default()
         };
-        !compiled.resolve(&device, 0).matched.is_empty()
+        !compiled
+            .resolve(&device, UnixTime::default())
+            .matched
+            .is_empty()
     };
     installs.iter().filter(is_in).cloned().collect()
 }
@@ -128,7 +132,7 @@ proptest! {
         let configuration = Configuration::from_value(json!({"overrides": overrides})).unwrap();
         let compiled = Compiled::new(&configuration, 3).unwrap();
         let device = Device { os_name: Some("ios"), ..Device::default() };
-        let resolved = compiled.resolve(&device, 0);
+        let resolved = compiled.resolve(&device, UnixTime::default());
         let mut expected = serde_json::to_value(Document::default()).unwrap();
         for one in &configuration.overrides {
             merge(&mut expected, &one.patch);

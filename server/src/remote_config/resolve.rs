@@ -1,5 +1,6 @@
 //! Resolved configurations and their cache.
 
+use crate::clock::UnixTime;
 use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -24,9 +25,9 @@ pub struct Resolved {
     pub etag: Arc<str>,
     /// The ids of the applied overrides, in order.
     pub matched: Box<[Arc<str>]>,
-    /// When the first of the applied overrides expires, in microseconds since the epoch. Until then the answer changes
+    /// When the first of the applied overrides expires. Until then the answer changes
     /// only if the configuration or the device does.
-    pub changes_at: Option<i64>,
+    pub changes_at: Option<UnixTime>,
     /// Whether any applied override depends on a percentage of installs.
     pub by_share: bool,
     /// The document itself.
@@ -37,7 +38,7 @@ impl Resolved {
     pub(super) fn new(
         document: Document,
         matched: Box<[Arc<str>]>,
-        changes_at: Option<i64>,
+        changes_at: Option<UnixTime>,
         by_share: bool,
     ) -> Self {
         // Cannot fail: a document holds only numbers, strings and maps with string keys.

@@ -1,5 +1,6 @@
 //! Configurations as teams write them, and the answers that devices get.
 
+use crate::clock::UnixTime;
 use serde_json::{Value, json};
 
 use super::{Compiled, Configuration, Device, Resolved};
@@ -35,7 +36,7 @@ fn ids(resolved: &Resolved) -> Vec<&str> {
 /// Whether a condition holds for a device.
 fn holds(when: &Value, device: &Device<'_>) -> bool {
     let one = json!({"id": "one", "when": when, "patch": {"toggles": {"it": true}}});
-    let resolved = compiled(&json!({"overrides": [one]})).resolve(device, 0);
+    let resolved = compiled(&json!({"overrides": [one]})).resolve(device, UnixTime::default());
     resolved.document.toggles.contains_key("it")
 }
 
@@ -50,7 +51,7 @@ fn all_matching_overrides_are_applied_and_the_last_one_wins() {
             {"id": "new", "when": {"app_version": ">=4.12, <5"}, "patch": {"sampling": {"janks": 1}, "monitors": {"cpu": null}, "toggles": {"beta": {"b": 2}}}}
         ]
     }));
-    let resolved = compiled.resolve(&phone(), 0);
+    let resolved = compiled.resolve(&phone(), UnixTime::default());
     assert_eq!(ids(&resolved), ["android", "new"]);
     let document = &resolved.document;
     assert_eq!(
@@ -157,13 +158,16 @@ fn an_override_expires_at_its_time() {
         {"id": "sooner", "when": {"os_name": ["android"]}, "patch": {"toggles": {"b": 1}}, "expires_at": "1970-01-01T02:00:10+02:00"},
     ]}));
     let at = |seconds: i64, device: &Device<'_>| {
-        let resolved = compiled.resolve(device, seconds * 1_000_000);
+        let resolved = compiled.resolve(device, UnixTime::from_secs(seconds));
         (resolved.matched.len(), resolved.changes_at)
     };
-    assert_eq!(at(0, &phone()), (2, Some(10_000_000)));
-    assert_eq!(at(0, &Device::default()), (1, Some(20_000_000)));
-    assert_eq!(at(9, &phone()), (2, Some(10_000_000)));
-    assert_eq!(at(10, &phone()), (1, Some(20_000_000)));
+    assert_eq!(at(0, &phone()), (2, Some(UnixTime::from_secs(10))));
+    assert_eq!(
+        at(0, &Device::default()),
+        (1, Some(UnixTime::from_secs(20)))
+    );
+    assert_eq!(at(9, &phone()), (2, Some(UnixTime::from_secs(10))));
+    assert_eq!(at(10, &phone()), (1, Some(UnixTime::from_secs(20))));
     assert_eq!(at(20, &phone()), (0, None));
 }
 
@@ -182,7 +186,10 @@ fn etags_are_equal_for_equal_answers_only() {
             os_name: Some(os),
             ..Device::default()
         };
-        compiled.resolve(&device, 0).etag.to_string()
+        compiled
+            .resolve(&device, UnixTime::default())
+            .etag
+            .to_string()
     };
     let same = json!({"toggles": {"x": 1}});
     assert_eq!(
@@ -215,7 +222,7 @@ fn answers_are_cached_and_the_cache_is_bounded() {
             install_id: Some(&id),
             ..Device::default()
         };
-        compiled.resolve(&device, 0)
+        compiled.resolve(&device, UnixTime::default())
     };
     assert!(std::sync::Arc::ptr_eq(&resolve(1), &resolve(1)));
     let first = resolve(1).body.to_vec();

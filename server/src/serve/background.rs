@@ -137,6 +137,7 @@ pub(super) fn sweeper(app: &Arc<App>, settings: &Serve) -> Sweeper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::UnixTime;
     use crate::metrics::Metrics;
     use crate::store::{Count, LogSettings, Outcome};
 
@@ -162,7 +163,7 @@ mod tests {
             };
             counts.add(&Arc::from(project), refused);
         }
-        let clock = Clock::new(|| 1);
+        let clock = Clock::new(|| UnixTime::from_micros(1));
         let no_room = log(&folder, u64::MAX);
         flush(&counts, &no_room, &clock).await;
         no_room.close().await;

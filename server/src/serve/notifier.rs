@@ -1,6 +1,7 @@
 //! Creates the notifier from the settings and starts its tasks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -28,7 +29,6 @@ pub(super) struct NotifierInputs {
 pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<Notifier> {
     let own = &settings.notifications;
     let smtp = own.smtp_url.as_ref().map(Secret::reveal);
-    let wait_ms = i64::try_from(own.notify_group_wait_ms).unwrap_or(i64::MAX);
     let own_address = || format!("http://{}", settings.listen);
     Ok(Notifier {
         control: inputs.control,
@@ -38,7 +38,7 @@ pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<N
         outbound: Outbound::new(own.notify_allow.clone())?,
         mailer: Mailer::new(smtp, &own.mail_from)?,
         public_url: own.public_url.clone().unwrap_or_else(own_address),
-        group_wait: wait_ms.saturating_mul(1_000),
+        group_wait: Duration::from_millis(own.notify_group_wait_ms),
         holder: Uuid::new_v4().to_string(),
         metrics: inputs.metrics,
     })

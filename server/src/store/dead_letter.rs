@@ -20,6 +20,7 @@ use super::native::Frame;
 use super::number::Number;
 use super::record::Outcome;
 use super::tally::{Marks, Tally};
+use crate::clock::{HOUR, UnixTime};
 use crate::fingerprint::fingerprint;
 
 /// The header of an item.
@@ -29,8 +30,7 @@ pub struct DeadLetter {
     pub table: String,
     pub project: String,
     pub rows: usize,
-    /// Microseconds since the epoch.
-    pub received_at: i64,
+    pub received_at: UnixTime,
     pub error: String,
     /// The deduplication token under which an older server sent the rows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -49,7 +49,7 @@ pub(super) struct Retry {
 
 impl Retry {
     /// Derived from the item's id, so that a second retry from a restored folder, or a replay, finds the stored rows.
-    pub(super) fn new(id: &str, received_at: i64) -> Self {
+    pub(super) fn new(id: &str, received_at: UnixTime) -> Self {
         let [high, low] = [b"log", b"row"].map(|half| fingerprint(&[id.as_bytes(), half]));
         let log_id = Uuid::from_u64_pair(high, low);
         let fold = Number::draw(log_id, received_at, Number::default(), low);
@@ -319,8 +319,7 @@ fn is_of(item: &DeadLetter, frame: &[u8], whose: Option<&ErasureScope>) -> Resul
     Ok(whose.has(&Frame::read(frame)?, item.received_at)?)
 }
 
-/// Returns the start of the hour that contains `micros`, in seconds since the epoch (ClickHouse's `DateTime`).
-pub(super) fn hour_of(micros: i64) -> u32 {
-    let seconds = micros.div_euclid(3_600_000_000).saturating_mul(3_600);
-    u32::try_from(seconds).unwrap_or_default()
+/// Returns the start of the hour that contains `time`, in seconds since the epoch (ClickHouse's `DateTime`).
+pub(super) fn hour_of(time: UnixTime) -> u32 {
+    u32::try_from(time.floor(HOUR).as_secs()).unwrap_or_default()
 }

@@ -13,6 +13,7 @@ use super::fold::{RollUp, Step};
 use super::native::Block;
 use super::number::Number;
 use super::raw::{Day, RawTable};
+use crate::clock::UnixTime;
 
 /// A year and a month, such as 202611.
 pub(super) type Month = u32;
@@ -23,8 +24,7 @@ pub(crate) struct StoredBatch {
     pub(super) batch_id: Uuid,
     /// The range that stored it.
     pub(super) number: Number,
-    /// Microseconds since the epoch.
-    pub(super) received_at: i64,
+    pub(super) received_at: UnixTime,
 }
 
 /// The batches, of those asked for, that ClickHouse has.

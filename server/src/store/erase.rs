@@ -17,6 +17,7 @@ use super::native::{BadFrame, Frame};
 use super::number::Number;
 use super::raw::{RAW, RawTable};
 use super::record::Outcome;
+use crate::clock::UnixTime;
 
 /// The subjects whose rows are erased, in one project.
 #[derive(Clone, Debug)]
@@ -26,15 +27,15 @@ pub struct ErasureScope {
     pub users: Vec<Subject<String>>,
     /// Logs that have drained their rows. Rows of other logs may still be in flight.
     pub logs: Vec<Uuid>,
-    /// Rows of other logs that were sent before this time have arrived. In microseconds since the epoch.
-    pub settled: i64,
+    /// Rows of other logs that were sent before this time have arrived.
+    pub settled: UnixTime,
 }
 
-/// An install or a user id. Rows that arrived after `until` (microseconds since the epoch) are kept.
+/// An install or a user id. Rows that arrived after `until` are kept.
 #[derive(Clone, Debug)]
 pub struct Subject<Id> {
     pub id: Id,
-    pub until: i64,
+    pub until: UnixTime,
 }
 
 /// Rows of one subject that arrived in one hour.
@@ -101,7 +102,10 @@ impl Listed {
     fn new<Id>(subjects: &[Subject<Id>], sql: impl Fn(&Id) -> String) -> Self {
         Self {
             ids: subjects.iter().map(|one| sql(&one.id)).collect(),
-            times: subjects.iter().map(|one| one.until.to_string()).collect(),
+            times: subjects
+                .iter()
+                .map(|one| one.until.as_micros().to_string())
+                .collect(),
         }
     }
 
@@ -144,7 +148,7 @@ impl ErasureScope {
             Number::LOG_SQL,
             logs.join(", "),
             Number::MILLIS_SQL,
-            (self.settled / 1_000).max(0)
+            (self.settled.as_micros() / 1_000).max(0)
         )
     }
 
@@ -166,7 +170,7 @@ impl ErasureScope {
     }
 
     /// Whether to erase the rows of a record. All rows of a record have the same install and user.
-    pub(super) fn has(&self, frame: &Frame<'_>, received_at: i64) -> Result<bool, BadFrame> {
+    pub(super) fn has(&self, frame: &Frame<'_>, received_at: UnixTime) -> Result<bool, BadFrame> {
         let (Some((Kind::Uuid, mut install)), Some((Kind::Str, mut user))) =
             (frame.column("install_id")?, frame.column("user_id")?)
         else {
@@ -427,14 +431,14 @@ mod tests {
     fn a_user_id_cannot_inject_sql() {
         let user = Subject {
             id: "x') OR ('1' = '1".to_owned(),
-            until: 7,
+            until: UnixTime::from_micros(7),
         };
         let whose = ErasureScope {
             project: "shop".to_owned(),
             installs: Vec::new(),
             users: vec![user],
             logs: vec![Uuid::nil()],
-            settled: 0,
+            settled: UnixTime::default(),
         };
         let sql = whose.sql();
         assert!(!sql.contains("'1'"), "{sql}");

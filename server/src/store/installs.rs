@@ -3,10 +3,12 @@
 use clickhouse::Row;
 use clickhouse::query::{Query, RowCursor};
 use serde::Deserialize;
+use std::time::Duration;
 use unjank_protocol::Signal;
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
+use crate::clock::{UnixTime, micros};
 
 /// A slower query is cancelled, because a client waits for it.
 const MAX_SECONDS: u32 = 20;
@@ -14,14 +16,13 @@ const MAX_SECONDS: u32 = 20;
 pub const MAX_VOLUMES: u64 = 2_000_000;
 /// Events are also searched by their own time, which the index finds fast. Events older than the start by more than this are
 /// missed.
-const LATE_US: i64 = 86_400_000_000;
+const LATE: Duration = Duration::from_secs(86_400);
 
 /// The installs of a project seen since a time: all, or one in `one_in`, chosen by hash.
 #[derive(Clone, Copy, Debug)]
 pub struct InstallSample<'s> {
     pub project: &'s str,
-    /// Microseconds since the epoch.
-    pub since: i64,
+    pub since: UnixTime,
     pub one_in: u64,
 }
 
@@ -70,8 +71,8 @@ fn columns(signal: Signal) -> (&'static str, &'static str, &'static str) {
 }
 
 impl ClickHouse {
-    /// Counts the installs of a project that sent a batch since a time, in microseconds since the epoch.
-    pub async fn installs_since(&self, project: &str, since: i64) -> Result<u64, Failure> {
+    /// Counts the installs of a project that sent a batch since a time.
+    pub async fn installs_since(&self, project: &str, since: UnixTime) -> Result<u64, Failure> {
         let sql = format!(
             "SELECT uniqExact(install_id) FROM `{}`.batches \
              WHERE project = {{project:String}} AND received_at >= fromUnixTimestamp64Micro({{since:Int64}})",
@@ -116,9 +117,10 @@ impl ClickHouse {
         signal: Signal,
     ) -> Result<RowCursor<InstallVolume<'static>>, Failure> {
         let (name, time, weight) = columns(signal);
+        let late = micros(LATE);
         let sql = format!(
             "SELECT install_id, {name} AS name, count() AS sent, toFloat64(sum({weight})) AS happened FROM `{}`.{signal} \
-             WHERE {OF_SAMPLE} AND {time} >= fromUnixTimestamp64Micro({{since:Int64}} - {LATE_US}) \
+             WHERE {OF_SAMPLE} AND {time} >= fromUnixTimestamp64Micro({{since:Int64}} - {late}) \
              GROUP BY install_id, name LIMIT {MAX_VOLUMES}",
             self.database()
         );

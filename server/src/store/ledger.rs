@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::durable_file::DurableFiles;
 use super::number::{Number, RANGES};
 use super::old_fault::{OldFault, is_back};
+use crate::clock::UnixTime;
 
 /// The first version with numbers.
 const VERSION: u8 = 1;
@@ -192,7 +193,7 @@ impl Ledger {
     }
 
     /// Adds a range with this many rows to the open fold, or to a new one. Returns the number of the range.
-    pub(super) fn join_fold(&mut self, rows: u64, at: i64, random: u64) -> Number {
+    pub(super) fn join_fold(&mut self, rows: u64, at: UnixTime, random: u64) -> Number {
         if self
             .folds
             .last()
@@ -200,7 +201,7 @@ impl Ledger {
         {
             self.close_fold();
             let number = if is_back(OldFault::NumbersRepeat) {
-                Number::draw(self.log_id, 0, self.last, 0)
+                Number::draw(self.log_id, UnixTime::default(), self.last, 0)
             } else {
                 Number::draw(self.log_id, at, self.last, random)
             };
@@ -297,12 +298,12 @@ mod tests {
     #[test]
     fn ranges_share_a_fold_until_it_is_closed_or_full() {
         let mut ledger = Ledger::new(LOG.id);
-        let first = ledger.join_fold(10, 1_000, 1);
-        let second = ledger.join_fold(100_000, 2_000, 2);
+        let first = ledger.join_fold(10, UnixTime::from_micros(1_000), 1);
+        let second = ledger.join_fold(100_000, UnixTime::from_micros(2_000), 2);
         assert!(first < second && first.fold() == second.fold());
         ledger.close_fold();
-        let third = ledger.join_fold(FULL, 3_000, 3);
-        let fourth = ledger.join_fold(1, 3_000, 4);
+        let third = ledger.join_fold(FULL, UnixTime::from_micros(3_000), 3);
+        let fourth = ledger.join_fold(1, UnixTime::from_micros(3_000), 4);
         assert!(second.fold() < third.fold() && third.fold() < fourth.fold());
         assert_eq!(ledger.folds.len(), 3);
         assert_eq!(ledger.open_fold().unwrap().number, fourth.fold());
@@ -315,7 +316,7 @@ mod tests {
         let mut ledger = Ledger::load(&DurableFiles::default(), &path, LOG).unwrap();
         ledger.done = 7;
         ledger.range = Some(Range {
-            number: ledger.join_fold(3, 1_000, 1),
+            number: ledger.join_fold(3, UnixTime::from_micros(1_000), 1),
             first: 8,
             last: 9,
             duplicates: vec![9],
@@ -339,7 +340,7 @@ mod tests {
         let path = folder.path().join("drain.json");
         let mut ledger = Ledger::new(LOG.id);
         ledger.done = 9;
-        ledger.join_fold(3, 1_000, 1);
+        ledger.join_fold(3, UnixTime::from_micros(1_000), 1);
         ledger.save(&DurableFiles::default(), &path).unwrap();
         assert_eq!(
             Ledger::load(&DurableFiles::default(), &path, LOG)

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::clock::UnixTime;
 use crate::fingerprint::fingerprint;
 
 #[derive(
@@ -30,9 +31,9 @@ const TIME_AT: u32 = FOLD_BITS + RANDOM_BITS + LOG_BITS;
 pub(super) const RANGES: u16 = (1 << RANGE_BITS) - 1;
 
 impl Number {
-    /// Draws the number of a new fold, which is greater than `after`. `at` is in microseconds since the epoch.
-    pub(super) fn draw(log_id: Uuid, at: i64, after: Self, random: u64) -> Self {
-        let millis = u128::try_from(at / 1_000).unwrap_or_default();
+    /// Draws the number of a new fold, which is greater than `after`.
+    pub(super) fn draw(log_id: Uuid, at: UnixTime, after: Self, random: u64) -> Self {
+        let millis = u128::try_from(at.as_micros() / 1_000).unwrap_or_default();
         let earliest = (after.0 >> TIME_AT) + 1;
         let log = u128::from(Self::log_bits(log_id));
         let random = u128::from(random >> (u64::BITS - RANDOM_BITS));
@@ -179,21 +180,26 @@ mod tests {
 
     #[test]
     fn numbers_grow_even_if_the_clock_stops_or_goes_back() {
-        let first = Number::draw(LOG, 1_000_000, Number::default(), 7);
+        let first = Number::draw(LOG, UnixTime::from_micros(1_000_000), Number::default(), 7);
         let second = Number::draw(
             LOG,
-            1_000_000,
+            UnixTime::from_micros(1_000_000),
             first.of_range(RANGES).record_number(u64::MAX),
             7,
         );
-        let third = Number::draw(LOG, 0, second, 7);
+        let third = Number::draw(LOG, UnixTime::from_micros(0), second, 7);
         assert!(first < second && second < third);
-        assert!(Number::draw(LOG, 5_000_000_000, third, 7) > third);
+        assert!(Number::draw(LOG, UnixTime::from_micros(5_000_000_000), third, 7) > third);
     }
 
     #[test]
     fn a_number_identifies_its_range_and_its_fold() {
-        let fold = Number::draw(LOG, 1_700_000_000_000_000, Number::default(), u64::MAX);
+        let fold = Number::draw(
+            LOG,
+            UnixTime::from_micros(1_700_000_000_000_000),
+            Number::default(),
+            u64::MAX,
+        );
         let range = fold.of_range(RANGES);
         let record = range.record_number(u64::MAX);
         assert!(fold < range && range < record && record <= fold.last_of_fold());

@@ -13,6 +13,7 @@ use super::fold::{RollUp, Step};
 use super::marks::{MarkColumns, unknown_log};
 use super::number::Number;
 use super::raw::{Day, RawTable};
+use crate::clock::UnixTime;
 
 /// If a view that the operator has added fails, the INSERT still succeeds and ClickHouse logs the failure. unjank has no views on raw tables.
 const IGNORE_VIEWS_OF_OTHERS: (&str, &str) = ("materialized_views_ignore_errors", "1");
@@ -241,7 +242,7 @@ impl ClickHouse {
             #[serde(with = "clickhouse::serde::uuid")]
             batch_id: Uuid,
             range_id: u128,
-            micros: i64,
+            micros: UnixTime,
             is_cut: bool,
         }
         let query = self.client()?.query_raw(&sql).param("project", project);

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::columns::{FrameBuilder, Kind, uuid_bytes};
 use super::native::{BadFrame, Cursor, Frame};
+use crate::clock::UnixTime;
 
 const VERSION: u8 = 2;
 /// Before batches said what they were cut from.
@@ -82,8 +83,8 @@ pub struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    /// `split_from`: the batches it was cut from. `received_at`: microseconds since the epoch.
-    pub fn new(project: &str, batch_id: Uuid, split_from: &[Uuid], received_at: i64) -> Self {
+    /// `split_from`: the batches it was cut from.
+    pub fn new(project: &str, batch_id: Uuid, split_from: &[Uuid], received_at: UnixTime) -> Self {
         let mut bytes = Vec::with_capacity(8 * 1024);
         bytes.push(VERSION);
         put_name(&mut bytes, project);
@@ -150,7 +151,7 @@ impl RecordBuilder {
 }
 
 /// The batches of which the record has a part.
-fn split_rows(project: &str, split_from: &[Uuid], received_at: i64) -> FrameBuilder {
+fn split_rows(project: &str, split_from: &[Uuid], received_at: UnixTime) -> FrameBuilder {
     let mut frame = FrameBuilder::new("split_batches", split_from.len());
     frame.same_text(Kind::Sym, "project", project);
     let ids = split_from.iter().map(|id| uuid_bytes(id.as_u128()));
@@ -170,7 +171,7 @@ pub struct Record<'r> {
     pub project: &'r str,
     pub batch_id: Uuid,
     split_from: &'r [u8],
-    pub received_at: i64,
+    pub received_at: UnixTime,
     pub outcomes: Vec<Count<'r>>,
     pub frames: Vec<Frame<'r>>,
 }
@@ -181,12 +182,14 @@ impl<'r> Record<'r> {
         bytes.first().is_some_and(|version| *version > VERSION)
     }
 
-    /// When the server received the batch, in microseconds since the epoch.
-    pub(super) fn received_at(bytes: &[u8]) -> Option<i64> {
+    /// When the server received the batch.
+    pub(super) fn received_at(bytes: &[u8]) -> Option<UnixTime> {
         let mut cursor = Cursor(bytes);
         let (_version, _project) = (cursor.u8().ok()?, cursor.name().ok()?);
         let _batch_id = cursor.take(size_of::<Uuid>()).ok()?;
-        Some(i64::from_le_bytes(cursor.array().ok()?))
+        Some(UnixTime::from_micros(i64::from_le_bytes(
+            cursor.array().ok()?,
+        )))
     }
 
     pub fn read(bytes: &'r [u8]) -> Result<Self, BadFrame> {
@@ -199,7 +202,7 @@ impl<'r> Record<'r> {
         }
         let project = cursor.name()?;
         let batch_id = Uuid::from_bytes(cursor.array()?);
-        let received_at = i64::from_le_bytes(cursor.array()?);
+        let received_at = UnixTime::from_micros(i64::from_le_bytes(cursor.array()?));
         let splits = if version == WITHOUT_SPLITS {
             0
         } else {

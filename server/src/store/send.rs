@@ -17,6 +17,7 @@ use super::raw::RawTable;
 use super::record::Record;
 use super::tally::{Marks, Tally};
 use super::writer::Writer;
+use crate::clock::UnixTime;
 
 /// Maximum number of numbers in one statement.
 const ASKED_AT_ONCE: usize = 1_000;
@@ -27,7 +28,7 @@ struct Sent<'r> {
     seq: u64,
     frame: Frame<'r>,
     project: &'r str,
-    received_at: i64,
+    received_at: UnixTime,
     /// The earlier range that first sent this record.
     again: Option<Number>,
     /// Whether `outcomes` has the counts of that range.

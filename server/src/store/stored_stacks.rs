@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use unjank_protocol::Frame;
 
 use super::clickhouse::{ClickHouse, Failure};
+use crate::clock::UnixTime;
 use crate::stacks::{Class, Installs, RulesId, Usage};
 
 /// One project's classes under one set of rules.
@@ -34,8 +35,8 @@ pub struct StackCounts {
 pub struct StoredStack {
     pub hash: u64,
     pub frames: Vec<Frame<'static>>,
-    /// Time of the last classification under the same revision, in microseconds since the epoch; 0 if there is none.
-    pub classified_at: i64,
+    /// Time of the last classification under the same revision; 0 if there is none.
+    pub classified_at: UnixTime,
 }
 
 #[derive(Row, Deserialize)]
@@ -49,7 +50,7 @@ struct FramesRow<'a> {
     functions: Vec<&'a str>,
     #[serde(borrow)]
     files: Vec<&'a str>,
-    classified_at: i64,
+    classified_at: UnixTime,
 }
 
 impl From<FramesRow<'_>> for StoredStack {
@@ -77,7 +78,7 @@ pub struct NewClass {
     pub stack_hash: u64,
     pub class: Class,
     /// In microseconds since the epoch; later than that of the class it replaces.
-    pub classified_at: i64,
+    pub classified_at: UnixTime,
 }
 
 #[derive(Row, Serialize)]
@@ -92,7 +93,7 @@ struct ClassRow<'a> {
     owner: &'a str,
     title: &'a str,
     not_a_cause: bool,
-    classified_at: i64,
+    classified_at: UnixTime,
 }
 
 /// A stream of stacks, ordered by hash.
@@ -233,7 +234,7 @@ impl ClickHouse {
     pub async fn stack_usage(
         &self,
         project: &str,
-        since: i64,
+        since: UnixTime,
         most: usize,
     ) -> Result<(HashMap<u64, Usage>, bool), Failure> {
         #[derive(Row, Deserialize)]
@@ -274,7 +275,7 @@ impl ClickHouse {
     }
 
     /// Streams the frames of the stacks that occurred since a time.
-    pub fn stacks_in_use(&self, project: &str, since: i64) -> Result<StackCursor, Failure> {
+    pub fn stacks_in_use(&self, project: &str, since: UnixTime) -> Result<StackCursor, Failure> {
         let database = self.database();
         let sql = format!(
             "SELECT stack_hash, `frames.class` AS classes, `frames.module` AS modules, `frames.function` AS functions, \

@@ -15,6 +15,7 @@ use super::native::{Block, Frame};
 use super::number::Number;
 use super::old_fault::{OldFault, is_back};
 use super::record::{Count, Outcome, Record};
+use crate::clock::UnixTime;
 
 /// Counts of outcomes of a range, in a fixed order.
 #[derive(Default)]
@@ -239,7 +240,7 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, received_at: i64, project: &str, count: Count<'_>, events: i64) {
+    fn add(&mut self, received_at: UnixTime, project: &str, count: Count<'_>, events: i64) {
         let key = TallyKey {
             hour: hour_of(received_at),
             project: project.to_owned(),

@@ -4,6 +4,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 
 use super::clickhouse::{ClickHouse, Failure};
+use crate::clock::UnixTime;
 
 /// Maximum number of rows to read per table, and of distinct texts.
 const ROWS: u32 = 100_000;
@@ -57,13 +58,13 @@ const PLACES: [(&str, &str, &str, &str, &str); 8] = [
 ];
 
 impl ClickHouse {
-    /// Returns the most frequent texts since a time, in microseconds since the epoch.
+    /// Returns the most frequent texts since a time.
     pub async fn recent_texts(
         &self,
         project: &str,
-        since: i64,
+        since: UnixTime,
     ) -> Result<Vec<StoredText>, Failure> {
-        let database = self.database();
+        let (database, since) = (self.database(), since.as_micros());
         let parts: Vec<String> = PLACES
             .iter()
             .map(|(place, attribute, text, table, time)| {

@@ -11,6 +11,7 @@ pub(crate) mod place;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
+use unjank_server::clock::UnixTime;
 use unjank_server::store::control::{
     Actor, AuditFilter, Control, ControlError, ProjectSettings, SecretHash,
 };
@@ -39,8 +40,8 @@ macro_rules! on_both_engines {
 pub(crate) use on_both_engines;
 
 /// The time of the `n`th thing that happens in a test.
-pub(crate) fn at(n: i64) -> i64 {
-    1_790_000_000_000_000 + n * 1_000_000
+pub(crate) fn at(n: i64) -> UnixTime {
+    UnixTime::from_secs(1_790_000_000 + n)
 }
 
 /// Who makes the changes when it does not matter.

@@ -1,13 +1,13 @@
 //! The demo: what it promises is there, what is rolled up is what was sent, and what got worse shows.
 
 use std::path::Path;
+use unjank_server::clock::{Clock, DAY};
 
 use serde_json::Value;
 
 use crate::processes::{Program, sql, unjank};
 
-const DAY_US: i64 = 86_400_000_000;
-const DAYS: i64 = 30;
+const DAYS: u32 = 30;
 const SMALL: [&str; 5] = ["demo", "--installs", "120", "--seed", "7"];
 
 /// A small demo that is being served.
@@ -25,10 +25,10 @@ impl Demo {
     /// Whole days, up to the last midnight.
     async fn seeded() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let now = unjank_server::clock::Clock::system().now();
-        let until = now - now.rem_euclid(DAY_US);
-        let [from, last_days, to] = [until - DAYS * DAY_US, until - 2 * DAY_US, until]
-            .map(|at| unjank_protocol::Timestamp::from_micros(at).to_string());
+        let now = Clock::system().now();
+        let until = now.floor(DAY);
+        let [from, last_days, to] =
+            [until - DAY * DAYS, until - DAY * 2, until].map(|at| at.to_string());
         let arguments = [&SMALL[..], &["--until", &to]].concat();
         let program = Program::run(folder.path(), &arguments).await;
         let made = ["token", "create", "--name", "test", "--role", "viewer"];
@@ -164,7 +164,7 @@ fn every_day_has_every_signal(demo: &Demo) {
     ] {
         let days = demo.sql(&format!("SELECT uniqExact(toDate({time})) FROM {table}"));
         let days: i64 = days.parse().unwrap();
-        assert!(days >= DAYS, "{table}: {days} days");
+        assert!(days >= i64::from(DAYS), "{table}: {days} days");
     }
     let outcomes = "SELECT uniqExact(outcome), uniqExact(signal, reason) > 12 FROM outcomes WHERE project != ''";
     assert_eq!(demo.sql(outcomes), "3\t1", "stored, rejected and duplicate");

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
+use unjank_server::clock::UnixTime;
 use unjank_server::store::control::{Control, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
 use unjank_server::task::Tasks;
 
@@ -32,7 +33,10 @@ async fn token(data_dir: &Path) -> String {
         )),
         audience: "default".to_owned(),
     };
-    let key = control.create_device_key(new, &ANN, NOW).await.unwrap();
+    let key = control
+        .create_device_key(new, &ANN, UnixTime::from_micros(NOW))
+        .await
+        .unwrap();
     control.close().await;
     let mut header = Header::new(Algorithm::EdDSA);
     header.kid = Some(key.id.to_string());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use unjank_protocol::Limits;
+use unjank_server::clock::UnixTime;
 use unjank_server::ingest::{self, Context, Device};
 use unjank_server::recent::{RecentNames, RecentStacks};
 use unjank_server::stacks::RuleSet;
@@ -26,13 +27,19 @@ async fn every_inserted_column_has_the_type_that_its_table_declares() {
         scrubbing: &ingest::Scrubbing::default(),
         recent_stacks: &RecentStacks::new(8),
         recent_names: &RecentNames::new(100),
-        received_at: NOW,
+        received_at: UnixTime::from_micros(NOW),
         wire_bytes: 1,
     };
     let mut batch: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
     batch["split_from"] = serde_json::json!([uuid::Uuid::new_v4()]);
     let json = batch.to_string();
-    let checked = ingest::check(json.as_bytes(), &device, &Limits::default(), NOW).unwrap();
+    let checked = ingest::check(
+        json.as_bytes(),
+        &device,
+        &Limits::default(),
+        context.received_at,
+    )
+    .unwrap();
     let record = checked.into_record(&context, None).record;
     let frames = Record::read(&record).unwrap().frames;
     assert_eq!(frames.len(), 13, "a frame for each table");

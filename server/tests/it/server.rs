@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use unjank_server::clock::Clock;
+use unjank_server::clock::{Clock, UnixTime};
 use unjank_server::config::{Serve, Shared};
 use unjank_server::serve::{Surroundings, Then, serve_after};
 use unjank_server::{App, Listeners};
@@ -132,7 +132,7 @@ impl Server {
         let now = Arc::clone(&self.now);
         let clock = Clock::new(move || match now.load(Ordering::Relaxed) {
             BROKEN => panic!("the clock is broken"),
-            at => at,
+            at => UnixTime::from_micros(at),
         });
         let surroundings = Surroundings {
             listeners,

@@ -14,7 +14,7 @@ use crate::alerts::judge::evidence::{evidence, summary};
 use crate::alerts::judge::verdict::Verdict;
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
 use crate::alerts::rule::{Condition, Rule, minutes};
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::control::Lease;
 use crate::metrics::AlertMetrics;
 use crate::store::control::{
@@ -25,7 +25,7 @@ use crate::store::control::{
 /// An evaluation that takes longer has failed.
 pub(in crate::alerts) const PATIENCE: Duration = Duration::from_secs(30);
 /// Rows reach ClickHouse some seconds after the server accepted them, so a round evaluates a time this far in the past.
-const SETTLES: i64 = 15_000_000;
+const SETTLES: Duration = Duration::from_secs(15);
 
 /// Evaluates the rules of all projects.
 pub struct Evaluator {
@@ -65,7 +65,7 @@ impl Evaluator {
     }
 
     /// Evaluates all rules as of `now`, which is some seconds ago so that the rows have arrived. A failure is saved on its rule.
-    pub async fn round(&self, now: i64) -> Round {
+    pub async fn round(&self, now: UnixTime) -> Round {
         let timer = self.metrics.round_seconds.start_timer();
         let mut round = Round::default();
         let rules = match self.control.enabled_alert_rules().await {
@@ -91,9 +91,7 @@ impl Evaluator {
             self.metrics.firing.set(firing);
         }
         self.metrics.rounds.inc();
-        self.metrics
-            .last_round
-            .set(self.clock.now().div_euclid(1_000_000));
+        self.metrics.last_round.set(self.clock.now().as_secs());
         timer.observe_duration();
         round
     }
@@ -106,7 +104,7 @@ impl Evaluator {
     async fn rule(
         &self,
         row: &AlertRule,
-        now: i64,
+        now: UnixTime,
         round: &mut Round,
     ) -> Result<&'static str, ControlError> {
         let mut done = Evaluated::new((row.id, row.revision), row.evaluated_at, now);
@@ -132,7 +130,7 @@ impl Evaluator {
     async fn judged(
         &self,
         row: &AlertRule,
-        now: i64,
+        now: UnixTime,
         done: &mut Evaluated,
     ) -> Result<&'static str, NotEvaluated> {
         let rule = match Rule::from_text(&row.document) {
@@ -287,10 +285,10 @@ impl Step<'_> {
         let muted = rule.mute_windows.iter().any(|window| window.holds(now))
             || self.mutes.iter().any(|mute| mute.concerns(self.rule, key));
         Timing {
-            for_us: minutes(rule.for_minutes),
-            keep_us: match rule.condition {
+            pending_for: minutes(rule.for_minutes),
+            keep_for: match rule.condition {
                 // No data is what the rule watches for, so it must not end the incident.
-                Condition::Absence {} => i64::MAX,
+                Condition::Absence {} => Duration::MAX,
                 _ => minutes(rule.keep_minutes),
             },
             muted,
@@ -403,7 +401,11 @@ fn state(
         GroupStatus::Shifted { since } => (GroupState::Shifted, since, since),
         GroupStatus::Pending { since } => (GroupState::Pending, since, since),
         // Never saved.
-        GroupStatus::Ok => (GroupState::Pending, 0, 0),
+        GroupStatus::Ok => (
+            GroupState::Pending,
+            UnixTime::default(),
+            UnixTime::default(),
+        ),
     };
     AlertState {
         group_key,

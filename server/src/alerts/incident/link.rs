@@ -1,10 +1,12 @@
 //! Links to the screen of the web interface that shows what a rule watches.
 
+use std::time::Duration;
+
 use form_urlencoded::Serializer;
-use unjank_protocol::Timestamp;
 
 use crate::alerts::judge::verdict::{Group, Sides};
 use crate::alerts::rule::Rule;
+use crate::clock::UnixTime;
 
 /// The filters that every screen has.
 const FILTERS: [&str; 9] = [
@@ -21,13 +23,14 @@ const FILTERS: [&str; 9] = [
 
 /// Returns the path and query of the link.
 pub(in crate::alerts) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
+    const SECOND: Duration = Duration::from_secs(1);
     let signal = rule.metric.signal.as_str();
     let (path, tab) = screen(signal);
     let mut query = Serializer::new(String::new());
     query.append_pair("project", project);
-    query.append_pair("from", &time(sides.from.div_euclid(1_000_000)));
+    query.append_pair("from", &time(sides.from.floor(SECOND)));
     // Screens use whole seconds, so round up.
-    query.append_pair("to", &time(-(-sides.to).div_euclid(1_000_000)));
+    query.append_pair("to", &time(sides.to.ceil(SECOND)));
     if !tab.is_empty() {
         query.append_pair("tab", tab);
     }
@@ -77,8 +80,8 @@ fn screen(signal: &str) -> (&'static str, &'static str) {
     }
 }
 
-fn time(seconds: i64) -> String {
-    let text = Timestamp::from_micros(seconds.saturating_mul(1_000_000)).to_string();
+fn time(time: UnixTime) -> String {
+    let text = time.to_string();
     text.split_once('.')
         .map_or(text.clone(), |(seconds, _)| format!("{seconds}Z"))
 }

@@ -11,18 +11,21 @@ use crate::alerts::incident::evaluator::{Step, held};
 use crate::alerts::judge::verdict::Group;
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
 use crate::alerts::rule::Rule;
+use crate::clock::{UnixTime, micros};
 use crate::query::QueryError;
 use crate::store::control::{AlertState, Evaluated, Incident, JsonText};
+
+/// The clock counts microseconds, so that a step is at least one.
+const LEAST_STEP: Duration = Duration::from_micros(1);
 
 /// A rule, and the period to replay it on.
 pub struct Replay<'r> {
     pub project: &'r str,
     pub rule: &'r Rule,
-    /// Microseconds since the epoch, like `to`.
-    pub from: i64,
-    pub to: i64,
-    /// Microseconds from one evaluation to the next. Longer if `patience` does not suffice for so many.
-    pub step: i64,
+    pub from: UnixTime,
+    pub to: UnixTime,
+    /// The time from one evaluation to the next. Longer if `patience` does not suffice for so many.
+    pub step: Duration,
     /// The replay stops after this time.
     pub patience: Duration,
 }
@@ -31,8 +34,7 @@ pub struct Replay<'r> {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = AlertTransition)]
 pub struct Transition {
-    /// Microseconds since the epoch.
-    pub at: i64,
+    pub at: UnixTime,
     /// `fired`, `resolved` or `mix_shift`.
     pub what: &'static str,
     pub group: Group,
@@ -47,7 +49,7 @@ pub struct Transition {
 pub struct ReplayProgress {
     pub evaluations: u64,
     /// The time of the last evaluation.
-    pub until: i64,
+    pub until: UnixTime,
     pub complete: bool,
 }
 
@@ -109,16 +111,17 @@ pub async fn replay(
 
 /// Returns the step that fits the rest of the period into the time left, at the speed so far. The speed counts once a quarter of the
 /// time is used.
-fn affordable(replay: &Replay<'_>, elapsed: Duration, evaluations: u64, now: i64) -> i64 {
+fn affordable(replay: &Replay<'_>, elapsed: Duration, evaluations: u64, now: UnixTime) -> Duration {
     if elapsed < replay.patience / 4 {
-        return replay.step.max(1);
+        return replay.step.max(LEAST_STEP);
     }
     let each = (elapsed.as_micros() / u128::from(evaluations.max(1))).max(1);
     // Keep a reserve, because firing groups take more queries.
     let left = replay.patience.saturating_sub(elapsed).as_micros() / 10 * 9;
-    let count = i64::try_from(left / each).unwrap_or(i64::MAX).max(1);
-    let even = (replay.to - now).saturating_add(count - 1) / count;
-    even.max(replay.step).max(1)
+    let count = u64::try_from(left / each).unwrap_or(u64::MAX).max(1);
+    let rest = micros(replay.to.since(now)).unsigned_abs();
+    let even = Duration::from_micros(rest.div_ceil(count));
+    even.max(replay.step).max(LEAST_STEP)
 }
 
 impl Memory {
@@ -151,7 +154,7 @@ impl Memory {
     }
 }
 
-fn transition(incident: Incident, at: i64, what: &'static str) -> Transition {
+fn transition(incident: Incident, at: UnixTime, what: &'static str) -> Transition {
     Transition {
         at,
         what,
@@ -174,19 +177,23 @@ mod tests {
         let replay = |patience| Replay {
             project: "shop",
             rule: &rule,
-            from: 0,
-            to: 1_000,
-            step: 1,
+            from: UnixTime::default(),
+            to: UnixTime::from_micros(1_000),
+            step: LEAST_STEP,
             patience,
         };
         let second = Duration::from_secs(1);
+        let step = |replay: &Replay<'_>, elapsed, evaluations| {
+            let now = UnixTime::from_micros(100);
+            affordable(replay, elapsed, evaluations, now).as_micros()
+        };
         let hasty = replay(12 * second);
-        assert_eq!(affordable(&hasty, second, 1, 100), 1, "too early");
+        assert_eq!(step(&hasty, second, 1), 1, "too early");
         // Nine tenths of the nine seconds left, at one second each: eight more evaluations.
-        assert_eq!(affordable(&hasty, 3 * second, 3, 100), 113);
-        assert_eq!(affordable(&hasty, 13 * second, 3, 100), 900);
+        assert_eq!(step(&hasty, 3 * second, 3), 113);
+        assert_eq!(step(&hasty, 13 * second, 3), 900);
         let patient = replay(Duration::MAX);
-        assert_eq!(affordable(&patient, 3 * second, 3, 100), 1);
+        assert_eq!(step(&patient, 3 * second, 3), 1);
         Ok(())
     }
 }

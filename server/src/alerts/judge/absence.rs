@@ -1,6 +1,8 @@
 //! Rules that fire when no data arrives. The window is by arrival time, so an upload after hours offline is no gap.
 
+use crate::clock::UnixTime;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict};
@@ -8,7 +10,7 @@ use crate::alerts::judge::{Case, Judge, MAX_ROWS};
 use crate::query::QueryError;
 
 /// A group can only be missing if it sent data within this time before the window.
-const LOOK_BACK: i64 = 7 * 86_400_000_000;
+const LOOK_BACK: Duration = Duration::from_secs(7 * 86_400);
 
 pub(in crate::alerts) async fn verdicts(
     judge: &Judge,
@@ -57,8 +59,8 @@ pub(in crate::alerts) async fn verdicts(
 async fn arrived(
     judge: &Judge,
     case: &Case<'_>,
-    from: i64,
-    to: i64,
+    from: UnixTime,
+    to: UnixTime,
     limit: Option<u64>,
 ) -> Result<BTreeMap<Group, f64>, QueryError> {
     let mut ask = case.ask(from, to);

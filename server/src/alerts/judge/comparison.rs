@@ -1,6 +1,8 @@
 //! Comparison with the previous version or with last week. Worse takes enough samples, an effect, and significance.
 
+use crate::clock::{DAY, HOUR};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::like_devices::{is_mix_shift, kinds_of_devices, standardised};
@@ -12,9 +14,7 @@ use crate::holm::holm;
 use crate::query::{NamedQuery, QueryError};
 use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};
 
-const WEEK: i64 = 7 * 86_400_000_000;
-const HOUR: i64 = 3_600_000_000;
-const DAY: i64 = 24 * HOUR;
+const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
 /// The two sides of a comparison. `app` restricts both to one app.
 pub(in crate::alerts) struct Comparison {
@@ -119,10 +119,10 @@ fn of_versions(
     };
     // At the same age, the base's period is earlier by the time between the first sightings.
     let shift = match compare {
-        Compare::SameDays => 0,
-        Compare::SameAge => head.first_seen - base.first_seen,
+        Compare::SameDays => Duration::ZERO,
+        Compare::SameAge => head.first_seen.since(base.first_seen),
     };
-    let contestant = |version: &Version, shift: i64| Side {
+    let contestant = |version: &Version, shift: Duration| Side {
         version: Some(version.name.clone()),
         span: Span {
             from: span.from - shift,
@@ -131,7 +131,7 @@ fn of_versions(
     };
     Comparison {
         app: Some(app.to_owned()),
-        head: contestant(head, 0),
+        head: contestant(head, Duration::ZERO),
         base: contestant(base, shift),
     }
 }
@@ -147,8 +147,8 @@ pub(in crate::alerts) async fn with_last_week(
     } else {
         HOUR
     };
-    let to = case.now.div_euclid(unit) * unit;
-    let side = |shift: i64| Side {
+    let to = case.now.floor(unit);
+    let side = |shift: Duration| Side {
         version: None,
         span: Span {
             from: to - case.rule.window() - shift,
@@ -157,7 +157,7 @@ pub(in crate::alerts) async fn with_last_week(
     };
     let contested = Comparison {
         app: None,
-        head: side(0),
+        head: side(Duration::ZERO),
         base: side(WEEK),
     };
     contest(judge, case, &contested).await

@@ -2,13 +2,13 @@
 
 use form_urlencoded::Serializer;
 use serde::Serialize;
-use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
 use crate::alerts::judge::contributors::Moved;
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict};
 use crate::alerts::judge::{Case, samples_of};
 use crate::alerts::rule::{Condition, Metric, Rule};
+use crate::clock::UnixTime;
 use crate::store::reads::{Unit, subject};
 
 /// Why an incident was opened.
@@ -129,8 +129,8 @@ fn shown(value: f64, unit: Unit) -> String {
 fn question(project: &str, rule: &Rule, verdict: &Verdict) -> String {
     let (metric, sides) = (&rule.metric, &verdict.sides);
     let mut query = Serializer::new(String::new());
-    let mut time = |name: &str, micros: i64| {
-        query.append_pair(name, &Timestamp::from_micros(micros).to_string());
+    let mut time = |name: &str, time: UnixTime| {
+        query.append_pair(name, &time.to_string());
     };
     time("from", sides.from);
     time("to", sides.to);

@@ -1,5 +1,6 @@
 //! The verdict of an evaluation on a group, with its numbers.
 
+use crate::clock::UnixTime;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -60,16 +61,16 @@ pub struct Numbers {
     pub standardised: Option<f64>,
 }
 
-/// The two sides of a comparison. Times are microseconds since the epoch.
+/// The two sides of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[schema(as = AlertSides)]
 pub struct Sides {
-    pub from: i64,
-    pub to: i64,
+    pub from: UnixTime,
+    pub to: UnixTime,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_from: Option<i64>,
+    pub base_from: Option<UnixTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_to: Option<i64>,
+    pub base_to: Option<UnixTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,36 +2,38 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::alerts::judge::Judge;
+use crate::clock::UnixTime;
 use crate::query::QueryError;
 use crate::remote_config::version_order;
 use crate::store::reads::SeenVersion;
 
 /// Versions that no batch has used for this long are ignored.
-const LOOK_BACK: i64 = 90 * 86_400_000_000;
+const LOOK_BACK: Duration = Duration::from_secs(90 * 86_400);
 
-/// A version, and the hour in which its first batch arrived, in microseconds since the epoch.
+/// A version, and the hour in which its first batch arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::alerts) struct Version {
     pub(in crate::alerts) name: String,
-    pub(in crate::alerts) first_seen: i64,
+    pub(in crate::alerts) first_seen: UnixTime,
 }
 
 /// The versions of each app, newest first.
 pub(in crate::alerts) type Versions = BTreeMap<String, Vec<Version>>;
 
 /// The cached versions of one project at one time.
-pub(in crate::alerts) type Remembered = Option<(String, i64, Versions)>;
+pub(in crate::alerts) type Remembered = Option<(String, UnixTime, Versions)>;
 
 impl Judge {
     /// Returns the versions known at a time, from the cache if it is fresh.
     pub(in crate::alerts) async fn versions(
         &self,
         project: &str,
-        now: i64,
+        now: UnixTime,
     ) -> Result<Versions, QueryError> {
-        let at = now.div_euclid(self.fresh) * self.fresh;
+        let at = now.floor(self.fresh);
         if let Some((of, known_at, versions)) = &*self.versions.lock().await
             && of == project
             && *known_at == at
@@ -54,7 +56,7 @@ fn ordered(seen: Vec<SeenVersion>) -> Versions {
     for one in seen {
         versions.entry(one.app_id).or_default().push(Version {
             name: one.app_version,
-            first_seen: one.first_seen * 1_000_000,
+            first_seen: UnixTime::from_secs(one.first_seen),
         });
     }
     for of_app in versions.values_mut() {

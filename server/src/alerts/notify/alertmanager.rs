@@ -2,15 +2,15 @@
 //! again before it.
 
 use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::SECOND;
 use super::message::{Message, OutgoingMessage, time};
 
 /// How long an Alertmanager keeps a firing alert that is not repeated. If this server is down for longer, its alerts resolve there
 /// and fire again once it is back.
-const LIFETIME: i64 = 1_800 * SECOND;
+const LIFETIME: Duration = Duration::from_secs(1_800);
 /// How often firing alerts are repeated.
-pub(super) const REFRESH: i64 = 300 * SECOND;
+pub(super) const REFRESH: Duration = Duration::from_secs(300);
 
 /// The body of `POST /api/v2/alerts`.
 pub(super) fn body(parcel: &OutgoingMessage<'_>) -> Value {

@@ -7,17 +7,18 @@ use futures_util::stream::{StreamExt as _, iter};
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Notifier;
 use super::alertmanager::REFRESH;
 use super::message::{Message, OutgoingMessage, Told};
 use super::sending::Outcome;
-use super::{Notifier, SECOND};
+use crate::clock::UnixTime;
 use crate::store::control::{Channel, ControlError};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// When a server dies, another one takes over after this time.
-const LEASE: i64 = 10 * SECOND;
+const LEASE: Duration = Duration::from_secs(10);
 /// How long the delivery log is kept.
-const KEPT: i64 = 30 * 86_400 * SECOND;
+const KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// How many Alertmanagers are refreshed at a time, so that unreachable ones do not block the others.
 const AT_A_TIME: usize = 32;
 /// Shorter than the lease, so that no other server announces the end of an incident during a refresh.
@@ -26,7 +27,7 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Runs until `shutdown`.
 pub async fn announce_incidents(notifier: Arc<Notifier>, shutdown: CancellationToken) {
     let mut every = interval(EVERY);
-    let mut refreshed = i64::MIN;
+    let mut refreshed = UnixTime::default();
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
@@ -39,7 +40,7 @@ pub async fn announce_incidents(notifier: Arc<Notifier>, shutdown: CancellationT
 }
 
 impl Notifier {
-    async fn tell_all(&self, refreshed: &mut i64) -> Result<(), ControlError> {
+    async fn tell_all(&self, refreshed: &mut UnixTime) -> Result<(), ControlError> {
         let now = self.clock.now();
         self.measure(now).await?;
         if !self
@@ -50,7 +51,7 @@ impl Notifier {
             return Ok(());
         }
         // Refresh before the ends of incidents are announced: a refresh must not arrive after them.
-        if now.saturating_sub(*refreshed) >= REFRESH {
+        if now.since(*refreshed) >= REFRESH {
             *refreshed = now;
             match timeout(REFRESH_TIMEOUT, self.refresh(now)).await {
                 Ok(result) => result?,
@@ -75,23 +76,25 @@ impl Notifier {
         Ok(())
     }
 
-    async fn measure(&self, now: i64) -> Result<(), ControlError> {
+    async fn measure(&self, now: UnixTime) -> Result<(), ControlError> {
         let backlog = self.control.backlog().await?;
-        let age = backlog.oldest_created_at.map_or(0, |oldest| now - oldest);
+        let oldest = backlog.oldest_created_at.unwrap_or(now);
         self.metrics.waiting.set(backlog.waiting);
-        self.metrics.oldest_seconds.set(age.max(0) / SECOND);
+        self.metrics
+            .oldest_seconds
+            .set((now.as_secs() - oldest.as_secs()).max(0));
         Ok(())
     }
 
     /// Repeats to each Alertmanager the alerts it knows that still fire. Nothing is logged or retried, because the next refresh is soon.
-    async fn refresh(&self, now: i64) -> Result<(), ControlError> {
+    async fn refresh(&self, now: UnixTime) -> Result<(), ControlError> {
         let channels = self.control.alertmanagers().await?;
         let each = iter(channels).map(|channel| self.refresh_one(channel, now));
         let all: Vec<_> = each.buffer_unordered(AT_A_TIME).collect().await;
         all.into_iter().collect()
     }
 
-    async fn refresh_one(&self, channel: Channel, now: i64) -> Result<(), ControlError> {
+    async fn refresh_one(&self, channel: Channel, now: UnixTime) -> Result<(), ControlError> {
         let incidents = self.control.firing_incidents_sent_to(channel.id).await?;
         if incidents.is_empty() {
             return Ok(());

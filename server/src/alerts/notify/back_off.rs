@@ -1,52 +1,52 @@
 //! The back-off of deliveries: the waits between attempts grow to an hour, and end after about a day.
 
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
-use super::SECOND;
+use crate::clock::UnixTime;
 
-const FIRST: i64 = 10 * SECOND;
-const LONGEST: i64 = 3_600 * SECOND;
+const FIRST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(3_600);
 /// Nine waits that grow to an hour, then one per hour: about a day.
 const MOST_ATTEMPTS: i64 = 32;
 
 /// How long a receiver asks senders to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// In microseconds.
-    For(i64),
-    Until(i64),
+    For(Duration),
+    Until(UnixTime),
 }
 
 impl Wait {
     /// Parses `Retry-After`: seconds, or a date.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if let Ok(seconds) = text.trim().parse::<u32>() {
-            return Some(Self::For(i64::from(seconds) * SECOND));
+            return Some(Self::For(Duration::from_secs(seconds.into())));
         }
         let date = httpdate::parse_http_date(text.trim()).ok()?;
-        let micros = date.duration_since(UNIX_EPOCH).ok()?.as_micros();
-        i64::try_from(micros).ok().map(Self::Until)
+        let since_epoch = date.duration_since(UNIX_EPOCH).ok()?;
+        Some(Self::Until(UnixTime::default() + since_epoch))
     }
 }
 
 /// Returns when to try again after this many attempts, or `None` after the last. `dice`, 0 to 1, spreads the retries of messages that
 /// failed together.
-pub(super) fn next_attempt(attempts: i64, now: i64, wait: Option<Wait>, dice: f64) -> Option<i64> {
+pub(super) fn next_attempt(
+    attempts: i64,
+    now: UnixTime,
+    wait: Option<Wait>,
+    dice: f64,
+) -> Option<UnixTime> {
     if attempts >= MOST_ATTEMPTS {
         return None;
     }
     let doublings = u32::try_from(attempts - 1).unwrap_or_default().min(20);
-    let full = (FIRST << doublings).min(LONGEST);
+    let full = FIRST.saturating_mul(1 << doublings).min(LONGEST);
     // Half of the wait is fixed, the other half is jitter.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "less than an hour in microseconds"
-    )]
-    let jitter = (full as f64 / 2.0 * dice.clamp(0.0, 1.0)) as i64;
+    let jitter = (full / 2).mul_f64(dice.clamp(0.0, 1.0));
     let own = now + full / 2 + jitter;
     let asked = match wait {
         None => own,
-        Some(Wait::For(micros)) => now + micros,
+        Some(Wait::For(wait)) => now + wait,
         Some(Wait::Until(at)) => at,
     };
     // Wait an hour at most, whatever the receiver asks for: a person waits for the message.
@@ -57,29 +57,40 @@ pub(super) fn next_attempt(attempts: i64, now: i64, wait: Option<Wait>, dice: f6
 mod tests {
     use super::*;
 
+    const EPOCH: UnixTime = UnixTime::from_secs(0);
+
     #[test]
     fn waits_grow_and_attempts_end_after_about_a_day() {
-        let (mut now, mut waits) = (0, Vec::new());
+        let (mut now, mut waits) = (EPOCH, Vec::new());
         let mut attempts = 1;
         while let Some(next) = next_attempt(attempts, now, None, 0.5) {
-            waits.push((next - now) / SECOND);
+            waits.push(next.since(now).as_secs());
             (now, attempts) = (next, attempts + 1);
         }
         assert_eq!(waits[..4], [7, 15, 30, 60]);
         assert_eq!(*waits.last().unwrap(), 2_700);
-        let hours = now / SECOND / 3_600;
+        let hours = now.as_secs() / 3_600;
         assert!((17..=25).contains(&hours), "{hours}");
     }
 
     #[test]
     fn jitter_keeps_half_of_the_wait() {
-        assert_eq!(next_attempt(1, 0, None, 0.0), Some(5 * SECOND));
-        assert_eq!(next_attempt(1, 0, None, 1.0), Some(10 * SECOND));
+        assert_eq!(
+            next_attempt(1, EPOCH, None, 0.0),
+            Some(UnixTime::from_secs(5))
+        );
+        assert_eq!(
+            next_attempt(1, EPOCH, None, 1.0),
+            Some(UnixTime::from_secs(10))
+        );
     }
 
     #[test]
     fn retry_after_is_honoured_up_to_an_hour() {
-        let after = |text: &str| next_attempt(1, 0, Wait::parse(text), 0.0).unwrap() / SECOND;
+        let after = |text: &str| {
+            let next = next_attempt(1, EPOCH, Wait::parse(text), 0.0);
+            next.unwrap().as_secs()
+        };
         assert_eq!(after("120"), 120);
         assert_eq!(after("1"), 5);
         assert_eq!(after("86400"), 3_600);

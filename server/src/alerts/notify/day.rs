@@ -6,9 +6,8 @@ use std::str::FromStr;
 use time::Date;
 use time::macros::format_description;
 
-use super::SECOND;
+use crate::clock::{DAY, UnixTime};
 
-const DAY: i64 = 86_400 * SECOND;
 /// The Julian day of 1970-01-01.
 const EPOCH: i32 = 2_440_588;
 
@@ -19,18 +18,17 @@ pub struct Day(i32);
 impl Day {
     /// Returns the last day that was over at a time.
     #[must_use]
-    pub fn before(now: i64) -> Self {
-        Self(i32::try_from(now.div_euclid(DAY) - 1).unwrap_or_default())
-    }
-
-    /// In microseconds since the epoch.
-    #[must_use]
-    pub fn begin(self) -> i64 {
-        i64::from(self.0) * DAY
+    pub fn before(now: UnixTime) -> Self {
+        Self(i32::try_from(now.number_of(DAY) - 1).unwrap_or_default())
     }
 
     #[must_use]
-    pub fn end(self) -> i64 {
+    pub fn begin(self) -> UnixTime {
+        UnixTime::from_secs(i64::from(self.0) * 86_400)
+    }
+
+    #[must_use]
+    pub fn end(self) -> UnixTime {
         self.begin() + DAY
     }
 }

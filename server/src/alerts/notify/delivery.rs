@@ -7,17 +7,18 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Notifier;
 use super::back_off::next_attempt;
 use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
-use super::{Notifier, SECOND};
+use crate::clock::UnixTime;
 use crate::store::control::{Attempt, ControlError, Notification};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const AT_A_TIME: usize = 16;
 /// A claim outlives its attempt, so that no other server sends a message in flight.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(20);
-const CLAIM: i64 = 30 * SECOND;
+const CLAIM: Duration = Duration::from_secs(30);
 
 /// Runs until `shutdown`, then finishes the attempts in flight.
 pub async fn deliver(notifier: Arc<Notifier>, shutdown: CancellationToken) {
@@ -103,7 +104,7 @@ impl Notifier {
     }
 }
 
-fn settled(claimed: &Notification, outcome: Outcome, now: i64) -> Attempt {
+fn settled(claimed: &Notification, outcome: Outcome, now: UnixTime) -> Attempt {
     // The last byte of the id is random.
     let dice = claimed.id.as_bytes().last().copied().unwrap_or_default();
     match outcome {

@@ -5,9 +5,11 @@ mod html;
 mod text;
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use utoipa::ToSchema;
 
 use super::day::Day;
+use crate::clock::{DAY, UnixTime};
 use crate::query::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::TableRow;
@@ -97,14 +99,12 @@ impl Digest {
         format!("unjank: {project} on {day}: {worse} regressions, {new} new jank groups")
     }
 }
-
-const DAYS: i64 = 86_400_000_000;
 /// With fewer samples, a measure varies by chance.
 const FEWEST: u64 = 100;
 const LEAST_CHANGE: f64 = 0.1;
 const MOST_REGRESSIONS: usize = 10;
 const MOST_NEW_GROUPS: usize = 10;
-const LOOK_BACK: i64 = 28 * DAYS;
+const LOOK_BACK: Duration = Duration::from_secs(28 * 86_400);
 
 /// What is compared with the day before: signal, dimension, measure, unit, and the measure that counts samples.
 const COMPARED: [[&str; 5]; 4] = [
@@ -119,7 +119,7 @@ pub async fn digest_of(
     clickhouse: &ClickHouse,
     project: &str,
     day: Day,
-    now: i64,
+    now: UnixTime,
 ) -> Result<Digest, QueryError> {
     let asking = Asking {
         clickhouse,
@@ -141,7 +141,7 @@ struct Asking<'a> {
     clickhouse: &'a ClickHouse,
     project: &'a str,
     day: Day,
-    now: i64,
+    now: UnixTime,
 }
 
 impl Asking<'_> {
@@ -168,7 +168,7 @@ impl Asking<'_> {
         let mut all = Vec::new();
         for [signal, by, measure, unit, samples] in COMPARED {
             let ask = NamedQuery {
-                base_from: Some(self.day.begin() - DAYS),
+                base_from: Some(self.day.begin() - DAY),
                 base_to: Some(self.day.begin()),
                 order: Some(format!("-change.{measure}")),
                 at_least_samples: (samples == "samples").then_some(FEWEST),

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
+use super::Notifier;
 use super::day::Day;
 use super::digest::{Digest, digest_of};
 use super::settings::ChannelSettings;
-use super::{Notifier, SECOND};
+use crate::clock::{HOUR, UnixTime};
 use crate::store::control::{Channel, NewNotification};
 
 const EVERY: Duration = Duration::from_secs(5);
-const LEASE: i64 = 120 * SECOND;
-const HOUR: i64 = 3_600 * SECOND;
+const LEASE: Duration = Duration::from_secs(120);
 
 /// Runs until `shutdown`.
 pub async fn schedule_digests(notifier: Arc<Notifier>, shutdown: CancellationToken) {
@@ -76,12 +76,12 @@ impl Notifier {
 
     /// Returns the channels for which yesterday's digest is due and not yet saved. A new channel gets its first digest at its next
     /// digest hour.
-    async fn due(&self, now: i64) -> anyhow::Result<Vec<Channel>> {
+    async fn due(&self, now: UnixTime) -> anyhow::Result<Vec<Channel>> {
         let day = Day::before(now);
         let mut due = Vec::new();
         for channel in self.control.channels_with_digest().await? {
-            let hour = i64::from(ChannelSettings::new(&channel).digest_hour);
-            let at = day.end() + hour * HOUR;
+            let hour = u32::from(ChannelSettings::new(&channel).digest_hour);
+            let at = day.end() + HOUR * hour;
             let is_time = now >= at && channel.created_at < at;
             if is_time && !self.control.is_notified(&key(&channel, day)).await? {
                 due.push(channel);
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn days_are_in_utc() {
-        let now = 1_795_176_000_000_000;
+        let now = UnixTime::from_micros(1_795_176_000_000_000);
         let day = Day::before(now);
         assert_eq!(day.to_string(), "2026-11-19");
         assert_eq!("2026-11-19".parse(), Ok(day));
-        assert_eq!(day.end(), 1_795_132_800_000_000);
+        assert_eq!(day.end(), UnixTime::from_micros(1_795_132_800_000_000));
         assert_eq!(Day::before(day.end()), day);
         assert!("2026-11-31".parse::<Day>().is_err());
         assert!("19.11.2026".parse::<Day>().is_err());

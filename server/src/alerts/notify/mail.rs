@@ -12,6 +12,7 @@ use super::digest::{digest_html, digest_text, traffic_csv};
 use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
 use super::signature::hex;
+use crate::clock::UnixTime;
 
 /// The timeout of each SMTP command.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -76,7 +77,7 @@ fn written(
     // Every attempt has the same id, so that mailboxes can drop duplicates.
     let id = hex(&Sha256::digest(parcel.key));
     let domain = from.email.domain().to_owned();
-    let sent_at = UNIX_EPOCH + Duration::from_micros(u64::try_from(parcel.now).unwrap_or_default());
+    let sent_at = UNIX_EPOCH + parcel.now.since(UnixTime::default());
     let mut mail = lettre::Message::builder()
         .from(from)
         .subject(one_line(parcel.subject))

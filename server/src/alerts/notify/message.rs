@@ -1,16 +1,16 @@
 //! A message before it is formatted for a channel, and what all formats share.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
-use super::SECOND;
 use super::digest::Digest;
 use super::signature::hex;
+use crate::clock::UnixTime;
 use crate::store::control::{IncidentSnapshot, Severity};
 
 /// The content of a notification, as saved in its body.
@@ -37,16 +37,16 @@ pub struct OutgoingMessage<'a> {
     pub message: &'a Message,
     /// Without a trailing slash.
     pub public_url: &'a str,
-    pub now: i64,
+    pub now: UnixTime,
 }
 
 /// The alert of a test message ends after this time.
-const TEST_LASTS: i64 = 300 * SECOND;
+const TEST_LASTS: Duration = Duration::from_secs(300);
 
 impl Message {
     /// Returns the message that tests a channel.
     #[must_use]
-    pub fn test(project: &str, now: i64) -> Self {
+    pub fn test(project: &str, now: UnixTime) -> Self {
         let labels = [
             ("alertname", "UnjankTest"),
             ("project", project),
@@ -141,8 +141,8 @@ pub(super) fn fingerprint(labels: &BTreeMap<String, String>) -> String {
 }
 
 /// RFC 3339.
-pub(super) fn time(micros: i64) -> Value {
-    json!(Timestamp::from_micros(micros).to_string())
+pub(super) fn time(time: UnixTime) -> Value {
+    json!(time.to_string())
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 
 use aws_lc_rs::hmac;
 
-use super::SECOND;
+use crate::clock::UnixTime;
 
 /// Seconds since the epoch.
 const TIMESTAMP: &str = "x-unjank-timestamp";
 /// `v1=` and the HMAC-SHA256 of the timestamp, a dot and the body, in hexadecimal.
 const SIGNATURE: &str = "x-unjank-signature";
 
-pub(super) fn headers(key: &str, now: i64, body: &[u8]) -> [(&'static str, String); 2] {
-    let timestamp = now.div_euclid(SECOND).to_string();
+pub(super) fn headers(key: &str, now: UnixTime, body: &[u8]) -> [(&'static str, String); 2] {
+    let timestamp = now.as_secs().to_string();
     let mut signing = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes()));
     signing.update(timestamp.as_bytes());
     signing.update(b".");
@@ -34,8 +34,11 @@ mod tests {
     #[test]
     fn the_signature_is_that_of_openssl() {
         // printf '1795176000.{"a":1}' | openssl dgst -sha256 -hmac 0123456789abcdef
-        let [timestamp, signature] =
-            headers("0123456789abcdef", 1_795_176_000_500_000, b"{\"a\":1}");
+        let [timestamp, signature] = headers(
+            "0123456789abcdef",
+            UnixTime::from_micros(1_795_176_000_500_000),
+            b"{\"a\":1}",
+        );
         assert_eq!(timestamp.1, "1795176000");
         assert_eq!(
             signature.1,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::timeout;
-use unjank_protocol::Timestamp;
 
 use crate::alerts::incident::evaluator::{Evaluator, PATIENCE};
 use crate::alerts::overrides::cohort::cohort;
@@ -198,7 +197,7 @@ impl Evaluator {
             enabled: true,
             when: case.when.clone(),
             patch: patch.value.clone().into(),
-            expires_at: Some(Timestamp::from_micros(acted.until)),
+            expires_at: Some(acted.until.into()),
         }
     }
 }

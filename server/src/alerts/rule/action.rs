@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::alerts::rule::Metric;
 use crate::alerts::rule::validation::RuleFault;
+use crate::clock::UnixTime;
 use crate::remote_config::Override;
 use crate::store::control::ActionState;
 
@@ -79,12 +80,12 @@ pub struct ActionOutcome {
     /// What the estimate does not cover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// When the action was tried. Microseconds since the epoch, like the times below.
-    pub at: i64,
+    /// When the action was tried.
+    pub at: UnixTime,
     /// When the override expires.
-    pub until: i64,
+    pub until: UnixTime,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<i64>,
+    pub ended_at: Option<UnixTime>,
     /// The override as saved.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Override>)]

@@ -1,5 +1,6 @@
 //! Weekly times in which no incidents are opened.
 
+use crate::clock::UnixTime;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -47,11 +48,11 @@ impl MuteWindow {
     }
 
     /// Whether the window covers a time.
-    pub(in crate::alerts) fn holds(&self, now: i64) -> bool {
+    pub(in crate::alerts) fn holds(&self, now: UnixTime) -> bool {
         let (Some(from), Some(to)) = (time_of_day(&self.from), time_of_day(&self.to)) else {
             return false;
         };
-        let local = now.div_euclid(60_000_000) + i64::from(self.utc_offset_minutes);
+        let local = now.as_secs().div_euclid(60) + i64::from(self.utc_offset_minutes);
         let (day, minute) = (local.div_euclid(DAY_MINUTES), local.rem_euclid(DAY_MINUTES));
         if from < to {
             return self.begins_on(day) && (from..to).contains(&minute);
@@ -77,11 +78,13 @@ fn time_of_day(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock::HOUR;
 
     /// 2026-11-20T12:00:00Z, a Friday.
-    const FRIDAY_NOON: i64 = 1_795_176_000_000_000;
-    const HOUR: i64 = 3_600_000_000;
+    const FRIDAY_NOON: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);
 
     fn window(days: &[Weekday], from: &str, to: &str, offset: i32) -> MuteWindow {
         MuteWindow {
@@ -96,7 +99,7 @@ mod tests {
     fn a_window_covers_its_days_from_its_start_until_before_its_end() {
         let noon = window(&[Weekday::Fri], "12:00", "13:00", 0);
         assert!(noon.holds(FRIDAY_NOON));
-        assert!(!noon.holds(FRIDAY_NOON - 1));
+        assert!(!noon.holds(FRIDAY_NOON - Duration::from_micros(1)));
         assert!(!noon.holds(FRIDAY_NOON + HOUR));
         assert!(!noon.holds(FRIDAY_NOON + 24 * HOUR));
         assert!(window(&[], "12:00", "13:00", 0).holds(FRIDAY_NOON + 24 * HOUR));

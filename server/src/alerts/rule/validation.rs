@@ -1,5 +1,6 @@
 //! Validates rules. Every fault names its field.
 
+use crate::clock::{DAY, UnixTime};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -101,7 +102,7 @@ impl Rule {
     fn check_metric(&self, subject: &'static Subject, faults: &mut Vec<RuleFault>) {
         let metric = &self.metric;
         let unfit = |path: String, ask: NamedQuery| {
-            let asked = ask.table("project", subject.name, DAY);
+            let asked = ask.table("project", subject.name, UnixTime::default() + DAY);
             asked.err().map(|error| fault(path, error.0))
         };
         let measure = NamedQuery {
@@ -241,8 +242,6 @@ fn check_threshold(
         faults.push(fault("condition.recover", message));
     }
 }
-
-const DAY: i64 = 86_400_000_000;
 
 fn fault(path: impl Into<String>, message: impl Into<String>) -> RuleFault {
     RuleFault {

@@ -9,7 +9,7 @@ use anyhow::bail;
 use crate::cli::choice::Choice;
 use crate::cli::export::of_file;
 use crate::cli::{DEFAULT_WAIT, store_in_use};
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::compare::Side;
 use crate::config::Shared;
 use crate::query::{numbers_of_versions, sampled_sessions};
@@ -115,7 +115,7 @@ pub(super) async fn sides(
 struct Reader<'r> {
     store: Option<ClickHouse>,
     choice: &'r Choice,
-    now: i64,
+    now: UnixTime,
     rules: Rules,
 }
 

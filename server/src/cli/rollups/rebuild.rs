@@ -11,7 +11,7 @@ use clap::Args;
 use super::{DEFAULT_WAIT, HOUR, note, seconds};
 use crate::auditor::{hour, last_closed};
 use crate::cli::{runtime, store_in_use};
-use crate::clock::Clock;
+use crate::clock::{Clock, UnixTime};
 use crate::config::Shared;
 use crate::store::{Failure, LIFE, Part, Period, Rebuilder};
 
@@ -63,7 +63,7 @@ pub(super) fn run(shared: &Shared, args: &RebuildArgs) -> anyhow::Result<()> {
     let period = period(args, now)?;
     let done = runtime()?.block_on(async {
         let store = store_in_use(shared, DEFAULT_WAIT).await?;
-        let rebuilder = Rebuilder::begin(&store, now / 1_000_000, LIFE).await;
+        let rebuilder = Rebuilder::begin(&store, now.as_secs(), LIFE).await;
         let rebuilder = rebuilder.map_err(with_advice)?;
         let done = all(&rebuilder, args, period).await;
         // A failure of the rebuild is more relevant than one of the cleanup.
@@ -92,11 +92,11 @@ fn with_advice(failure: Failure) -> anyhow::Error {
     failure.into()
 }
 
-fn period(args: &RebuildArgs, now: i64) -> anyhow::Result<Period> {
+fn period(args: &RebuildArgs, now: UnixTime) -> anyhow::Result<Period> {
     let from = seconds("--from", &args.from, now)?;
     let to = match &args.to {
         Some(to) => seconds("--to", to, now)?,
-        None => last_closed(now / 1_000_000),
+        None => last_closed(now.as_secs()),
     };
     let from = from - from.rem_euclid(HOUR);
     let to = to + (-to).rem_euclid(HOUR);
@@ -205,7 +205,7 @@ mod tests {
             to: None,
             signals: Vec::new(),
         };
-        let now = (100 * DAY + 12 * HOUR + 1_800) * 1_000_000;
+        let now = UnixTime::from_secs(100 * DAY + 12 * HOUR + 1_800);
         let period = period(&args, now).unwrap();
         assert_eq!(period.from, 100 * DAY + 11 * HOUR);
         assert_eq!(period.to, 100 * DAY + 12 * HOUR);

@@ -3,8 +3,8 @@
 use unjank_protocol::{Jank, JankKind, JankSample, JankStrategy, LogLine, Text};
 
 use super::{Session, Visit, micros};
-use crate::demo::random::Dice;
 use crate::demo::stacks::Stack;
+use unjank_random::Dice;
 
 const LONG: JankStrategy = JankStrategy {
     threshold_ms: 2_000,

@@ -5,7 +5,7 @@ use unjank_protocol::{
 };
 
 use super::{Session, Visit, micros};
-use crate::demo::random::whole;
+use unjank_random::whole;
 
 /// Sources of traffic, with the usual bytes received, bytes sent, and requests per session.
 const SOURCES: &[(&str, f64, f64, f64)] = &[

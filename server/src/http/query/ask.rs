@@ -12,6 +12,7 @@ use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 
 use crate::app::App;
+use crate::clock::UnixTime;
 use crate::http::problem::Problem;
 use crate::query::{InvalidQuery, NamedQuery};
 use crate::store::reads::SUBJECTS;
@@ -68,11 +69,11 @@ fn yes_or_no(name: &str, value: &str) -> Result<bool, Problem> {
 }
 
 /// Parses a time, to the microsecond. Years before 1970 or after 2099 are mistakes.
-fn time(name: &str, value: &str) -> Result<i64, Problem> {
-    const END: i64 = 4_102_444_800_000_000;
+fn time(name: &str, value: &str) -> Result<UnixTime, Problem> {
+    const END: UnixTime = UnixTime::from_secs(4_102_444_800);
     Timestamp::parse(value)
-        .map(Timestamp::as_micros)
-        .filter(|micros| (0..END).contains(micros))
+        .map(UnixTime::from)
+        .filter(|time| (UnixTime::default()..END).contains(time))
         .ok_or_else(|| {
             Problem::invalid_question(format!(
                 "`{name}` must be a time such as 2026-11-20T12:00:00Z, from 1970 to 2099"

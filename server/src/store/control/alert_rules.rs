@@ -9,6 +9,7 @@ use super::backend::{Row, values};
 use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
+use crate::clock::UnixTime;
 
 /// A rule, and the result of its latest evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +20,10 @@ pub struct AlertRule {
     /// JSON.
     pub document: String,
     pub enabled: bool,
-    pub created_at: i64,
-    pub updated_at: i64,
+    pub created_at: UnixTime,
+    pub updated_at: UnixTime,
     pub updated_by: String,
-    pub evaluated_at: Option<i64>,
+    pub evaluated_at: Option<UnixTime>,
     /// `ok`, `pending`, `firing`, `no_data` or `failed`.
     pub outcome: Option<String>,
     pub last_error: Option<String>,
@@ -106,7 +107,7 @@ impl Control {
         project: &str,
         text: RuleText,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<AlertRule, ControlError> {
         fits(&text)?;
         let id = new_id(at);
@@ -147,7 +148,7 @@ impl Control {
         (project, id, revision): (&str, Uuid, i64),
         text: RuleText,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<AlertRule, ControlError> {
         fits(&text)?;
         let mut change = Change::begin(self, actor, at).await?;
@@ -186,7 +187,7 @@ impl Control {
         project: &str,
         id: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change

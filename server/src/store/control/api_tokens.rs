@@ -12,6 +12,7 @@ use super::error::ControlError;
 use super::grant::Grant;
 use super::memberships::Role;
 use super::secrets::SecretHash;
+use crate::clock::UnixTime;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiToken {
@@ -24,10 +25,10 @@ pub struct ApiToken {
     pub hash: SecretHash,
     pub role: Role,
     pub created_by: String,
-    pub created_at: i64,
-    pub expires_at: Option<i64>,
-    pub last_used_at: Option<i64>,
-    pub revoked_at: Option<i64>,
+    pub created_at: UnixTime,
+    pub expires_at: Option<UnixTime>,
+    pub last_used_at: Option<UnixTime>,
+    pub revoked_at: Option<UnixTime>,
 }
 
 impl ApiToken {
@@ -49,7 +50,7 @@ impl ApiToken {
 
     /// Whether the token is valid at `now`.
     #[must_use]
-    pub fn is_active(&self, now: i64) -> bool {
+    pub fn is_active(&self, now: UnixTime) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
     }
 }
@@ -61,7 +62,7 @@ pub struct NewApiToken {
     pub prefix: String,
     pub hash: SecretHash,
     pub role: Role,
-    pub expires_at: Option<i64>,
+    pub expires_at: Option<UnixTime>,
 }
 
 macro_rules! columns {
@@ -98,7 +99,7 @@ impl Control {
         &self,
         new: NewApiToken,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<ApiToken, ControlError> {
         checks::name(&new.name)?;
         checks::name(&new.prefix)?;
@@ -151,7 +152,7 @@ impl Control {
         id: Uuid,
         project: Option<&str>,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change
@@ -169,7 +170,7 @@ impl Control {
     }
 
     /// Records a use of a token, without an audit entry. Call it occasionally, not at each use.
-    pub async fn touch_api_token(&self, id: Uuid, at: i64) -> Result<(), ControlError> {
+    pub async fn touch_api_token(&self, id: Uuid, at: UnixTime) -> Result<(), ControlError> {
         let actor = Actor::system("api");
         let mut change = Change::begin(self, &actor, at).await?;
         change.execute(TOUCH, values![id, at]).await?;

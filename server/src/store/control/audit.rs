@@ -9,6 +9,7 @@ use super::backend::{Notice, Row, values};
 use super::checks::page;
 use super::error::ControlError;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 use crate::shares::Holder;
 
 text_enum! {
@@ -131,7 +132,7 @@ impl Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     pub id: Uuid,
-    pub at: i64,
+    pub at: UnixTime,
     pub actor: Actor,
     pub project: Option<String>,
     /// A name of [`Action`], or one written by a newer version.
@@ -170,7 +171,7 @@ impl AuditEntry {
 /// The position of the last entry of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditCursor {
-    pub at: i64,
+    pub at: UnixTime,
     pub id: Uuid,
 }
 

@@ -2,12 +2,15 @@
 //! with `$1` for values: neither values nor names are ever interpolated.
 
 use async_trait::async_trait;
+use sqlx::Database;
+use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgPool, PgRow, Postgres};
 use sqlx::sqlite::{Sqlite, SqliteRow};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::error::ControlError;
+use crate::clock::UnixTime;
 
 /// A database engine: SQLite or PostgreSQL.
 #[async_trait]
@@ -130,6 +133,18 @@ impl From<Option<i64>> for Value {
     }
 }
 
+impl From<UnixTime> for Value {
+    fn from(time: UnixTime) -> Self {
+        Self::Integer(Some(time.as_micros()))
+    }
+}
+
+impl From<Option<UnixTime>> for Value {
+    fn from(time: Option<UnixTime>) -> Self {
+        Self::Integer(time.map(UnixTime::as_micros))
+    }
+}
+
 impl From<bool> for Value {
     fn from(boolean: bool) -> Self {
         Self::Boolean(boolean)
@@ -175,8 +190,28 @@ impl Column for String {}
 impl Column for Option<String> {}
 impl Column for i64 {}
 impl Column for Option<i64> {}
+impl Column for UnixTime {}
+impl Column for Option<UnixTime> {}
 impl Column for bool {}
 impl Column for Vec<u8> {}
+
+impl<DB: Database> sqlx::Type<DB> for UnixTime
+where
+    i64: sqlx::Type<DB>,
+{
+    fn type_info() -> DB::TypeInfo {
+        i64::type_info()
+    }
+}
+
+impl<'r, DB: Database> sqlx::Decode<'r, DB> for UnixTime
+where
+    i64: sqlx::Decode<'r, DB>,
+{
+    fn decode(value: DB::ValueRef<'r>) -> Result<Self, BoxDynError> {
+        i64::decode(value).map(Self::from_micros)
+    }
+}
 
 impl Row {
     pub(super) fn get<T: Column>(&self, column: &str) -> Result<T, ControlError> {

@@ -1,5 +1,7 @@
 //! A change: a transaction with an actor. It is committed with an audit entry, or explicitly without one.
 
+use std::time::Duration;
+
 use serde_json::Value as Json;
 use uuid::{NoContext, Timestamp, Uuid};
 
@@ -7,15 +9,16 @@ use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, Statements, Values, values};
 use super::error::ControlError;
+use crate::clock::UnixTime;
 
 pub(super) struct Change<'a> {
     statements: Box<dyn Statements>,
     actor: &'a Actor,
-    at: i64,
+    at: UnixTime,
     /// The notice that the entries recorded so far require.
     notice: Notice,
     /// The number of entries recorded so far.
-    entries: i64,
+    entries: u64,
 }
 
 /// The audit entry of a change. It must contain neither secrets nor their hashes.
@@ -34,7 +37,7 @@ impl<'a> Change<'a> {
     pub(super) async fn begin(
         control: &Control,
         actor: &'a Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Self, ControlError> {
         Ok(Self {
             statements: control.begin().await?,
@@ -49,8 +52,7 @@ impl<'a> Change<'a> {
         self.actor
     }
 
-    /// Microseconds since the epoch.
-    pub(super) fn at(&self) -> i64 {
+    pub(super) fn at(&self) -> UnixTime {
         self.at
     }
 
@@ -99,7 +101,7 @@ impl<'a> Change<'a> {
     /// Adds an audit entry for one of several parts of this change.
     pub(super) async fn record(&mut self, entry: Entry<'_>) -> Result<(), ControlError> {
         // One microsecond apart, so that the audit log preserves the order.
-        let at = self.at + self.entries;
+        let at = self.at + Duration::from_micros(self.entries);
         let values = values![
             new_id(at),
             at,
@@ -132,8 +134,8 @@ impl<'a> Change<'a> {
 
 /// Returns a UUID v7 with the time of the change, so that ids sort by time.
 #[must_use]
-pub fn new_id(at: i64) -> Uuid {
-    let micros = u64::try_from(at).unwrap_or_default();
+pub fn new_id(at: UnixTime) -> Uuid {
+    let micros = u64::try_from(at.as_micros()).unwrap_or_default();
     let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or_default();
     Uuid::new_v7(Timestamp::from_unix(NoContext, micros / 1_000_000, nanos))
 }

@@ -11,6 +11,7 @@ use super::checks;
 use super::error::ControlError;
 use super::secrets::Hidden;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 
 text_enum! {
     /// The kind of receiver.
@@ -28,8 +29,8 @@ pub struct Channel {
     pub project: String,
     pub kind: ChannelKind,
     pub fields: ChannelFields,
-    pub created_at: i64,
-    pub updated_at: i64,
+    pub created_at: UnixTime,
+    pub updated_at: UnixTime,
 }
 
 /// A channel to create. The caller chooses the id, because secrets are sealed for it.
@@ -172,7 +173,7 @@ impl Control {
         &self,
         new: &NewChannel,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Channel, ControlError> {
         let mut values = values![new.id, new.project.as_str(), new.kind.as_str()];
         values.append(&mut fields(&new.fields)?);
@@ -197,7 +198,7 @@ impl Control {
         (project, id): (&str, Uuid),
         new: &ChannelFields,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Channel, ControlError> {
         let mut values = values![project, id];
         values.append(&mut fields(new)?);
@@ -221,7 +222,7 @@ impl Control {
         &self,
         (project, id): (&str, Uuid),
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let forgotten = change.execute(DELETE_LOG, values![project, id]).await?;

@@ -13,6 +13,7 @@ use super::grant::Grant;
 use super::memberships::Role;
 use super::secrets::Hidden;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 
 text_enum! {
     /// How tokens are signed. Each key has one algorithm, so that a public key cannot be misused as a shared secret.
@@ -29,8 +30,8 @@ pub struct DeviceKey {
     pub material: Hidden,
     /// The `aud` that tokens must have.
     pub audience: String,
-    pub created_at: i64,
-    pub revoked_at: Option<i64>,
+    pub created_at: UnixTime,
+    pub revoked_at: Option<UnixTime>,
 }
 
 impl DeviceKey {
@@ -83,7 +84,7 @@ impl Control {
         &self,
         new: NewDeviceKey,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<DeviceKey, ControlError> {
         checks::name(&new.audience)?;
         if new.material.0.is_empty() || new.material.0.len() > MAX_MATERIAL_BYTES {
@@ -135,7 +136,7 @@ impl Control {
         project: &str,
         id: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change

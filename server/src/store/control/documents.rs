@@ -11,6 +11,7 @@ use super::change::{Change, Entry};
 use super::checks;
 use super::error::ControlError;
 use super::incidents::ActionNote;
+use crate::clock::UnixTime;
 
 /// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +31,7 @@ pub struct Document {
     /// The author's note on the change.
     pub note: String,
     pub author: String,
-    pub created_at: i64,
+    pub created_at: UnixTime,
 }
 
 impl Document {
@@ -163,7 +164,7 @@ impl Control {
         kind: DocumentKind,
         new: NewDocument,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Document, ControlError> {
         kind.check(&new)?;
         let statements = kind.statements();

@@ -15,6 +15,7 @@ use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::text_enum::text_enum;
+use crate::clock::{DAY, UnixTime};
 
 text_enum! {
     /// The subject of an erasure.
@@ -82,10 +83,10 @@ pub struct Erasure {
     pub kind: ErasureKind,
     /// The install id or user id. Empty for a project, and from 30 days after the erasure finished.
     pub subject: String,
-    pub requested_at: i64,
+    pub requested_at: UnixTime,
     pub requested_by: String,
     pub state: ErasureState,
-    pub finished_at: Option<i64>,
+    pub finished_at: Option<UnixTime>,
     pub pass: Option<Uuid>,
     pub receipt: Receipt,
     pub work: Work,
@@ -111,8 +112,7 @@ impl Erasure {
 
 /// How long a finished erasure is enforced: rows that reappear from a backup or from the log of another server are
 /// erased again.
-pub const ENFORCED_DAYS: i64 = 30;
-const DAY_US: i64 = 86_400_000_000;
+pub const ENFORCED_DAYS: u32 = 30;
 /// The maximum number of unfinished erasures of a project.
 const MOST_WAITING: i64 = 1_000;
 /// The maximum number of erasures in a pass.
@@ -232,7 +232,7 @@ impl Control {
         &self,
         (project, kind, subject): (&str, ErasureKind, &str),
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Erasure, ControlError> {
         check(kind, subject)?;
         let mut change = Change::begin(self, actor, at).await?;
@@ -285,9 +285,9 @@ impl Control {
     /// projects in `resting`. The erasure of a whole project is a pass of its own.
     pub async fn next_pass(
         &self,
-        before: i64,
+        before: UnixTime,
         resting: &BTreeSet<String>,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Vec<Erasure>, ControlError> {
         let running: Vec<Erasure> = self.records(RUNNING, values![], Erasure::read).await?;
         let is_due = |one: &&Erasure| !resting.contains(&one.project);
@@ -335,14 +335,14 @@ impl Control {
     }
 
     /// Finishes a pass. If it erases a whole project, deletes the project.
-    pub async fn finish_pass(&self, pass: &[Erasure], at: i64) -> Result<(), ControlError> {
+    pub async fn finish_pass(&self, pass: &[Erasure], at: UnixTime) -> Result<(), ControlError> {
         for one in pass {
             self.finish(one, at).await?;
         }
         Ok(())
     }
 
-    async fn finish(&self, one: &Erasure, at: i64) -> Result<(), ControlError> {
+    async fn finish(&self, one: &Erasure, at: UnixTime) -> Result<(), ControlError> {
         let actor = Actor::system("erasure");
         let mut change = Change::begin(self, &actor, at).await?;
         let is_project = one.kind == ErasureKind::Project;
@@ -359,8 +359,8 @@ impl Control {
     }
 
     /// Returns finished erasures that are still enforced.
-    pub async fn enforced_erasures(&self, at: i64) -> Result<Vec<Erasure>, ControlError> {
-        let since = at - ENFORCED_DAYS * DAY_US;
+    pub async fn enforced_erasures(&self, at: UnixTime) -> Result<Vec<Erasure>, ControlError> {
+        let since = at - DAY * ENFORCED_DAYS;
         self.records(ENFORCED, values![since], Erasure::read).await
     }
 
@@ -384,9 +384,9 @@ impl Control {
     }
 
     /// Removes the install ids and user ids of erasures that are no longer enforced.
-    pub async fn forget_subjects(&self, at: i64) -> Result<(), ControlError> {
+    pub async fn forget_subjects(&self, at: UnixTime) -> Result<(), ControlError> {
         let mut statements = self.begin().await?;
-        let until = at - ENFORCED_DAYS * DAY_US;
+        let until = at - DAY * ENFORCED_DAYS;
         statements.execute(FORGET, values![until]).await?;
         statements.commit(Notice::Silent).await
     }

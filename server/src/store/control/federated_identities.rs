@@ -18,6 +18,7 @@ use super::invitations::END_INVITATIONS;
 use super::memberships::{self, Membership, Role};
 use super::sessions::REVOKE_ALL_OF_USER;
 use super::users::{self, User};
+use crate::clock::UnixTime;
 
 /// The maximum length of a subject according to OpenID Connect.
 const LONGEST_SUBJECT: usize = 255;
@@ -117,7 +118,7 @@ impl Control {
         &self,
         login: &FederatedLogin,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Admission, ControlError> {
         check_subject(&login.subject)?;
         let mut change = Change::begin(self, actor, at).await?;
@@ -167,7 +168,7 @@ impl Control {
         &self,
         user: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(UNLINK, values![user]).await?;

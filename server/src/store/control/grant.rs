@@ -10,6 +10,7 @@ use super::backend::{Row, values};
 use super::change::Change;
 use super::error::ControlError;
 use super::memberships::Role;
+use crate::clock::UnixTime;
 
 /// Access to be granted.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +18,8 @@ pub(super) struct Grant<'g> {
     /// `None` means the whole installation.
     pub(super) project: Option<&'g str>,
     pub(super) role: Role,
-    /// When the access expires, in microseconds since the epoch.
-    pub(super) until: Option<i64>,
+    /// When the access expires.
+    pub(super) until: Option<UnixTime>,
 }
 
 impl Grant<'_> {
@@ -66,8 +67,8 @@ impl Change<'_> {
         if !in_scope || role(&token)? < grant.role {
             return Err(ControlError::ExceedsOwnRights);
         }
-        let ends: Option<i64> = token.get("expires_at")?;
-        let has_ended = token.get::<Option<i64>>("revoked_at")?.is_some()
+        let ends: Option<UnixTime> = token.get("expires_at")?;
+        let has_ended = token.get::<Option<UnixTime>>("revoked_at")?.is_some()
             || ends.is_some_and(|end| end <= self.at());
         let outlives = ends.is_some_and(|end| grant.until.is_none_or(|until| until > end));
         if has_ended || outlives {
@@ -79,7 +80,7 @@ impl Change<'_> {
     async fn user_grants(&mut self, id: Uuid, grant: Grant<'_>) -> Result<(), ControlError> {
         let user = self.row(USER, values![id]).await?;
         let user = user.ok_or(ControlError::ExceedsOwnRights)?;
-        if user.get::<Option<i64>>("disabled_at")?.is_some() {
+        if user.get::<Option<UnixTime>>("disabled_at")?.is_some() {
             return Err(ControlError::OutlivesActor);
         }
         if user.get("is_admin")? {

@@ -11,6 +11,7 @@ use super::channels::{Channel, FOR_INCIDENTS};
 use super::error::ControlError;
 use super::incident_snapshot::IncidentSnapshot;
 use super::notifications::{NewNotification, insert};
+use crate::clock::UnixTime;
 
 /// A rule with incidents to announce.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +134,8 @@ impl Control {
     /// Returns the rules with incidents to announce whose first one began or ended before `before`.
     pub async fn unannounced(
         &self,
-        now: i64,
-        before: i64,
+        now: UnixTime,
+        before: UnixTime,
     ) -> Result<Vec<UnannouncedRule>, ControlError> {
         self.records(UNANNOUNCED, values![now, before], |row| {
             Ok(UnannouncedRule {
@@ -149,7 +150,7 @@ impl Control {
     pub async fn announce_incidents(
         &self,
         unannounced: &UnannouncedRule,
-        at: i64,
+        at: UnixTime,
     ) -> Result<usize, ControlError> {
         let UnannouncedRule { project, rule } = unannounced;
         let (project, rule) = (project.as_str(), rule.as_str());
@@ -242,7 +243,7 @@ impl Announcement<'_> {
         &self,
         statements: &mut dyn Statements,
         channel: &Channel,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let Some(first) = self.incidents.first() else {
             return Ok(());

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::backend::Row;
 use super::channels::{Channel, Severity};
 use super::error::ControlError;
+use crate::clock::UnixTime;
 
 /// A snapshot of an incident, saved in the body of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,8 +22,8 @@ pub struct IncidentSnapshot {
     pub labels: BTreeMap<String, String>,
     pub summary: String,
     pub link: String,
-    pub started_at: i64,
-    pub resolved_at: Option<i64>,
+    pub started_at: UnixTime,
+    pub resolved_at: Option<UnixTime>,
 }
 
 impl IncidentSnapshot {

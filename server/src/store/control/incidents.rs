@@ -14,6 +14,7 @@ use super::checks;
 use super::error::ControlError;
 use super::json_text::JsonText;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 
 text_enum! {
     /// Whether an incident is open.
@@ -46,10 +47,10 @@ pub struct Incident {
     pub link: String,
     pub evidence: JsonText,
     pub state: IncidentState,
-    pub started_at: i64,
-    pub resolved_at: Option<i64>,
+    pub started_at: UnixTime,
+    pub resolved_at: Option<UnixTime>,
     pub resolved_because: Option<String>,
-    pub acknowledged_at: Option<i64>,
+    pub acknowledged_at: Option<UnixTime>,
     pub acknowledged_by: Option<String>,
     /// The outcome of its action. `None` if no action was tried.
     pub action: Option<JsonText>,
@@ -118,8 +119,8 @@ impl ActionNote {
 pub struct AlertState {
     pub group_key: JsonText,
     pub state: GroupState,
-    pub since: i64,
-    pub seen_at: i64,
+    pub since: UnixTime,
+    pub seen_at: UnixTime,
     pub base: Option<String>,
     pub incident: Option<Uuid>,
 }
@@ -143,8 +144,8 @@ pub struct Evaluated {
     pub rule: Uuid,
     pub revision: i64,
     /// The time of the previous evaluation, as known when this one began.
-    pub before: Option<i64>,
-    pub at: i64,
+    pub before: Option<UnixTime>,
+    pub at: UnixTime,
     pub outcome: &'static str,
     pub error: Option<String>,
     /// The new states of groups that are not ok.
@@ -159,7 +160,7 @@ pub struct Evaluated {
 impl Evaluated {
     /// Starts an evaluation of a rule at a revision, without any changes yet.
     #[must_use]
-    pub fn new((rule, revision): (Uuid, i64), before: Option<i64>, at: i64) -> Self {
+    pub fn new((rule, revision): (Uuid, i64), before: Option<UnixTime>, at: UnixTime) -> Self {
         Self {
             rule,
             revision,
@@ -181,7 +182,7 @@ pub struct IncidentFilter {
     pub rule: Option<Uuid>,
     pub state: Option<IncidentState>,
     /// Only incidents before this one, given by its start and its id.
-    pub before: Option<(i64, Uuid)>,
+    pub before: Option<(UnixTime, Uuid)>,
 }
 
 macro_rules! incidents_where {
@@ -259,7 +260,13 @@ impl Control {
         if held == 0 {
             return Ok(false);
         }
-        let note = values![rule, at, done.outcome, done.error, done.before.unwrap_or(0)];
+        let note = values![
+            rule,
+            at,
+            done.outcome,
+            done.error,
+            done.before.unwrap_or_default()
+        ];
         if statements.execute(NOTE, note).await? == 0 {
             return Ok(false);
         }
@@ -312,7 +319,9 @@ impl Control {
         );
         let (before_at, before_id) = filter
             .before
-            .map_or((i64::MAX, String::new()), |(at, id)| (at, id.to_string()));
+            .map_or((UnixTime::MAX, String::new()), |(at, id)| {
+                (at, id.to_string())
+            });
         let values = values![
             project,
             filter.rule.map(|id| id.to_string()).unwrap_or_default(),
@@ -360,7 +369,7 @@ impl Control {
         project: &str,
         id: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Incident, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let values = values![project, id, at, actor.to_string()];

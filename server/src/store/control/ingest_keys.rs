@@ -14,6 +14,7 @@ use super::grant::Grant;
 use super::memberships::Role;
 use super::projects::Quotas;
 use super::secrets::SecretHash;
+use crate::clock::UnixTime;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestKey {
@@ -26,12 +27,12 @@ pub struct IngestKey {
     /// The apps that may send with this key. `None` means any.
     pub app_ids: Option<Vec<String>>,
     pub quotas: Quotas,
-    pub created_at: i64,
+    pub created_at: UnixTime,
     pub created_by: String,
-    pub expires_at: Option<i64>,
-    pub revoked_at: Option<i64>,
+    pub expires_at: Option<UnixTime>,
+    pub revoked_at: Option<UnixTime>,
     /// Accurate to a minute.
-    pub last_used_at: Option<i64>,
+    pub last_used_at: Option<UnixTime>,
 }
 
 impl IngestKey {
@@ -54,7 +55,7 @@ impl IngestKey {
 
     /// Whether the key is valid at `now`.
     #[must_use]
-    pub fn is_active(&self, now: i64) -> bool {
+    pub fn is_active(&self, now: UnixTime) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
     }
 }
@@ -74,7 +75,7 @@ pub struct NewIngestKey {
     pub hash: SecretHash,
     pub app_ids: Option<Vec<String>>,
     pub quotas: Quotas,
-    pub expires_at: Option<i64>,
+    pub expires_at: Option<UnixTime>,
 }
 
 macro_rules! columns {
@@ -127,7 +128,7 @@ impl Control {
         &self,
         new: NewIngestKey,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<IngestKey, ControlError> {
         checks::name(&new.name)?;
         checks::name(&new.prefix)?;
@@ -173,7 +174,7 @@ impl Control {
 
     /// Returns the keys of all projects that are valid at `now`, for the snapshot. Callers must still check for expiry
     /// later.
-    pub async fn active_ingest_keys(&self, now: i64) -> Result<Vec<IngestKey>, ControlError> {
+    pub async fn active_ingest_keys(&self, now: UnixTime) -> Result<Vec<IngestKey>, ControlError> {
         self.records(ALL_ACTIVE, values![now], IngestKey::read)
             .await
     }
@@ -181,8 +182,8 @@ impl Control {
     /// Records when keys were last used, without an audit entry. Call it occasionally.
     pub async fn touch_ingest_keys(
         &self,
-        used: &[(Uuid, i64)],
-        at: i64,
+        used: &[(Uuid, UnixTime)],
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let actor = Actor::system("ingest");
         let mut change = Change::begin(self, &actor, at).await?;
@@ -198,7 +199,7 @@ impl Control {
         project: &str,
         id: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change
@@ -213,7 +214,7 @@ impl Control {
         &self,
         wanted: KeyChange,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let KeyChange {
             project,
@@ -266,7 +267,7 @@ pub struct KeyChange {
     pub project: String,
     pub id: Uuid,
     /// The new expiry. `Some(None)` means never.
-    pub expires_at: Option<Option<i64>>,
+    pub expires_at: Option<Option<UnixTime>>,
     pub quotas: Option<Quotas>,
 }
 

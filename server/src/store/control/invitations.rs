@@ -12,6 +12,7 @@ use super::error::ControlError;
 use super::grant::Grant;
 use super::secrets::SecretHash;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 
 text_enum! {
     /// The purpose of an invitation.
@@ -24,7 +25,7 @@ pub struct Invitation {
     pub purpose: Purpose,
     /// The user whose password is set. A setup has no user yet.
     pub user: Option<Uuid>,
-    pub expires_at: i64,
+    pub expires_at: UnixTime,
 }
 
 const INSERT: &str = "
@@ -49,7 +50,7 @@ impl Control {
         &self,
         invitation: &Invitation,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let Invitation { purpose, user, .. } = invitation;
         if (*purpose == Purpose::Setup) == user.is_some() {
@@ -86,7 +87,7 @@ impl Control {
         token_hash: SecretHash,
         purpose: Purpose,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Invitation, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let values = values![token_hash, purpose.as_str(), at];

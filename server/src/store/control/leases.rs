@@ -3,6 +3,7 @@
 use super::Control;
 use super::backend::{Notice, values};
 use super::error::ControlError;
+use crate::clock::UnixTime;
 
 /// A single statement renews the lease for its holder, or takes an expired one for another.
 const TAKE: &str = "
@@ -19,8 +20,8 @@ impl Control {
         &self,
         name: &str,
         holder: &str,
-        now: i64,
-        until: i64,
+        now: UnixTime,
+        until: UnixTime,
     ) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
         let taken = statements

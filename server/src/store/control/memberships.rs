@@ -10,6 +10,7 @@ use super::change::{Change, Entry};
 use super::error::ControlError;
 use super::grant::Grant;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 
 text_enum! {
     /// A role in a project. Each role includes the rights of those before it.
@@ -49,7 +50,7 @@ impl Control {
         &self,
         membership: &Membership,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let Membership {
             user,
@@ -90,7 +91,7 @@ impl Control {
         user: Uuid,
         project: &str,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(REMOVE, values![user, project]).await?;

@@ -1,6 +1,7 @@
 //! Mutes: periods in which a project, a rule or a group of a rule opens no incidents.
 
 use serde_json::json;
+use std::time::Duration;
 use uuid::Uuid;
 
 use super::Control;
@@ -10,6 +11,7 @@ use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::json_text::JsonText;
+use crate::clock::UnixTime;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mute {
@@ -19,11 +21,11 @@ pub struct Mute {
     pub rule: Option<Uuid>,
     /// `None`: all groups.
     pub group_key: Option<JsonText>,
-    pub starts_at: i64,
-    pub ends_at: i64,
+    pub starts_at: UnixTime,
+    pub ends_at: UnixTime,
     pub reason: String,
     pub created_by: String,
-    pub created_at: i64,
+    pub created_at: UnixTime,
 }
 
 impl Mute {
@@ -42,7 +44,7 @@ impl Mute {
     }
 
     #[must_use]
-    pub fn holds_at(&self, now: i64) -> bool {
+    pub fn holds_at(&self, now: UnixTime) -> bool {
         (self.starts_at..self.ends_at).contains(&now)
     }
 
@@ -59,12 +61,12 @@ pub struct NewMute {
     pub project: String,
     pub rule: Option<Uuid>,
     pub group_key: Option<JsonText>,
-    pub starts_at: i64,
-    pub ends_at: i64,
+    pub starts_at: UnixTime,
+    pub ends_at: UnixTime,
     pub reason: String,
 }
 
-const LONGEST: i64 = 366 * 86_400_000_000;
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 const INSERT: &str = "
     INSERT INTO mutes (id, project, rule, group_key, starts_at, ends_at, reason, created_by, created_at)
@@ -85,11 +87,11 @@ impl Control {
         &self,
         new: NewMute,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Mute, ControlError> {
         checks::name(&new.reason)?;
-        let length = new.ends_at.saturating_sub(new.starts_at);
-        if length <= 0 || length > LONGEST || new.ends_at <= at {
+        let length = new.ends_at.since(new.starts_at);
+        if length.is_zero() || length > LONGEST || new.ends_at <= at {
             return Err(checks::invalid(
                 "a mute must end in the future, after its start and within a year of it",
             ));
@@ -121,7 +123,7 @@ impl Control {
     }
 
     /// Returns the mutes that have not ended.
-    pub async fn mutes(&self, project: &str, now: i64) -> Result<Vec<Mute>, ControlError> {
+    pub async fn mutes(&self, project: &str, now: UnixTime) -> Result<Vec<Mute>, ControlError> {
         self.records(LIST, values![project, now], Mute::read).await
     }
 
@@ -131,7 +133,7 @@ impl Control {
         project: &str,
         id: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(END, values![project, id, at]).await?;

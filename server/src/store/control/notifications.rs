@@ -10,6 +10,7 @@ use super::change::{Change, Entry, new_id};
 use super::checks::{self, page};
 use super::error::ControlError;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 
 text_enum! {
     /// The state of a notification.
@@ -38,10 +39,10 @@ pub struct Notification {
     pub body: Json,
     pub state: NotificationState,
     pub attempts: i64,
-    pub next_attempt_at: i64,
+    pub next_attempt_at: UnixTime,
     pub last_error: Option<String>,
-    pub created_at: i64,
-    pub delivered_at: Option<i64>,
+    pub created_at: UnixTime,
+    pub delivered_at: Option<UnixTime>,
 }
 
 impl Notification {
@@ -69,7 +70,7 @@ pub enum Attempt {
     Delivered,
     /// The next attempt is at `at`.
     Later {
-        at: i64,
+        at: UnixTime,
         error: String,
     },
     GivenUp {
@@ -90,7 +91,7 @@ pub struct NotificationFilter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub waiting: i64,
-    pub oldest_created_at: Option<i64>,
+    pub oldest_created_at: Option<UnixTime>,
 }
 
 macro_rules! columns {
@@ -176,7 +177,7 @@ const FORGET: &str =
     "DELETE FROM notifications WHERE state IN ('delivered', 'failed') AND created_at < $1";
 impl Control {
     /// Saves a message unless one with its key exists. Returns whether it was saved.
-    pub async fn notify(&self, new: &NewNotification, at: i64) -> Result<bool, ControlError> {
+    pub async fn notify(&self, new: &NewNotification, at: UnixTime) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
         let written = insert(&mut *statements, new, at).await?;
         statements.commit(Notice::Silent).await?;
@@ -191,8 +192,8 @@ impl Control {
     /// Claims messages that are due, at most one per channel. The claims expire at `until`.
     pub async fn claim(
         &self,
-        now: i64,
-        until: i64,
+        now: UnixTime,
+        until: UnixTime,
         limit: u32,
     ) -> Result<Vec<Notification>, ControlError> {
         // Usually nothing is due, and this query takes no locks.
@@ -213,7 +214,7 @@ impl Control {
         &self,
         claimed: &Notification,
         attempt: &Attempt,
-        at: i64,
+        at: UnixTime,
     ) -> Result<bool, ControlError> {
         let (state, next, error) = match attempt {
             Attempt::Delivered => (NotificationState::Delivered, at, None),
@@ -258,7 +259,7 @@ impl Control {
         project: &str,
         id: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change
@@ -284,7 +285,10 @@ impl Control {
     }
 
     /// Deletes finished messages that were created before this time. Returns their number.
-    pub async fn delete_finished_notifications(&self, before: i64) -> Result<u64, ControlError> {
+    pub async fn delete_finished_notifications(
+        &self,
+        before: UnixTime,
+    ) -> Result<u64, ControlError> {
         let mut statements = self.begin().await?;
         let forgotten = statements.execute(FORGET, values![before]).await?;
         statements.commit(Notice::Silent).await?;
@@ -295,7 +299,7 @@ impl Control {
 pub(super) async fn insert(
     statements: &mut dyn Statements,
     new: &NewNotification,
-    at: i64,
+    at: UnixTime,
 ) -> Result<bool, ControlError> {
     if new.key.len() > 200 {
         return Err(checks::invalid("the key of a notification is too long"));

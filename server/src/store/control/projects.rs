@@ -11,6 +11,7 @@ use super::erasures::refuse_erased;
 use super::error::ControlError;
 use super::signal_quotas::SignalQuotas;
 use super::text_enum::text_enum;
+use crate::clock::UnixTime;
 
 /// Limits on what a project or a key may send. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub struct Project {
     /// `^[a-z0-9][a-z0-9-]{0,62}$`. It never changes.
     pub id: String,
     pub settings: ProjectSettings,
-    pub created_at: i64,
+    pub created_at: UnixTime,
 }
 
 impl Project {
@@ -121,7 +122,7 @@ impl Control {
         id: &str,
         settings: ProjectSettings,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Project, ControlError> {
         checks::slug(id)?;
         checks::name(&settings.name)?;
@@ -146,7 +147,7 @@ impl Control {
         id: &str,
         settings: ProjectSettings,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Project, ControlError> {
         checks::name(&settings.name)?;
         let (per_second, per_day) = quotas(&settings)?;

@@ -7,6 +7,7 @@ use super::audit::{Action, Actor};
 use super::backend::{Row, values};
 use super::change::{Change, Entry};
 use super::error::ControlError;
+use crate::clock::UnixTime;
 
 const GET: &str = "SELECT id, scrubbing FROM projects WHERE id = $1";
 const LIST: &str = "SELECT id, scrubbing FROM projects WHERE scrubbing <> '{}' ORDER BY id";
@@ -32,7 +33,7 @@ impl Control {
         project: &str,
         document: &str,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change

@@ -6,6 +6,7 @@
 //! successor, and that is single-use too.
 
 use serde_json::json;
+use std::time::Duration;
 use uuid::Uuid;
 
 use super::Control;
@@ -14,19 +15,20 @@ use super::backend::{Notice, Row, values};
 use super::change::{Change, Entry, new_id};
 use super::error::ControlError;
 use super::secrets::SecretHash;
+use crate::clock::UnixTime;
 
 /// How long a used token may be reused, in microseconds. This covers two tabs of a browser and lost responses.
-const AT_ONCE: i64 = 30 * 1_000_000;
+const AT_ONCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// Stays the same when the refresh token changes.
     pub id: Uuid,
     pub user: Uuid,
-    pub created_at: i64,
-    pub last_used_at: i64,
-    pub expires_at: i64,
-    pub revoked_at: Option<i64>,
+    pub created_at: UnixTime,
+    pub last_used_at: UnixTime,
+    pub expires_at: UnixTime,
+    pub revoked_at: Option<UnixTime>,
 }
 
 impl Session {
@@ -46,9 +48,9 @@ impl Session {
 pub struct NewSession {
     pub user: Uuid,
     pub token_hash: SecretHash,
-    pub expires_at: i64,
+    pub expires_at: UnixTime,
     /// When the session ends, even if it is refreshed.
-    pub ends_at: Option<i64>,
+    pub ends_at: Option<UnixTime>,
 }
 
 /// The exchange of a refresh token for a new one. The successor must be deterministic, so that an immediate reuse gets
@@ -58,7 +60,7 @@ pub struct TokenExchange {
     pub old: SecretHash,
     pub new: SecretHash,
     /// When the new token, and with it the session, expires if unused.
-    pub expires_at: i64,
+    pub expires_at: UnixTime,
 }
 
 /// The outcome of an exchange.
@@ -131,7 +133,7 @@ impl Control {
         &self,
         new: NewSession,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Session, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let expires_at = not_after(new.expires_at, new.ends_at);
@@ -150,7 +152,7 @@ impl Control {
     pub async fn rotate_session(
         &self,
         exchange: TokenExchange,
-        at: i64,
+        at: UnixTime,
     ) -> Result<Rotation, ControlError> {
         // Looks the token up before taking the writer, so that invented tokens do not delay writes.
         self.row(BY_TOKEN, values![exchange.old]).await?;
@@ -165,13 +167,13 @@ impl Control {
             }
             return refuse(change, exchange.old, at).await;
         };
-        let ends_at: Option<i64> = used.get("ends_at")?;
+        let ends_at: Option<UnixTime> = used.get("ends_at")?;
         let values = values![
             next,
             used.id("family")?,
             used.id("user_id")?,
             exchange.new,
-            used.get::<i64>("created_at")?,
+            used.get::<UnixTime>("created_at")?,
             at,
             not_after(exchange.expires_at, ends_at),
             ends_at,
@@ -186,7 +188,7 @@ impl Control {
         &self,
         id: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(REVOKE, values![id, at]).await?;
@@ -198,7 +200,7 @@ impl Control {
         &self,
         user: Uuid,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change
@@ -209,12 +211,16 @@ impl Control {
     }
 
     /// Returns the active sessions of a user, most recently used first, at most 100. Older ones are ignored.
-    pub async fn sessions_of(&self, user: Uuid, now: i64) -> Result<Vec<Session>, ControlError> {
+    pub async fn sessions_of(
+        &self,
+        user: Uuid,
+        now: UnixTime,
+    ) -> Result<Vec<Session>, ControlError> {
         self.records(LIST, values![user, now], Session::read).await
     }
 
     /// Deletes sessions and invitations that expired before a time. Each refresh of a session leaves a row behind.
-    pub async fn forget_expired(&self, before: i64) -> Result<u64, ControlError> {
+    pub async fn forget_expired(&self, before: UnixTime) -> Result<u64, ControlError> {
         let actor = Actor::system("sessions");
         let mut change = Change::begin(self, &actor, before).await?;
         let sessions = change.execute(FORGET, values![before]).await?;
@@ -224,7 +230,7 @@ impl Control {
     }
 }
 
-fn not_after(expires_at: i64, ends_at: Option<i64>) -> i64 {
+fn not_after(expires_at: UnixTime, ends_at: Option<UnixTime>) -> UnixTime {
     ends_at.map_or(expires_at, |end| expires_at.min(end))
 }
 
@@ -232,7 +238,7 @@ fn not_after(expires_at: i64, ends_at: Option<i64>) -> i64 {
 async fn refuse(
     mut change: Change<'_>,
     token: SecretHash,
-    at: i64,
+    at: UnixTime,
 ) -> Result<Rotation, ControlError> {
     let known = change.row(BY_TOKEN, values![token]).await?;
     let known = known.ok_or(ControlError::NotFound)?;

@@ -10,6 +10,7 @@ use super::backend::{Notice, Row, values};
 use super::change::{Change, Entry};
 use super::checks;
 use super::error::ControlError;
+use crate::clock::UnixTime;
 
 /// How many days a project's rows are kept. `null`: the default of the installation. 0: forever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -85,7 +86,7 @@ impl Control {
         storage: &Storage,
         known: Option<u64>,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         if storage
             .keep

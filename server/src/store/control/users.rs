@@ -13,6 +13,7 @@ use super::grant::Grant;
 use super::invitations::END_INVITATIONS;
 use super::secrets::Hidden;
 use super::sessions::REVOKE_ALL_OF_USER;
+use crate::clock::UnixTime;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
@@ -24,8 +25,8 @@ pub struct User {
     pub password_hash: Option<Hidden>,
     /// Whether the user is admin of the whole installation, which outranks all roles.
     pub is_admin: bool,
-    pub created_at: i64,
-    pub disabled_at: Option<i64>,
+    pub created_at: UnixTime,
+    pub disabled_at: Option<UnixTime>,
 }
 
 impl User {
@@ -90,7 +91,7 @@ impl Control {
         &self,
         new: NewUser,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<User, ControlError> {
         let email = checks::email(&new.email)?;
         checks::name(&new.name)?;
@@ -137,7 +138,7 @@ impl Control {
         id: Uuid,
         password_hash: Hidden,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let values = values![id, password_hash.0];
@@ -157,7 +158,7 @@ impl Control {
         id: Uuid,
         tokens: TokensOfUser,
         actor: &Actor,
-        at: i64,
+        at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(DISABLE, values![id, at]).await?;
@@ -178,7 +179,12 @@ impl Control {
             .await
     }
 
-    pub async fn enable_user(&self, id: Uuid, actor: &Actor, at: i64) -> Result<(), ControlError> {
+    pub async fn enable_user(
+        &self,
+        id: Uuid,
+        actor: &Actor,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let enabled = change.row(ENABLE, values![id]).await?;
         let enabled = enabled.ok_or(ControlError::NotFound)?;

@@ -3,9 +3,7 @@
 
 use super::define::Kept;
 use super::statement::{Base, Grain, Reading, Span};
-
-const HOUR: i64 = 3_600_000_000;
-const DAY: i64 = 24 * HOUR;
+use crate::clock::{DAY, HOUR};
 
 /// One source and the periods that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +78,8 @@ fn cut(span: Span, grain: Grain, finer: Grain) -> Vec<(Grain, Span)> {
     } else {
         Grain::Raw
     };
-    let from = -((-span.from).div_euclid(unit) * unit);
-    let to = span.to.div_euclid(unit) * unit;
+    let from = span.from.ceil(unit);
+    let to = span.to.floor(unit);
     if from >= to {
         return cut(span, next, Grain::Raw);
     }
@@ -107,13 +105,17 @@ fn cut(span: Span, grain: Grain, finer: Grain) -> Vec<(Grain, Span)> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock::UnixTime;
 
     #[test]
     fn partial_units_are_read_from_finer_sources_without_gaps() {
+        let at = |passed| UnixTime::default() + passed;
         let span = Span {
-            from: 22 * HOUR + 1,
-            to: 2 * DAY + HOUR + 5,
+            from: at(22 * HOUR + Duration::from_micros(1)),
+            to: at(2 * DAY + HOUR + Duration::from_micros(5)),
         };
         let pieces = cut(span, Grain::Daily, Grain::Hourly);
         let grains: Vec<_> = pieces.iter().map(|(grain, _)| *grain).collect();
@@ -127,13 +129,16 @@ mod tests {
                 Grain::Raw
             ]
         );
-        let mut at = span.from;
+        let mut end = span.from;
         for (_, piece) in &pieces {
-            assert_eq!(piece.from, at);
-            at = piece.to;
+            assert_eq!(piece.from, end);
+            end = piece.to;
         }
-        assert_eq!(at, span.to);
-        let minutes = Span { from: 1, to: 2 };
+        assert_eq!(end, span.to);
+        let minutes = Span {
+            from: UnixTime::from_micros(1),
+            to: UnixTime::from_micros(2),
+        };
         assert_eq!(
             cut(minutes, Grain::Daily, Grain::Hourly),
             [(Grain::Raw, minutes)]

@@ -3,12 +3,13 @@
 use super::aggregate::Measure;
 use super::define::{Dimension, Kept, Subject};
 use super::parts::{self, Part};
+use crate::clock::UnixTime;
 
-/// A half-open period in microseconds since the epoch: `from` is included, `to` is not.
+/// A half-open period: `from` is included, `to` is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    pub from: i64,
-    pub to: i64,
+    pub from: UnixTime,
+    pub to: UnixTime,
 }
 
 /// The source of the rows.

@@ -3,6 +3,7 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
+use crate::clock::UnixTime;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// A version of an app that has sent batches.
@@ -23,14 +24,14 @@ impl ClickHouse {
     pub async fn seen_versions(
         &self,
         project: &str,
-        from: i64,
-        to: i64,
+        from: UnixTime,
+        to: UnixTime,
     ) -> Result<Vec<SeenVersion>, Failure> {
         let query = self
             .question(&SEEN.replace("FROM usage", &format!("FROM `{}`.usage", self.database())))?
             .param("project", project)
-            .param("from", from.div_euclid(1_000_000))
-            .param("to", to.div_euclid(1_000_000));
+            .param("from", from.as_secs())
+            .param("to", to.as_secs());
         Ok(self.collect(query).await?.0)
     }
 }

@@ -2,6 +2,8 @@
 
 use super::define::Time;
 use super::statement::{Grain, Reading, Span, Statement};
+use crate::clock::DAY;
+use std::time::Duration;
 
 impl Reading {
     /// Returns the time of a row in seconds since the epoch: the time of arrival if `received` is set.
@@ -52,15 +54,14 @@ impl Reading {
         if self.received {
             return self.arrived_within(span, name, statement);
         }
-        let seconds = |micros: i64| micros.div_euclid(1_000_000);
-        let (column, from, to, scale) = match (self.grain, self.subject.time) {
+        let micros = |span: Span| (span.from.as_micros(), span.to.as_micros());
+        let seconds = |span: Span| (span.from.as_secs(), span.to.as_secs());
+        let (column, (from, to), scale) = match (self.grain, self.subject.time) {
             (Grain::Raw, Time::Instant(column)) => {
-                (column, span.from, span.to, "fromUnixTimestamp64Micro")
+                (column, micros(span), "fromUnixTimestamp64Micro")
             }
-            (Grain::Raw, Time::Hour(column)) => {
-                (column, seconds(span.from), seconds(span.to), "toDateTime")
-            }
-            (Grain::Hourly, _) => ("hour", seconds(span.from), seconds(span.to), "toDateTime"),
+            (Grain::Raw, Time::Hour(column)) => (column, seconds(span), "toDateTime"),
+            (Grain::Hourly, _) => ("hour", seconds(span), "toDateTime"),
             (Grain::Raw, Time::Day(column)) => {
                 return self.within_days(column, span, name, statement);
             }
@@ -76,10 +77,10 @@ impl Reading {
     /// Returns the condition that a row arrived in a period. Events that happened more than a week before the period are ignored;
     /// otherwise the query would read all partitions.
     fn arrived_within(&self, span: Span, name: &str, statement: &mut Statement) -> String {
-        const LATEST: i64 = 7 * 86_400_000_000;
+        const LATEST: Duration = Duration::from_secs(7 * 86_400);
         let numbers = &mut statement.numbers;
-        numbers.push((format!("{name}_from"), span.from));
-        numbers.push((format!("{name}_to"), span.to));
+        numbers.push((format!("{name}_from"), span.from.as_micros()));
+        numbers.push((format!("{name}_to"), span.to.as_micros()));
         let arrived = format!(
             "s.received_at >= fromUnixTimestamp64Micro({{{name}_from:Int64}}, 'UTC') \
              AND s.received_at < fromUnixTimestamp64Micro({{{name}_to:Int64}}, 'UTC')"
@@ -87,7 +88,7 @@ impl Reading {
         let Time::Instant(column) = self.subject.time else {
             return arrived;
         };
-        numbers.push((format!("{name}_since"), span.from - LATEST));
+        numbers.push((format!("{name}_since"), (span.from - LATEST).as_micros()));
         format!(
             "{arrived} AND s.{column} >= fromUnixTimestamp64Micro({{{name}_since:Int64}}, 'UTC')"
         )
@@ -101,13 +102,13 @@ impl Reading {
         name: &str,
         statement: &mut Statement,
     ) -> String {
-        const DAY: i64 = 86_400_000_000;
+        const INSTANT: Duration = Duration::from_micros(1);
         statement
             .numbers
-            .push((format!("{name}_from"), span.from.div_euclid(DAY)));
+            .push((format!("{name}_from"), span.from.number_of(DAY)));
         statement
             .numbers
-            .push((format!("{name}_to"), (span.to - 1).div_euclid(DAY)));
+            .push((format!("{name}_to"), (span.to - INSTANT).number_of(DAY)));
         format!(
             "s.{column} >= toDate({{{name}_from:Int64}}) AND s.{column} <= toDate({{{name}_to:Int64}})"
         )

@@ -1,5 +1,6 @@
 //! A server's connection to the model of ClickHouse.
 
+use crate::clock::UnixTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 
@@ -88,7 +89,7 @@ impl Destination for Connection {
             let whole = found("batches").into_iter().map(|row| StoredBatch {
                 batch_id: batch_id(&row),
                 number: rows::number_of(&row),
-                received_at: row["received_at"].number() as i64,
+                received_at: UnixTime::from_micros(row["received_at"].number() as i64),
             });
             Ok(StoredBatches {
                 whole: whole.collect(),

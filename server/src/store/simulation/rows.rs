@@ -1,5 +1,6 @@
 //! Rows in the model of ClickHouse, and how to read them from the blocks that the writer sends.
 
+use crate::clock::UnixTime;
 use std::collections::BTreeMap;
 
 use uuid::Uuid;
@@ -145,7 +146,12 @@ pub(super) struct Batch {
 impl Batch {
     /// Encodes the record that the server writes to its log. A newer version has one more column.
     pub(super) fn record(&self, received_at: i64, is_newer: bool) -> Vec<u8> {
-        let mut record = RecordBuilder::new(self.project, self.id, &self.split_from, received_at);
+        let mut record = RecordBuilder::new(
+            self.project,
+            self.id,
+            &self.split_from,
+            UnixTime::from_micros(received_at),
+        );
         let of = |table: &str| -> Vec<&Event> {
             let events = self.events.iter();
             events.filter(|event| event.table == table).collect()

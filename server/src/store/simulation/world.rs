@@ -1,5 +1,6 @@
 //! One simulated server with its disk and its store.
 
+use crate::clock::UnixTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -221,7 +222,7 @@ impl World {
             state: PathBuf::from("/data/drain.json"),
             clock: Clock::new({
                 let began = self.began;
-                move || time_since(began)
+                move || UnixTime::from_micros(time_since(began))
             }),
         };
         let connection = Connection {

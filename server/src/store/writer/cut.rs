@@ -7,6 +7,7 @@ use super::super::ledger::{Ledger, Range};
 use super::super::log::LogRecords;
 use super::super::number::Number;
 use super::super::record::Record;
+use crate::clock::UnixTime;
 
 /// Returns the records that have rows. Fails if a newer server has written a record, which happens after a downgrade.
 pub(super) fn parse(records: &LogRecords) -> Result<Vec<(u64, Record<'_>)>, Failure> {
@@ -39,7 +40,7 @@ pub(super) fn join_fold(
     ledger: &mut Ledger,
     range: &mut Range,
     parsed: &[(u64, Record<'_>)],
-    now: i64,
+    now: UnixTime,
     random: u64,
 ) {
     let duplicates: HashSet<u64> = range.duplicates.iter().copied().collect();

@@ -167,7 +167,7 @@ impl<D: Destination> Writer<D> {
 
     fn is_in_doubt(&self, fold: &Fold, roll_up: &RollUp) -> bool {
         // A rebuild takes over folds that have waited for hours.
-        let is_old = fold.number.seconds() < self.settings.clock.now() / 1_000_000 - OLD_FOLD;
+        let is_old = fold.number.seconds() < self.settings.clock.now().as_secs() - OLD_FOLD;
         let key = (fold.number, roll_up.name.clone());
         is_old || fold.number <= self.doubtful_before || self.doubtful_roll_ups.contains(&key)
     }

@@ -1,5 +1,7 @@
 //! Users, their roles, their invitations and their sessions.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use unjank_server::store::control::{
     Actor, Control, ControlError, Hidden, Invitation, Membership, NewSession, NewUser, Purpose,
@@ -271,7 +273,7 @@ async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
     }
     let control = &place.control;
     let late = control
-        .rotate_session(exchange("t1", "t2"), at(40) - 1)
+        .rotate_session(exchange("t1", "t2"), at(40) - Duration::from_micros(1))
         .await;
     assert!(matches!(late, Ok(Rotation::Rotated(_))), "{late:?}");
     // One session, with one token.

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unjank_server::clock::Clock;
+use unjank_server::clock::{Clock, UnixTime};
 
 use super::incidents::Database;
 use super::{channel, sending, test};
@@ -115,8 +115,8 @@ impl Drop for Alertmanager {
 /// Sets the server to the machine's clock, which Alertmanager uses.
 fn set_clock(server: &Server) -> i64 {
     let now = Clock::system().now();
-    server.pass(Duration::from_micros(u64::try_from(now - NOW).unwrap()));
-    now
+    server.pass(now.since(UnixTime::from_micros(NOW)));
+    now.as_micros()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -50,7 +50,7 @@ async fn channels(program: &Program, folder: &std::path::Path, url: &str) -> Vec
 /// Makes some rules fire. Returns the keys of the messages that all channels must receive.
 async fn fire_rules(folder: &std::path::Path, channels: &[String]) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
-    let now = Clock::system().now();
+    let now = Clock::system().now().as_micros();
     for _ in 0..RULES {
         let rule = Database::in_folder(folder).rule().await;
         let fired = rule.fire(&["critical"], now).await[0];

@@ -1,5 +1,7 @@
 //! Messages are saved once and claimed by one server, on both engines.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use serde_json::json;
 use unjank_server::store::control::{
@@ -48,9 +50,15 @@ async fn concurrent_servers_save_one_message(place: Place) {
         rule: rule.id.to_string(),
     };
     for round in 1..=5 {
-        let fired = rule.fire(&["critical", "warning", "info"], at(2)).await;
+        let fired = rule
+            .fire(&["critical", "warning", "info"], at(2).as_micros())
+            .await;
         assert_eq!(
-            place.control.unannounced(at(3), at(2) - 1).await.unwrap(),
+            place
+                .control
+                .unannounced(at(3), at(2) - Duration::from_micros(1))
+                .await
+                .unwrap(),
             []
         );
         assert_eq!(
@@ -89,7 +97,7 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
         project: "default".to_owned(),
         rule: rule.id.to_string(),
     };
-    rule.fire(&["critical"], at(2)).await;
+    rule.fire(&["critical"], at(2).as_micros()).await;
     place
         .control
         .announce_incidents(&unannounced, at(2))
