@@ -146,7 +146,7 @@ impl Bench<'_> {
             stages: self.place.stages().await.since(&stages),
         });
         let took = outcome.took.as_secs_f64() + drain.unwrap_or_default();
-        Ok(outcome.tally.acknowledged as f64 / took.max(0.001))
+        Ok(outcome.tally.counts.acknowledged as f64 / took.max(0.001))
     }
 
     async fn send(
@@ -197,5 +197,5 @@ fn load(args: &BenchArgs, rate: Rate, mix: Mix) -> LoadArgs {
 }
 
 fn rate_of(outcome: &Outcome) -> f64 {
-    outcome.tally.acknowledged as f64 / outcome.took.as_secs_f64().max(0.001)
+    outcome.tally.counts.acknowledged as f64 / outcome.took.as_secs_f64().max(0.001)
 }

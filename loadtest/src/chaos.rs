@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tokio::task::JoinSet;
+use unjank_random::Random;
 
 use crate::arguments::ChaosArgs;
 use crate::console;
@@ -19,7 +20,6 @@ use crate::server::{KEY, Server};
 use crate::server_and_store::{Check, ServerAndStore};
 use crate::store::Scope;
 use crate::workload::{Destination, Workload, new_tag};
-use unjank_random::Random;
 
 pub(crate) async fn run(args: &ChaosArgs) -> Result<Report> {
     ensure!(

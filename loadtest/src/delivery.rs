@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
+use unjank_random::Random;
 
 use crate::generator::Stop;
 use crate::pacing::Due;
 use crate::parcel::Parcel;
 use crate::post::{Acceptance, Answer, Attempt, Target};
 use crate::{clock, console};
-use unjank_random::Random;
 
 /// The final state of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,10 +12,10 @@ mod traffic;
 
 use clap::ValueEnum;
 use unjank_protocol::{Batch, Signal, Timestamp};
+use unjank_random::{Random, whole};
 
 use crate::population::Device;
 use crate::vocabulary::Vocabulary;
-use unjank_random::{Random, whole};
 
 /// The minute of a session that a batch reports.
 pub(crate) struct Scene<'a> {

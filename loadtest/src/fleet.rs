@@ -3,7 +3,6 @@
 //! in the mix of devices can be added. Rows are inserted straight into the raw tables, and are the same for the same seed.
 
 use anyhow::{Context, Result};
-
 use twox_hash::XxHash64;
 
 use crate::clickhouse::ClickHouse;

@@ -49,7 +49,7 @@ impl Repeats {
     /// Returns whether the devices know how often the server received each batch: if every attempt was answered.
     pub(crate) fn known(tally: &Tally) -> Self {
         let answered = |status: &String| status.starts_with(|first: char| first.is_ascii_digit());
-        if tally.statuses.keys().all(answered) {
+        if tally.counts.statuses.keys().all(answered) {
             Self::Counted
         } else {
             Self::AtLeast

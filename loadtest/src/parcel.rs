@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use clap::ValueEnum;
 use unjank_protocol::{Batch, Signal, Timestamp};
+use unjank_random::Random;
 use uuid::Uuid;
 
 use crate::events::{Mix, Scene, spoil};
@@ -14,7 +15,6 @@ use crate::fingerprint::{self, Times};
 use crate::plan::Plan;
 use crate::population::{Population, RunTag};
 use crate::vocabulary::Vocabulary;
-use unjank_random::Random;
 
 /// Compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,9 +1,8 @@
 //! The simulated devices, in realistic proportions.
 
 use unjank_protocol::{Network, Resource, Text};
-use uuid::{Builder, Uuid};
-
 use unjank_random::{Dice, Random};
+use uuid::{Builder, Uuid};
 
 /// Last digit of the install ids of devices with a correct clock, whose event times the server must store unchanged.
 const RIGHT_CLOCK_DIGIT: u64 = 0xa;

@@ -42,9 +42,9 @@ impl Progress {
         let seconds = elapsed.as_secs_f64().max(0.001);
         let line = format!(
             "{} batches acknowledged, {:.0} events/s, {under_way} in flight, {} retries, p99 {:.1} ms",
-            tally.acknowledged,
-            tally.events_accepted as f64 / seconds,
-            tally.retries,
+            tally.counts.acknowledged,
+            tally.counts.events_accepted as f64 / seconds,
+            tally.counts.retries,
             tally.latency().p99_ms,
         );
         if let Some(bar) = &self.bar {

@@ -79,18 +79,18 @@ pub(crate) async fn run(recording: &Recording<'_>, place: &ServerAndStore) -> Re
         unreachable!("the loop runs twice");
     };
     report.warnings.extend(judge_first(first));
-    let all_repeated = second.tally.duplicates == second.tally.batches;
+    let all_repeated = second.tally.counts.duplicates == second.tally.counts.batches;
     if !all_repeated {
         report.warnings.push(format!(
             "the server reported only {} of {} repeated batches as duplicates",
-            second.tally.duplicates, second.tally.batches
+            second.tally.counts.duplicates, second.tally.counts.batches
         ));
     }
     if recording.verify {
         let check = Check {
             scope: scope(&first.ledger, &parcels),
             // If some batches were duplicates the first time, the books count their events from an earlier replay.
-            fresh: fresh && first.tally.duplicates == 0,
+            fresh: fresh && first.tally.counts.duplicates == 0,
             repeated: second.ledger.repeated(),
             repeats: Repeats::AtLeast,
         };
@@ -102,12 +102,12 @@ pub(crate) async fn run(recording: &Recording<'_>, place: &ServerAndStore) -> Re
 }
 
 fn judge_first(outcome: &Outcome) -> Option<String> {
-    let duplicates = outcome.tally.duplicates;
+    let duplicates = outcome.tally.counts.duplicates;
     (duplicates > 0).then(|| {
         format!(
             "{duplicates} of {} batches were already stored by a replay within the last 7 days, so verification only \
              shows that they were not stored again",
-            outcome.tally.batches
+            outcome.tally.counts.batches
         )
     })
 }

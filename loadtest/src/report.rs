@@ -15,7 +15,7 @@ use crate::processes::{Cost, Machine};
 use crate::server_and_store::Verification;
 use crate::stages::Stage;
 use crate::store::{ColumnSize, TableSize};
-use crate::tally::Latencies;
+use crate::tally::{Counts, Latencies};
 use crate::watch::Watch;
 
 /// Results of one invocation of the tool.
@@ -79,11 +79,11 @@ impl Report {
         self.warnings.extend(load.warnings(measured.outcome));
         self.phases.push(Phase {
             name: measured.name,
-            costs: measured.watch.costs(load.events_accepted),
+            costs: measured.watch.costs(load.counts.events_accepted),
             drain_s: measured.drain_s,
-            stored_events_per_s: measured
-                .drain_s
-                .map(|drain_s| load.events_accepted as f64 / (load.took_s + drain_s).max(0.001)),
+            stored_events_per_s: measured.drain_s.map(|drain_s| {
+                load.counts.events_accepted as f64 / (load.took_s + drain_s).max(0.001)
+            }),
             stages: measured.stages,
             load,
         });
@@ -114,24 +114,8 @@ pub(crate) struct LoadReport {
     pub(crate) acknowledged_events_per_s: f64,
     /// Time from the start to the last acknowledgment, in seconds.
     pub(crate) took_s: f64,
-    pub(crate) batches: u64,
-    pub(crate) acknowledged: u64,
-    pub(crate) refused: u64,
-    pub(crate) unknown: u64,
-    /// Batches whose receipt said `duplicate`.
-    pub(crate) duplicates: u64,
-    pub(crate) events_sent: u64,
-    pub(crate) events_accepted: u64,
-    pub(crate) events_rejected: u64,
-    pub(crate) events_truncated: u64,
-    pub(crate) wrong_receipts: u64,
-    pub(crate) attempts: u64,
-    pub(crate) retries: u64,
-    pub(crate) bytes_sent: u64,
-    pub(crate) json_bytes: u64,
-    pub(crate) statuses: BTreeMap<String, u64>,
-    pub(crate) rejections: BTreeMap<String, u64>,
-    pub(crate) reasons: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    pub(crate) counts: Counts,
     /// Time from the scheduled start to the acknowledgment.
     pub(crate) latency: Latencies,
     /// Time from the start of the request to the response, of every attempt.
@@ -153,26 +137,10 @@ impl LoadReport {
         };
         Self {
             offered_batches_per_s: offered,
-            achieved_batches_per_s: per_second(tally.acknowledged),
-            acknowledged_events_per_s: per_second(tally.events_accepted),
+            achieved_batches_per_s: per_second(tally.counts.acknowledged),
+            acknowledged_events_per_s: per_second(tally.counts.events_accepted),
             took_s,
-            batches: tally.batches,
-            acknowledged: tally.acknowledged,
-            refused: tally.refused,
-            unknown: tally.unknown,
-            duplicates: tally.duplicates,
-            events_sent: tally.events_sent,
-            events_accepted: tally.events_accepted,
-            events_rejected: tally.events_rejected,
-            events_truncated: tally.events_truncated,
-            wrong_receipts: tally.wrong_receipts,
-            attempts: tally.attempts,
-            retries: tally.retries,
-            bytes_sent: tally.bytes_sent,
-            json_bytes: tally.json_bytes,
-            statuses: tally.statuses.clone(),
-            rejections: tally.rejections.clone(),
-            reasons: tally.reasons.clone(),
+            counts: tally.counts.clone(),
             latency: tally.latency(),
             service: tally.service(),
             generator_late: outcome.pacing.generator_late,
@@ -184,11 +152,11 @@ impl LoadReport {
     pub(crate) fn warnings(&self, outcome: &Outcome) -> Vec<String> {
         let mut warnings = Vec::new();
         // Ignore a few: the operating system causes them.
-        if self.generator_late * 100 > self.batches {
+        if self.generator_late * 100 > self.counts.batches {
             warnings.push(format!(
                 "the generator could not keep up: {} of {} batches were not ready at their scheduled start (at most {:.0} ms \
                  late). Latencies include that delay. Lower the rate, or build the load ahead with --prepare",
-                self.generator_late, self.batches, self.generator_late_most_ms
+                self.generator_late, self.counts.batches, self.generator_late_most_ms
             ));
         }
         if outcome.saturated && self.offered_batches_per_s.is_some() {
@@ -201,10 +169,10 @@ impl LoadReport {
         if outcome.interrupted {
             warnings.push("interrupted: the figures cover only part of the load".to_owned());
         }
-        if self.wrong_receipts > 0 {
+        if self.counts.wrong_receipts > 0 {
             warnings.push(format!(
                 "{} receipts do not match their batch",
-                self.wrong_receipts
+                self.counts.wrong_receipts
             ));
         }
         warnings

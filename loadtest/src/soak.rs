@@ -16,6 +16,10 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
+use self::engine::TableWork;
+use self::probe::Probe;
+use self::sample::{Sample, Sampler};
+use self::verdict::Verdict;
 use crate::arguments::{LoadArgs, duration};
 use crate::clock;
 use crate::console;
@@ -29,11 +33,6 @@ use crate::server_and_store::ServerAndStore;
 use crate::stages::Stage;
 use crate::tally::{Latencies, Recent};
 use crate::workload::{Destination, Workload, new_tag};
-
-use self::engine::TableWork;
-use self::probe::Probe;
-use self::sample::{Sample, Sampler};
-use self::verdict::Verdict;
 
 #[derive(Debug, Args)]
 pub(crate) struct SoakArgs {

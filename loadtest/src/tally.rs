@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::delivery::{Delivery, Fate};
 
 /// Counts of all finished batches.
-pub(crate) struct Tally {
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Counts {
     pub(crate) batches: u64,
     pub(crate) acknowledged: u64,
     pub(crate) refused: u64,
@@ -35,6 +36,19 @@ pub(crate) struct Tally {
     pub(crate) rejections: BTreeMap<String, u64>,
     /// Number of batches that were rejected or given up, by reason.
     pub(crate) reasons: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    fn add_reason(&mut self, why: &str) {
+        let known = self.reasons.contains_key(why) || self.reasons.len() < MOST_REASONS;
+        let why = if known { why } else { "other reasons" };
+        *self.reasons.entry(why.to_owned()).or_default() += 1;
+    }
+}
+
+/// Counts and latencies of all finished batches.
+pub(crate) struct Tally {
+    pub(crate) counts: Counts,
     latency: Spread,
     service: Spread,
     last_end: Option<Instant>,
@@ -57,23 +71,7 @@ const MOST_REASONS: usize = 20;
 impl Tally {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
-            batches: 0,
-            acknowledged: 0,
-            refused: 0,
-            unknown: 0,
-            duplicates: 0,
-            events_sent: 0,
-            events_accepted: 0,
-            events_rejected: 0,
-            events_truncated: 0,
-            wrong_receipts: 0,
-            attempts: 0,
-            retries: 0,
-            bytes_sent: 0,
-            json_bytes: 0,
-            statuses: BTreeMap::new(),
-            rejections: BTreeMap::new(),
-            reasons: BTreeMap::new(),
+            counts: Counts::default(),
             service: Spread::new()?,
             latency: Spread::new()?,
             last_end: None,
@@ -81,52 +79,46 @@ impl Tally {
     }
 
     pub(crate) fn add(&mut self, delivery: &Delivery) {
-        let parcel = &delivery.parcel;
-        self.batches += 1;
-        self.events_sent += parcel.events;
-        self.json_bytes += parcel.json_bytes;
-        self.attempts += delivery.attempts.len() as u64;
-        self.retries += delivery.attempts.len().saturating_sub(1) as u64;
-        self.bytes_sent += parcel.body.len() as u64 * delivery.attempts.len() as u64;
+        let (parcel, counts) = (&delivery.parcel, &mut self.counts);
+        counts.batches += 1;
+        counts.events_sent += parcel.events;
+        counts.json_bytes += parcel.json_bytes;
+        counts.attempts += delivery.attempts.len() as u64;
+        counts.retries += delivery.attempts.len().saturating_sub(1) as u64;
+        counts.bytes_sent += parcel.body.len() as u64 * delivery.attempts.len() as u64;
         for (status, took) in &delivery.attempts {
-            *self.statuses.entry(status.clone()).or_default() += 1;
+            *counts.statuses.entry(status.clone()).or_default() += 1;
             self.service.record(*took);
         }
         match &delivery.fate {
             Fate::Acknowledged(acceptance) => {
-                self.acknowledged += 1;
-                self.duplicates += u64::from(acceptance.duplicate);
-                self.events_accepted += acceptance.accepted;
-                self.events_rejected += parcel.events.saturating_sub(acceptance.accepted);
-                self.events_truncated += acceptance.truncated;
+                counts.acknowledged += 1;
+                counts.duplicates += u64::from(acceptance.duplicate);
+                counts.events_accepted += acceptance.accepted;
+                counts.events_rejected += parcel.events.saturating_sub(acceptance.accepted);
+                counts.events_truncated += acceptance.truncated;
                 let reported = acceptance.accepted + acceptance.rejected.len() as u64;
                 // For a duplicate, the server may remember the counts but not the list of rejected events.
                 let adds_up = reported == parcel.events
                     || (acceptance.duplicate && acceptance.accepted <= parcel.events);
                 if !adds_up || acceptance.batch_id != parcel.batch_id {
-                    self.wrong_receipts += 1;
+                    counts.wrong_receipts += 1;
                 }
                 for rejected in &acceptance.rejected {
-                    *self.rejections.entry(rejected.code.clone()).or_default() += 1;
+                    *counts.rejections.entry(rejected.code.clone()).or_default() += 1;
                 }
                 self.latency.record(delivery.latency);
                 self.last_end = self.last_end.max(Some(delivery.ended));
             }
             Fate::Refused(why) => {
-                self.refused += 1;
-                self.reason(why);
+                counts.refused += 1;
+                counts.add_reason(why);
             }
             Fate::Unknown(why) => {
-                self.unknown += 1;
-                self.reason(why);
+                counts.unknown += 1;
+                counts.add_reason(why);
             }
         }
-    }
-
-    fn reason(&mut self, why: &str) {
-        let known = self.reasons.contains_key(why) || self.reasons.len() < MOST_REASONS;
-        let why = if known { why } else { "other reasons" };
-        *self.reasons.entry(why.to_owned()).or_default() += 1;
     }
 
     /// Returns when the last acknowledgment arrived.

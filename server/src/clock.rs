@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use unjank_protocol::Timestamp;
+use unjank_protocol::{Day, Timestamp};
 use utoipa::ToSchema;
 
 /// An hour.
@@ -135,6 +135,13 @@ impl AddAssign<Duration> for UnixTime {
 impl From<Timestamp> for UnixTime {
     fn from(time: Timestamp) -> Self {
         Self(time.as_micros())
+    }
+}
+
+/// The start of the day in UTC.
+impl From<Day> for UnixTime {
+    fn from(day: Day) -> Self {
+        Self::from_secs(i64::from(day.as_days()) * 86_400)
     }
 }
 

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use unjank_monitors::Uptime;
 
+use self::memory::Memory;
 use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::clock::Times;
 use crate::metric_provider::MetricProvider;
-
-use self::memory::Memory;
 
 /// Reports a new value of a monitor. Values of one interval are aggregated into one event with minimum, maximum and mean. Does
 /// nothing while nothing is collected or the monitor is off: the remote configuration switches it on by name, as with

@@ -17,7 +17,6 @@ use unjank_protocol::{SpanKind, SpanStatus};
 
 use crate::client::{self, Shared};
 use crate::clock::Moment;
-
 use crate::names::NameId;
 use crate::random::{draw, random};
 use crate::span_record::{Callsite, Queued, SourceLocation, SpanRecord};

@@ -1,9 +1,9 @@
 //! App starts with the phases of a start.
 
 use unjank_protocol::{AppStart, AppStartKind, Phase, Text};
+use unjank_random::Random;
 
 use super::{Scene, micros};
-use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<AppStart<'a>> {
     (0..count).map(|_| one(scene, random)).collect()

@@ -1,9 +1,9 @@
 //! Frame windows: split the minute into equal parts, with most frames on time and a few late.
 
 use unjank_protocol::{FrameWindow, Histogram, Text};
+use unjank_random::{Random, whole};
 
 use super::{MINUTE_MS, Scene, micros};
-use unjank_random::{Random, whole};
 
 pub(super) fn some<'a>(
     scene: &Scene<'a>,

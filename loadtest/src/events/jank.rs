@@ -1,10 +1,10 @@
 //! Janks: the main thread is in system code, called from functions of the app, called from the looper.
 
 use unjank_protocol::{Frame, Jank, JankKind, JankSample, JankStrategy, LogLine, Text};
+use unjank_random::Random;
 
 use super::{Scene, micros};
 use crate::vocabulary::{LOOPER, SYSTEM_STACKS};
-use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Jank<'a>> {
     (0..count).map(|_| one(scene, random)).collect()

@@ -1,10 +1,10 @@
 //! Metrics: samples of monitors, some of them pre-aggregated. Memory grows during a session, as with a leak.
 
 use unjank_protocol::{Attributes, Metric, Text};
+use unjank_random::{Dice, Random};
 
 use super::Scene;
 use crate::vocabulary::METRICS;
-use unjank_random::{Dice, Random};
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Metric<'a>> {
     let monitors = Dice::zipf(METRICS.len(), 0.8);

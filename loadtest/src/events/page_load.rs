@@ -1,9 +1,9 @@
 //! Page loads: three overlapping parts, slower on slow devices, with the requests that the page waits for.
 
 use unjank_protocol::{LaunchKind, PageLoad, PageOutcome, PageRequest, Text};
+use unjank_random::Random;
 
 use super::{Scene, micros};
-use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<PageLoad<'a>> {
     (0..count).map(|_| one(scene, random)).collect()

@@ -1,9 +1,9 @@
 //! Recompositions: UI functions that were redrawn, and the state that caused it.
 
 use unjank_protocol::{Recomposition, Text};
+use unjank_random::Random;
 
 use super::Scene;
-use unjank_random::Random;
 
 pub(super) fn some<'a>(
     scene: &Scene<'a>,

@@ -1,7 +1,6 @@
 //! SDK health: the overhead of the SDK, and the events that it dropped.
 
 use unjank_protocol::{Dropped, SdkHealth, Signal, Text};
-
 use unjank_random::Random;
 
 pub(super) fn one<'a>(random: &mut Random) -> SdkHealth<'a> {

@@ -3,10 +3,10 @@
 use unjank_protocol::{
     Attributes, Code, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
 };
+use unjank_random::Random;
 
 use super::{Scene, micros};
 use crate::vocabulary::THREADS;
-use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Span<'a>> {
     let mut spans = Vec::with_capacity(count);

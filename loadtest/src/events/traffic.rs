@@ -1,10 +1,10 @@
 //! Traffic: bytes by calendar day in the device's time zone, which may differ from the server's day.
 
 use unjank_protocol::{Day, Text, Traffic};
+use unjank_random::Random;
 
 use super::Scene;
 use crate::vocabulary::SOURCES;
-use unjank_random::Random;
 
 pub(super) fn some<'a>(scene: &Scene<'a>, count: usize, random: &mut Random) -> Vec<Traffic<'a>> {
     let day = Day::containing(scene.end.shifted(scene.device.utc_offset_us));

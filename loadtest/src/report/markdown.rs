@@ -120,13 +120,14 @@ impl Paper {
             ],
         );
         let answers = load
+            .counts
             .statuses
             .iter()
             .map(|(status, count)| [status.clone(), count.to_string()]);
         self.table(["response", "attempts"], answers);
         for (name, counts) in [
-            ("rejected events", &load.rejections),
-            ("batches not stored", &load.reasons),
+            ("rejected events", &load.counts.rejections),
+            ("batches not stored", &load.counts.reasons),
         ] {
             if !counts.is_empty() {
                 let rows = counts
@@ -349,18 +350,23 @@ fn rates(load: &LoadReport) -> Vec<[String; 2]> {
         row("took, s", format!("{:.1}", load.took_s)),
         row(
             "batches: acknowledged, rejected, unknown",
-            format!("{}, {}, {}", load.acknowledged, load.refused, load.unknown),
+            format!(
+                "{}, {}, {}",
+                load.counts.acknowledged, load.counts.refused, load.counts.unknown
+            ),
         ),
         row(
             "events: accepted, rejected, truncated",
             format!(
                 "{}, {}, {}",
-                load.events_accepted, load.events_rejected, load.events_truncated
+                load.counts.events_accepted,
+                load.counts.events_rejected,
+                load.counts.events_truncated
             ),
         ),
         row(
             "retries, duplicate receipts",
-            format!("{}, {}", load.retries, load.duplicates),
+            format!("{}, {}", load.counts.retries, load.counts.duplicates),
         ),
         row(
             "batches not built in time (longest delay, ms)",
@@ -373,8 +379,8 @@ fn rates(load: &LoadReport) -> Vec<[String; 2]> {
             "sent, MiB (uncompressed JSON, MiB)",
             format!(
                 "{} ({})",
-                mebibytes(load.bytes_sent),
-                mebibytes(load.json_bytes)
+                mebibytes(load.counts.bytes_sent),
+                mebibytes(load.counts.json_bytes)
             ),
         ),
     ]

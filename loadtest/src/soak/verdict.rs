@@ -35,16 +35,17 @@ impl Verdict {
     ) -> Self {
         let third = (samples.len() / 3).max(1).min(samples.len());
         let all = || samples.iter().chain([end]);
-        let batches_per_s = outcome.tally.batches as f64 / outcome.took.as_secs_f64().max(0.001);
+        let batches_per_s =
+            outcome.tally.counts.batches as f64 / outcome.took.as_secs_f64().max(0.001);
         let waiting = samples.iter().map(|one| one.waiting / batches_per_s);
         Self {
             waiting_s: waiting.fold(0.0, f64::max),
-            lost: outcome.tally.refused + outcome.tally.unknown,
+            lost: outcome.tally.counts.refused + outcome.tally.counts.unknown,
             first_us: cost(samples.iter().take(third)),
             last_us: cost(samples.iter().rev().take(third)),
             total_us: all().map(cpu_us).sum::<f64>()
                 / all().map(|one| one.events as f64).sum::<f64>().max(1.0),
-            generator_late: outcome.tally.events_sent as f64
+            generator_late: outcome.tally.counts.events_sent as f64
                 / outcome.took.as_secs_f64().max(0.001)
                 < events_per_s * 0.97,
         }

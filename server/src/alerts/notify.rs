@@ -8,7 +8,6 @@ mod address_guard;
 mod alertmanager;
 mod announcements;
 mod back_off;
-mod day;
 mod delivery;
 mod digest;
 mod digest_schedule;
@@ -33,12 +32,11 @@ use crate::store::control::Control;
 pub use self::address_guard::AllowedTargets;
 pub use self::announcements::announce_incidents;
 pub use self::back_off::Wait;
-pub use self::day::Day;
 pub use self::delivery::deliver;
 pub use self::digest::{
     Digest, Health, InstallTraffic, Lost, NewGroup, Regression, digest_of, digest_text,
 };
-pub use self::digest_schedule::schedule_digests;
+pub use self::digest_schedule::{last_day, schedule_digests};
 pub use self::mail::Mailer;
 pub use self::message::{Message, OutgoingMessage, Told};
 pub use self::outbound::Outbound;

@@ -7,7 +7,6 @@ pub(in crate::alerts) mod cohort;
 pub(in crate::alerts) mod placement;
 pub(in crate::alerts) mod rates;
 
-use crate::clock::HOUR;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -18,6 +17,7 @@ use crate::alerts::overrides::cohort::span_names;
 use crate::alerts::overrides::rates::{Patch, TargetRates, with, without};
 use crate::alerts::rule::Rule;
 use crate::alerts::rule::action::{Action, ActionOutcome, SamplingRates};
+use crate::clock::HOUR;
 use crate::control::configurations::{Draft, SaveError, compile, save};
 use crate::remote_config::{Device, INCIDENT_ID_PREFIX, Override};
 use crate::store::control::{

@@ -1,8 +1,9 @@
 //! The options that select events: project, period and filters.
 
+use std::time::Duration;
+
 use anyhow::bail;
 use clap::Args;
-use std::time::Duration;
 use unjank_protocol::{Day, Timestamp};
 
 use crate::clock::UnixTime;
@@ -65,10 +66,9 @@ pub(super) fn time(name: &str, text: &str, now: UnixTime) -> anyhow::Result<Unix
             .contains(&number)
             .then(|| now - MINUTE * minutes * number)
     };
-    let midnight = |day: Day| UnixTime::from_secs(i64::from(day.as_days()) * 86_400);
     Timestamp::parse(text)
         .map(UnixTime::from)
-        .or_else(|| Day::parse(text).map(midnight))
+        .or_else(|| Day::parse(text).map(UnixTime::from))
         .or_else(|| ago('m', 1))
         .or_else(|| ago('h', 60))
         .or_else(|| ago('d', 24 * 60))

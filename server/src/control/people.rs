@@ -1,7 +1,6 @@
 //! Logins of people. A login is a session in the database; the browser holds a session token that is valid for minutes
 //! and a single-use refresh token that gets the next one.
 
-use crate::clock::UnixTime;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::instance_secret::InstanceSecret;
 use super::password::{self, PasswordError};
 use super::session_token::{SessionHolder, SessionTokens};
 use super::throttle::{Attempt, Counted, Throttle};
+use crate::clock::UnixTime;
 use crate::fingerprint::fingerprint;
 use crate::shares::{Holder, Share, Shares};
 use crate::store::control::{

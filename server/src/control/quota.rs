@@ -3,12 +3,12 @@
 //! Events per second are a [`Bucket`]. Bytes on the wire are counted per UTC day. A [`Meter`] lives as long as its key or
 //! project, across snapshots; what was used stays used when the quota changes. Each server counts for itself, from its start.
 
-use crate::clock::{DAY, UnixTime};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::bucket::{Bucket, Rate};
 use super::signal_meter::SignalMeter;
+use crate::clock::{DAY, UnixTime};
 use crate::store::control::Quotas;
 
 /// What a batch takes of its quotas.

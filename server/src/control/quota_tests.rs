@@ -1,9 +1,10 @@
 //! Tests of quotas, with an explicit time.
 
+use std::time::Duration;
+
 use super::super::bucket::{NEVER, SHUT};
 use super::*;
 use crate::clock::UnixTime;
-use std::time::Duration;
 
 /// 2026-11-20T12:00:00Z.
 const NOON: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);

@@ -1,10 +1,11 @@
 //! Simulates when people open the app, by hour and weekday.
 
+use unjank_random::{Dice, Random};
+
 use super::Plan;
 use super::population::Install;
 use super::session::{Session, Told};
 use super::stacks::Stack;
-use unjank_random::{Dice, Random};
 
 pub(super) const HOUR_US: i64 = 3_600_000_000;
 pub(super) const DAY_US: i64 = 24 * HOUR_US;

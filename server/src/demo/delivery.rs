@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use unjank_protocol::{Batch, Metric, Timestamp};
+use unjank_random::{Random, whole};
 use uuid::Uuid;
 
 use super::Plan;
 use super::calendar::{DAY_US, HOUR_US};
 use super::population::Install;
 use super::session::Told;
-use unjank_random::{Random, whole};
 
 /// An ingest request.
 pub(super) struct Delivery {

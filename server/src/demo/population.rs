@@ -1,10 +1,10 @@
 //! The users of the shop's app: their devices, where they live, how often they use the app, and when they update.
 
 use unjank_protocol::{Network, Resource, Text};
+use unjank_random::{Dice, Random};
 use uuid::Uuid;
 
 use super::versions::{Release, VERSIONS, Version};
-use unjank_random::{Dice, Random};
 
 /// A device model, as in the resource of a batch.
 pub(super) struct Model {

@@ -7,12 +7,12 @@ mod monitors;
 mod spans;
 
 use unjank_protocol::{Batch, Network, Timestamp};
+use unjank_random::{Dice, Random, whole};
 
 use super::pages::{CART, CHECKOUT, FEED, LOGIN, PAGES, PRODUCT, Page, SEARCH};
 use super::population::{Install, network_slowness};
 use super::stacks::Stack;
 use super::versions::Version;
-use unjank_random::{Dice, Random, whole};
 
 /// A session that is being simulated.
 pub(super) struct Session<'p> {

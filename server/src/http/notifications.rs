@@ -7,6 +7,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use unjank_protocol::Day;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ use super::member::{Editor, Viewer};
 use super::openapi::{Missing, QueryString, Refused, RunsQuery, notification_state};
 use super::problem::Problem;
 use super::query::turn;
-use crate::alerts::notify::{Day, Digest, digest_of, digest_text};
+use crate::alerts::notify::{Digest, digest_of, digest_text, last_day};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::query::QueryError;
@@ -168,9 +169,10 @@ pub(super) async fn digest(
 ) -> Result<Json<DigestPreview>, Problem> {
     let Query(wanted) = wanted.map_err(|error| Problem::bad_query(error.body_text()))?;
     let now = app.clock.now();
-    let day: Day = match wanted.day {
-        Some(day) => day.parse().map_err(Problem::bad_query)?,
-        None => Day::before(now),
+    let day = match wanted.day {
+        Some(day) => Day::parse(&day)
+            .ok_or_else(|| Problem::bad_query("`day` must be a date such as 2026-11-20"))?,
+        None => last_day(now),
     };
     let _turn = turn(&app, &member.actor).await?;
     let digest = digest_of(&app.clickhouse, &member.project, day, now).await;

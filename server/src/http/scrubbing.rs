@@ -1,6 +1,5 @@
 //! `/api/v1/projects/{project}/scrubbing`: the rules by which texts are scrubbed before they are stored.
 
-use crate::clock::DAY;
 use std::sync::Arc;
 
 use axum::Json;
@@ -13,6 +12,7 @@ use super::openapi::{Invalid, JsonBody, Overloaded, Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::turn;
 use crate::app::App;
+use crate::clock::DAY;
 use crate::control::scrubbing::{self, SaveError, Tried};
 use crate::ingest::ScrubbingDocument;
 use crate::store::control::ControlError;

@@ -1,11 +1,12 @@
 //! How soon the rows of a batch can be queried: a histogram for Prometheus, and percentiles of the last minutes for people.
 
-use crate::clock::UnixTime;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus::Histogram;
+
+use crate::clock::UnixTime;
 
 /// The period of the percentiles.
 const RECENT: Duration = Duration::from_secs(5 * 60);

@@ -1,8 +1,9 @@
 //! A login attempt, which the browser carries to the provider and back. It is sealed, so it cannot be read or modified.
 
+use std::time::Duration;
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 use super::{ATTEMPT_LIFE, Callback, OidcError, ProviderSettings};
 use crate::clock::UnixTime;

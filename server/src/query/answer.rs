@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::named_query::ResolvedQuery;
 use crate::store::reads::{Aggregation, Filter, Read, Wanted};
 use crate::store::{ClickHouse, Failure};
-
-use super::named_query::ResolvedQuery;
 
 const MOST_POINTS: u64 = 100_000;
 

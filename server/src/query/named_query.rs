@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use super::period::{LONGEST, Period, grain_of, step_of};
 use crate::clock::{DAY, UnixTime};
 use crate::store::reads::{
     Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
 };
-
-use super::period::{LONGEST, Period, grain_of, step_of};
 
 const DEFAULT_PERIOD: Duration = Duration::from_secs(7 * 86_400);
 const MOST_DIMENSIONS: usize = 3;

@@ -1,8 +1,8 @@
 //! Reads a stored run as if it were a report file.
 
-use serde_json::Value;
-
 use std::time::Duration;
+
+use serde_json::Value;
 
 use super::{InvalidQuery, NamedQuery, QueryError};
 use crate::clock::UnixTime;

@@ -3,12 +3,13 @@
 //!
 //! Each server counts on its own, from its start.
 
-use crate::clock::{HOUR, UnixTime};
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::clock::{HOUR, UnixTime};
 
 /// A kind of name with a bound of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Tests that every key of the document reaches the device, from the base and from a patch. The keys come from the
 //! default document and the schema, so a new key is covered without a change here.
 
-use crate::clock::UnixTime;
 use serde_json::{Map, Value, json};
 use unjank_protocol::config::Document;
 
 use super::schema::DOCUMENT;
 use super::shape::Shape;
 use super::{Compiled, Condition, Configuration, Device, Override};
+use crate::clock::UnixTime;
 
 /// The path of a value in the document, and a valid value other than its default.
 type Leaf = (Vec<String>, Value);

@@ -1,6 +1,5 @@
 //! Properties that hold for every configuration and every device.
 
-use crate::clock::UnixTime;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -9,6 +8,7 @@ use unjank_protocol::config::Document;
 
 use super::merge_patch::merge;
 use super::{BUCKETS, Compiled, Configuration, Device, bucket};
+use crate::clock::UnixTime;
 
 /// JSON with few distinct keys, so that patches overlap.
 fn value() -> impl Strategy<Value = Value> {

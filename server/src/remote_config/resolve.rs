@@ -1,12 +1,13 @@
 //! Resolved configurations and their cache.
 
-use crate::clock::UnixTime;
 use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 use unjank_protocol::config::Document;
+
+use crate::clock::UnixTime;
 
 /// The maximum number of overrides in a configuration.
 pub(super) const MAX_OVERRIDES: usize = 1_024;

@@ -1,9 +1,9 @@
 //! Configurations as teams write them, and the answers that devices get.
 
-use crate::clock::UnixTime;
 use serde_json::{Value, json};
 
 use super::{Compiled, Configuration, Device, Resolved};
+use crate::clock::UnixTime;
 
 const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
 

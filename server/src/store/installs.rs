@@ -1,9 +1,10 @@
 //! Recently seen installs and their volume of events, to predict the effect of a change before it is made.
 
+use std::time::Duration;
+
 use clickhouse::Row;
 use clickhouse::query::{Query, RowCursor};
 use serde::Deserialize;
-use std::time::Duration;
 use unjank_protocol::Signal;
 use uuid::Uuid;
 

@@ -1,9 +1,9 @@
 //! The demo: what it promises is there, what is rolled up is what was sent, and what got worse shows.
 
 use std::path::Path;
-use unjank_server::clock::{Clock, DAY};
 
 use serde_json::Value;
+use unjank_server::clock::{Clock, DAY};
 
 use crate::processes::{Program, sql, unjank};
 

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use unjank_protocol::config;
-
 use unjank_protocol::Glob;
+use unjank_protocol::config;
 
 pub(super) const OTHER: &str = "other";
 const WEB: &str = "web";

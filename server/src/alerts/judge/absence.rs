@@ -1,12 +1,12 @@
 //! Rules that fire when no data arrives. The window is by arrival time, so an upload after hours offline is no gap.
 
-use crate::clock::UnixTime;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict};
 use crate::alerts::judge::{Case, Judge, MAX_ROWS};
+use crate::clock::UnixTime;
 use crate::query::QueryError;
 
 /// A group can only be missing if it sent data within this time before the window.

@@ -1,6 +1,5 @@
 //! Comparison with the previous version or with last week. Worse takes enough samples, an effect, and significance.
 
-use crate::clock::{DAY, HOUR};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict, finite};
 use crate::alerts::judge::versions::Version;
 use crate::alerts::judge::{Case, Judge, MAX_ROWS, OpenGroup};
 use crate::alerts::rule::{Compare, Condition, Effect, Worse};
+use crate::clock::{DAY, HOUR};
 use crate::holm::holm;
 use crate::query::{NamedQuery, QueryError};
 use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};

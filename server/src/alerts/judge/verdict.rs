@@ -1,12 +1,12 @@
 //! The verdict of an evaluation on a group, with its numbers.
 
-use crate::clock::UnixTime;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::alerts::incident::states::Observation;
+use crate::clock::UnixTime;
 use crate::store::control::JsonText;
 
 /// The values of dimensions, by name.

@@ -1,8 +1,9 @@
 //! Pushes alerts to an Alertmanager, which forgets alerts that are not repeated. Each firing alert carries an end time and is sent
 //! again before it.
 
-use serde_json::{Value, json};
 use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::message::{Message, OutgoingMessage, time};
 

@@ -4,11 +4,12 @@
 mod html;
 mod text;
 
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use unjank_protocol::Day;
 use utoipa::ToSchema;
 
-use super::day::Day;
 use crate::clock::{DAY, UnixTime};
 use crate::query::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
@@ -124,7 +125,7 @@ pub async fn digest_of(
     let asking = Asking {
         clickhouse,
         project,
-        day,
+        begin: day.into(),
         now,
     };
     Ok(Digest {
@@ -140,7 +141,8 @@ pub async fn digest_of(
 struct Asking<'a> {
     clickhouse: &'a ClickHouse,
     project: &'a str,
-    day: Day,
+    /// The start of the day.
+    begin: UnixTime,
     now: UnixTime,
 }
 
@@ -148,8 +150,8 @@ impl Asking<'_> {
     fn about(&self, by: &[&str], measures: &[&str]) -> NamedQuery {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         NamedQuery {
-            from: Some(self.day.begin()),
-            to: Some(self.day.end()),
+            from: Some(self.begin),
+            to: Some(self.begin + DAY),
             by: owned(by),
             measures: owned(measures),
             ..NamedQuery::default()
@@ -168,8 +170,8 @@ impl Asking<'_> {
         let mut all = Vec::new();
         for [signal, by, measure, unit, samples] in COMPARED {
             let ask = NamedQuery {
-                base_from: Some(self.day.begin() - DAY),
-                base_to: Some(self.day.begin()),
+                base_from: Some(self.begin - DAY),
+                base_to: Some(self.begin),
                 order: Some(format!("-change.{measure}")),
                 at_least_samples: (samples == "samples").then_some(FEWEST),
                 ..self.about(&[by], &[measure, samples])
@@ -199,8 +201,8 @@ impl Asking<'_> {
 
     async fn new_groups(&self) -> Result<Vec<NewGroup>, QueryError> {
         let ask = NamedQuery {
-            base_from: Some(self.day.begin() - LOOK_BACK),
-            base_to: Some(self.day.begin()),
+            base_from: Some(self.begin - LOOK_BACK),
+            base_to: Some(self.begin),
             order: Some("-count".to_owned()),
             limit: Some(1_000),
             ..self.about(&["group_id", "title", "category"], &["count", "installs"])

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
+use unjank_protocol::Day;
 
 use super::Notifier;
-use super::day::Day;
 use super::digest::{Digest, digest_of};
 use super::settings::ChannelSettings;
-use crate::clock::{HOUR, UnixTime};
+use crate::clock::{DAY, HOUR, UnixTime};
 use crate::store::control::{Channel, NewNotification};
 
 const EVERY: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ impl Notifier {
         {
             return Ok(());
         }
-        let day = Day::before(now);
+        let day = last_day(now);
         let mut made: Option<Digest> = None;
         for channel in due {
             let digest = match made.take().filter(|made| made.project == channel.project) {
@@ -77,11 +77,11 @@ impl Notifier {
     /// Returns the channels for which yesterday's digest is due and not yet saved. A new channel gets its first digest at its next
     /// digest hour.
     async fn due(&self, now: UnixTime) -> anyhow::Result<Vec<Channel>> {
-        let day = Day::before(now);
+        let day = last_day(now);
         let mut due = Vec::new();
         for channel in self.control.channels_with_digest().await? {
             let hour = u32::from(ChannelSettings::new(&channel).digest_hour);
-            let at = day.end() + HOUR * hour;
+            let at = UnixTime::from(day) + DAY + HOUR * hour;
             let is_time = now >= at && channel.created_at < at;
             if is_time && !self.control.is_notified(&key(&channel, day)).await? {
                 due.push(channel);
@@ -89,6 +89,11 @@ impl Notifier {
         }
         Ok(due)
     }
+}
+
+/// Returns the last day that was over at a time.
+pub fn last_day(now: UnixTime) -> Day {
+    Day::containing((now - DAY).into())
 }
 
 fn key(channel: &Channel, day: Day) -> String {
@@ -102,12 +107,10 @@ mod tests {
     #[test]
     fn days_are_in_utc() {
         let now = UnixTime::from_micros(1_795_176_000_000_000);
-        let day = Day::before(now);
+        let day = last_day(now);
         assert_eq!(day.to_string(), "2026-11-19");
-        assert_eq!("2026-11-19".parse(), Ok(day));
-        assert_eq!(day.end(), UnixTime::from_micros(1_795_132_800_000_000));
-        assert_eq!(Day::before(day.end()), day);
-        assert!("2026-11-31".parse::<Day>().is_err());
-        assert!("19.11.2026".parse::<Day>().is_err());
+        let end = UnixTime::from(day) + DAY;
+        assert_eq!(end, UnixTime::from_micros(1_795_132_800_000_000));
+        assert_eq!(last_day(end), day);
     }
 }

@@ -1,8 +1,9 @@
 //! Weekly times in which no incidents are opened.
 
-use crate::clock::UnixTime;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::clock::UnixTime;
 
 const DAY_MINUTES: i64 = 1_440;
 

@@ -1,11 +1,11 @@
 //! Validates rules. Every fault names its field.
 
-use crate::clock::{DAY, UnixTime};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::alerts::rule::{Condition, Effect, Rule};
+use crate::clock::{DAY, UnixTime};
 use crate::query::NamedQuery;
 use crate::store::reads::{Better, Subject, subject};
 

@@ -1,10 +1,10 @@
 //! Simulates stalls of the main thread, with their stacks.
 
 use unjank_protocol::{Jank, JankKind, JankSample, JankStrategy, LogLine, Text};
+use unjank_random::Dice;
 
 use super::{Session, Visit, micros};
 use crate::demo::stacks::Stack;
-use unjank_random::Dice;
 
 const LONG: JankStrategy = JankStrategy {
     threshold_ms: 2_000,

@@ -3,9 +3,9 @@
 use unjank_protocol::{
     Attributes, Day, Dropped, Metric, SdkHealth, Signal, Text, Timestamp, Traffic,
 };
+use unjank_random::whole;
 
 use super::{Session, Visit, micros};
-use unjank_random::whole;
 
 /// Sources of traffic, with the usual bytes received, bytes sent, and requests per session.
 const SOURCES: &[(&str, f64, f64, f64)] = &[

@@ -1,7 +1,8 @@
 //! Mutes: periods in which a project, a rule or a group of a rule opens no incidents.
 
-use serde_json::json;
 use std::time::Duration;
+
+use serde_json::json;
 use uuid::Uuid;
 
 use super::Control;

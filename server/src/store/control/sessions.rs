@@ -5,8 +5,9 @@
 //! [`AT_ONCE`], the reuse may come from the same party, which then gets the same successor again. A token has only one
 //! successor, and that is single-use too.
 
-use serde_json::json;
 use std::time::Duration;
+
+use serde_json::json;
 use uuid::Uuid;
 
 use super::Control;

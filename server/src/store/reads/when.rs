@@ -1,9 +1,10 @@
 //! Conditions on the time of rows.
 
+use std::time::Duration;
+
 use super::define::Time;
 use super::statement::{Grain, Reading, Span, Statement};
 use crate::clock::DAY;
-use std::time::Duration;
 
 impl Reading {
     /// Returns the time of a row in seconds since the epoch: the time of arrival if `received` is set.

@@ -1,6 +1,5 @@
 //! A server's connection to the model of ClickHouse.
 
-use crate::clock::UnixTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 
@@ -9,6 +8,7 @@ use uuid::Uuid;
 use super::disk::SimulatedDisk;
 use super::rows::{self, Row};
 use super::store::{AtWork, FoldWork, Store};
+use crate::clock::UnixTime;
 use crate::store::clickhouse::Failure;
 use crate::store::destination::{Destination, Insert, Month, StoredBatch, StoredBatches};
 use crate::store::fold::{Reach, RollUp, Step};

@@ -1,10 +1,10 @@
 //! Rows in the model of ClickHouse, and how to read them from the blocks that the writer sends.
 
-use crate::clock::UnixTime;
 use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
+use crate::clock::UnixTime;
 use crate::store::columns::{FrameBuilder, Kind, uuid_bytes};
 use crate::store::native::{Block, Cursor};
 use crate::store::number::Number;

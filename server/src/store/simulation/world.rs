@@ -1,6 +1,5 @@
 //! One simulated server with its disk and its store.
 
-use crate::clock::UnixTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +15,7 @@ use super::disk::SimulatedDisk;
 use super::rows::{Batch, Row, number_of};
 use super::store::Store;
 use crate::clock::Clock;
+use crate::clock::UnixTime;
 use crate::metrics::Metrics;
 use crate::recent::{Arrival, RecentBatches};
 use crate::store::dead_letter::DeadLetters;
