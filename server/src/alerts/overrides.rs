@@ -52,7 +52,7 @@ impl Evaluator {
             tracing::warn!(%error, "failed to reconcile the overrides of incidents");
         }
         for row in rules {
-            let Ok(rule) = Rule::from_text(&row.document) else {
+            let Ok(rule) = Rule::from_text(row.document.as_str()) else {
                 continue;
             };
             if let Some(action) = &rule.action
@@ -66,7 +66,7 @@ impl Evaluator {
     async fn reconcile_all(&self, rules: &[AlertRule]) -> Result<(), ControlError> {
         for incident in self.control.incidents_with_overrides().await? {
             let row = rules.iter().find(|row| row.id == incident.rule);
-            let rule = row.and_then(|row| Rule::from_text(&row.document).ok());
+            let rule = row.and_then(|row| Rule::from_text(row.document.as_str()).ok());
             if let Err(error) = self.reconcile(&incident, rule.as_ref()).await {
                 tracing::warn!(%error, incident = %incident.id, "failed to reconcile the override of an incident");
             }

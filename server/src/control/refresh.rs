@@ -168,7 +168,7 @@ pub async fn load(
     }
     for (project, document) in control.all_scrubbing().await? {
         let id: Arc<str> = Arc::from(project);
-        if let Some(scrubbing) = scrubbing(&id, &document, before).await {
+        if let Some(scrubbing) = scrubbing(&id, document.as_str(), before).await {
             snapshot.scrubbing.insert(id, scrubbing);
         }
     }

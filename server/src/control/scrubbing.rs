@@ -7,7 +7,7 @@ use super::compiling::{Busy, compiling};
 use crate::clock::UnixTime;
 use crate::ingest::{Scrubbing, ScrubbingDocument, ScrubbingError};
 use crate::store::StoredText;
-use crate::store::control::{Actor, Control, ControlError};
+use crate::store::control::{Actor, Control, ControlError, JsonText};
 
 /// The maximum number of examples in a trial's result.
 const MOST_EXAMPLES: usize = 50;
@@ -38,8 +38,8 @@ pub async fn save(
     (actor, at): (&Actor, UnixTime),
 ) -> Result<(), SaveError> {
     let compiled = compile(document, actor).await?;
-    let json = serde_json::to_string(compiled.document()).unwrap_or_default();
-    control.set_scrubbing(project, &json, actor, at).await?;
+    let document = JsonText::new(compiled.document());
+    control.set_scrubbing(project, &document, actor, at).await?;
     Ok(())
 }
 

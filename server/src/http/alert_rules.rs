@@ -18,7 +18,7 @@ use super::problem::Problem;
 use crate::alerts::{Rule, RuleFault, templates};
 use crate::app::App;
 use crate::clock::UnixTime;
-use crate::store::control::{AlertRule, RuleText};
+use crate::store::control::{AlertRule, ControlError, JsonText, RuleText};
 
 /// An alert rule, and the result of its latest evaluation.
 #[derive(Serialize, ToSchema)]
@@ -43,19 +43,21 @@ pub(super) struct RuleBody {
     last_error: Option<String>,
 }
 
-impl From<AlertRule> for RuleBody {
-    fn from(row: AlertRule) -> Self {
-        Self {
+impl TryFrom<AlertRule> for RuleBody {
+    type Error = ControlError;
+
+    fn try_from(row: AlertRule) -> Result<Self, ControlError> {
+        Ok(Self {
             id: row.id,
             revision: row.revision,
-            rule: serde_json::from_str(&row.document).unwrap_or_default(),
+            rule: row.document.read()?,
             created_at: row.created_at,
             updated_at: row.updated_at,
             updated_by: row.updated_by,
             last_evaluated_at: row.evaluated_at,
             outcome: row.outcome,
             last_error: row.last_error,
-        }
+        })
     }
 }
 
@@ -83,8 +85,10 @@ pub(super) async fn list(
     Viewer(member): Viewer,
 ) -> Result<Json<AlertRuleList>, Problem> {
     let rules = app.control.alert_rules(&member.project).await?;
-    let rules = rules.into_iter().map(RuleBody::from).collect();
-    Ok(Json(AlertRuleList { rules }))
+    let rules = rules.into_iter().map(RuleBody::try_from);
+    Ok(Json(AlertRuleList {
+        rules: rules.collect::<Result<_, _>>()?,
+    }))
 }
 
 /// Returns an alert rule.
@@ -98,7 +102,7 @@ pub(super) async fn read(
     path: IdPath,
 ) -> Result<Json<RuleBody>, Problem> {
     let rule = app.control.alert_rule(&member.project, id_of(path)?);
-    Ok(Json(rule.await?.into()))
+    Ok(Json(rule.await?.try_into()?))
 }
 
 /// Creates an alert rule.
@@ -118,7 +122,7 @@ pub(super) async fn create(
         .control
         .create_alert_rule(&member.project, text(&rule, None), &member.actor, now)
         .await?;
-    Ok((StatusCode::CREATED, Json(made.into())))
+    Ok((StatusCode::CREATED, Json(made.try_into()?)))
 }
 
 /// The new content of an alert rule.
@@ -146,7 +150,7 @@ pub(super) async fn save(
     let id = id_of(path)?;
     let rule = Rule::from_value(new.rule)?;
     let before = app.control.alert_rule(&member.project, id).await?;
-    let same = Rule::from_text(&before.document).is_ok_and(|one| one.watches_the_same(&rule));
+    let same = Rule::from_text(before.document.as_str()).is_ok_and(|one| one.watches_the_same(&rule));
     let ends = match (rule.enabled, same) {
         (false, _) => Some("the rule was disabled"),
         (true, false) => Some("the rule was changed"),
@@ -158,7 +162,7 @@ pub(super) async fn save(
         .control
         .save_alert_rule(place, text(&rule, ends), &member.actor, now)
         .await?;
-    Ok(Json(saved.into()))
+    Ok(Json(saved.try_into()?))
 }
 
 /// Deletes an alert rule. Its incidents end and stay in the history.
@@ -225,7 +229,7 @@ pub(super) async fn suggestions(
 
 fn text(rule: &Rule, ends: Option<&'static str>) -> RuleText {
     RuleText {
-        document: serde_json::to_string(rule).unwrap_or_default(),
+        document: JsonText::new(rule),
         name: rule.name.clone(),
         enabled: rule.enabled,
         ends,

@@ -22,7 +22,7 @@ use crate::clock::UnixTime;
 use crate::control::Counted;
 use crate::fingerprint::fingerprint;
 use crate::store::control::{
-    Channel, ChannelFields, ChannelKind, Hidden, NewChannel, Severity, new_id,
+    Channel, ChannelFields, ChannelKind, ControlError, Hidden, NewChannel, Severity, new_id,
 };
 
 /// A channel, without its secrets.
@@ -48,10 +48,12 @@ pub(super) struct ChannelBody {
     updated_at: UnixTime,
 }
 
-impl From<Channel> for ChannelBody {
-    fn from(channel: Channel) -> Self {
-        let settings = ChannelSettings::new(&channel);
-        Self {
+impl TryFrom<Channel> for ChannelBody {
+    type Error = ControlError;
+
+    fn try_from(channel: Channel) -> Result<Self, ControlError> {
+        let settings = ChannelSettings::read(&channel)?;
+        Ok(Self {
             id: channel.id,
             name: channel.fields.name,
             kind: channel.kind.as_str(),
@@ -64,7 +66,7 @@ impl From<Channel> for ChannelBody {
             enabled: channel.fields.enabled,
             created_at: channel.created_at,
             updated_at: channel.updated_at,
-        }
+        })
     }
 }
 
@@ -83,7 +85,10 @@ pub(super) async fn list(
     Editor(member): Editor,
 ) -> Result<Json<ChannelList>, Problem> {
     let channels = app.control.channels(&member.project).await?;
-    let channels = channels.into_iter().map(ChannelBody::from).collect();
+    let channels = channels
+        .into_iter()
+        .map(ChannelBody::try_from)
+        .collect::<Result<_, _>>()?;
     Ok(Json(ChannelList { channels }))
 }
 
@@ -159,16 +164,16 @@ impl Draft {
     }
 
     /// Starts from an existing channel. If its secrets can no longer be decrypted, all of them must be sent again.
-    fn of(channel: Channel, app: &App) -> Self {
+    fn of(channel: Channel, app: &App) -> Result<Self, ControlError> {
         let context = ChannelSecret::context(channel.id);
         let opened = app.secret.open(&context, &channel.fields.secret.0).ok();
         let secret = opened.and_then(|text| ChannelSecret::parse(&text).ok());
-        Self {
+        Ok(Self {
             kind: channel.kind,
-            settings: ChannelSettings::new(&channel),
+            settings: ChannelSettings::read(&channel)?,
             fields: channel.fields,
             secret: secret.unwrap_or_default(),
-        }
+        })
     }
 
     fn change(&mut self, change: Change) -> Result<(), Problem> {
@@ -254,7 +259,7 @@ pub(super) async fn create(
         fields: draft.finished(id, &app)?,
     };
     let channel = app.control.create_channel(&new, &member.actor, now).await?;
-    Ok((StatusCode::CREATED, Json(channel.into())))
+    Ok((StatusCode::CREATED, Json(channel.try_into()?)))
 }
 
 /// Changes a channel. A missing field keeps its value.
@@ -271,7 +276,7 @@ pub(super) async fn update(
 ) -> Result<Json<ChannelBody>, Problem> {
     let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
     let channel = app.control.channel(&member.project, id).await?;
-    let mut draft = Draft::of(channel, &app);
+    let mut draft = Draft::of(channel, &app)?;
     draft.change(change)?;
     let fields = draft.finished(id, &app)?;
     let now = app.clock.now();
@@ -280,7 +285,7 @@ pub(super) async fn update(
         .control
         .update_channel(place, &fields, &member.actor, now)
         .await?;
-    Ok(Json(channel.into()))
+    Ok(Json(channel.try_into()?))
 }
 
 /// Deletes a channel and its part of the delivery log. Waiting messages are not sent.

@@ -37,7 +37,7 @@ pub(super) async fn read(
     Viewer(member): Viewer,
 ) -> Result<Json<ScrubbingDocument>, Problem> {
     let document = app.control.scrubbing(&member.project).await?;
-    Ok(Json(serde_json::from_str(&document).unwrap_or_default()))
+    Ok(Json(document.read()?))
 }
 
 /// Sets the scrubbing rules of the project. They take effect within a second and do not change stored texts.

@@ -133,7 +133,7 @@ impl Evaluator {
         now: UnixTime,
         done: &mut Evaluated,
     ) -> Result<&'static str, NotEvaluated> {
-        let rule = match Rule::from_text(&row.document) {
+        let rule = match Rule::from_text(row.document.as_str()) {
             Ok(rule) => rule,
             Err(faults) => {
                 let faults: Vec<_> = faults

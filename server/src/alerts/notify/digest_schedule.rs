@@ -80,7 +80,7 @@ impl Notifier {
         let day = last_day(now);
         let mut due = Vec::new();
         for channel in self.control.channels_with_digest().await? {
-            let hour = u32::from(ChannelSettings::new(&channel).digest_hour);
+            let hour = u32::from(ChannelSettings::read(&channel)?.digest_hour);
             let at = UnixTime::from(day) + DAY + HOUR * hour;
             let is_time = now >= at && channel.created_at < at;
             if is_time && !self.control.is_notified(&key(&channel, day)).await? {

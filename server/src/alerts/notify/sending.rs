@@ -55,8 +55,10 @@ impl Notifier {
             }
         };
         if channel.kind == ChannelKind::Email {
-            let settings = ChannelSettings::new(channel);
-            return mail::send(&self.mailer, &settings.to, parcel).await;
+            return match ChannelSettings::read(channel) {
+                Ok(settings) => mail::send(&self.mailer, &settings.to, parcel).await,
+                Err(error) => Outcome::Never(error.to_string()),
+            };
         }
         match self.request(channel, &secret, parcel) {
             Ok(request) => send(request).await,

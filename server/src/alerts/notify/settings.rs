@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::Outbound;
-use crate::store::control::{Channel, ChannelKind};
+use crate::store::control::{Channel, ChannelKind, ControlError};
 
 /// The default hour of the daily digest: 07:00 UTC.
 const DIGEST_HOUR: u8 = 7;
@@ -76,9 +76,17 @@ impl std::fmt::Debug for ChannelSecret {
 pub struct InvalidChannel(pub String);
 
 impl ChannelSettings {
-    #[must_use]
-    pub fn new(channel: &Channel) -> Self {
-        serde_json::from_value(channel.fields.settings.clone()).unwrap_or_default()
+    /// Reads the settings of a channel.
+    ///
+    /// # Errors
+    /// If they are not readable, for example because a newer version wrote them.
+    pub fn read(channel: &Channel) -> Result<Self, ControlError> {
+        serde_json::from_value(channel.fields.settings.clone()).map_err(|error| {
+            let name = &channel.fields.name;
+            ControlError::Unavailable(format!(
+                "the settings of the channel {name} are not readable: {error}"
+            ))
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use super::backend::{Row, values};
 use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
+use super::json_text::JsonText;
 use crate::clock::UnixTime;
 
 /// A rule, and the result of its latest evaluation.
@@ -18,7 +19,7 @@ pub struct AlertRule {
     pub project: String,
     pub revision: i64,
     /// JSON.
-    pub document: String,
+    pub document: JsonText,
     pub enabled: bool,
     pub created_at: UnixTime,
     pub updated_at: UnixTime,
@@ -35,7 +36,7 @@ impl AlertRule {
             id: row.id("id")?,
             project: row.get("project")?,
             revision: row.get("revision")?,
-            document: row.get("document")?,
+            document: JsonText::from_column(row, "document")?,
             enabled: row.get("enabled")?,
             created_at: row.get("created_at")?,
             updated_at: row.get("updated_at")?,
@@ -50,7 +51,7 @@ impl AlertRule {
 /// The new content of a rule.
 #[derive(Clone, Debug)]
 pub struct RuleText {
-    pub document: String,
+    pub document: JsonText,
     pub name: String,
     pub enabled: bool,
     /// Why this save ends open incidents. `None`: they stay open.
@@ -227,7 +228,7 @@ impl Control {
 
 fn fits(text: &RuleText) -> Result<(), ControlError> {
     checks::name(&text.name)?;
-    if text.document.len() > MAX_TEXT_BYTES {
+    if text.document.as_str().len() > MAX_TEXT_BYTES {
         return Err(checks::invalid("an alert rule can have at most 64 KiB"));
     }
     Ok(())

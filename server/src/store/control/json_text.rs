@@ -27,6 +27,11 @@ impl JsonText {
         })
     }
 
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     pub(super) fn from_column(row: &Row, column: &str) -> Result<Self, ControlError> {
         Ok(Self(row.get(column)?))
     }

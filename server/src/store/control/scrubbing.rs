@@ -7,39 +7,40 @@ use super::audit::{Action, Actor};
 use super::backend::{Row, values};
 use super::change::{Change, Entry};
 use super::error::ControlError;
+use super::json_text::JsonText;
 use crate::clock::UnixTime;
 
 const GET: &str = "SELECT id, scrubbing FROM projects WHERE id = $1";
 const LIST: &str = "SELECT id, scrubbing FROM projects WHERE scrubbing <> '{}' ORDER BY id";
 const SET: &str = "UPDATE projects SET scrubbing = $2 WHERE id = $1";
 
-fn read(row: &Row) -> Result<(String, String), ControlError> {
-    Ok((row.get("id")?, row.get("scrubbing")?))
+fn read(row: &Row) -> Result<(String, JsonText), ControlError> {
+    Ok((row.get("id")?, JsonText::from_column(row, "scrubbing")?))
 }
 
 impl Control {
-    /// Returns the document of a project, as JSON.
-    pub async fn scrubbing(&self, project: &str) -> Result<String, ControlError> {
+    /// Returns the document of a project.
+    pub async fn scrubbing(&self, project: &str) -> Result<JsonText, ControlError> {
         Ok(read(&self.row(GET, values![project]).await?)?.1)
     }
 
     /// Returns all projects with a saved document, and the documents.
-    pub async fn all_scrubbing(&self) -> Result<Vec<(String, String)>, ControlError> {
+    pub async fn all_scrubbing(&self) -> Result<Vec<(String, JsonText)>, ControlError> {
         self.records(LIST, values![], read).await
     }
 
     pub async fn set_scrubbing(
         &self,
         project: &str,
-        document: &str,
+        document: &JsonText,
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         change
-            .execute_found(SET, values![project, document])
+            .execute_found(SET, values![project, document.clone()])
             .await?;
-        let detail: serde_json::Value = serde_json::from_str(document).unwrap_or_default();
+        let detail: serde_json::Value = document.read()?;
         change
             .commit(Entry {
                 action: Action::ScrubbingSet,

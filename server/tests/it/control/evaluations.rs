@@ -1,6 +1,7 @@
 //! Evaluations of alert rules: no server overwrites an evaluation that it has not seen.
 
 use futures_util::future::join_all;
+use unjank_server::store::control::JsonText;
 use unjank_server::store::control::{AlertRule, Evaluated, RuleText};
 
 use super::place::Place;
@@ -14,7 +15,7 @@ on_both_engines![
 async fn rule(place: &Place) -> AlertRule {
     with_project(&place.control, "shop").await;
     let text = RuleText {
-        document: "{}".to_owned(),
+        document: JsonText::new(&serde_json::json!({})),
         name: "a rule".to_owned(),
         enabled: true,
         ends: None,
