@@ -1,6 +1,7 @@
 //! Holm's correction of p-values.
 
-/// Corrects p-values for `compared` comparisons (Holm, 1979). Comparisons that are not in `p` count as 1. Keeps the order of `p`.
+/// Corrects p-values for `compared` comparisons (Holm, 1979). Comparisons that are not in `p` are assumed to have p = 1. The result
+/// has the order of `p`.
 #[must_use]
 pub fn holm(p: &[f64], compared: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -21,7 +22,7 @@ mod tests {
 
     #[test]
     fn holm_multiplies_by_the_remaining_comparisons_and_keeps_the_order() {
-        // The example of Holm's paper in its common form.
+        // The usual textbook example.
         let corrected = holm(&[0.01, 0.04, 0.03, 0.005], 4);
         let expected = [0.03, 0.06, 0.06, 0.02];
         for (actual, expected) in corrected.iter().zip(expected) {

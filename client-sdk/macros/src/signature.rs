@@ -18,7 +18,7 @@ pub(crate) fn signature_text(signature: &Signature) -> String {
     format!("{}({})", signature.ident, arguments.join(", "))
 }
 
-/// The kind of the previous token, as far as it decides about a space.
+/// The kind of the previous token. It decides whether the next token needs a space before it.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     /// There is no token, or one that needs no space after it.

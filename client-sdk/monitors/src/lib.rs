@@ -4,13 +4,13 @@
 //! to which page. It contains no threads, I/O, clocks, queues, callbacks or platform-specific code.
 //!
 //! * **Time is a parameter**: [`Uptime`], in microseconds since the app started, on a clock that never goes back. [`WallClock`]
-//!   anchors it to wall time once, and all wall times are derived from that, so that setting the clock does not stretch
+//!   anchors uptime to wall time once. All wall times derive from that anchor, so setting the clock does not stretch
 //!   measurements.
 //! * **Settings may change at any time** (`set_config`). Values outside the protocol's ranges are clamped.
 //! * **The call that finishes an event returns it**, owned and ready to be queued.
 //! * **Everything is bounded.** Input beyond a bound is dropped and counted (`take_dropped`). Each bound is documented where it
 //!   applies.
-//! * The formulas, their model and the bounds are documented at the top of each module.
+//! * Each module documents at its top its formulas, the source of the formulas, and its bounds.
 //! * **Nothing panics**: arithmetic saturates, and calls with unknown ids or in an unexpected order do nothing.
 //!
 //! | module | event | fed by |

@@ -1,24 +1,24 @@
 //! Page loads, in three parts that overlap.
 //!
-//! # The formulas (Hertz)
+//! # The formulas of Meituan's Hertz
 //! * T1 = page initialised → first element shown.
-//! * T2 = first start → last end of the page's requests. It may begin before T1 ends, and even before the page does.
+//! * T2 = first start → last end of the page's requests. T2 may begin before T1 ends, and even before the page begins.
 //! * T3 = last end of its requests → final draw.
 //! * T (`total_ms`) = page initialised → final draw. T ≠ T1 + T2 + T3.
 //!
-//! A part that was not observed is absent: a page without configured requests, or without one that ended, has neither T2 nor T3.
+//! A part that was not observed is absent. A page of which no request ended has neither T2 nor T3.
 //!
 //! # Which request belongs to which page
 //! A page's requests are those whose path is in its list (`pages` of the configuration). Paths are compared exactly, without
-//! host, query and fragment. A request belongs to one page: among the open pages that list its path, to the newest one that has
-//! not requested it yet, or else to the newest one. A request in flight while no such page is open is kept for the next one that
-//! opens (a prefetch), and then has a negative offset. All repetitions of a request count for T2, but only the last attempt of a
-//! path counts for the outcome.
+//! host, query and fragment. If several open pages list its path, the request belongs to the newest page that has not requested
+//! the path yet. If all of them have, the request belongs to the newest page. If no open page lists the path (a prefetch), the
+//! request belongs to the next page that opens with the path in its list while the request is in flight, and has a negative offset.
+//! All repetitions of a request count for T2, but only the last attempt of a path counts for the outcome.
 //!
-//! # How it ends
+//! # How a load ends
 //! A load is *completed* with the final draw, and *aborted* when the user leaves or time runs out. It is *failed* instead if the
-//! last attempt of a path had no response or a status of 400 or more. Requests that have not ended before the page did are not
-//! part of it, except that a page that runs out of time with requests in flight has failed.
+//! last attempt of a path had no response or a status of 400 or more. Requests in flight at the end of a load are not
+//! part of it. If a load runs out of time with requests in flight, it has *failed*.
 //!
 //! # Bounds
 //! 16 open pages, 256 requests in flight, 64 ended requests per page, 30 s per page (see [`PageLoads::set_timeout`]). Pages and
@@ -121,7 +121,7 @@ impl PageLoads {
         self.timeout_us = timeout_us.clamp(1_000_000, LONGEST_US);
     }
 
-    /// Sets the surroundings. A page load reports those at its beginning.
+    /// Sets the scene. A page load reports the scene at its beginning.
     pub fn set_scene(&mut self, scene: Scene) {
         self.scene = scene;
     }
@@ -196,8 +196,8 @@ impl PageLoads {
         self.dropped = self.dropped.saturating_add(u64::from(!kept));
     }
 
-    /// Classifies a draw of the page (Hertz). The first draw is the first element. The final draw is the first one after every
-    /// configured path has ended at least once, with no request in flight.
+    /// Classifies a draw of the page by the rules of Hertz. The first draw shows the first element. The final draw is the first draw
+    /// after every configured path has ended at least once, with no request in flight.
     #[must_use]
     pub fn draw(&mut self, page: PageId, now: Uptime) -> Option<PageLoad<'static>> {
         self.first_draw(page, now);

@@ -55,7 +55,7 @@ impl Recompositions {
         self.window_us = u64::from(window_ms.clamp(1_000, 60_000)).saturating_mul(1_000);
     }
 
-    /// Sets the surroundings. A change of the page ends the window.
+    /// Sets the scene that events report. A change of the page ends the window.
     #[must_use]
     pub fn set_scene(&mut self, now: Uptime, scene: Scene) -> Vec<Recomposition<'static>> {
         let mut ended = Vec::new();

@@ -64,7 +64,7 @@ impl Simulator {
         })
     }
 
-    /// Rolls up the filled rows.
+    /// Rolls up the generated raw rows.
     pub(super) fn roll_up(&self) -> Result<()> {
         let day = |at: f64| {
             Timestamp::from_micros(unjank_random::whole(at * 1e6).cast_signed()).to_string()

@@ -1,4 +1,4 @@
-//! Spans: traces of about ten spans, most of them traced automatically. A child lies within its parent's time.
+//! Generates traces of about ten spans. Most spans are traced automatically. A child lies within its parent's time.
 
 use unjank_protocol::{
     Attributes, Code, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
@@ -29,7 +29,7 @@ fn add_trace<'a>(
     spans.push(root(scene, trace_id, random));
     while spans.len() < (first + size).min(count) {
         let last = (spans.len() - 1) as u64;
-        // Usually a child of the newest span, sometimes of an older one: the trees are deep with some width.
+        // Usually a child of the newest span, sometimes of an older one, so that the trees are deep and have some branches.
         let parent = if random.chance(0.6) {
             last
         } else {

@@ -31,7 +31,7 @@ pub(super) enum Size {
     Spans,
     /// 1,000 events of all signals.
     Medium,
-    /// 10,000 spans. A range of six such batches is rolled up later than it is stored.
+    /// 10,000 spans. The server does not roll up a range of six such batches as soon as the range is stored.
     Large,
 }
 
@@ -44,7 +44,7 @@ const SIZES: [(Size, Mix, usize); 4] = [
 
 /// Interval between batches of a stream.
 const EVERY: Duration = Duration::from_millis(50);
-/// Maximum number of batches in flight in a stream. No further batches start above it.
+/// Maximum number of batches in flight in a stream. At this number, the stream starts no further batches.
 const MOST_UNDER_WAY: usize = 400;
 /// How long a batch may stay unacknowledged after the fault is over.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -134,7 +134,7 @@ impl Devices {
         self.finish(under_way).await
     }
 
-    /// Returns a stop that gives up every unacknowledged batch.
+    /// Returns a stop that ends all retries: every unacknowledged batch is then given up.
     pub(super) fn retries(&self) -> Stop {
         self.carrier.stop.clone()
     }
@@ -198,7 +198,7 @@ fn packer(tag: RunTag, mix: Mix, events: usize) -> Packer {
         mix,
         events,
         encoding: Encoding::Zstd,
-        // Late batches spread rows over several days, and with them over several parts of a table.
+        // Late batches spread rows over several days, and so over several parts of a table.
         late: 0.02,
         invalid: 0.0,
         verify: true,

@@ -47,7 +47,7 @@ pub struct Checked {
     pub compiled: Compiled,
 }
 
-/// Validates a configuration as [`save`] does, when it is the actor's turn.
+/// Validates a configuration as [`save`] does. Waits until the actor may use a compilation slot.
 pub async fn compile(
     configuration: Value,
     revision: u64,

@@ -50,7 +50,8 @@ pub(super) struct Stored {
     pub(super) events: u64,
 }
 
-/// Batches that wait for the disk together. The queue of the log is longer.
+/// Maximum number of batches that are sent concurrently and share a sync of the disk. Must be less than the length of
+/// the log's queue.
 const TOGETHER: usize = 256;
 
 /// Sends the deliveries of a day.

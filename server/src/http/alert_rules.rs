@@ -150,7 +150,8 @@ pub(super) async fn save(
     let id = id_of(path)?;
     let rule = Rule::from_value(new.rule)?;
     let before = app.control.alert_rule(&member.project, id).await?;
-    let same = Rule::from_text(before.document.as_str()).is_ok_and(|one| one.watches_the_same(&rule));
+    let same =
+        Rule::from_text(before.document.as_str()).is_ok_and(|one| one.watches_the_same(&rule));
     let ends = match (rule.enabled, same) {
         (false, _) => Some("the rule was disabled"),
         (true, false) => Some("the rule was changed"),

@@ -15,11 +15,11 @@ use crate::clock::{UnixTime, micros};
 const MAX_SECONDS: u32 = 20;
 /// Maximum number of rows, one per install and name.
 pub const MAX_VOLUMES: u64 = 2_000_000;
-/// Events are also searched by their own time, which the index finds fast. Events older than the start by more than this are
-/// missed.
+/// Queries also filter events by their own time, which the index finds fast. A query misses events whose own time is more than
+/// this before the start of the sample.
 const LATE: Duration = Duration::from_secs(86_400);
 
-/// The installs of a project seen since a time: all, or one in `one_in`, chosen by hash.
+/// Selects the installs of a project that were seen since a time: one install in `one_in`, by a hash of its id.
 #[derive(Clone, Copy, Debug)]
 pub struct InstallSample<'s> {
     pub project: &'s str,
@@ -52,11 +52,11 @@ pub struct InstallVolume<'v> {
     /// The name of a span; empty for other signals.
     pub name: &'v str,
     pub sent: u64,
-    /// The number of events before sampling, by their sample rates; 0 for signals without rates.
+    /// The number of events before sampling, estimated from their sample rates; 0 for signals without rates.
     pub happened: f64,
 }
 
-/// Returns the SQL for a signal's name, time, and weight of one event.
+/// Returns SQL expressions for the name, the time and the weight of an event.
 fn columns(signal: Signal) -> (&'static str, &'static str, &'static str) {
     const WEIGHT: &str = "1 / sample_rate";
     match signal {

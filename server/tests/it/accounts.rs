@@ -1,4 +1,5 @@
-//! What people do with their own account, what ends with it, and that nothing gets more rights than what it was made with.
+//! Accounts: invitations, passwords and sessions. Tokens end with the account or role behind them, and cannot create anything that
+//! outlives them.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::server::{NOW, Server};
 
 const SECOND: i64 = 1_000_000;
 
-/// A person who took their invitation, with a role in the default project.
+/// Creates a person with a role in the default project, and accepts the invitation for them.
 async fn person(server: &Server, operator: &str, email: &str, role: &str) -> (String, Cookies) {
     let new = json!({"email": email, "name": "Bob"});
     let made = server
@@ -25,7 +26,7 @@ async fn person(server: &Server, operator: &str, email: &str, role: &str) -> (St
     (id, taken.unwrap())
 }
 
-/// Takes an invitation.
+/// Accepts an invitation. Returns the cookies of the new session, or `None` if the server refuses.
 async fn take(server: &Server, invitation: &Value) -> Option<Cookies> {
     let body = json!({"token": invitation, "password": PASSWORD});
     let request = request(server, Method::POST, "/invitation").json(&body);
@@ -62,19 +63,19 @@ async fn wrong_passwords_of_others_do_not_lock_out_a_browser_that_logged_in_befo
     for _ in 0..10 {
         assert_eq!(from(home, "wrong wrong wrong", "").await.status(), 401);
     }
-    // The right password too has to wait there, but for the browser that is known; and not from elsewhere.
+    // From this address even the right password has to wait, unless a known browser sends it. Other addresses need not wait.
     assert_eq!(from(home, PASSWORD, "").await.status(), 429);
     assert_eq!(from(home, PASSWORD, &cookie).await.status(), 200);
     assert_eq!(from("192.0.2.2", PASSWORD, "").await.status(), 200);
     let forged = format!("{cookie}x");
     assert_eq!(from(home, PASSWORD, &forged).await.status(), 429);
-    // A while later it waits for some seconds, and is let in.
+    // After some seconds, the right password is accepted from this address too.
     server.pass(Duration::from_secs(8));
     assert_eq!(from(home, PASSWORD, "").await.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_person_go_the_tokens_they_made_or_somebody_takes_them_over() {
+async fn disabling_a_person_revokes_their_tokens_unless_the_operator_takes_them_over() {
     let server = Server::start().await;
     let operator = server.token("admin").await;
     for (query, survives) in [("", false), ("?tokens=take_over", true)] {
@@ -95,7 +96,7 @@ async fn with_a_person_go_the_tokens_they_made_or_somebody_takes_them_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_role_go_the_tokens_for_the_project() {
+async fn lowering_or_removing_a_role_revokes_the_tokens_made_with_it() {
     let server = Server::start().await;
     let operator = server.token("admin").await;
     for new_role in [Some("editor"), None] {
@@ -115,7 +116,7 @@ async fn with_a_role_go_the_tokens_for_the_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_token_makes_ends_with_it_and_can_do_no_more() {
+async fn a_token_creates_nothing_that_outlives_it() {
     let server = Server::start().await;
     let operator = server.token("admin").await;
     let end = NOW + 60 * SECOND;
@@ -128,7 +129,7 @@ async fn what_a_token_makes_ends_with_it_and_can_do_no_more() {
         let path = format!("/api/v1{path}");
         server.call(short, Method::POST, &path, Some(body)).await
     };
-    // Of what has no end of its own, nothing.
+    // A token that expires cannot create anything that never expires.
     let secret =
         json!({"algorithm": "HS256", "material": "a-secret-of-the-shop-that-is-long-enough"});
     let eve = json!({"email": "eve@example.com", "name": "Eve", "is_admin": true});
@@ -146,7 +147,7 @@ async fn what_a_token_makes_ends_with_it_and_can_do_no_more() {
     let role = Some(json!({"role": "admin"}));
     let refused = server.call(short, Method::PUT, &member, role).await;
     assert_eq!(refused.status, 403);
-    // Of what has one, nothing that lasts longer.
+    // It can create a key or a token, but none that expires later than itself.
     let key = post("/projects/default/keys", json!({"name": "k"})).await;
     assert_eq!(
         (key.status.as_u16(), &key.body["expires_at"]),
@@ -167,7 +168,7 @@ async fn what_a_token_makes_ends_with_it_and_can_do_no_more() {
     }
     let child = post("/tokens", json!({"name": "child", "role": "admin"})).await;
     assert_eq!(child.body["expires_at"], json!(end));
-    // Revoked, it takes along the tokens it made.
+    // Revoking a token also revokes the tokens that it created.
     let child = child.body["token"].as_str().unwrap();
     assert!(works(&server, child).await);
     let path = format!("/api/v1/tokens/{}", id.as_str().unwrap());
@@ -176,7 +177,7 @@ async fn what_a_token_makes_ends_with_it_and_can_do_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_latest_invitation_counts_and_ends_with_its_use() {
+async fn only_the_latest_invitation_works_until_a_new_password_or_disabling() {
     let server = Server::start().await;
     let operator = server.token("admin").await;
     let new = json!({"email": "bob@example.com", "name": "Bob"});
@@ -193,7 +194,7 @@ async fn the_latest_invitation_counts_and_ends_with_its_use() {
     let second = again().await;
     assert!(take(&server, &made.body["invitation"]).await.is_none());
     let cookies = take(&server, &second).await.unwrap();
-    // A link that lies around ends when a password is set, and when the person is disabled.
+    // An unused invitation becomes invalid when the person sets a password, and when the person is disabled.
     let third = again().await;
     let change = json!({"password": PASSWORD, "new_password": "another long password"});
     let changed = as_person(&server, &cookies, Method::POST, "/me/password", change).await;

@@ -68,7 +68,7 @@ impl Watched {
     }
 
     async fn recovers(&self) {
-        // Give what follows a later time, in the audit log too.
+        // Advance the clock, so that later entries of the audit log have a later time.
         self.server.pass(Duration::from_secs(1));
         self.send(spans("4.12.0", &[100; 2_000])).await;
         self.incidents(|all| all[0]["state"] == "resolved").await;
@@ -209,7 +209,7 @@ async fn an_override_that_an_operator_removes_is_not_placed_again() {
 async fn an_override_that_an_operator_changes_is_no_longer_managed() {
     let watched = fired(json!({"sampling": {"spans": 0.5}})).await;
     watched.rate_becomes(0.5).await;
-    // A save without changes, in the formatting of a browser.
+    // A save that changes only the formatting.
     watched.edit(|_| {}).await;
     watched.two_rounds().await;
     watched.action("placed").await;
@@ -290,7 +290,7 @@ async fn an_override_expires_even_if_the_incident_is_still_open() {
     watched.server.pass(Duration::from_mins(61));
     assert!(
         (watched.rate(COHORT).await - ONE_PERCENT).abs() < 1e-9,
-        "at once"
+        "the override expires at once"
     );
     let action = watched.action("ended").await;
     assert_eq!(action["because"], "the override expired");

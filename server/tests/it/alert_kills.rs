@@ -163,7 +163,7 @@ async fn killed_servers_lose_no_incident_and_open_none_twice() {
         pair.kill(kills + group).await;
     }
     let resolved = |all: &[Value]| all.iter().all(|one| one["state"] == "resolved");
-    pair.wait("all end", resolved).await;
+    pair.wait("all incidents are resolved", resolved).await;
     let all = pair.incidents().await;
     for rule in [&at_once, &patient] {
         let of_rule = of_rule(&all, rule);

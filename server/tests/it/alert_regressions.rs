@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::alerts::Watched;
 use crate::server::{batch, span};
 
-/// Starts a server ten minutes into an hour, so that the first sightings of versions, which are whole hours, are in the past.
+/// Starts a server at ten minutes past the hour. First sightings of versions are rounded down to the hour, so they are in the past.
 async fn watched() -> Watched {
     let watched = Watched::start().await;
     watched.server.pass(Duration::from_mins(10));
@@ -122,7 +122,7 @@ async fn a_slower_version_fires_with_both_versions_and_its_significance() {
     watched
         .incidents(|all| all.len() == 1 && all[0]["state"] == "firing")
         .await;
-    // A version that is as fast as 4.11.0 does.
+    // A version that is as fast as 4.11.0 ends it.
     watched.fleet("4.14.0", &[("high", 100, 100)]).await;
     watched.server.pass(Duration::from_mins(6));
     let ended = watched.incidents(|all| all[0]["state"] == "resolved").await;
@@ -139,7 +139,7 @@ async fn equal_speed_and_insignificant_changes_are_no_regressions() {
     watched.fleet("4.12.0", &[("high", 100, 100)]).await;
     watched.rule(slower("same_days")).await;
     assert_eq!(watched.outcome().await, "ok");
-    // A few of sixty installs are much slower: they send many events but are not significant.
+    // Twenty of sixty installs are much slower. They send many events, but the difference is not significant.
     watched
         .fleet("4.13.0", &[("high", 40, 100), ("low", 20, 400)])
         .await;
@@ -182,7 +182,7 @@ async fn a_slow_down_that_faster_devices_hide_fires() {
     watched
         .fleet("4.11.0", &[("high", 20, 100), ("low", 100, 400)])
         .await;
-    // Devices of a class that only one side has are not compared.
+    // The comparison excludes a device class that only one version has.
     let sooner = [("high", 100, 130), ("low", 20, 520), ("mid", 5, 200)];
     watched.fleet("4.12.0", &sooner).await;
     watched.rule(slower("same_days")).await;

@@ -92,7 +92,7 @@ async fn an_absence_incident_stays_open_until_data_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_data_that_arrives_now_is_not_missing() {
+async fn late_data_counts_from_its_arrival() {
     let watched = Watched::start().await;
     watched.send(spans("4.12.0", &[100; 20])).await;
     watched.server.pass(Duration::from_mins(40));

@@ -1,4 +1,4 @@
-//! API tokens by API: made, shown once, listed, revoked, and never more than who made them.
+//! API tokens over HTTP: created, shown once, listed and revoked. No token has more rights than the token that created it.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ async fn status(server: &Server, token: &str, path: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_projects_token_is_shown_once_and_opens_until_it_is_revoked() {
+async fn a_project_token_is_shown_once_and_works_until_it_is_revoked() {
     let server = Server::start().await;
     server.ready().await;
     let admin = server.token("admin --project default").await;
@@ -64,7 +64,7 @@ async fn a_projects_token_is_shown_once_and_opens_until_it_is_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_makes_none_with_more_rights_than_its_own() {
+async fn a_token_cannot_create_one_with_more_rights() {
     let server = Server::start().await;
     server.ready().await;
     let operator = server.token("admin").await;
@@ -73,13 +73,13 @@ async fn a_token_makes_none_with_more_rights_than_its_own() {
     server
         .call(&operator, Method::POST, "/api/v1/projects", Some(shop))
         .await;
-    // Neither for all projects nor for another one.
+    // The token of a project creates no tokens for all projects or for another project.
     let all = make(&server, &admin, OF_ALL, new("viewer")).await;
     assert_eq!(all.outcome(), (403, "role".to_owned()));
     let of_shop = "/api/v1/projects/shop/tokens";
     let other = make(&server, &admin, of_shop, new("viewer")).await;
     assert_eq!(other.outcome(), (404, "project_unknown".to_owned()));
-    // Nor does it revoke one of theirs.
+    // Nor does it revoke a token of another project.
     let made = make(&server, &operator, of_shop, new("admin")).await;
     let path = format!("{OF_PROJECT}/{}", made.body["id"].as_str().unwrap());
     let foreign = server.call(&admin, Method::DELETE, &path, None).await;
@@ -98,7 +98,7 @@ async fn a_token_makes_none_with_more_rights_than_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_ends_and_none_that_it_made_outlives_it() {
+async fn a_token_expires_together_with_the_tokens_it_created() {
     let server = Server::start().await;
     server.ready().await;
     let operator = server.token("admin").await;

@@ -1,4 +1,4 @@
-//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can see.
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ fn sources(folder: &str, extensions: &[&str]) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Files of `folder` in which any of `words` stands.
+/// Returns the files below `folder` that contain any of `words`.
 fn mentions(folder: &str, words: &[&str]) -> Vec<String> {
     let files = sources(folder, &["rs"]).into_iter();
     let offending = files.filter(|(_, text)| words.iter().any(|word| text.contains(word)));
@@ -56,7 +56,7 @@ fn file_names_say_what_is_inside() {
     let vague = ["util", "utils", "common", "helper", "helpers", "misc"];
     for (path, _) in sources("", &["rs", "ts", "svelte"]) {
         let stem = path.file_stem().unwrap().to_string_lossy();
-        assert!(!vague.contains(&&*stem), "{} says nothing", path.display());
+        assert!(!vague.contains(&&*stem), "{} is vague", path.display());
         assert!(
             stem != "mod",
             "{}: modules are foo.rs beside foo/",
@@ -124,7 +124,7 @@ fn only_the_store_knows_sql() {
 }
 
 #[test]
-fn no_value_is_put_into_the_sql_of_the_control_database() {
+fn no_value_is_interpolated_into_the_sql_of_the_control_database() {
     let found = mentions(
         "server/src/store/control",
         &["AssertSqlSafe", "raw_sql", "QueryBuilder"],
@@ -170,7 +170,7 @@ const ORDER: [&str; 34] = [
     "expressions",
 ];
 
-/// The modules of the server that the code of a file names.
+/// Returns the modules of the server that the code of a file refers to.
 fn imports(text: &str) -> Vec<&str> {
     let code = text
         .lines()
@@ -248,7 +248,7 @@ fn comments_and_docs_are_plain() {
 }
 
 #[test]
-fn the_crates_of_the_device_bring_no_runtime() {
+fn device_crates_depend_on_no_async_runtime() {
     for manifest in [
         "client-sdk/macros/Cargo.toml",
         "client-sdk/monitors/Cargo.toml",

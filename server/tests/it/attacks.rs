@@ -1,8 +1,8 @@
-//! Attacks with the weakest credential that allows them, on the program itself: what others get while an attack lasts, and what the
-//! server's memory does.
+//! Attacks on the real program, each with the weakest credential that allows it. A test measures the answers that other clients get
+//! during an attack, and how much the server's memory grows.
 //!
-//! The tests run one at a time. Other tests may run beside them, so the limit here is wide; `make attacks` runs them alone, on a release
-//! build, with the limit of a quiet machine.
+//! The attacks run one at a time. Other tests may run beside them, so the latency limit here is generous. `make attacks` runs them alone,
+//! on a release build, with a strict limit.
 
 mod bodies;
 mod connections;

@@ -1,4 +1,4 @@
-//! Bad input and bad times: each gets its documented answer, nothing else is lost, memory stays flat.
+//! Bad requests, a full disk and a missing ClickHouse: each gets its documented answer, and no acknowledged event is lost.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ fn edited(edit: impl FnOnce(&mut Value)) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_problem_says_what_to_do() {
+async fn a_refusal_is_a_problem_document_that_names_the_fault() {
     let server = Server::start().await;
     let response = server.request().body("{").send().await.unwrap();
     assert_eq!(
@@ -215,7 +215,7 @@ async fn keys_types_and_encodings_are_checked_before_the_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bombs_are_refused_while_they_inflate() {
+async fn decompression_bombs_are_refused_while_they_inflate() {
     let server = Server::start().await;
     let zeros = vec![b' '; 64 << 20];
     let zstd = zstd::bulk::compress(&zeros, 19).unwrap();
@@ -246,7 +246,7 @@ async fn bombs_are_refused_while_they_inflate() {
     );
 }
 
-/// Sends a request by hand: its head, then as much of a body as the test wants; answers the status line.
+/// Sends a raw request: its head, then a body that may be incomplete. Returns the status line of the answer.
 async fn by_hand(server: &Server, head: &str, body: &[u8], close: bool) -> String {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://"))
         .await
@@ -262,7 +262,7 @@ async fn by_hand(server: &Server, head: &str, body: &[u8], close: bool) -> Strin
     let mut answer = vec![0; 4096];
     let read = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut answer))
         .await
-        .expect("an answer")
+        .expect("the server answers within 20 seconds")
         .unwrap_or(0);
     String::from_utf8_lossy(&answer[..read])
         .lines()
@@ -272,7 +272,7 @@ async fn by_hand(server: &Server, head: &str, body: &[u8], close: bool) -> Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stalled_and_lying_clients_do_not_hold_the_server() {
+async fn stalled_clients_and_wrong_lengths_do_not_block_the_server() {
     let server = Server::with(&["--body-timeout-ms", "200"]).await;
     let good = spans(1).to_string();
     let longer = good.len() + 10;
@@ -298,7 +298,7 @@ async fn stalled_and_lying_clients_do_not_hold_the_server() {
         by_hand(&server, "transfer-encoding: chunked", b"5\r\nhel", false).await,
         "HTTP/1.1 408 Request Timeout"
     );
-    // A client that hangs up in mid-body gets nothing and leaves nothing.
+    // Of a client that disconnects in the middle of a body, nothing is stored.
     let gone = by_hand(
         &server,
         &format!("content-length: {longer}"),
@@ -401,7 +401,7 @@ async fn while_clickhouse_is_away_batches_are_acknowledged_and_stored_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_over_the_memory_budget_is_told_to_come_back() {
+async fn a_body_over_the_memory_budget_is_refused_as_overload() {
     let server = Server::with(&[
         "--max-body-memory-bytes",
         "1048576",
@@ -413,7 +413,7 @@ async fn a_body_over_the_memory_budget_is_told_to_come_back() {
     .await;
     let answer = server.send_bytes(vec![b' '; 2 << 20]).await;
     assert_eq!(answer.outcome(), (503, "overloaded".to_owned()));
-    // Also a client that reads nothing before it has sent everything hears the answer.
+    // A client that starts to read only after it has sent everything gets the answer too.
     let large = vec![b' '; 8 << 20];
     let length = format!("content-length: {}", large.len());
     assert_eq!(
@@ -427,7 +427,7 @@ async fn a_body_over_the_memory_budget_is_told_to_come_back() {
 async fn a_nearly_full_disk_refuses_before_anything_breaks() {
     let server = Server::with(&["--min-free-bytes", "1000000000000000"]).await;
     let ready = server.readiness().await;
-    assert_eq!(ready.status, 503, "before any batch");
+    assert_eq!(ready.status, 503, "not ready even before the first batch");
     assert_eq!(ready.body["log"], "the disk is nearly full");
     let refused = server.send(&spans(1)).await;
     assert_eq!(refused.outcome(), (503, "disk_full".to_owned()));

@@ -22,7 +22,7 @@ async fn a_retry_is_answered_as_a_duplicate_and_stored_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_after_a_restart_is_a_duplicate_still() {
+async fn a_retry_after_a_restart_is_still_a_duplicate() {
     let mut server = Server::start().await;
     let batch = spans(5);
     server.send(&batch).await;
@@ -45,7 +45,7 @@ async fn a_batch_stored_by_another_server_is_stored_once() {
     let batch = spans(5);
     one.send(&batch).await;
     one.drained().await;
-    // Another server on the same database, with a log and a memory of its own; its look-ups find the batch.
+    // Another server on the same database has its own log and its own list of recent batches. It finds the batch in ClickHouse.
     let other = Server::with(&["--clickhouse-database", one.database()]).await;
     let again = other.send(&batch).await;
     other.drained().await;
@@ -88,7 +88,7 @@ async fn a_batch_of_only_bad_events_is_acknowledged_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_of_a_batch_that_is_stored_is_not_stored_again_also_after_a_restart_and_elsewhere() {
+async fn a_part_of_a_stored_batch_is_not_stored_after_a_restart_or_by_another_server() {
     let mut server = Server::start().await;
     let whole = spans(4);
     server.send(&whole).await;
@@ -108,7 +108,7 @@ async fn a_part_of_a_batch_that_is_stored_is_not_stored_again_also_after_a_resta
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_says_it_was_cut_from_itself_is_refused() {
+async fn a_batch_that_claims_to_be_split_from_itself_is_refused() {
     let server = Server::start().await;
     let mut batch = spans(1);
     batch["split_from"] = json!([batch["batch_id"]]);
@@ -144,7 +144,7 @@ async fn a_whole_batch_is_not_stored_after_a_half_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_small_batches_than_a_statement_can_name_are_drained_at_once() {
+async fn more_small_batches_than_one_sql_statement_can_list_are_drained_at_once() {
     const BATCHES: usize = 7_200;
     let mut server = Server::with(&["--flush-interval-ms", "60000"]).await;
     server.ready().await;

@@ -1,9 +1,9 @@
-//! The data that `make bench-queries` fills a store with is like that of an app, or its figures say nothing.
+//! The data that `make bench-queries` generates must resemble that of an app. Otherwise the benchmark measures nothing useful.
 
 use crate::server::Server;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stack_of_the_benchmark_belongs_to_a_page_or_two() {
+async fn a_stack_of_the_benchmark_occurs_on_one_or_two_pages() {
     let server = Server::start().await;
     server.ready().await;
     let sql = include_str!("../../../loadtest/src/fill/janks.sql")

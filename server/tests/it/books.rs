@@ -1,4 +1,4 @@
-//! The books balance, and say where they do not.
+//! The books, which compare acknowledged events, stored rows and roll-ups hour by hour, balance or report each difference.
 
 use std::process::Command;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const FOR_EVER: [&str; 7] = [
 const HOUR: Duration = Duration::from_secs(3_600);
 const MINUTES: Duration = Duration::from_secs(600);
 
-/// Runs `unjank rollups check` for the days around the test's time. Answers its exit code and what it prints.
+/// Runs `unjank rollups check` for the days around the test's time. Returns its exit code and its output.
 pub(crate) fn check(server: &Server, arguments: &[&str]) -> (i32, String) {
     let output = Command::new(UNJANK)
         .args([
@@ -50,7 +50,7 @@ pub(crate) fn check(server: &Server, arguments: &[&str]) -> (i32, String) {
     )
 }
 
-/// Project, signal, books, expected and found of each line.
+/// Returns the signal, the kind of books, and the expected and found counts of each line.
 fn lines(text: &str) -> Vec<String> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -66,7 +66,7 @@ pub(crate) async fn mutate(server: &Server, sql: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_book_says_what_is_missing_and_what_is_too_much() {
+async fn the_books_report_missing_and_surplus_events() {
     let server = Server::with(&FOR_EVER[..3]).await;
     server.ready().await;
     let mut batch = spans(5);
@@ -131,10 +131,10 @@ async fn each_book_says_what_is_missing_and_what_is_too_much() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_the_store_refused_balance_in_the_end() {
+async fn the_books_balance_before_and_after_dead_letters_are_retried_or_dropped() {
     for then in ["retry", "drop"] {
         let server = server_with_a_refused_batch().await;
-        assert_eq!(check(&server, &[]).0, 0, "while they wait");
+        assert_eq!(check(&server, &[]).0, 0, "while the rows are dead letters");
         server
             .query("ALTER TABLE spans DROP CONSTRAINT no_poison")
             .await;
@@ -144,7 +144,7 @@ async fn rows_that_the_store_refused_balance_in_the_end() {
     }
 }
 
-/// Waits until the auditor says so of raw spans and their roll-up.
+/// Waits until the auditor reports this difference between raw spans and their hourly roll-up.
 async fn differs(server: &Server, events: f64) {
     let name = r#"unjank_books_difference_events{books="hours",signal="spans"}"#;
     wait::until("the difference", async || {
@@ -153,7 +153,7 @@ async fn differs(server: &Server, events: f64) {
     .await;
 }
 
-/// Waits until rounds that began from now on are over.
+/// Waits until the auditor has finished rounds that began after this call.
 pub(crate) async fn audited(server: &Server) {
     for _ in 0..3 {
         server.pass(Duration::from_secs(1));
@@ -164,7 +164,7 @@ pub(crate) async fn audited(server: &Server) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_auditor_finds_what_is_missing_and_hears_when_it_is_back() {
+async fn the_auditor_reports_a_difference_until_it_is_gone() {
     let server = Server::with(&FOR_EVER[..5]).await;
     server.ready().await;
     let token = server.token("viewer --project default").await;
@@ -190,12 +190,12 @@ async fn the_auditor_finds_what_is_missing_and_hears_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_wait_for_their_roll_up_are_no_difference_until_they_are_stuck() {
+async fn rows_that_wait_for_their_roll_up_are_a_difference_only_once_stuck() {
     let server = Server::with(&FOR_EVER[..5]).await;
     server.ready().await;
     server.send(&spans(5)).await;
     server.drained().await;
-    // Of a fold that comes after the last mark.
+    // Insert a row of a fold that comes after the last mark.
     server.query("INSERT INTO spans (project, start, received_at, sample_rate, range_id) \
                   SELECT 'default', '2026-11-20 11:10:00', '2026-11-20 12:00:00', 1, max(range_id) + bitShiftLeft(toUInt128(1), 36) FROM spans").await;
     server.pass(HOUR + MINUTES);

@@ -14,8 +14,9 @@ const PERIOD: [&str; 4] = [
     "--to",
     "2026-11-20T13:00:00Z",
 ];
-/// Sessions of each version, and how often each does the same.
+/// Number of sessions of each version.
 const SESSIONS: u32 = 8;
+/// Number of spans and of page loads in each session.
 const TIMES: u32 = 10;
 
 async fn compare(server: &Server, arguments: &[&str]) -> Output {
@@ -35,7 +36,7 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"))
 }
 
-/// A session that pays, which takes so many times as long as it should, and looks at the cart, which takes as long as ever.
+/// A session with `pay` spans and stalls, both multiplied by `slower`, and with page loads of the cart, which `slower` does not affect.
 fn session(id: Uuid, version: &str, number: u32, slower: u32) -> Value {
     let mut batch = batch();
     batch["session_id"] = json!(id);
@@ -96,7 +97,7 @@ async fn versions_and_sessions_in_the_store_are_compared() {
         (&json!("regressed"), &json!("runs"), &json!(SESSIONS)),
         "{paid}"
     );
-    // As a question to the store has it: within 2 % of what was sent.
+    // Percentiles from the store are within 2 % of the durations that were sent.
     let head = paid["head"].as_f64().unwrap();
     assert!((120.0..126.5).contains(&head), "{paid}");
     let stalls = row(&found, "Cart", "stalls", "mean");

@@ -1,4 +1,4 @@
-//! What a change would do, before it is made: tried on installs that really sent batches.
+//! Previews of configuration changes, computed from installs that have sent batches.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn events(answer: &Answer, signal: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_says_whom_overrides_match_and_how_many_events_would_come() {
+async fn a_preview_counts_matching_installs_and_expected_events() {
     let server = Server::start().await;
     server.ready().await;
     let token = server.token("viewer").await;
@@ -86,7 +86,7 @@ async fn a_preview_says_whom_overrides_match_and_how_many_events_would_come() {
         ),
         (&json!(40), &json!(40), &json!(30))
     );
-    // 30 spans `checkout` of Android stand for 300, all of which would come; the other 90 stay.
+    // The 30 stored `checkout` spans of Android represent 300, and the server would receive all of them. The other 90 spans stay.
     assert_eq!(
         events(&answer, "spans"),
         json!({"last_day": 120, "current": 120, "proposed": 390})
@@ -95,7 +95,7 @@ async fn a_preview_says_whom_overrides_match_and_how_many_events_would_come() {
         events(&answer, "page_loads"),
         json!({"last_day": 40, "current": 40, "proposed": 40})
     );
-    // Nothing was saved by looking.
+    // A preview saves nothing.
     let config = "/api/v1/projects/default/config";
     let latest = server.call(&token, Method::GET, config, None).await;
     assert_eq!(latest.body["revision"], 1);
@@ -127,7 +127,7 @@ async fn a_preview_agrees_with_what_devices_get_after_saving() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_last_day_counts_and_what_is_not_known_is_said() {
+async fn a_preview_covers_the_last_day_and_notes_unknown_conditions() {
     let server = Server::start().await;
     server.ready().await;
     let token = server.token("viewer").await;
@@ -144,7 +144,7 @@ async fn only_the_last_day_counts_and_what_is_not_known_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_of_a_faulty_configuration_says_the_faults_and_without_clickhouse_says_so() {
+async fn a_preview_lists_faults_and_fails_without_clickhouse() {
     let server = Server::with(&["--clickhouse-url", "http://127.0.0.1:9"]).await;
     let token = server.token("viewer").await;
     let faulty = json!({"base": {"sampling": {"janks": 2}}});

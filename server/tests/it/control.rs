@@ -39,12 +39,12 @@ macro_rules! on_both_engines {
 }
 pub(crate) use on_both_engines;
 
-/// The time of the `n`th thing that happens in a test.
+/// The time `n` seconds after the start of a test.
 pub(crate) fn at(n: i64) -> UnixTime {
     UnixTime::from_secs(1_790_000_000 + n)
 }
 
-/// Who makes the changes when it does not matter.
+/// The actor of changes for which the actor does not matter.
 pub(crate) static ANN: LazyLock<Actor> = LazyLock::new(|| Actor::cli("ann"));
 
 pub(crate) fn hash(secret: &str) -> SecretHash {
@@ -62,7 +62,7 @@ pub(crate) async fn with_project(control: &Control, id: &str) {
         .unwrap();
 }
 
-/// What the audit says was done, the first thing first.
+/// Returns the actions in the audit log, oldest first.
 pub(crate) async fn done(control: &Control) -> Vec<String> {
     let entries = control.audit(&AuditFilter::default(), 1_000).await.unwrap();
     let mut actions: Vec<_> = entries.into_iter().map(|entry| entry.action).collect();
@@ -70,7 +70,7 @@ pub(crate) async fn done(control: &Control) -> Vec<String> {
     actions
 }
 
-/// That a change was refused, and left nothing in the audit.
+/// Asserts that a change fails with this error and leaves nothing in the audit log.
 pub(crate) async fn refused<T: Debug>(
     control: &Control,
     change: impl Future<Output = Result<T, ControlError>>,

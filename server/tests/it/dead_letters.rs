@@ -1,4 +1,4 @@
-//! What ClickHouse refuses for its content waits in the dead-letter folder; everything else goes in.
+//! Rows that ClickHouse refuses for their content wait in the dead-letter folder. All other rows are stored.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::engine::{PASSWORD, UNJANK, USER, engine};
 use crate::server::{Server, spans};
 
-/// Runs `unjank dead-letter …` against the test's server; answers what it prints.
+/// Runs `unjank dead-letter …` on the data of the test's server. Returns its output.
 pub(crate) fn dead_letter(server: &Server, arguments: &[&str]) -> String {
     let output = Command::new(UNJANK)
         .arg("dead-letter")

@@ -1,4 +1,4 @@
-//! The demo: what it promises is there, what is rolled up is what was sent, and what got worse shows.
+//! The demo: every day has every signal, roll-ups and percentiles agree with raw rows, and the regressions are visible.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ struct Demo {
 }
 
 impl Demo {
-    /// Whole days, up to the last midnight.
+    /// Starts a demo with data of whole days, up to the last midnight.
     async fn seeded() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let now = Clock::system().now();
@@ -63,7 +63,7 @@ impl Demo {
         answer
     }
 
-    /// The first row when 4.12.0 is held against 4.11.0: its first key, its first value and what that was.
+    /// Compares 4.12.0 with 4.11.0. Returns the first row's first key, first value and base value.
     async fn worst(&self, question: &str) -> (String, f64, Option<f64>) {
         let versions = "app_version=4.12.0&base_app_version=4.11.0";
         let answer = self.ask(&format!("{question}&{versions}")).await;
@@ -77,7 +77,7 @@ impl Demo {
     }
 }
 
-/// A roll-up and the raw rows it is made of: keys, when, and what one row counts.
+/// A roll-up and the raw rows it is computed from: key columns, time column, the weight of a raw row, and the column of the sum.
 struct RollUp {
     name: &'static str,
     raw: &'static str,
@@ -173,7 +173,7 @@ fn every_day_has_every_signal(demo: &Demo) {
     assert!((0.01..0.15).contains(&late), "{late}");
 }
 
-fn roll_ups_are_what_was_sent(demo: &Demo) {
+fn roll_ups_agree_with_raw_rows(demo: &Demo) {
     for (suffix, bucket, start) in [
         ("daily", "day", "toDate"),
         ("hourly", "hour", "toStartOfHour"),
@@ -216,7 +216,7 @@ fn roll_ups_are_what_was_sent(demo: &Demo) {
     assert_eq!(demo.sql(by_stack), "0\t1");
 }
 
-/// What is asked of the API, and the same of raw rows.
+/// Queries of the API, each with its percentile, and with the columns and the table of the raw rows.
 const PERCENTILES: &[(&str, f64, &str)] = &[
     (
         "spans?by=name&measure=p95_us",
@@ -260,8 +260,8 @@ const PERCENTILES: &[(&str, f64, &str)] = &[
     ),
 ];
 
-async fn percentiles_are_those_of_raw_rows(demo: &Demo) {
-    // Of less than three days the roll-ups by the hour answer; there are fewer rows, so a rank is a larger share.
+async fn percentiles_agree_with_raw_rows(demo: &Demo) {
+    // Hourly roll-ups answer for less than three days. There are fewer rows, so one rank is a larger share of them.
     for (from, source, fewest, rank) in [
         (&demo.from, "daily", 150, 0.01),
         (&demo.last_days, "hourly", 40, 0.035),
@@ -273,7 +273,7 @@ async fn percentiles_are_those_of_raw_rows(demo: &Demo) {
             let time = if table == "metrics" { "time" } else { "start" };
             let answer = demo.ask_from(from, question).await;
             assert_eq!(answer["source"], source, "{question}");
-            // Ranks around it, since what lies between two values is nobody's.
+            // Accept neighbouring ranks, since any number between two neighbouring values is a correct percentile.
             let exact = |share: f64| {
                 format!("quantileExactWeighted({share})({value}, toUInt32(round(1 / {rate})))")
             };
@@ -288,7 +288,7 @@ async fn percentiles_are_those_of_raw_rows(demo: &Demo) {
     }
 }
 
-/// What the API told of each key lies between the two values of raw rows, give or take the width of a bucket.
+/// Asserts that the API's value of each key lies between the two values from raw rows, within the width of a bucket.
 fn all_lie_between(question: &str, answer: &Value, rows: &str) {
     for row in rows.lines() {
         let columns: Vec<_> = row.split('\t').collect();
@@ -304,7 +304,7 @@ fn all_lie_between(question: &str, answer: &Value, rows: &str) {
     }
 }
 
-async fn what_got_worse_shows(demo: &Demo) {
+async fn changes_between_versions_are_visible(demo: &Demo) {
     let (name, now, before) = demo
         .worst("spans?by=name&measure=p95_us&order=-change.p95_us")
         .await;
@@ -338,19 +338,19 @@ fn sizes(folder: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_demo_is_what_it_promises_and_is_seeded_once() {
+async fn a_demo_has_consistent_data_and_is_seeded_once() {
     let mut demo = Demo::seeded().await;
     every_day_has_every_signal(&demo);
-    roll_ups_are_what_was_sent(&demo);
-    percentiles_are_those_of_raw_rows(&demo).await;
-    what_got_worse_shows(&demo).await;
+    roll_ups_agree_with_raw_rows(&demo);
+    percentiles_agree_with_raw_rows(&demo).await;
+    changes_between_versions_are_visible(&demo).await;
 
     let folder = demo.folder.path();
     let before = sizes(folder);
     demo.program.kill();
     demo.program = Program::run(folder, &SMALL).await;
     demo.program.drained().await;
-    assert_eq!(sizes(folder), before, "it is only served");
+    assert_eq!(sizes(folder), before, "a second start seeds nothing");
     demo.program.kill();
 
     std::fs::remove_file(folder.join("demo.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Device tokens instead of ingest keys, over HTTP. The attacks on their form are tested where they are verified.
+//! Device tokens instead of ingest keys, over HTTP. Forged and malformed tokens are tested next to the code that verifies them.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::Method;
@@ -32,7 +32,7 @@ async fn send(server: &Server, token: &str, batch: &Value) -> Answer {
     Answer::of(request.send().await.unwrap()).await
 }
 
-/// Sends until the answer has a status: a second at most.
+/// Sends batches until the answer has this status, for at most a second.
 async fn answered(server: &Server, token: &str, status: u16) -> Answer {
     tokio::time::timeout(std::time::Duration::from_secs(1), async {
         loop {
@@ -43,7 +43,7 @@ async fn answered(server: &Server, token: &str, status: u16) -> Answer {
         }
     })
     .await
-    .expect("a change holds within a second")
+    .expect("a change takes effect within a second")
 }
 
 fn with_span() -> Value {
@@ -72,7 +72,7 @@ async fn a_token_sends_for_its_own_install_until_its_key_is_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_that_asks_for_tokens_takes_no_ingest_key() {
+async fn a_project_that_requires_device_tokens_refuses_ingest_keys() {
     let server = Server::start().await;
     let admin = server.token("admin").await;
     let set = async |device_tokens: &str| {
@@ -117,7 +117,7 @@ async fn a_project_that_asks_for_tokens_takes_no_ingest_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_cannot_verify_is_not_kept_and_no_secret_is_shown_or_stored() {
+async fn an_unusable_device_key_is_refused_and_no_secret_is_shown_or_stored() {
     let server = Server::start().await;
     let admin = server.token("admin").await;
     for key in [

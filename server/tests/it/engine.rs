@@ -13,7 +13,8 @@ pub(crate) struct Engine {
     _folder: tempfile::TempDir,
 }
 
-/// The administrator, since each test has a database of its own. What the server needs is tried by `processes`, with its own users.
+/// Tests connect as the administrator, since each creates its own database. `processes` tests the rights that a server needs, with
+/// separate users.
 pub(crate) const USER: &str = "admin";
 pub(crate) const PASSWORD: &str = "test";
 
@@ -32,8 +33,8 @@ fn start() -> Engine {
             "--until-stdin-ends",
             "--log",
             "warn",
-            // Some hundred tests have a database each in this engine, and each table keeps a buffer for its deduplication log: 40 MiB a
-            // database are counted, of which next to nothing is ever touched.
+            // Hundreds of tests each have a database in this engine, and each table keeps a buffer for its deduplication log. The engine
+            // counts 40 MiB for each database, although hardly any of it is ever touched.
             "--max-memory-bytes",
             "17179869184",
             "--data-dir",

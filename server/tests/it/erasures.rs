@@ -28,7 +28,7 @@ const TABLES: [&str; 10] = [
     "batches",
 ];
 
-/// A batch of an install with every signal, and a stack that only it has.
+/// A batch of an install with every signal, and with a stack that no other install has.
 fn everything(install: &str, user: &str) -> Value {
     let at = "2026-11-20T11:59:58Z";
     let stack = |function: &str| json!([{"class": "com.example.Cart", "function": function}]);
@@ -83,7 +83,7 @@ pub(crate) async fn finished(server: &Server, id: &str) -> Value {
     erasure
 }
 
-/// Waits until this many batches with everything are rolled up.
+/// Waits until this many batches from `everything` are rolled up.
 async fn roll_ups(server: &Server, batches: u64) {
     let sums = "SELECT (SELECT sum(samples) FROM spans_daily) / 2, (SELECT sum(requests) FROM traffic_daily), \
                 (SELECT sum(count) FROM usage_hourly), (SELECT sum(samples) FROM recompositions_hourly)";
@@ -101,7 +101,7 @@ async fn count(server: &Server, table: &str, condition: &str) -> u64 {
     server.query(&sql).await.parse().unwrap()
 }
 
-/// What the roll-ups hold, by table: events and installs.
+/// Returns the number of events and of installs in each roll-up.
 async fn rolled_up(server: &Server) -> String {
     let mut all = String::new();
     for (table, sum) in [
@@ -127,7 +127,7 @@ async fn rolled_up(server: &Server) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_install_goes_and_leaves_no_trace_while_others_stay() {
+async fn an_install_is_erased_without_a_trace_and_others_stay() {
     let mut server = Server::start().await;
     server.ready().await;
     let other = everything(OTHER, "");
@@ -179,7 +179,7 @@ async fn an_install_goes_and_leaves_no_trace_while_others_stay() {
         count(&server, "spans", &format!("install_id = '{ERASED}'")).await,
         0
     );
-    // What arrives later is new, and stays.
+    // A new batch that arrives after the erasure is stored.
     send(&server, &everything(ERASED, "")).await;
     server.drained().await;
     assert_eq!(
@@ -210,7 +210,7 @@ async fn send_again(server: &Server, batch: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_goes_on_every_install_and_in_this_project_alone() {
+async fn a_user_is_erased_on_every_install_and_other_users_stay() {
     let server = Server::start().await;
     server.ready().await;
     let hostile = "x') OR ('1' = '1";
@@ -263,7 +263,7 @@ async fn a_user_goes_on_every_install_and_in_this_project_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_goes_for_ever_with_its_keys_and_people() {
+async fn a_project_is_erased_for_good_with_its_data_and_keys() {
     let server = Server::start().await;
     server.ready().await;
     send(&server, &everything(OTHER, "")).await;
@@ -317,7 +317,7 @@ async fn a_project_goes_for_ever_with_its_keys_and_people() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_wait_or_come_back_are_erased_too() {
+async fn rows_in_the_ingest_log_and_from_a_backup_are_erased_too() {
     let mut server = Server::with(&[
         "--clickhouse-url",
         "http://127.0.0.1:9",
@@ -338,7 +338,7 @@ async fn rows_that_wait_or_come_back_are_erased_too() {
             && erasure["receipt"]["step"] == "waiting until the ingest log is drained"
     })
     .await;
-    // The server dies, and another process goes on.
+    // The server stops, and its successor continues the erasure.
     server.point_at_the_engine().await;
     let receipt = finished(&server, &id).await;
     assert_eq!(receipt["receipt"]["rows"]["spans"], 2, "{receipt}");
@@ -366,7 +366,7 @@ async fn rows_that_wait_or_come_back_are_erased_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_letters_go_and_count_as_erased() {
+async fn dead_letters_are_erased_and_count_as_erased() {
     let server = server_with_a_refused_batch().await;
     send(&server, &everything(ERASED, "")).await;
     server.drained().await;
@@ -380,7 +380,7 @@ async fn dead_letters_go_and_count_as_erased() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_requests_share_a_pass_and_a_crash_counts_nothing_twice() {
+async fn many_erasures_across_restarts_count_no_row_twice() {
     let mut server = Server::start().await;
     server.ready().await;
     let installs: Vec<Uuid> = (0..12).map(|_| Uuid::new_v4()).collect();

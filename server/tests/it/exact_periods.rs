@@ -1,4 +1,4 @@
-//! Periods that are not widened: roll-ups and raw rows together say what raw rows alone say.
+//! Exact periods, which are not widened to whole hours or days: roll-ups together with raw rows give the same answer as raw rows alone.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -19,11 +19,11 @@ async fn rows(server: &Server, token: &str, question: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_period_that_is_not_widened_has_what_happened_in_it_and_nothing_else() {
+async fn an_exact_period_contains_exactly_the_events_in_it() {
     let server = Server::start().await;
     server.ready().await;
     let mut batch = batch();
-    // Before the periods, in them at their edges and in the middle.
+    // Times before the periods, at their edges and in the middle.
     let starts = [
         "2026-11-14T10:29:59Z",
         "2026-11-14T10:30:00Z",
@@ -55,7 +55,7 @@ async fn a_period_that_is_not_widened_has_what_happened_in_it_and_nothing_else()
         assert_eq!(exact, raw, "{period}");
         assert_eq!(exact[0]["values"][0], json!(samples * 2.0));
         assert_eq!(exact[0]["values"][1], json!(samples));
-        // The same as the base of something else.
+        // The period is also accepted as the base of a comparison.
         let base = period
             .replace("from=", "base_from=")
             .replace("&to=", "&base_to=");
@@ -67,7 +67,7 @@ async fn a_period_that_is_not_widened_has_what_happened_in_it_and_nothing_else()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_signal_answers_for_a_period_that_is_not_widened() {
+async fn each_signal_can_be_queried_for_an_exact_period() {
     let server = Server::start().await;
     server.ready().await;
     let token = server.token("viewer --project default").await;
@@ -77,7 +77,7 @@ async fn each_signal_answers_for_a_period_that_is_not_widened() {
         "received=true",
     ];
     for subject in SUBJECTS {
-        // What is told by no device has no versions, and did not arrive.
+        // A signal that no device sends has no versions and no arrival time.
         let fits = if subject.arrival().is_none() { 1 } else { 3 };
         for (period, words) in PERIODS
             .iter()

@@ -1,4 +1,4 @@
-//! Taking things along: rows, traces, stacks and reports, by the command and by the API, and what a report says of a known run.
+//! Exports of rows, traces, stacks and reports, by the command and by the API, and the content of a report on a known run.
 
 use std::path::Path;
 use std::process::Output;
@@ -32,7 +32,7 @@ async fn stored(batches: &[Value]) -> Server {
     server
 }
 
-/// `unjank export …` on the store of a server.
+/// Runs `unjank export …` on the store of a server.
 async fn export(server: &Server, arguments: &[&str]) -> Output {
     let mut command = tokio::process::Command::new(UNJANK);
     command.arg("export").args(arguments);
@@ -56,7 +56,7 @@ fn refusal(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Events of every signal, of one session, with numbers that are easy to find again.
+/// Events of every signal in one session, with numbers that are easy to find in a report.
 fn run(session: Uuid) -> Value {
     let mut batch = batch();
     batch["session_id"] = json!(session);
@@ -96,14 +96,14 @@ fn run(session: Uuid) -> Value {
     batch
 }
 
-/// What a report of `run` says, wherever it was made from.
-fn says_what_was_sent(html: &str) {
+/// Asserts that a report on `run` contains its events, escaped.
+fn assert_contains_run(html: &str) {
     for said in [
         "com.example.shop 4.12.0",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "Pixel &lt;8&gt;",
         "android",
-        // 100 frames in two seconds, of which 6 slow, 2 frozen.
+        // 100 frames in two seconds: 6 are slow, and 2 are frozen.
         "<dd>50.0</dd>",
         "<dd>6.0 %</dd>",
         "<dd>2.0 %</dd>",
@@ -155,7 +155,7 @@ fn says_what_was_sent(html: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_of_a_session_says_what_was_sent_by_command_and_by_api() {
+async fn a_report_on_a_session_is_the_same_by_command_and_by_api() {
     let session = Uuid::new_v4();
     let mut other = run(Uuid::new_v4());
     other["resource"]["app_version"] = json!("4.13.0");
@@ -163,7 +163,7 @@ async fn a_report_of_a_session_says_what_was_sent_by_command_and_by_api() {
     let filter = format!("session_id={session}");
     let by_command = ["report", "--filter", &filter];
     let html = text(&export(&server, &[&by_command[..], &PERIOD[..]].concat()).await);
-    says_what_was_sent(&html);
+    assert_contains_run(&html);
     assert!(!html.contains("4.13.0"));
 
     let token = server.token("viewer --project default").await;
@@ -200,7 +200,7 @@ async fn a_report_of_a_session_says_what_was_sent_by_command_and_by_api() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_is_made_by_the_rules_of_the_project() {
+async fn a_report_applies_the_rules_of_the_project() {
     let session = Uuid::new_v4();
     let server = stored(&[run(session)]).await;
     let token = server.token("editor --project default").await;
@@ -225,7 +225,7 @@ async fn a_report_is_made_by_the_rules_of_the_project() {
     assert!(html.contains("team-cart"));
 }
 
-/// The same events as the lines of `unjank::ReportFile`.
+/// Returns the events of a batch in the line format of `unjank::ReportFile`.
 fn report_file(batch: &Value) -> String {
     let lists = [
         ("span", "spans"),
@@ -264,7 +264,7 @@ async fn a_report_of_a_file_needs_no_server_and_overwrites_nothing() {
     )
     .unwrap();
     let html = text(&export_of_file(&file, &[]).await);
-    says_what_was_sent(&html);
+    assert_contains_run(&html);
     assert!(html.contains("1 line could not be read"));
 
     let rules = folder.path().join("rules.toml");
@@ -290,7 +290,7 @@ async fn a_report_of_a_file_needs_no_server_and_overwrites_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_more_than_a_block_are_all_there() {
+async fn an_export_of_several_blocks_contains_all_rows() {
     let mut batches: Vec<Value> = (0..20).map(|_| crate::server::spans(3_500)).collect();
     batches[0]["spans"][0]["name"] = json!("=1+1");
     let server = stored(&batches).await;
@@ -323,7 +323,7 @@ async fn rows_of_more_than_a_block_are_all_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trace_and_stacks_are_files_that_viewers_open() {
+async fn traces_and_stacks_are_exported_in_the_formats_of_viewers() {
     let mut batch = run(Uuid::new_v4());
     let trace = Uuid::new_v4().simple().to_string();
     let spans = (0..50_u32).rev().map(|number| {

@@ -1,4 +1,4 @@
-//! Two versions in one flame graph: also what only the earlier one had.
+//! Flame graphs that compare two versions, including functions that only the earlier version has.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn stalled(version: &str, function: &str, duration_ms: u64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_that_are_gone_stand_in_the_tree_and_in_no_file_of_what_occurred() {
+async fn functions_of_the_base_alone_are_in_the_flame_graph_but_not_in_the_stacks() {
     let server = Server::start().await;
     server.ready().await;
     for (version, function, ms) in [

@@ -1,4 +1,4 @@
-//! Under load rows are rolled up some seconds later, many at a time, and exactly once all the same.
+//! Under load, rows are rolled up some seconds later and in large folds, but still exactly once.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::processes::{Program, fresh_spans, sql};
 use crate::server::{Server, spans};
 
-/// Nothing goes out before the server ends.
+/// With these settings the server flushes nothing until it stops.
 const ALL_AT_ONCE: [&str; 4] = [
     "--flush-interval-ms",
     "60000",
@@ -17,11 +17,11 @@ const ALL_AT_ONCE: [&str; 4] = [
 const BATCHES: usize = 30;
 const SPANS: usize = 2_000;
 
-/// Raw rows, and what the roll-ups say there are.
+/// Counts raw rows, and the samples in the hourly and daily roll-ups.
 const COUNTS: &str = "SELECT (SELECT count() FROM spans), (SELECT toUInt64(sum(samples)) FROM spans_hourly), \
      (SELECT toUInt64(sum(samples)) FROM spans_daily)";
 
-/// How many folds there are, and how many rows without one.
+/// Counts folds, and rows that belong to no fold.
 const FOLDS: &str =
     "SELECT uniqExact(bitShiftRight(range_id, 36)), countIf(range_id = 0) FROM spans";
 
@@ -54,7 +54,7 @@ async fn a_large_range_is_folded_as_one_block_and_a_small_one_at_once() {
     let all = BATCHES * SPANS;
     assert_eq!(server.query(COUNTS).await, counts(all));
     assert_eq!(server.query(FOLDS).await, "1\t0");
-    // The groups, and the mark.
+    // One block contains a row for each of the 60,000 groups, and the mark.
     let inserted = "SELECT count(), countIf(rows = 60001) FROM system.parts \
                     WHERE database = currentDatabase() AND table = 'spans_hourly' AND level = 0";
     assert_eq!(server.query(inserted).await, "1\t1");
@@ -75,7 +75,7 @@ async fn a_fold_that_was_rolled_up_when_the_server_died_is_not_rolled_up_again()
         server.send(&all_different(number)).await;
     }
     server.end().await;
-    // As it stood on the disk between the roll-up and the note of it.
+    // Restore the file as it was after the roll-up and before the server recorded it.
     let path = server.data_dir().join("drain.json");
     let mut drain: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let all = BATCHES * SPANS;
@@ -88,7 +88,7 @@ async fn a_fold_that_was_rolled_up_when_the_server_died_is_not_rolled_up_again()
     server.drained().await;
     server.end().await;
     let drain: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    assert_eq!(drain["folds"], json!([]), "it was looked at again");
+    assert_eq!(drain["folds"], json!([]), "the server has handled the fold");
     assert_eq!(server.query(COUNTS).await, counts(all));
 }
 

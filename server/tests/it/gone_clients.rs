@@ -1,11 +1,11 @@
-//! Who asks and goes away takes the question along: the engine computes nothing that nobody waits for.
+//! Clients that disconnect: the engine cancels their queries.
 
 use reqwest::Method;
 
 use crate::server::{Server, spans};
 use crate::wait;
 
-/// Waits until so many questions run on the spans of this server. Less than a question may take: it must end before it is given up.
+/// Waits until this many queries run on the spans of this server.
 async fn until_running(server: &Server, count: u32) {
     let sql = format!(
         "SELECT count() FROM system.processes WHERE position(query, '{}.spans') > 0 AND position(query, 'processes') = 0",
@@ -18,13 +18,13 @@ async fn until_running(server: &Server, count: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_question_of_a_client_that_goes_away_ends_in_the_engine() {
+async fn the_engine_cancels_the_query_of_a_client_that_disconnects() {
     let server = Server::start().await;
     server.ready().await;
     server.send(&spans(1)).await;
     server.drained().await;
     let token = server.token("viewer --project default").await;
-    // The one span over and over: no question about it comes to an end by itself.
+    // The view repeats the only span almost without end, so no query of it ends by itself.
     server.query("RENAME TABLE spans TO one_span").await;
     server
         .query("CREATE VIEW spans AS SELECT one_span.* FROM numbers(1000000000000) AS n CROSS JOIN one_span")

@@ -1,4 +1,4 @@
-//! The dashboards without Grafana: they are of one shape, read the `dash_*` views alone, and say what the query API says.
+//! The dashboards, tested without Grafana: they have one structure, read only the `dash_*` views, and show the numbers of the query API.
 
 mod board;
 
@@ -22,7 +22,7 @@ const ONE_OF_EACH: &[(&str, &str)] = &[
     ("page", "MainActivity"),
 ];
 
-/// The golden batch from another install, with durations of its own and some of them sampled.
+/// The golden batch from a new install, with durations that depend on `number`. Events of even numbers are sampled at a tenth.
 fn sent(version: &str, number: u64) -> Value {
     let mut batch: Value = serde_json::from_str(EXAMPLE).unwrap();
     batch["batch_id"] = json!(Uuid::new_v4());
@@ -77,7 +77,7 @@ async fn seeded() -> Server {
     for batch in [refused, skewed] {
         assert_eq!(server.send(&batch).await.status, 202);
     }
-    // Counts of outcomes come last: with the end at the latest.
+    // A restart flushes the counts of outcomes.
     server.restart().await;
     server.ready().await;
     server
@@ -101,7 +101,7 @@ async fn number(server: &Server, sql: &str) -> f64 {
 }
 
 #[test]
-fn dashboards_are_of_one_shape() {
+fn dashboards_have_one_structure() {
     let boards = boards();
     assert_eq!(boards.len(), 8);
     let uids: BTreeSet<_> = boards
@@ -116,7 +116,7 @@ fn dashboards_are_of_one_shape() {
             (&json!(39), &json!(1))
         );
         assert!(json.get("__inputs").is_none(), "{file}");
-        // A data source is the variable and nothing else.
+        // Every data source is the variable.
         let source = json!({"type": "grafana-clickhouse-datasource", "uid": "${datasource}"});
         let uses = json.to_string().matches("\"datasource\":{").count();
         let ours = json
@@ -128,7 +128,7 @@ fn dashboards_are_of_one_shape() {
 }
 
 #[test]
-fn panels_say_what_they_show() {
+fn panels_have_a_title_a_unit_and_a_description() {
     for board in &boards() {
         let file = &board.file;
         let ids: BTreeSet<_> = board.panels().map(|one| one["id"].as_u64()).collect();
@@ -148,14 +148,14 @@ fn panels_say_what_they_show() {
 }
 
 #[test]
-fn queries_read_the_views_alone() {
+fn queries_read_only_the_views() {
     let from = Regex::new(r"(?i)\b(?:FROM|JOIN)\s+([\w.`]+)").unwrap();
     let used = Regex::new(r"\$\{?([a-z]\w*)").unwrap();
     for board in &boards() {
         let file = &board.file;
         let names: BTreeSet<_> = board.variables().map(|one| text(one, "name")).collect();
         for (name, sql) in board.lists() {
-            // Grafana's quotes do not hold a backslash in, and names come from devices.
+            // Grafana does not escape a backslash in a quoted name, and names come from devices.
             let left_out = format!("position({}, char(92)) = 0", listed(sql));
             let safe = name == "project" || sql.contains(&left_out);
             assert!(safe, "{file}: {name} may list names with a backslash");
@@ -174,14 +174,14 @@ fn queries_read_the_views_alone() {
     }
 }
 
-/// The column that a list is of.
+/// Returns the column that the query of a list selects.
 fn listed(sql: &str) -> &str {
     let words = sql.split(' ').skip(1);
     words.into_iter().find(|word| *word != "DISTINCT").unwrap()
 }
 
 #[test]
-fn what_compose_mounts_is_what_grafana_is_told() {
+fn compose_provides_the_paths_and_variables_that_grafana_uses() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../");
     let read = |file: &str| fs::read_to_string(format!("{root}{file}")).unwrap();
     let compose = read("docker-compose.yml");
@@ -196,11 +196,11 @@ fn what_compose_mounts_is_what_grafana_is_told() {
     let asked = Regex::new(r"\$\{(\w+)\}").unwrap();
     for one in asked.captures_iter(&source) {
         let given = format!("      {}: ", &one[1]);
-        assert!(compose.contains(&given), "compose gives no {}", &one[1]);
+        assert!(compose.contains(&given), "compose does not set {}", &one[1]);
     }
 }
 
-/// Whether a query answers more than nothing.
+/// Whether a query finds a value that is not null.
 async fn finds(server: &Server, sql: &str, more: &[(&'static str, &'static str)]) -> bool {
     let rows = rows(server, &expanded(sql, &chosen(more))).await;
     let mut values = rows.iter().flat_map(BTreeMap::values);
@@ -218,7 +218,7 @@ async fn every_query_runs_and_finds_something() {
     }
 }
 
-/// A panel with one number, the subject of the query API, and its measure with what else the question says.
+/// The dashboard and title of a panel with one number, and the subject and measure, with filters, of the same query to the API.
 const NUMBERS: &[(&str, &str, &str, &str)] = &[
     ("overview", "Installs", "usage", "installs"),
     ("overview", "Sessions", "usage", "sessions"),
@@ -297,7 +297,7 @@ const NUMBERS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn panels_say_what_the_query_api_says() {
+async fn panels_show_the_numbers_of_the_query_api() {
     let server = seeded().await;
     let token = server.token("viewer --project default").await;
     let boards = boards();
@@ -360,7 +360,7 @@ async fn the_groups_of_janks_are_those_of_the_query_api() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn views_say_what_they_hold_and_outlive_new_columns() {
+async fn views_are_described_and_unaffected_by_new_columns() {
     let server = Server::start().await;
     server.ready().await;
     let views = server

@@ -9,14 +9,14 @@ use crate::{Scene, Uptime};
 const FROZEN_US: u64 = 700_000;
 
 /// Lower bounds of the buckets of frame durations, in milliseconds: steps of √2 in both directions from one refresh at 60 Hz. 700
-/// replaces 747, so that frozen frames are whole buckets.
+/// replaces 747, so that the limit for frozen frames is the bound of a bucket.
 const BOUNDS_MS: [u32; 28] = [
     0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 33, 47, 66, 93, 132, 187, 264, 373, 528, 700, 1_056, 1_493,
     2_112, 2_987, 4_224, 5_973, 8_448, 11_947,
 ];
 
-/// For each bit length of a duration, the bucket of the largest bound up to the largest power of two it contains: at most a step
-/// or two before the right bucket.
+/// The bucket at which the search for a duration begins, by the bit length of the duration in milliseconds: the bucket of the
+/// shortest duration with that bit length. The right bucket is at most two steps further.
 #[expect(
     clippy::indexing_slicing,
     reason = "runs at build time, where a mistake is an error"
@@ -123,7 +123,8 @@ impl Window {
     }
 }
 
-/// Determines the refresh rate with the longest run of frames. Displays with a variable rate change it too often to keep a list.
+/// Determines the refresh rate with the longest run of frames. Displays with a variable rate have too many rates to count frames by
+/// rate.
 #[derive(Debug, Default)]
 struct Rates {
     now_hz: u16,

@@ -15,9 +15,9 @@ const VERSION: u32 = 1;
 /// Why saved bytes were rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateError {
-    /// A meter did not write them.
+    /// The bytes are not a state that a meter wrote.
     Damaged,
-    /// A newer version wrote them. This is that version.
+    /// The state has this version, which this crate cannot read.
     Version(u32),
 }
 

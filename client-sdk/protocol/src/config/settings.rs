@@ -1,8 +1,8 @@
 //! Declares structs of settings: each field with its default, which also applies if the field is missing or `null`.
 
-/// Declares a struct with these defaults, which also apply to fields that are missing or `null`.
+/// Declares a struct of settings. A field that is missing or `null` has its default.
 ///
-/// `#[serde(default)]` alone would reject `null`, and the type's own default would turn `null` into an interval of 0.
+/// `#[serde(default)]` alone would reject `null`. The default of the field's type would turn a `null` interval into 0.
 macro_rules! settings {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty = $default:expr,)+ }) => {
         $(#[$doc])*

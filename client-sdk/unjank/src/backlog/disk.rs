@@ -42,7 +42,7 @@ impl Label {
         losses.add_reported(&self.reported_losses);
     }
 
-    /// Returns whether this is the batch or a part of it.
+    /// Returns whether this is the batch with this id, or a part of that batch.
     pub(super) fn is_of(&self, batch_id: Uuid) -> bool {
         self.batch_id == batch_id || self.split_from.contains(&batch_id)
     }
@@ -61,7 +61,7 @@ pub(super) struct Found {
     pub(super) label: Label,
     pub(super) seq: Seq,
     pub(super) bytes: u64,
-    /// Unreadable records before it.
+    /// Number of unreadable records since the previous batch.
     pub(super) lost_before: u64,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Found {
 pub(super) struct Opened {
     pub(super) disk: Disk,
     pub(super) found: Vec<Found>,
-    /// Unreadable records after the last batch.
+    /// Number of unreadable records after the last batch.
     pub(super) lost: u64,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Opened {
 pub(super) enum OpenFailure {
     /// Another process uses it, or a newer version wrote it.
     NotOurs,
-    /// The disk fails, maybe only for now.
+    /// The disk failed. The failure may be temporary.
     Disk,
 }
 
@@ -171,8 +171,9 @@ fn scan(log: &Log) -> io::Result<(Vec<Found>, u64)> {
     Ok((found, lost))
 }
 
-/// Removes duplicates, and batches whose halves are both present: they were about to be deleted, and the server may have stored
-/// them under the ids of the halves. Also returns the number of unreadable records after the last batch.
+/// Removes duplicates, and batches whose halves are both present. An earlier process was about to delete such a batch, and the
+/// server may have stored its events under the ids of the halves. Also returns the number of unreadable records after the last
+/// batch.
 pub(super) fn without_repetitions(found: Vec<Found>) -> (Vec<Found>, u64) {
     let ids: HashSet<Uuid> = found.iter().map(|found| found.label.batch_id).collect();
     let ancestors = found.iter().flat_map(|found| &found.label.split_from);
@@ -191,7 +192,7 @@ pub(super) fn without_repetitions(found: Vec<Found>) -> (Vec<Found>, u64) {
     (kept, lost)
 }
 
-/// Returns whether both halves are present, each whole or as its own halves.
+/// Returns whether both halves of the batch are present. A half is also present if both of its own halves are.
 fn has_parts(ids: &HashSet<Uuid>, batch_id: Uuid, depth: usize) -> bool {
     let is_there = |half: Uuid| ids.contains(&half) || has_parts(ids, half, depth + 1);
     depth < Batch::MAX_SPLIT_FROM && parts_of(batch_id).into_iter().all(is_there)
@@ -211,8 +212,8 @@ pub(super) fn may_hold(folder: &Path) -> bool {
     }
 }
 
-/// Deletes the segments of an unreadable folder once all of them are older than the server accepts. Returns the number of deleted
-/// files.
+/// Deletes the segments of an unreadable folder once all of them are too old for the server to accept. Returns the number of
+/// deleted files.
 pub(super) fn delete_older(folder: &Path, longest_us: i64) -> io::Result<u64> {
     let segments = segments(folder)?;
     for segment in &segments {

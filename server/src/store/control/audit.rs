@@ -112,8 +112,8 @@ text_enum! {
 }
 
 impl Action {
-    /// Logins, invitations and channels are silent: they are always read from the database itself, and would cause
-    /// frequent notices.
+    /// Returns whether the change is announced to the holders of snapshots. Logins and changes to invitations, channels
+    /// and notifications are not: these are always read from the database, and would cause frequent notices.
     pub(super) fn notice(self) -> Notice {
         match self {
             Self::SessionCreated

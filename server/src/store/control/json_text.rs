@@ -7,7 +7,7 @@ use serde_json::json;
 use super::backend::{Row, Value};
 use super::error::ControlError;
 
-/// A value as JSON text. The text is kept as it is stored, so that it can be compared with the stored one.
+/// A value as JSON text. The text is never reformatted, so that it can be compared with the text in the database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JsonText(String);
 

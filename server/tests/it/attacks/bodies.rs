@@ -13,7 +13,7 @@ use super::target::Target;
 
 const LASTS: Duration = Duration::from_secs(3);
 
-/// A batch whose member `list` is the text, compressed.
+/// A compressed batch with `list`, a text in JSON, in the field `member`.
 fn batch(member: &str, list: &str) -> Vec<u8> {
     let resource = json!({"app_id": "a", "install_id": Uuid::new_v4()});
     let id = Uuid::new_v4();
@@ -23,7 +23,7 @@ fn batch(member: &str, list: &str) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// Sends the body again and again over several connections. Answers the last status and code.
+/// Sends the body again and again over several connections. Returns the last status and code that is not 503.
 async fn send(target: &Target, body: &[u8]) -> (u16, String) {
     let until = Instant::now() + LASTS;
     let senders = (0..8).map(|_| async {
@@ -50,7 +50,7 @@ async fn send(target: &Target, body: &[u8]) -> (u16, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_kilobytes_with_millions_of_events_stop_nobody() {
+async fn ten_kilobytes_with_millions_of_events_do_not_disturb_others() {
     let target = Target::start().await;
     let body = batch("spans", &format!("[{}1]", "1,".repeat(5_000_000)));
     assert!(body.len() < 12 << 10, "{}", body.len());
@@ -60,13 +60,13 @@ async fn ten_kilobytes_with_millions_of_events_stop_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stacks_and_attributes_within_events_stop_nobody() {
+async fn huge_stacks_and_many_samples_do_not_disturb_others() {
     let target = Target::start().await;
     let stack = format!("[{}{{}}]", "{},".repeat(3_400_000));
     let one = r#""start":"2026-11-20T12:00:00Z","duration_ms":1"#;
     let endless = batch("janks", &format!(r#"[{{{one},"stack":{stack}}}]"#));
     let (answer, others) = target.others_during(send(&target, &endless)).await;
-    // Its stack is cut. The time is out of range or not: that is not what this is about.
+    // The server truncates the stack. Whether it accepts the time of the jank does not matter here.
     assert_eq!(answer, (202, String::new()));
     others.are_served();
 

@@ -26,7 +26,7 @@ async fn open(target: &Target, count: usize, bytes: &[u8]) -> Vec<TcpStream> {
     let mut streams = Vec::new();
     for _ in 0..count {
         let mut stream = TcpStream::connect(target.address()).await.unwrap();
-        // A server that has heard enough ends the connection.
+        // The server may close the connection before it has read all bytes.
         let sent = timeout(Duration::from_millis(200), stream.write_all(bytes));
         let _ended = sent.await.is_ok();
         streams.push(stream);
@@ -43,7 +43,7 @@ async fn first_line(stream: &mut TcpStream) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn logins_that_never_end_hold_no_memory() {
+async fn unfinished_logins_hold_no_memory() {
     let target = Target::start().await;
     let head = |length: &str| {
         let address = target.address();
@@ -69,7 +69,7 @@ async fn logins_that_never_end_hold_no_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn heads_that_never_end_hold_little_memory() {
+async fn unfinished_request_heads_hold_little_memory() {
     raise_own_limit();
     let target = Target::start().await;
     let mut head = b"GET /v1/config HTTP/1.1\r\nHost: a\r\nX-Long: ".to_vec();
@@ -109,14 +109,14 @@ async fn one_address_does_not_take_all_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_nobody_reads_end_their_connections() {
+async fn connections_whose_answers_nobody_reads_are_closed() {
     raise_own_limit();
     let target = Target::with(&["--max-connections", "4000"]).await;
     let request = format!(
         "GET /openapi.json HTTP/1.1\r\nHost: {}\r\n\r\n",
         target.address()
     );
-    // More than the buffers of a socket hold.
+    // The answers exceed the buffers of a socket.
     let requests = request.repeat(40);
     let attack = async {
         let streams = open(&target, 100, requests.as_bytes()).await;
@@ -135,7 +135,7 @@ async fn answers_that_nobody_reads_end_their_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_declared_and_not_sent_reserve_nothing() {
+async fn declared_but_unsent_bodies_reserve_no_memory() {
     let target = Target::start().await;
     let head = format!(
         "POST /v1/ingest HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
@@ -149,7 +149,7 @@ async fn bodies_that_are_declared_and_not_sent_reserve_nothing() {
     };
     let (_, others) = target.others_during(attack).await;
     others.are_served();
-    // And what is sent takes half of the memory at most.
+    // Bodies that are sent may take at most half of the memory for bodies, because they belong to one project.
     let body = [head.as_bytes(), &vec![b' '; 900_000]].concat();
     let attack = async {
         let streams = open(&target, 100, &body).await;

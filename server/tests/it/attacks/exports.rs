@@ -1,4 +1,4 @@
-//! Files that are asked for and not read.
+//! Exports that a client requests and does not read.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ async fn export(server: &Server, token: &str, table: &str) -> Response {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exports_that_nobody_reads_leave_others_their_turn() {
+async fn unread_exports_do_not_block_exports_and_queries_of_others() {
     let server = Server::start().await;
     server.ready().await;
     server.send(&spans(1)).await;
     server.drained().await;
-    // The one span over and over: no export of it comes to an end by itself.
+    // The view repeats the only span almost without end, so no export of it ends by itself.
     server.query("RENAME TABLE spans TO one_span").await;
     server
         .query("CREATE VIEW spans AS SELECT one_span.* FROM numbers(1000000000000) AS n CROSS JOIN one_span")

@@ -10,7 +10,7 @@ use super::target::Target;
 
 const LASTS: Duration = Duration::from_secs(3);
 
-/// Sends a body again and again over several connections with a viewer's token. Answers the last answer that is not "come back later".
+/// Sends a body again and again over several connections with a viewer's token. Returns the last answer that is not a 503.
 async fn send(target: &Target, path: &str, body: &Value) -> (u16, Value) {
     let until = Instant::now() + LASTS;
     let body = body.to_string();
@@ -35,7 +35,7 @@ async fn send(target: &Target, path: &str, body: &Value) -> (u16, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_viewers_regular_expressions_stop_nobody() {
+async fn a_viewers_regular_expressions_do_not_disturb_others() {
     let target = Target::start().await;
     let list = |count: usize| vec![r"\w{40}"; count];
     let configuration = json!({"base": {"tracing": {"allow": list(2_000)}}});
@@ -43,7 +43,7 @@ async fn a_viewers_regular_expressions_stop_nobody() {
         .others_during(send(&target, "config/check", &configuration))
         .await;
     assert_eq!((answer.0, &answer.1["valid"]), (200, &json!(false)));
-    // The list is too long: nothing of it is compiled.
+    // The list is too long, so the server compiles none of its expressions.
     assert_eq!(answer.1["faults"].as_array().unwrap().len(), 1);
     others.are_served();
 
@@ -65,13 +65,13 @@ async fn a_viewers_regular_expressions_stop_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_viewers_classification_rules_stop_nobody() {
+async fn a_viewers_classification_rules_do_not_disturb_others() {
     let target = Target::start().await;
     let rules = |regex: &str, count: usize| {
         let rule = format!("[[rule]]\nregex = '{regex}'\nmeans = \"ignore\"\n");
         json!({"rules": rule.repeat(count)})
     };
-    // Many that fit, and many that do not.
+    // Many rules within the limits, and many rules beyond them.
     for (rules, valid) in [
         (rules(r"\w+x", 100), true),
         (rules(r"\w{12}", 5_000), false),

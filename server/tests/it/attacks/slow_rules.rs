@@ -1,4 +1,4 @@
-//! Rules of a project that take long for each name: classification rules with large expressions, and many scrubbing rules.
+//! Rules of a project that are slow to apply to a name: classification rules with large expressions, and many scrubbing rules.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::server::span;
 
 const LASTS: Duration = Duration::from_secs(3);
 
-/// Sends batches with several connections. Answers the statuses that are neither "stored" nor "come back later".
+/// Sends batches over several connections. Returns the statuses other than 202 and 503.
 async fn send(target: &Target, batch: impl Fn() -> Value) -> Vec<u16> {
     let until = Instant::now() + LASTS;
     let senders = (0..6).map(|_| async {
@@ -39,9 +39,9 @@ fn batch() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn classification_rules_with_large_expressions_stop_nobody() {
+async fn classification_rules_with_large_expressions_do_not_disturb_others() {
     let target = Target::start().await;
-    // Each name keeps thousands of states alive, byte by byte.
+    // Each byte of a name keeps thousands of states of the automaton alive.
     let rule = |index: usize| {
         format!("[[rule]]\nregex = '(?-u:[ab]*a[ab]{{200}}{index})'\nmeans = \"ignore\"\n")
     };
@@ -68,7 +68,7 @@ async fn classification_rules_with_large_expressions_stop_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scrubbing_rules_that_feed_each_other_stop_nobody() {
+async fn scrubbing_rules_that_feed_each_other_do_not_disturb_others() {
     let target = Target::start().await;
     let grow = json!({"name": "a".repeat(32), "pattern": "a"});
     let search = json!({"name": "x", "pattern": "[a-z]*!|x"});

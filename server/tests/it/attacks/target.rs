@@ -1,4 +1,4 @@
-//! A server under attack, and others who use it.
+//! A server under attack, and other clients that use it.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::server::spans;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
-/// Others upload a batch and poll once in this time.
+/// Other clients upload a batch and poll once per interval.
 const PACE: Duration = Duration::from_millis(20);
 /// How much memory an attack may take.
 const GROWTH: u64 = 100 << 20;
@@ -24,32 +24,32 @@ const GROWTH: u64 = 100 << 20;
 pub(super) struct Target {
     program: Program,
     folder: tempfile::TempDir,
-    /// Of the attacker's project.
+    /// An ingest key of the attacker's project.
     pub(super) key: String,
-    /// To look at the attacker's project.
+    /// A viewer's API token for the attacker's project.
     pub(super) viewer: String,
-    /// Of another project.
+    /// An ingest key of the other project.
     others_key: String,
     operator: String,
     pub(super) client: Client,
-    /// Others come from another address.
+    /// Connects from another address than `client`.
     others: Client,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// What others got.
+/// How the server treated other clients during an attack.
 #[derive(Debug)]
 pub(super) struct Others {
     pub(super) requests: usize,
     p99: Duration,
-    /// Answers other than the one that is due.
+    /// Statuses other than the expected one.
     wrong: Vec<u16>,
-    /// By how many bytes the server's memory was larger at its peak than before.
+    /// How many bytes the server's memory grew from before the attack to its peak.
     grew: u64,
 }
 
 impl Others {
-    /// Others must not notice the attack.
+    /// Asserts that other clients did not notice the attack.
     pub(super) fn are_served(&self) {
         let limit = std::env::var_os("UNJANK_ATTACK_P99_MS");
         let limit = limit.map_or(1_500, |ms| ms.to_str().unwrap().parse().unwrap());
@@ -66,7 +66,7 @@ impl Target {
         Self::with(&[]).await
     }
 
-    /// A server of two projects, with settings of its own.
+    /// Starts a server with these settings and two projects.
     pub(super) async fn with(settings: &[&str]) -> Self {
         let turn = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ impl Target {
         &self.program.listen
     }
 
-    /// Makes a project. Answers a key of it.
+    /// Creates a project. Returns an ingest key of it.
     async fn project(&self, id: &str) -> String {
         let new = json!({"id": id, "name": id});
         self.call(Method::POST, "/api/v1/projects", &new).await;
@@ -134,7 +134,7 @@ impl Target {
         key["key"].as_str().unwrap().to_owned()
     }
 
-    /// A request of the operator.
+    /// Sends a request with the operator's token.
     pub(super) async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
         let url = format!("{}{path}", self.url());
         let request = self.client.request(method, url).bearer_auth(&self.operator);
@@ -143,7 +143,7 @@ impl Target {
         response.json().await.unwrap_or_default()
     }
 
-    /// Uses the server as others do while the attack lasts.
+    /// Runs an attack, and uploads and polls as another client while it lasts.
     pub(super) async fn others_during<T>(&self, attack: impl Future<Output = T>) -> (T, Others) {
         let pid = self.program.pid();
         self.upload().await;
@@ -206,7 +206,7 @@ fn now() -> Timestamp {
     Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap())
 }
 
-/// The figures of a run, for `--nocapture`.
+/// Prints the measurements of a run, for `--nocapture`.
 #[expect(
     clippy::print_stderr,
     reason = "the test's answer is more than yes or no"

@@ -1,4 +1,4 @@
-//! Names and stacks without end.
+//! Endless new names and stacks.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -18,7 +18,7 @@ fn named(names: impl IntoIterator<Item = usize>) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_without_end_are_stored_as_one_and_the_others_stay() {
+async fn names_beyond_the_limit_are_stored_as_one_and_earlier_names_stay() {
     let server = Server::with(&["--max-names-per-hour", "100"]).await;
     for part in 0..5 {
         let names = (0..1_000).map(|name| part * 1_000 + name);
@@ -41,7 +41,7 @@ async fn names_without_end_are_stored_as_one_and_the_others_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stacks_without_end_are_stored_as_one() {
+async fn stacks_beyond_the_limit_are_stored_as_one() {
     let server = Server::with(&["--max-names-per-hour", "50"]).await;
     let start = unjank_protocol::Timestamp::from_micros(NOW);
     let jank = |function: usize| {
@@ -55,7 +55,7 @@ async fn stacks_without_end_are_stored_as_one() {
         assert_eq!(server.send(&batch).await.body["accepted"], 500);
     }
     assert_eq!(server.stored("SELECT count() FROM janks").await, "1000");
-    // Those that were stored before stay as they are.
+    // Stacks that were stored before the limit was reached stay as they are.
     let found =
         "SELECT uniqExact(stack_hash), countIf(has(frames.function, '(other)')) FROM stacks";
     assert_eq!(server.query(found).await, "51\t1");

@@ -15,12 +15,12 @@ on_both_engines![
     a_change_that_cannot_be_audited_does_not_happen,
     the_audit_is_read_page_by_page_and_by_subject,
     ingest_keys_rotate_with_an_overlap,
-    a_key_is_changed_in_what_is_named,
-    a_key_is_out_of_reach_of_other_projects,
+    only_the_named_fields_of_a_key_change,
+    other_projects_cannot_see_or_revoke_keys_and_tokens,
     device_keys_are_kept_until_revoked,
-    tokens_are_asked_for_only_while_somebody_can_make_them,
+    device_tokens_can_be_required_only_with_an_active_device_key,
     api_tokens_are_found_by_hash,
-    nothing_secret_prints_or_is_audited,
+    no_secret_is_printed_or_audited,
 ];
 
 fn ingest_key(project: &str, secret: &str) -> NewIngestKey {
@@ -126,7 +126,7 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
     let bob = Actor::user(uuid::Uuid::from_u128(7));
     for n in 0..5 {
         let id = format!("p{n}");
-        // Two at the same time: a page must not end between them and lose one.
+        // Two projects have the same time. A page that ends between them must not lose the second.
         control
             .create_project(&id, settings(&id), &bob, at(n / 2))
             .await
@@ -214,7 +214,7 @@ async fn ingest_keys_rotate_with_an_overlap(place: Place) {
     assert_eq!(keys[1].quotas, old.quotas);
 }
 
-async fn a_key_is_changed_in_what_is_named(place: Place) {
+async fn only_the_named_fields_of_a_key_change(place: Place) {
     let control = &place.control;
     with_project(control, "shop").await;
     let key = ingest_key("shop", "secret");
@@ -272,7 +272,7 @@ async fn a_key_is_changed_in_what_is_named(place: Place) {
     refused(control, foreign, ControlError::NotFound).await;
 }
 
-async fn a_key_is_out_of_reach_of_other_projects(place: Place) {
+async fn other_projects_cannot_see_or_revoke_keys_and_tokens(place: Place) {
     let control = &place.control;
     let ann = &*ANN;
     with_project(control, "shop").await;
@@ -327,7 +327,7 @@ fn device_key() -> NewDeviceKey {
     }
 }
 
-async fn tokens_are_asked_for_only_while_somebody_can_make_them(place: Place) {
+async fn device_tokens_can_be_required_only_with_an_active_device_key(place: Place) {
     let control = &place.control;
     let ann = &*ANN;
     with_project(control, "shop").await;
@@ -353,7 +353,7 @@ async fn tokens_are_asked_for_only_while_somebody_can_make_them(place: Place) {
         .update_project("shop", asking("Shop"), ann, at(3))
         .await;
     assert_eq!(asked.unwrap().settings, asking("Shop"));
-    // Whoever revokes the last key means it, and the project can still be changed.
+    // The last key can be revoked, and the project can still be changed.
     control
         .revoke_device_key("shop", key, ann, at(4))
         .await
@@ -417,7 +417,7 @@ async fn api_tokens_are_found_by_hash(place: Place) {
     );
 }
 
-async fn nothing_secret_prints_or_is_audited(place: Place) {
+async fn no_secret_is_printed_or_audited(place: Place) {
     let control = &place.control;
     with_project(control, "shop").await;
     let key = control

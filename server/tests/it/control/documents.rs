@@ -1,4 +1,4 @@
-//! Configurations and rules: revisions that nobody overwrites.
+//! Configurations and rule sets: no save overwrites a revision that it has not seen.
 
 use futures_util::future::join_all;
 use unjank_server::store::control::{Control, ControlError, Document, DocumentKind, NewDocument};
@@ -9,7 +9,7 @@ use super::{ANN, at, done, on_both_engines, refused, with_project};
 on_both_engines![
     one_of_twenty_savers_wins_each_revision,
     revisions_are_kept_and_listed,
-    a_configuration_that_is_not_readable_is_refused,
+    a_configuration_that_is_not_json_is_refused,
 ];
 
 const KINDS: [(DocumentKind, &str); 2] = [
@@ -97,7 +97,7 @@ async fn revisions_are_kept_and_listed(place: Place) {
     }
 }
 
-async fn a_configuration_that_is_not_readable_is_refused(place: Place) {
+async fn a_configuration_that_is_not_json_is_refused(place: Place) {
     let control = &place.control;
     with_project(control, "shop").await;
     let refusal = control

@@ -1,4 +1,4 @@
-//! What the engines do by themselves: migrations, notices, connections that break, URLs that lead nowhere.
+//! Migrations, notifications of changes, broken connections, wrong database URLs and the permissions of the file.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::postgres::postgres;
 on_both_engines![
     migrations_apply_once_and_data_stays,
     servers_that_start_at_once_all_start,
-    a_change_ticks_and_a_refused_one_does_not,
-    another_handle_hears_of_a_change_within_a_second,
+    subscribers_are_notified_of_a_change_but_not_of_a_refused_one,
+    another_handle_is_notified_of_a_change_within_a_second,
 ];
 
 async fn ticks_within(seconds: u64, changes: &mut watch::Receiver<u64>) -> bool {
@@ -42,7 +42,7 @@ async fn servers_that_start_at_once_all_start(place: Place) {
     }
 }
 
-async fn a_change_ticks_and_a_refused_one_does_not(place: Place) {
+async fn subscribers_are_notified_of_a_change_but_not_of_a_refused_one(place: Place) {
     let control = &place.control;
     let mut changes = control.subscribe();
     changes.mark_unchanged();
@@ -59,7 +59,7 @@ async fn a_change_ticks_and_a_refused_one_does_not(place: Place) {
     );
 }
 
-async fn another_handle_hears_of_a_change_within_a_second(place: Place) {
+async fn another_handle_is_notified_of_a_change_within_a_second(place: Place) {
     let another = place.another().await;
     let mut changes = another.subscribe();
     changes.mark_unchanged();
@@ -69,14 +69,14 @@ async fn another_handle_hears_of_a_change_within_a_second(place: Place) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_postgresql_ended_come_back() {
+async fn connections_that_postgresql_closed_are_opened_again() {
     let place = Place::postgres().await;
     let mut changes = place.control.subscribe();
     changes.mark_unchanged();
     let end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE datname = current_database() AND application_name = 'unjank'";
     place.execute(end_all).await;
-    // What happened while nobody listened may have been missed, so listening again is a tick of its own.
+    // Changes may have been missed while the connection was closed, so a new connection also notifies subscribers.
     assert!(ticks_within(10, &mut changes).await);
     with_project(&place.control, "shop").await;
     assert!(ticks_within(1, &mut changes).await);
@@ -84,7 +84,7 @@ async fn connections_that_postgresql_ended_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_url_that_leads_nowhere_says_so_without_its_password() {
+async fn the_error_for_a_wrong_url_names_the_fault_but_not_the_password() {
     let server = tokio::task::spawn_blocking(postgres).await.unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = free.local_addr().unwrap().port();
@@ -134,7 +134,7 @@ async fn a_url_that_leads_nowhere_says_so_without_its_password() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn only_its_owner_reads_the_sqlite_file() {
+async fn only_the_owner_can_read_the_sqlite_files() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::sqlite().await;
     with_project(&place.control, "shop").await;

@@ -48,7 +48,7 @@ async fn an_evaluation_that_began_before_the_latest_is_discarded(place: Place) {
     };
     assert!(keep(None, at(2)).await.unwrap());
     assert!(keep(Some(at(2)), at(100)).await.unwrap());
-    // It has read outdated states, whatever its clock shows.
+    // This evaluation began from outdated states, whatever its clock shows.
     assert!(!keep(Some(at(2)), at(3)).await.unwrap());
     assert!(!keep(Some(at(2)), at(200)).await.unwrap());
     assert!(keep(Some(at(100)), at(101)).await.unwrap());

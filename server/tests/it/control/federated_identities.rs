@@ -13,8 +13,8 @@ on_both_engines![
     a_person_is_made_linked_and_found_again,
     many_first_logins_at_once_make_one_person,
     roles_and_tokens_follow_the_provider,
-    of_two_last_operators_one_stays,
-    a_link_is_forgotten,
+    one_of_the_last_two_operators_stays,
+    an_account_can_be_unlinked,
 ];
 
 fn provider() -> Actor {
@@ -70,7 +70,7 @@ async fn a_person_is_made_linked_and_found_again(place: Place) {
     again.email = ProviderEmail::Missing;
     again.creates_people = false;
     assert_eq!(admitted(control, &again).await, bob);
-    // Another account with the same address, and the same account of another provider.
+    // Another account with the same address is refused. An account of another provider is linked.
     let mut other = login("bob", None);
     other.subject = "bob-2".to_owned();
     let refused = Admission::Refused(Refusal::LinkedElsewhere);
@@ -183,7 +183,7 @@ async fn roles_and_tokens_follow_the_provider(place: Place) {
     assert_eq!(control.users(None, 10).await.unwrap().len(), 1);
 }
 
-async fn of_two_last_operators_one_stays(place: Place) {
+async fn one_of_the_last_two_operators_stays(place: Place) {
     let control = &place.control;
     with_project(control, "shop").await;
     for name in ["ann", "bob"] {
@@ -209,7 +209,7 @@ async fn of_two_last_operators_one_stays(place: Place) {
     assert!(is_operator(ann) != is_operator(bob));
 }
 
-async fn a_link_is_forgotten(place: Place) {
+async fn an_account_can_be_unlinked(place: Place) {
     let control = &place.control;
     let bob = admitted(control, &login("bob", None)).await;
     control

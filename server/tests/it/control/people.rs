@@ -17,13 +17,13 @@ on_both_engines![
     users_are_listed_page_by_page,
     roles_are_set_changed_and_removed,
     an_invitation_is_taken_once_however_many_try,
-    an_invitation_ends,
-    a_refresh_token_that_comes_back_ends_its_session,
-    of_two_uses_of_a_refresh_token_one_is_reuse,
-    two_tabs_that_refresh_at_once_both_go_on,
+    an_invitation_expires_and_serves_one_purpose,
+    reuse_of_a_refresh_token_ends_its_session,
+    one_of_several_uses_of_a_refresh_token_succeeds,
+    tabs_that_refresh_at_once_all_stay_logged_in,
     sessions_end_with_the_password_and_with_the_user,
     a_token_made_while_its_session_was_revoked_is_dead,
-    what_expired_is_forgotten,
+    expired_refresh_tokens_are_deleted,
 ];
 
 async fn with_user(control: &Control, email: &str) -> User {
@@ -172,7 +172,7 @@ async fn an_invitation_is_taken_once_however_many_try(place: Place) {
     assert_eq!(count, 1);
 }
 
-async fn an_invitation_ends(place: Place) {
+async fn an_invitation_expires_and_serves_one_purpose(place: Place) {
     let control = &place.control;
     let invitation = Invitation {
         token_hash: hash("link"),
@@ -198,7 +198,7 @@ async fn an_invitation_ends(place: Place) {
     assert!(matches!(for_nobody, Err(ControlError::Invalid(_))));
 }
 
-async fn a_refresh_token_that_comes_back_ends_its_session(place: Place) {
+async fn reuse_of_a_refresh_token_ends_its_session(place: Place) {
     let control = &place.control;
     let user = with_user(control, "bob@x").await.id;
     let session = with_session(control, user, "t1").await;
@@ -228,7 +228,7 @@ async fn a_refresh_token_that_comes_back_ends_its_session(place: Place) {
     refused(control, unknown, ControlError::NotFound).await;
 }
 
-async fn of_two_uses_of_a_refresh_token_one_is_reuse(place: Place) {
+async fn one_of_several_uses_of_a_refresh_token_succeeds(place: Place) {
     let user = with_user(&place.control, "bob@x").await.id;
     with_session(&place.control, user, "t").await;
     let uses = (0..8).map(|n| {
@@ -257,7 +257,7 @@ async fn of_two_uses_of_a_refresh_token_one_is_reuse(place: Place) {
     );
 }
 
-async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
+async fn tabs_that_refresh_at_once_all_stay_logged_in(place: Place) {
     let user = with_user(&place.control, "bob@x").await.id;
     let session = with_session(&place.control, user, "t1").await;
     let before = done(&place.control).await;
@@ -286,7 +286,7 @@ async fn two_tabs_that_refresh_at_once_both_go_on(place: Place) {
     let over = control.rotate_session(exchange("t2", "t3"), at(43)).await;
     assert!(!matches!(over, Ok(Rotation::Rotated(_))), "{over:?}");
     assert!(control.sessions_of(user, at(44)).await.unwrap().is_empty());
-    // Who was logged out or disabled is not let back in by haste.
+    // A late refresh from another tab does not bring back a session that was revoked, or whose user was disabled.
     for (token, next) in [("out", "out2"), ("off", "off2")] {
         let session = with_session(control, user, token).await;
         control
@@ -353,7 +353,7 @@ async fn a_token_made_while_its_session_was_revoked_is_dead(place: Place) {
         .await
         .unwrap();
     control.revoke_session(session, &ANN, at(11)).await.unwrap();
-    // As if the rotation had added its token just after the revocation looked for them.
+    // Simulate a rotation that added its token just after the revocation looked for tokens.
     place
         .execute("UPDATE sessions SET revoked_at = NULL WHERE rotated_to IS NULL")
         .await;
@@ -362,7 +362,7 @@ async fn a_token_made_while_its_session_was_revoked_is_dead(place: Place) {
     assert_eq!(late.unwrap(), Rotation::Ended);
 }
 
-async fn what_expired_is_forgotten(place: Place) {
+async fn expired_refresh_tokens_are_deleted(place: Place) {
     let control = &place.control;
     let user = with_user(control, "bob@x").await.id;
     with_session(control, user, "t1").await;

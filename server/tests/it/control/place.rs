@@ -1,4 +1,4 @@
-//! A control database of a test's own.
+//! A control database for one test.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use unjank_server::store::control::Control;
@@ -40,7 +40,7 @@ impl Place {
         Control::open(&self.url, &self.tasks).await.unwrap()
     }
 
-    /// A database beside this one that nobody opened yet.
+    /// The URL of a new database that no server has opened yet.
     pub(crate) async fn fresh_url(&self) -> String {
         if self.url.starts_with("sqlite") {
             format!("{}-fresh", self.url)
@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// Does something behind the store's back.
+    /// Runs SQL directly, without the store.
     pub(crate) async fn execute(&self, sql: &str) {
         let sql = AssertSqlSafe(sql.to_owned());
         if self.url.starts_with("sqlite") {

@@ -1,4 +1,4 @@
-//! Dashboards as files, and what Grafana makes of their queries.
+//! Dashboards as files, and their queries as Grafana expands them.
 
 use std::fs;
 
@@ -9,11 +9,11 @@ const FOLDER: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../dashboards/grafana/dashboards"
 );
-/// The chosen time, in seconds.
+/// The selected period, in seconds.
 const FROM: i64 = 1_795_168_800;
 const TO: i64 = FROM + 3 * 3_600 - 1;
 const DAY: &str = "2026-11-20";
-/// What a dashboard takes as chosen where a variable is no All.
+/// Values of the variables that have no option All.
 const CHOSEN: &[(&str, &str)] = &[
     ("project", "default"),
     ("span", "checkout"),
@@ -84,11 +84,11 @@ pub(super) fn boards() -> Vec<Board> {
     boards
 }
 
-/// What Grafana and its ClickHouse plugin send: variables that `chosen` does not name are All.
+/// Expands a query as Grafana and its ClickHouse plugin do. Variables that `chosen` does not name are All.
 pub(super) fn expanded(sql: &str, chosen: &[(&str, &str)]) -> String {
     let mut sql = sql.to_owned();
     let value = |name: &str| chosen.iter().find(|one| one.0 == name).map(|one| one.1);
-    // From the last, as the plugin does it; both arguments stand between parentheses that pair up.
+    // Expand the last macro first, as the plugin does. The arguments may contain balanced parentheses.
     while let Some((before, rest)) = sql.rsplit_once("$__conditionalAll") {
         let (arguments, after) = rest.split_at(closing(rest) + 1);
         let arguments = arguments.strip_prefix('(').unwrap().strip_suffix(')');
@@ -117,11 +117,11 @@ pub(super) fn expanded(sql: &str, chosen: &[(&str, &str)]) -> String {
     let sql = quoted.replace_all(&sql, |found: &Captures<'_>| {
         format!("'{}'", value(&found[1]).unwrap_or("All"))
     });
-    assert!(!sql.contains('$'), "what does Grafana make of {sql}?");
+    assert!(!sql.contains('$'), "not fully expanded: {sql}");
     sql.into_owned()
 }
 
-/// Where the parenthesis closes that `text` begins with.
+/// Returns the position of the parenthesis that closes the one at the start of `text`.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     let end = text.char_indices().find(|(_, char)| {

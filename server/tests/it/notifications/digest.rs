@@ -1,4 +1,4 @@
-//! The daily digest: the numbers of the screens, once a day.
+//! The daily digest. Once a day, it sends the numbers that the screens show.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
         "{digest}"
     );
     assert_eq!(digest["health"]["events_accepted"], 413.0);
-    // 2026-11-21T06:59, a minute too early.
+    // 06:59 UTC on 2026-11-21, a minute before the webhook's default digest hour.
     server.pass(Duration::from_secs(18 * HOUR + 3_540));
     assert!(log(&server, &token).await.is_empty());
     server.pass(Duration::from_secs(60));
@@ -104,7 +104,7 @@ async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
         "{}",
         mail.text
     );
-    // Neither time nor a restart sends it again. The next day has its own digest.
+    // The digest is sent once, even after a restart. The next day has its own digest.
     server.restart().await;
     server.ready().await;
     server.pass(Duration::from_secs(24 * HOUR));
