@@ -4,10 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::lenient::null_as_default;
-use crate::{
-    AppStart, Events, FrameWindow, Jank, Metric, PageLoad, Recomposition, SdkHealth, Span, Text,
-    Timestamp, Traffic, for_each_signal,
-};
+use crate::{Events, Text, Timestamp, for_each_signal};
 
 macro_rules! batch {
     ({} $($variant:ident $name:literal $list:ident: $many:ident<$event:ident>, $doc:literal;)+) => {
@@ -42,7 +39,7 @@ macro_rules! batch {
             $(
                 #[doc = $doc]
                 #[serde(borrow, default, deserialize_with = "null_as_default", skip_serializing_if = "Events::is_empty")]
-                pub $list: $many<$event<'a>>,
+                pub $list: $many<crate::$event<'a>>,
             )+
         }
     };

@@ -59,20 +59,9 @@ impl<'p> Session<'p> {
             begin,
             batch: Batch {
                 batch_id: random.uuid(),
-                sent_at: None,
                 resource: install.resource(version),
                 session_id: random.uuid(),
-                config_revision: None,
-                split_from: Vec::new(),
-                spans: Vec::new(),
-                frame_windows: Vec::new(),
-                janks: Vec::new(),
-                traffic: Vec::new(),
-                page_loads: Vec::new(),
-                metrics: Vec::new(),
-                app_starts: Vec::new(),
-                recompositions: Vec::new(),
-                sdk_health: None,
+                ..Batch::default()
             },
             random,
         }
