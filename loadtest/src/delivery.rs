@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use unjank_random::Random;
 
-use crate::generator::Stop;
 use crate::pacing::Due;
 use crate::parcel::Parcel;
+use crate::parcel_threads::Stop;
 use crate::post::{Acceptance, Answer, Attempt, Target};
 use crate::{clock, console};
 

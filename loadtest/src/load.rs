@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::delivery::{Carrier, Delivery, deliver};
-use crate::generator::Stop;
 use crate::ledger::Ledger;
 use crate::pacing::{Due, Pacing, pace};
 use crate::parcel::Parcel;
+use crate::parcel_threads::Stop;
 use crate::progress::Progress;
 use crate::tally::{Recent, Tally};
 

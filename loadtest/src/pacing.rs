@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tokio::sync::mpsc;
 
-use crate::generator::Stop;
 use crate::parcel::Parcel;
+use crate::parcel_threads::Stop;
 
 /// A parcel that is due.
 pub(crate) struct Due {

@@ -11,9 +11,9 @@ use crate::arguments::{LoadArgs, RetryArgs};
 use crate::clock;
 use crate::delivery::{Backoff, Carrier};
 use crate::fingerprint::Times;
-use crate::generator::{self, Stop};
 use crate::load::{self, LoadSettings, Outcome, Stops};
 use crate::parcel::{Packer, Parcel, ParcelSettings};
+use crate::parcel_threads::{self, Stop};
 use crate::plan::{PlanSettings, Planner, Rate};
 use crate::population::RunTag;
 use crate::post::Target;
@@ -135,7 +135,7 @@ impl Workload {
         let lead = i64::try_from(LEAD.as_micros()).unwrap_or_default();
         let started = clock::now().shifted(lead);
         let start = Instant::now() + LEAD;
-        let parcels = generator::start(
+        let parcels = parcel_threads::start(
             self.planner(),
             self.packer(),
             self.load.generators,
@@ -152,7 +152,7 @@ impl Workload {
     /// Builds the whole load without sending it.
     pub(crate) async fn prepare(&self) -> Result<Vec<Parcel>> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let parcels = generator::start(
+        let parcels = parcel_threads::start(
             self.planner(),
             self.packer(),
             threads,

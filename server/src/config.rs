@@ -3,9 +3,9 @@
 //! Precedence: flag, environment, file, default. The doc comments are the `--help` texts and the reference.
 
 mod engine;
-mod keep;
 mod notifications;
 mod oidc;
+mod retention;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
-pub use self::keep::Keep;
 pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
+pub use self::retention::Keep;
 
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
@@ -267,7 +267,7 @@ pub struct Serve {
     pub max_decompressed_bytes: u64,
 
     /// The maximum number of events in a batch.
-    #[arg(long, env = "UNJANK_MAX_BATCH_EVENTS", value_name = "EVENTS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, env = "UNJANK_MAX_BATCH_EVENTS", value_name = "EVENTS", default_value_t = unjank_protocol::Limits::EVENTS as u64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub max_batch_events: u64,
 
     /// The maximum number of distinct span names, functions and stacks of a project in an hour. Half of it applies to pages and

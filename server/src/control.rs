@@ -4,12 +4,12 @@
 //! keeps it current within a second of a change by this or another server. The rest of the module is pure: credentials,
 //! passwords, tokens and seals.
 
-mod access;
 pub mod api_tokens;
 mod bucket;
 mod compiling;
 pub mod configurations;
 mod credential;
+mod device_access;
 mod device_token;
 mod ingest_keys;
 mod instance_secret;
@@ -26,9 +26,9 @@ mod session_token;
 mod signal_meter;
 mod throttle;
 
-pub use self::access::{Access, Caller, KeyError, Project, Snapshot};
 pub use self::compiling::Busy;
 pub use self::credential::{Credential, CredentialKind, NoRandomness};
+pub use self::device_access::{Access, Caller, KeyError, Project, Snapshot};
 pub use self::device_token::{DeviceKeys, TokenError, TokenHolder};
 pub use self::ingest_keys::{IngestKeys, SeedKey};
 pub use self::instance_secret::{InstanceSecret, SecretError};

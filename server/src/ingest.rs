@@ -13,7 +13,6 @@ mod page_load;
 mod recomposition;
 mod rejections;
 mod rows;
-mod scrub;
 mod scrubbing;
 mod sdk_health;
 mod span;

@@ -26,7 +26,7 @@ pub mod query;
 pub mod readiness;
 pub mod recent;
 pub mod remote_config;
-pub mod retention;
+pub mod retention_sweep;
 pub mod run_report;
 pub mod secret;
 pub mod serve;

@@ -24,7 +24,7 @@
 //! 16 open pages, 256 requests in flight, 64 ended requests per page, 30 s per page (see [`PageLoads::set_timeout`]). Pages and
 //! requests beyond are not tracked, and are counted by [`PageLoads::take_dropped`].
 
-mod open;
+mod phases;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use unjank_protocol::config::PageApis;
 use unjank_protocol::{LaunchKind, PageLoad, PageOutcome};
 
-use self::open::{Ended, OpenPage};
+use self::phases::{Ended, OpenPage};
 use crate::uptime::LONGEST_US;
 use crate::{Scene, Uptime, bounded};
 

@@ -30,12 +30,17 @@ pub(crate) const FRAMES: usize = 128;
 /// The maximum number of items of any other list of an event.
 pub(crate) const ITEMS: usize = 64;
 
+impl Limits {
+    /// The default of [`Self::events`], and the most that a device sends.
+    pub const EVENTS: usize = 10_000;
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             compressed_bytes: 1024 * 1024,
             decompressed_bytes: 10 * 1024 * 1024,
-            events: 10_000,
+            events: Self::EVENTS,
             frames: FRAMES,
             attributes: ITEMS,
             string_bytes: 1024,

@@ -17,7 +17,7 @@ use crate::meters::Meters;
 use crate::names::{NameId, Names};
 use crate::random::draw;
 use crate::requests::Requests;
-use crate::settings::Settings;
+use crate::sampling::Settings;
 use crate::span_record::Queued;
 use crate::users::{Turn, Users};
 

@@ -75,7 +75,7 @@ mod random;
 mod remote;
 mod report;
 mod requests;
-mod settings;
+mod sampling;
 mod span;
 mod span_record;
 #[cfg(feature = "test-kit")]
@@ -156,7 +156,7 @@ pub use self::traffic::{Transferred, set_utc_offset, traffic};
 pub use self::transport::{Request, Response, Transport, TransportError};
 
 use self::client::Shared;
-use self::settings::Settings;
+use self::sampling::Settings;
 use self::worker::Worker;
 
 /// Keeps the SDK running. Dropping it sends the remaining events; [`Config::shutdown_timeout`] limits how long that blocks.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unjank_protocol::{Resource, SdkHealth};
+use unjank_protocol::{Limits, Resource, SdkHealth};
 use uuid::Uuid;
 
 use crate::backlog::Backlog;
@@ -22,7 +22,7 @@ use crate::random::draw;
 use crate::remote::{Identity, Remote};
 use crate::report::Reporter;
 use crate::requests::RequestState;
-use crate::settings::Settings;
+use crate::sampling::Settings;
 use crate::traffic::{Ledger, is_cellular};
 use crate::transport::Transport;
 use crate::uplink::Uplink;
@@ -252,7 +252,7 @@ impl Worker {
 
     fn max_batch_events(&self) -> u32 {
         let upload = &self.shared.settings.load().document.upload;
-        upload.max_batch_events.clamp(1, 10_000)
+        upload.max_batch_events.clamp(1, Limits::EVENTS as u32)
     }
 
     /// Passes an event through `before_send`. Returns whether the event is kept.

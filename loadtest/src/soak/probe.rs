@@ -8,7 +8,7 @@ use reqwest::Client;
 use tokio::task::JoinSet;
 
 use crate::console;
-use crate::generator::Stop;
+use crate::parcel_threads::Stop;
 use crate::queries::{Kind, questions};
 use crate::server::Server;
 use crate::tally::{Latencies, Spread};

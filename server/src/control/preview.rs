@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unjank_protocol::Signal;
 
-use super::access::Project;
+use super::device_access::Project;
 use crate::clock::{DAY, UnixTime};
 use crate::remote_config::{Compiled, Device, Forecast, ForecastResult};
 use crate::store::{ClickHouse, Failure, InstallSample, MAX_VOLUMES, SeenInstall};

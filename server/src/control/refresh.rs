@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{Access, Key, Project, Snapshot};
+use super::device_access::{Access, Key, Project, Snapshot};
 use super::device_token::DeviceKeys;
 use super::instance_secret::InstanceSecret;
 use super::quota::Meter;

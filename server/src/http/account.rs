@@ -12,12 +12,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::client_address::ClientAddress;
-use super::member::Person;
 use super::object::{CREDENTIALS, Object};
 use super::openapi::{
     JsonBody, LogIn, Missing, Refused, SessionCookies, WrongLogin, WrongPassword,
 };
 use super::problem::Problem;
+use super::roles::Person;
 use super::session::{attempt, logged_in, with_cookies};
 use crate::app::App;
 use crate::clock::UnixTime;

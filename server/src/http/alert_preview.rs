@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::member::Viewer;
 use super::object::Object;
 use super::openapi::{FaultyAlertRule, JsonBody, Refused, RunsAlertPreview};
 use super::problem::Problem;
+use super::roles::Viewer;
 use crate::alerts::{Judge, Replay, Rule, Transition, replay};
 use crate::app::App;
 use crate::clock::{DAY, UnixTime};

@@ -11,10 +11,10 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Editor, Viewer};
 use super::object::{AnyJson, Object};
 use super::openapi::{Conflict, FaultyAlertRule, Invalid, JsonBody, Missing, Refused};
 use super::problem::Problem;
+use super::roles::{Editor, Viewer};
 use crate::alerts::{Rule, RuleFault, templates};
 use crate::app::App;
 use crate::clock::UnixTime;

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, CredentialExpiry, Operator};
 use super::object::Object;
 use super::openapi::{
     GrantsAccess, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role,
 };
 use super::problem::Problem;
+use super::roles::{Admin, CredentialExpiry, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::control::api_tokens::{TokenRequest, issue};

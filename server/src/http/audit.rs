@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, Operator};
 use super::openapi::{QueryString, Refused, action};
 use super::problem::Problem;
+use super::roles::{Admin, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::store::control::{AuditCursor, AuditEntry, AuditFilter};

@@ -8,9 +8,9 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::member::Viewer;
 use super::openapi::Refused;
 use super::problem::Problem;
+use super::roles::Viewer;
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::metrics::Delays;

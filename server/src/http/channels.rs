@@ -10,12 +10,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, Editor};
 use super::object::Object;
 use super::openapi::{
     Invalid, JsonBody, Missing, Refused, Tested, Unsendable, channel_kind, severity,
 };
 use super::problem::Problem;
+use super::roles::{Admin, Editor};
 use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, OutgoingMessage};
 use crate::app::App;
 use crate::clock::UnixTime;

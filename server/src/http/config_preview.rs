@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::member::Viewer;
 use super::object::{DOCUMENT, Object};
 use super::openapi::{Faulty, JsonBody, Overloaded, Refused, Stored, sets};
 use super::problem::Problem;
+use super::roles::Viewer;
 use crate::app::App;
 use crate::control::configurations;
 use crate::control::preview::{Preview, Proposal, preview};

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::member::{Editor, Viewer};
 use super::object::{AnyJson, DOCUMENT, Object};
 use super::openapi::{
     Conflict, Faulty, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused,
 };
 use super::problem::Problem;
 use super::revisions::{self, PageOfRevisions, RevisionPath, Revisions, RollBack, Signature};
+use super::roles::{Editor, Viewer};
 use crate::app::App;
 use crate::control::configurations::{self, Draft, SaveError, Saved};
 use crate::remote_config::{Configuration, Fault};

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::Admin;
 use super::object::{KEY_SET, Object};
 use super::openapi::{GrantsAccess, Invalid, JsonBody, Missing, Refused, Unfit, algorithm};
 use super::problem::Problem;
+use super::roles::Admin;
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::control::DeviceKeys;

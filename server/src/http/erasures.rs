@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, Operator};
 use super::openapi::{Invalid, Missing, QueryString, Refused};
 use super::problem::Problem;
+use super::roles::{Admin, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::store::control::{ControlError, Erasure, ErasureKind, ErasureState, Receipt};

@@ -12,10 +12,10 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
 use tokio::time::{Instant, timeout_at};
 
-use super::member::Viewer;
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::{QueryParameters, QueryString, turn};
+use super::roles::Viewer;
 use crate::app::App;
 use crate::query::{QueryError, raw_rows, recorded, tables};
 use crate::run_report;

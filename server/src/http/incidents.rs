@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::alert_rules::{IdPath, id_of};
-use super::member::{Editor, Viewer};
 use super::openapi::{Missing, QueryString, Refused, incident_state};
 use super::problem::Problem;
+use super::roles::{Editor, Viewer};
 use crate::alerts::{ActionOutcome, Evidence};
 use crate::app::App;
 use crate::clock::UnixTime;

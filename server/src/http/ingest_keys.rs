@@ -10,11 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, CredentialExpiry, Viewer};
 use super::object::{Object, no_list};
 use super::openapi::{GrantsAccess, Invalid, JsonBody, Missing, Overloaded, Refused};
 use super::problem::Problem;
 use super::projects::QuotasBody;
+use super::roles::{Admin, CredentialExpiry, Viewer};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::control::{Credential, CredentialKind};

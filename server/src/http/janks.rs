@@ -12,10 +12,10 @@ use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Member, Viewer};
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::{QueryParameters, QueryString, turn};
+use super::roles::{Member, Viewer};
 use crate::app::App;
 use crate::query::{FlameNode, NamedQuery, Weighed, flame, folded, speedscope};
 use crate::store::reads::{JankEvent, StoredFrame};

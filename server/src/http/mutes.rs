@@ -12,10 +12,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::alert_rules::{IdPath, id_of};
-use super::member::{Editor, Viewer};
 use super::object::Object;
 use super::openapi::{Invalid, JsonBody, Missing, Refused};
 use super::problem::Problem;
+use super::roles::{Editor, Viewer};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::store::control::{ControlError, JsonText, Mute, NewMute};

@@ -11,10 +11,10 @@ use unjank_protocol::Day;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Editor, Viewer};
 use super::openapi::{Missing, QueryString, Refused, RunsQuery, notification_state};
 use super::problem::Problem;
 use super::query::turn;
+use super::roles::{Editor, Viewer};
 use crate::alerts::notify::{Digest, digest_of, digest_text, last_day};
 use crate::app::App;
 use crate::clock::UnixTime;

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::member::{Admin, Operator};
 use super::object::Object;
 use super::openapi::{
     Exists, GrantsAccess, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, role,
 };
 use super::problem::Problem;
+use super::roles::{Admin, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::control::people;

@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::member::{Admin, Operator};
 use super::object::{Object, no_list};
 use super::openapi::{Exists, Invalid, JsonBody, Refused, sets};
 use super::problem::Problem;
+use super::roles::{Admin, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::store::control::{

@@ -12,9 +12,9 @@ use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
 pub(super) use self::ask::{QueryParameters, QueryString};
-use super::member::Viewer;
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
+use super::roles::Viewer;
 use crate::app::App;
 use crate::query::{ResolvedQuery, Shape, distribution, series};
 use crate::shares::Share;

@@ -10,13 +10,13 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::member::{Editor, Viewer};
 use super::object::{DOCUMENT, Object};
 use super::openapi::{
     Conflict, FaultyRules, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, RuleDryRun,
 };
 use super::problem::Problem;
 use super::revisions::{self, PageOfRevisions, RevisionPath, Revisions, RollBack, Signature};
+use super::roles::{Editor, Viewer};
 use crate::app::App;
 use crate::control::rule_sets::{self, Draft, SaveError, Saved};
 use crate::history::{DryRun, Progress, Tried};

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::member::{Admin, Viewer};
 use super::object::Object;
 use super::openapi::{Invalid, JsonBody, Overloaded, Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::turn;
+use super::roles::{Admin, Viewer};
 use crate::app::App;
 use crate::clock::DAY;
 use crate::control::scrubbing::{self, SaveError, Tried};

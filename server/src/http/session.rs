@@ -14,12 +14,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::client_address::ClientAddress;
-use super::member::Person;
 use super::object::{CREDENTIALS, Object};
 use super::openapi::{
     Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin, role,
 };
 use super::problem::Problem;
+use super::roles::Person;
 use crate::app::App;
 use crate::control::people::{Login, LoginError, SESSION_LIFE};
 use crate::control::{Attempt, SESSION_TOKEN_LIFE};

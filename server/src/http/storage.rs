@@ -7,11 +7,11 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::member::{Admin, IsOperator, Viewer};
 use super::object::{Object, no_list};
 use super::openapi::{Invalid, JsonBody, Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::turn;
+use super::roles::{Admin, IsOperator, Viewer};
 use crate::app::App;
 use crate::store::TableUse;
 use crate::store::control::{KeepDays, Storage};

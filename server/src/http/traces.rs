@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::janks::file;
-use super::member::{Member, Viewer};
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::{QueryParameters, QueryString, turn};
+use super::roles::{Member, Viewer};
 use crate::app::App;
 use crate::query::{Inside, NamedQuery, beside, chrome_trace, inside};
 use crate::store::reads::{First, Search, SpanPlace, StoredSpan};

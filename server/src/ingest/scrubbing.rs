@@ -1,5 +1,7 @@
 //! What a project scrubs: the built-in rules, unless they are off, and rules of its own.
 
+pub(super) mod built_in;
+
 use std::borrow::Cow;
 
 use regex::{Regex, RegexBuilder};
@@ -7,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::scrub::{self, Found, Kind};
+use self::built_in::{Found, Kind};
 use crate::expressions::{ExpressionError, Expressions};
 use crate::fingerprint::fingerprint;
 
@@ -191,7 +193,7 @@ impl Scrubbing {
                 replaced
             });
         }
-        let built_in = self.document.built_in.then(|| scrub::scrubbed(&own));
+        let built_in = self.document.built_in.then(|| built_in::scrubbed(&own));
         match (built_in.flatten(), own) {
             (Some((scrubbed, more)), _) => Some((scrubbed, found.and(more))),
             (None, Cow::Owned(own)) => Some((own, found)),
@@ -206,7 +208,7 @@ impl Scrubbing {
         if value.is_empty() || names(&document.plain_attributes) {
             return None;
         }
-        let is_secret = document.built_in && scrub::is_secret_name(name);
+        let is_secret = document.built_in && built_in::is_secret_name(name);
         if is_secret || names(&document.secret_attributes) {
             let mut found = Found::default();
             found.add(Kind::Secret);

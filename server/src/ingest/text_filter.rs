@@ -7,8 +7,8 @@ use unjank_protocol::{Attributes, Batch, Events, Frame, Resource, Signal, Text, 
 
 use super::check::Event;
 use super::jank;
-use super::scrub::{Found, Kind};
 use super::scrubbing::Scrubbing;
+use super::scrubbing::built_in::{Found, Kind};
 use crate::recent::{Dimension, ProjectNames};
 use crate::store::Outcome;
 

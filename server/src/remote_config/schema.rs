@@ -2,6 +2,8 @@
 //!
 //! A test compares these keys with those of the type, so that neither changes alone.
 
+use unjank_protocol::Limits;
+
 use super::shape::{Key, Shape, integer, key, list, required, some};
 
 /// The maximum size of the served document, in bytes.
@@ -97,7 +99,7 @@ const TRAFFIC_SOURCE: Shape = Shape::Object(&[
 
 const UPLOAD: Shape = Shape::Object(&[
     key("interval_s", integer(5, 86_400)),
-    key("max_batch_events", integer(1, 10_000)),
+    key("max_batch_events", integer(1, Limits::EVENTS as u64)),
     key("max_queue_bytes", integer(65_536, 1_073_741_824)),
     key("wifi_only", Shape::Flag),
 ]);

@@ -15,7 +15,7 @@ use crate::config::{Serve, Switch};
 use crate::control::Lease;
 use crate::history::{Reclassifier, Waits};
 use crate::intake::OutcomeCounts;
-use crate::retention::Sweeper;
+use crate::retention_sweep::Sweeper;
 use crate::store::{IngestLog, LogError};
 
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);

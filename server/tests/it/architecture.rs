@@ -138,7 +138,7 @@ const ORDER: [&str; 34] = [
     "cli",
     "serve",
     "demo",
-    "retention",
+    "retention_sweep",
     "http",
     "run_report",
     "erasure",

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::client::Shared;
-use crate::settings::Share;
+use crate::sampling::Share;
 
 /// The shares of names that this thread used lately. Matching patterns costs more than a span.
 pub(super) struct Rates {

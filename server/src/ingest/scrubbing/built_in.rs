@@ -10,7 +10,7 @@ use regex::{Captures, Regex};
 
 /// What was taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::ingest) enum Kind {
     Query,
     UrlUser,
     Email,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 7] = [
+    pub(in crate::ingest) const ALL: [Self; 7] = [
         Self::Query,
         Self::UrlUser,
         Self::Email,
@@ -33,7 +33,7 @@ impl Kind {
     ];
 
     /// As the reason on Ingest health says it.
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(in crate::ingest) const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "query_string",
             Self::UrlUser => "url_user",
@@ -48,18 +48,18 @@ impl Kind {
 
 /// The kinds that were found in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found(u8);
+pub(in crate::ingest) struct Found(u8);
 
 impl Found {
-    pub(super) fn has(self, kind: Kind) -> bool {
+    pub(in crate::ingest) fn has(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
-    pub(super) fn add(&mut self, kind: Kind) {
+    pub(in crate::ingest) fn add(&mut self, kind: Kind) {
         self.0 |= 1 << kind as u8;
     }
 
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(in crate::ingest) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
@@ -108,7 +108,7 @@ fn regex(pattern: &str) -> Regex {
 }
 
 /// The text without what is private in it, if there is any.
-pub(super) fn scrubbed(text: &str) -> Option<(String, Found)> {
+pub(in crate::ingest) fn scrubbed(text: &str) -> Option<(String, Found)> {
     let signs = Signs::new(text);
     if !signs.any() {
         return None;
@@ -162,7 +162,7 @@ pub(super) fn scrubbed(text: &str) -> Option<(String, Found)> {
 }
 
 /// Whether the value of an attribute with this name is a secret.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub(in crate::ingest) fn is_secret_name(name: &str) -> bool {
     SECRET_NAME.is_match(name)
 }
 

@@ -1,4 +1,4 @@
-//! The remote configuration in force, compiled for a lookup on every span.
+//! Which events a session keeps: the remote configuration in force, compiled for a lookup on every span.
 
 use regex_lite::Regex;
 use unjank_protocol::config::Document;
